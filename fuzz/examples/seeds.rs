@@ -25,6 +25,7 @@ fn main() {
     texts(&corpus);
     journal(&corpus);
     http(&corpus);
+    http1_heads(&corpus);
     http2(&corpus);
     http2_sessions(&corpus);
     config(&corpus);
@@ -215,6 +216,24 @@ fn http(corpus: &Corpus) {
     assert_eq!(bodies.len(), sluice_front::http::fuzzing::DECODERS.len(), "a seed for each decoder");
     for (which, body) in (0u8..).zip(bodies) {
         corpus.write("http_json", &format!("decoder-{which:02}"), &[&[which], body.as_bytes()].concat());
+    }
+}
+
+fn http1_heads(corpus: &Corpus) {
+    let good = "POST /v1/queues/jobs/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}\
+        PUT / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2;x=1\r\nab\r\n0\r\nt: 1\r\n\r\n\
+        GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+    let refused = [
+        ("both-lengths", "transfer-encoding: chunked\r\ncontent-length: 2"),
+        ("two-lengths", "content-length: 2\r\ncontent-length: 3"),
+        ("gzip", "transfer-encoding: gzip, chunked"),
+        ("bare-cr", "a: b\rc"),
+    ];
+    corpus.write("http1_heads", "at-once", &[b"\x00", good.as_bytes()].concat());
+    corpus.write("http1_heads", "in-pieces", &[b"\x03\x01\x07\x40", good.as_bytes()].concat());
+    for (name, fields) in refused {
+        let input = format!("\u{2}\u{1}\u{9}{good}PUT / HTTP/1.1\r\n{fields}\r\n\r\n");
+        corpus.write("http1_heads", name, input.as_bytes());
     }
 }
 

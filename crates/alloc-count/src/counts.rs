@@ -4,24 +4,25 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// With [`Mode::Time`] one call in so many is timed; a prime, so that it falls into no step with the caller's loop.
+/// Interval of the calls that are timed in [`Mode::Time`]. It is a prime, so that it does not coincide with
+/// the period of a loop.
 pub const TIMED_ONE_IN: u64 = 7;
 
-/// What the allocator is to do besides allocating.
+/// The counting that the allocator does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Nothing.
+    /// Count nothing.
     Off,
     /// Count calls and bytes of each thread.
     Count,
     /// Count, and measure the time of one call in [`TIMED_ONE_IN`].
     Time,
-    /// Count the blocks that all threads take, for [`total_allocations`].
+    /// Count the blocks that all threads allocate, for [`total_allocations`].
     Total,
 }
 
 static MODE: AtomicU8 = AtomicU8::new(0);
-/// What reading the clock twice takes by itself, in picoseconds: taken off each timed call.
+/// Time of reading the clock twice, in picoseconds; it is subtracted from each timed call.
 static CLOCK_PS: AtomicU64 = AtomicU64::new(0);
 
 /// One cell of [`TOTALS`], alone on its cache line.
@@ -38,21 +39,21 @@ thread_local! {
     static COUNTS: Cell<Counts> = const { Cell::new(Counts::ZERO) };
 }
 
-/// What the calling thread has done while counting was on.
+/// Counts of the calling thread while counting was on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Blocks taken; growing or shrinking a block is one, too.
+    /// Number of blocks allocated; growing or shrinking a block counts as one.
     pub allocations: u64,
-    /// Bytes asked for; a block that grows counts by what it grows.
+    /// Number of bytes requested; a block that grows counts by the difference.
     pub bytes: u64,
-    /// Bytes held: what was taken less what was given back, each block as mimalloc rounds it: up to 16 bytes, and from
-    /// 64 on to a quarter of the next lower power of two. Negative when a thread gives back what another took.
+    /// Bytes held: allocated less freed, each block as mimalloc rounds it: to 16 bytes, and from 64 bytes on
+    /// to a quarter of the next lower power of two. Negative when a thread frees what another has allocated.
     pub held_bytes: i64,
-    /// Calls that were timed.
+    /// Number of calls that were timed.
     pub timed_calls: u64,
-    /// All calls, giving back included.
+    /// Number of all calls, frees included.
     pub calls: u64,
-    /// Time of the timed calls, in picoseconds, the clock's own cost taken off.
+    /// Time of the timed calls, in picoseconds, without that of reading the clock.
     timed_ps: i64,
 }
 
@@ -60,7 +61,7 @@ impl Counts {
     const ZERO: Counts =
         Counts { allocations: 0, bytes: 0, held_bytes: 0, timed_calls: 0, calls: 0, timed_ps: 0 };
 
-    /// What has been added since `before`.
+    /// The difference to `before`.
     pub fn since(&self, before: &Counts) -> Counts {
         Counts {
             allocations: self.allocations - before.allocations,
@@ -72,7 +73,7 @@ impl Counts {
         }
     }
 
-    /// The time that all calls took, inferred from those that were timed.
+    /// Time of all calls, extrapolated from those that were timed.
     pub fn time(&self) -> Duration {
         if self.timed_calls == 0 {
             return Duration::ZERO;
@@ -82,12 +83,13 @@ impl Counts {
     }
 }
 
-/// What the calling thread has done so far.
+/// Counts of the calling thread so far.
 pub fn counts() -> Counts {
     COUNTS.get()
 }
 
-/// Blocks that all threads together have taken while [`Mode::Total`] was on; growing or shrinking one counts, too.
+/// Number of blocks that all threads have allocated while [`Mode::Total`] was on; growing or shrinking one
+/// counts as one.
 pub fn total_allocations() -> u64 {
     TOTALS.iter().map(|total| total.0.load(Ordering::Relaxed)).sum()
 }
@@ -101,7 +103,7 @@ pub fn set_mode(mode: Mode) {
     MODE.store(mode as u8, Ordering::Relaxed);
 }
 
-/// Whether anything is to be counted: all that the product pays.
+/// Whether counting is on: the only cost outside of benchmarks.
 #[inline(always)]
 pub(crate) fn off() -> bool {
     MODE.load(Ordering::Relaxed) == Mode::Off as u8

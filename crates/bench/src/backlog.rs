@@ -1,5 +1,5 @@
-//! `sluice bench backlog`: a backlog larger than the cache, in and out; and one old message that stays while much else
-//! passes. Told is what memory and disk the server keeps.
+//! `sluice bench backlog`: a backlog larger than the cache, in and out; and one old message that stays while
+//! much else passes. Told is what memory and disk the server keeps.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,13 +17,14 @@ use super::server::{Server, ServerOptions};
 use super::setup::FolderArgs;
 use super::table::{Table, figure};
 
-/// How long the server has to give disk back.
+/// Time within which the server must free disk space.
 const SHRINK_WITHIN: Duration = Duration::from_secs(60);
 /// Directory size that is aimed at after the drain, in bytes.
 const DRAINED_BYTES: u64 = 256 << 20;
 /// Directory size that one old message may keep, in bytes.
 const OLD_BYTES: u64 = 512 << 20;
-/// Parts of what passes; memory is looked at after each, and first after one, when cache and tables have their size.
+/// Parts of what passes; memory is looked at after each, and first after one, when cache and tables have
+/// their size.
 const PARTS: u64 = 10;
 const WORKERS: usize = 8;
 const BATCH: usize = 64;
@@ -34,22 +35,22 @@ const OLD_PAYLOAD: &[u8] = b"the old message";
 /// Moves a backlog larger than the cache in and out, then keeps one old message while much else passes.
 #[derive(clap::Args, Debug)]
 pub struct BacklogArgs {
-    /// Messages of the backlog.
+    /// Messages in the backlog.
     #[arg(long, default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     messages: u64,
-    /// Bytes of a payload (at least 16: the number of the message stands in it).
+    /// Size of each payload in bytes, at least 16: it begins with the number of the message.
     #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(NUMBER_BYTES as i64..=1 << 20))]
     payload: u32,
-    /// Bytes of payloads that pass the old message, as in 10GiB.
+    /// Bytes of payloads sent and acked while the old message stays, for example 10GiB.
     #[arg(long, value_name = "SIZE", default_value = "10GiB", value_parser = parse_size)]
     pass: u64,
-    /// Bytes of each payload that passes.
+    /// Size in bytes of each of those payloads.
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 10, value_parser = clap::value_parser!(u32).range(NUMBER_BYTES as i64..=128 << 10))]
     pass_payload: u32,
-    /// The server's cache of payloads, as in 256MiB.
+    /// Size of the server's cache of payloads, for example 256MiB.
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     cache: String,
-    /// Durability of the server: always, interval:1s, os.
+    /// Durability of the server: `always` (sync before each reply), `interval:1s`, or `os` (no sync).
     #[arg(long, default_value = "os")]
     durability: String,
     #[command(flatten)]
@@ -168,7 +169,7 @@ async fn pass(server: &Server, settings: &Settings, messages: u64) -> Result<(),
     ledger.verify()
 }
 
-/// What a directory came down to.
+/// Size of a data directory after the drain.
 struct Shrunk {
     bytes: u64,
     after: Duration,

@@ -29,7 +29,8 @@ impl Certificates {
         Certificates { folder: folder.to_owned() }
     }
 
-    /// Makes the CA, a server's certificate for these names, and an administrator's, unless there is a CA already.
+    /// Makes the CA, a server's certificate for these names, and an administrator's, unless there is a CA
+    /// already.
     ///
     /// # Errors
     /// What `sluice cert` says on stderr.

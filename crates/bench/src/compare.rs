@@ -8,21 +8,22 @@ use serde_json::{Value, json};
 use super::Outcome;
 use super::table::{Table, figure};
 
-/// Changes smaller than this are not held against a row, however large their percentage: a row that allocates 0.01
-/// times a message may come to 0.02 by one table that grew earlier.
+/// Changes smaller than this are not held against a row, however large their percentage: a row that allocates
+/// 0.01 times a message may come to 0.02 by one table that grew earlier.
 const SLACK: [(&str, f64); 3] = [("instructions", 10.0), ("allocs", 0.05), ("bytes", 16.0)];
 
 /// Compares two files that `sluice bench ... --json` or `sluice bench engine --counts` wrote.
 #[derive(clap::Args, Debug)]
 pub struct CompareArgs {
-    /// The file to compare with.
+    /// Results to compare with: a file of `sluice bench ... --json` or `sluice bench engine --counts`.
     old: PathBuf,
-    /// The file to judge.
+    /// New results, in the same form.
     new: PathBuf,
-    /// Fail (exit code 1) when a figure is worse by more than so many percent.
+    /// Fail (exit code 1) when a figure is worse by more than this percentage.
     #[arg(long, value_name = "PERCENT")]
     fail_over: Option<f64>,
-    /// Which figures can fail: counts of instructions, allocations and bytes, which repeat exactly, or times as well.
+    /// Figures that can fail: `counts` (instructions, allocations, bytes), which repeat exactly, or `all`,
+    /// with times.
     #[arg(long, value_enum, default_value = "counts")]
     fail_on: FailOn,
 }
@@ -122,7 +123,8 @@ fn percent(old: Option<f64>, new: Option<f64>) -> Option<f64> {
     }
 }
 
-/// A figure that is gone is worse, else a row could be dropped unseen; one that is new has nothing to be held against.
+/// A figure that is gone is worse, else a row could be dropped unseen; one that is new has nothing to be held
+/// against.
 fn is_worse(name: &str, old: Option<f64>, new: Option<f64>, limit_percent: f64) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return old.is_some() };
     let growth = if more_is_better(name) { old - new } else { new - old };

@@ -13,8 +13,8 @@ const FILE_BYTES: u64 = 16 << 20;
 const WRITE_BYTES: usize = 4 << 10;
 const SYNCS: u64 = 300;
 
-/// Median time of fdatasync after one write of 4 KiB into a file that is allocated already, in microseconds: what a
-/// commit cannot be faster than on this disk.
+/// Median time of fdatasync after one write of 4 KiB into a file that is allocated already, in microseconds:
+/// what a commit cannot be faster than on this disk.
 pub(super) fn fdatasync_us(dir: &Path) -> Result<f64, String> {
     let path = dir.join(format!("sluice-fdatasync-{}.bench", std::process::id()));
     let measured =
@@ -41,8 +41,8 @@ fn measure(path: &Path) -> io::Result<f64> {
     Ok(times.into_iter().collect::<Samples>().median())
 }
 
-/// Bytes that the files of a directory take on the disk, those of its directories included. Files that go away
-/// meanwhile do not count.
+/// Bytes that the files of a directory take on the disk, those of its directories included. Files that go
+/// away meanwhile do not count.
 pub(super) fn directory_bytes(dir: &Path) -> Result<u64, String> {
     let entries = fs::read_dir(dir).map_err(|error| format!("cannot list {}: {error}", dir.display()))?;
     let mut bytes = 0;
@@ -56,7 +56,7 @@ pub(super) fn directory_bytes(dir: &Path) -> Result<u64, String> {
     Ok(bytes)
 }
 
-/// Whether files there live in memory, where a sync costs nothing and says nothing.
+/// Whether the directory is on a file system in memory, where a sync costs nothing.
 pub(super) fn is_in_memory(dir: &Path) -> bool {
     const TMPFS_MAGIC: i64 = 0x0102_1994;
     rustix::fs::statfs(dir).is_ok_and(|stat| stat.f_type == TMPFS_MAGIC)

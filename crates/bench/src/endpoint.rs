@@ -1,4 +1,4 @@
-//! Where the server under test is, and what its clients trust and show.
+//! The address of the server under test, and the credentials of its clients.
 
 use std::path::PathBuf;
 

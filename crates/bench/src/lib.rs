@@ -1,15 +1,17 @@
-//! The benchmarks of Sluice, as `sluice bench` runs them: they measure the program that they are part of, on this machine.
+//! The benchmarks of Sluice, as `sluice bench` runs them: they measure the program that they are part of, on
+//! this machine.
 //!
-//! What lives here: loads, what they measure, and what they check: each benchmark checks what it moved and fails when
-//! something is missing. What does not: the server under test, which is a process of its own (this program started with
-//! `serve`), and the terminal, which is the caller's. Allocations are counted where the program's allocator is
-//! `sluice_alloc_count::Counting`. `docs/benchmarks.md` tells how each figure comes about.
+//! What lives here: loads, what they measure, and what they check: each benchmark checks what it moved and
+//! fails when something is missing. What does not: the server under test, which is a process of its own (this
+//! program started with `serve`), and the terminal, which is the caller's. Allocations are counted where the
+//! program's allocator is `sluice_alloc_count::Counting`. `docs/benchmarks.md` tells how each figure comes
+//! about.
 //!
-//! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against a server that is
-//! started as a child;
-//! `load` loops that send and work, and the ledger of every message; `wire` HTTP/2 alone; `compare` two files of figures;
-//! `report`, `table`, `stats` what they print; `setup`, `certificates`, `endpoint`, `server` what they start and reach,
-//! `process`, `disk`, `files` what they watch.
+//! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against
+//! a server that is started as a child; `load` loops that send and work, and the ledger of every message;
+//! `wire` HTTP/2 alone; `compare` two files of figures; `report`, `table`, `stats` what they print; `setup`,
+//! `certificates`, `endpoint`, `server` what they start and reach, `process`, `disk`, `files` what they
+//! watch.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backlog;
@@ -39,47 +41,50 @@ use sluice_client::Credentials;
 
 use report::Report;
 
-/// Measures this program on this machine.
+/// Measure this program on this machine.
 #[derive(clap::Subcommand, Debug)]
 pub enum BenchVerb {
-    /// The engine in this process: time, allocations and instructions of each operation
+    /// Measure the engine in this process: time, allocations and instructions of each operation
     Engine(engine::EngineArgs),
-    /// A server under load: messages a second, latency, processor time, memory, syncs
+    /// Measure a server over HTTP: messages per second, latency, processor time, memory, syncs
     Queue(queue::QueueArgs),
-    /// A server under load over sessions: messages a second, latency from send to delivery, processor time
+    /// Measure a server over gRPC sessions: messages per second, latency from send to delivery, processor
+    /// time
     Stream(stream::StreamArgs),
-    /// Single messages, each one send, one delivery and one ack, by many loops on few connections, with and without security
+    /// Measure single messages (one send, one delivery, one ack each) on few connections, with and without
+    /// TLS and encryption
     Single(single::SingleArgs),
-    /// Many sessions that wait: memory of each, and how soon a message is there
+    /// Measure idle sessions: memory of each, and the latency of a message to one of them
     Idle(idle::IdleArgs),
-    /// Bad handshakes by the thousand while others work
+    /// Measure what thousands of bad TLS handshakes cost other clients
     Flood(flood::FloodArgs),
-    /// A large backlog in and out, and one old message that stays
+    /// Measure a backlog larger than the cache, and the disk that one old message keeps in use
     Backlog(backlog::BacklogArgs),
-    /// kill -9 under full load, again and again: nothing acknowledged may be lost
+    /// Kill a server (kill -9) under full load repeatedly, and check that nothing acknowledged is lost
     Crash(crash::CrashArgs),
-    /// Bodies over HTTP/2 from one thread, on our stack or hyper's, for load generators
+    /// Serve fixed bodies over HTTP/2 from one thread, for load generators, with Sluice's HTTP/2 or hyper's
     Wire(wire::WireArgs),
-    /// What changed between two files of figures
+    /// Compare two files of results, and fail when a figure became worse
     Compare(compare::CompareArgs),
 }
 
-/// Reads the credentials for a server that `--url` names: a CA to trust, a certificate or a token to show.
+/// Reads the credentials for a server that `--url` names: the CA to trust, and a client certificate or a
+/// token.
 pub type ReadCredentials = fn() -> Result<Credentials, String>;
 
-/// What a benchmark came to.
+/// The result of a benchmark.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// For people.
+    /// The result as text, in tables.
     pub text: String,
-    /// For machines.
+    /// The result as a JSON object.
     pub json: Value,
-    /// Whether all checks held.
+    /// Whether every check of the benchmark held.
     pub passed: bool,
 }
 
 impl Outcome {
-    /// Counts, which people read as JSON, too, since they keep them in a file and compare.
+    /// Counts, whose text is JSON as well: they are kept in a file and compared.
     fn counted(counts: Value) -> Outcome {
         Outcome { text: format!("{counts:#}\n"), json: counts, passed: true }
     }
@@ -94,7 +99,7 @@ impl From<Report> for Outcome {
 /// Runs a benchmark.
 ///
 /// # Errors
-/// Why it could not be run or did not get to its end.
+/// The reason, in a sentence, why the benchmark could not start or finish.
 pub fn run(verb: &BenchVerb, credentials: ReadCredentials) -> Result<Outcome, String> {
     let report = match verb {
         BenchVerb::Engine(args) => return engine::run(args),

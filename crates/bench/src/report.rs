@@ -1,4 +1,5 @@
-//! What a benchmark found: figures under the names that the documentation gives, tables for people, and checks.
+//! What a benchmark found: figures under the names that the documentation gives, tables for people, and
+//! checks.
 
 use std::fmt::Display;
 
@@ -11,7 +12,7 @@ use super::table::{Table, figure};
 pub(super) struct Report {
     bench: &'static str,
     durability: String,
-    /// How the server was secured; `None`: there is none.
+    /// Security settings of the server; `None`: there is no server.
     security: Option<String>,
     figures: Vec<(String, f64)>,
     rows: Map<String, Value>,
@@ -41,7 +42,7 @@ impl Report {
         }
     }
 
-    /// How the server was secured.
+    /// Sets the security settings of the server.
     pub(super) fn secured(self, security: impl Into<String>) -> Report {
         Report { security: Some(security.into()), ..self }
     }
@@ -70,7 +71,8 @@ impl Report {
         self.checks.push(Check { what: what.into(), failure: found.err() });
     }
 
-    /// States that two counts are to agree, and with it the count, without which "ok: messages lost" could be misread.
+    /// States that two counts are to agree, and with it the count, without which "ok: messages lost" could be
+    /// misread.
     pub(super) fn check_equal(&mut self, what: impl Display, expected: u64, found: u64) {
         if expected == found {
             self.check(format!("{what}: {found}"), Ok(()));

@@ -15,13 +15,13 @@ use super::endpoint::Endpoint;
 use super::load::runtime;
 use super::process::{Usage, reset_peak, this_program, usage};
 
-/// How long a server may take to answer; recovering a large log is part of it.
+/// Time within which a started server must answer; it includes the recovery of a large log.
 const READY_WITHIN: Duration = Duration::from_secs(120);
-/// How long it may take to end after SIGTERM.
+/// Time within which a server must end after SIGTERM.
 const STOP_WITHIN: Duration = Duration::from_secs(40);
 
-/// Settings that the benchmark states itself: those of the environment would make what it says of the server untrue. So would
-/// those of a file, and the server gets an empty one.
+/// Settings that the benchmark states itself: those of the environment would make what it says of the server
+/// untrue. So would those of a file, and the server gets an empty one.
 const OWN_SETTINGS: [&str; 8] = [
     "SLUICE_KEY_SOURCE",
     "SLUICE_MEMORY",
@@ -33,24 +33,24 @@ const OWN_SETTINGS: [&str; 8] = [
     "SLUICE_ACCESS_POLICY",
 ];
 
-/// How a server is started.
+/// The options with which a server is started.
 #[derive(Clone, Debug)]
 pub(super) struct ServerOptions {
-    /// As `--durability` takes it.
+    /// Value of `--durability`.
     pub(super) durability: String,
     /// Without a disk.
     pub(super) memory: bool,
     pub(super) shards: u32,
     /// Mutual TLS, with certificates of its own.
     pub(super) tls: bool,
-    /// Whether it encrypts what it stores.
+    /// Whether the server encrypts what it stores.
     pub(super) encryption: bool,
     /// Further flags of `sluice serve`, as in `--cache=256MiB`.
     pub(super) flags: Vec<String>,
 }
 
 impl ServerOptions {
-    /// In clear text and encrypting, which is what a server does that is told nothing else.
+    /// Clear text on the wire and encryption at rest, which are the defaults of `sluice serve`.
     pub(super) fn with_durability(durability: &str) -> ServerOptions {
         ServerOptions {
             durability: durability.to_owned(),
@@ -62,12 +62,12 @@ impl ServerOptions {
         }
     }
 
-    /// When its replies leave, for people.
+    /// The durability, as the report shows it.
     pub(super) fn durability(&self) -> &str {
         if self.memory { "none: in memory" } else { &self.durability }
     }
 
-    /// How it is secured, for people.
+    /// TLS and encryption, as the report shows them.
     pub(super) fn security(&self) -> String {
         let wire = if self.tls { "mutual TLS" } else { "clear text" };
         let disk = match (self.memory, self.encryption) {
@@ -172,7 +172,7 @@ impl Server {
         self.child.id()
     }
 
-    /// How long it took from its start until it served.
+    /// Time from the start of the process to its first successful answer.
     pub(super) fn ready_after(&self) -> Duration {
         self.ready_after
     }
@@ -230,7 +230,8 @@ impl Drop for Server {
     }
 }
 
-/// A port that was free a moment ago. Another process may take it first; then the server says so and the run fails.
+/// A port that was free a moment ago. Another process may take it first; then the server says so and the run
+/// fails.
 fn free_address() -> Result<String, String> {
     let listener =
         TcpListener::bind("127.0.0.1:0").map_err(|error| format!("cannot find a free port: {error}"))?;
@@ -272,14 +273,14 @@ pub(super) async fn counter(client: &Client, name: &str) -> Result<u64, String> 
     value.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("/metrics does not tell {name}"))
 }
 
-/// What a server's journals have done so far, all shards together.
+/// Counters of a server's journals since its start, summed over all shards.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct JournalFigures {
     pub(super) fsyncs: u64,
     pub(super) log_bytes: u64,
     pub(super) snapshots: u64,
     pub(super) compacted_bytes: u64,
-    /// Whether any shard is taking a snapshot.
+    /// Whether a snapshot is being written on at least one shard.
     pub(super) snapshot_running: bool,
 }
 
@@ -332,7 +333,7 @@ impl Target {
         }
     }
 
-    /// What the process has used; `None`: it is not ours.
+    /// Resources that the process has used; `None`: the server was named by --url.
     pub(super) fn usage(&self) -> Result<Option<Usage>, String> {
         match self {
             Target::Child(server) => usage(server.pid()).map(Some),

@@ -1,4 +1,5 @@
-//! What benchmarks of a server have in common: how much is moved, how the server is secured, and where its data is.
+//! Arguments that benchmarks of a server share: the amount of messages, the security of the server, the
+//! directory of its data.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,28 +14,28 @@ use super::load::{Amount, NUMBER_BYTES};
 use super::report::Report;
 use super::server::{Server, ServerOptions, Target};
 
-/// How much is moved.
+/// The amount of messages.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct AmountArgs {
-    /// Messages of each phase.
+    /// Messages in each phase.
     #[arg(long, default_value_t = 200_000, conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(super) messages: u64,
-    /// Send for so long instead, as in 30s.
+    /// Send for this long in each phase instead of --messages, for example 30s.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(super) seconds: Option<Duration>,
-    /// Bytes of a payload (at least 16: the number of the message stands in it).
+    /// Size of each payload in bytes, at least 16: it begins with the number of the message.
     #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(NUMBER_BYTES as i64..=1 << 20))]
     pub(super) payload: u32,
-    /// Times that the phases are run; the median is told.
+    /// Times that the phases are run; the median is reported.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(super) rounds: u32,
-    /// Threads of the client's side.
+    /// Threads of the load generator.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(super) client_threads: u32,
 }
 
 impl AmountArgs {
-    /// What each phase moves; for a smoke test a part that takes moments.
+    /// The amount of each phase; in a smoke test a small part of it.
     pub(super) fn amount(&self, smoke: bool) -> Amount {
         match self.seconds {
             Some(_) if smoke => Amount::For(Duration::from_millis(400)),
@@ -48,8 +49,9 @@ impl AmountArgs {
 /// Which server is measured, and how it is secured.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct TargetArgs {
-    /// A server that runs already, for which SLUICE_CA, SLUICE_CERT and the like count; by default one is started, with
-    /// its data in a temporary folder.
+    /// Address of a running server to measure, with the credentials of SLUICE_CA, SLUICE_CERT,
+    /// SLUICE_CERT_KEY, SLUICE_TOKEN_FILE or SLUICE_TOKEN [default: a server is started, with its data in a
+    /// temporary directory].
     #[arg(long, conflicts_with_all = ["tls", "no_encryption"])]
     url: Option<String>,
     /// Start the server with mutual TLS, with certificates made for this run.
@@ -61,7 +63,7 @@ pub(super) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// Whether the server is not ours.
+    /// Whether the server was named by --url.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.url.is_some()
     }
@@ -116,13 +118,14 @@ pub(super) fn report_of(
     Ok(report)
 }
 
-/// Where data is, and whether it is more than a look.
+/// The directory of the data, and whether only a small part is run.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct FolderArgs {
-    /// Where the temporary folder is made, to choose the disk.
+    /// Directory in which the temporary data directory is made; choose the disk with it
+    /// [default: the system's temporary directory].
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// A small part of everything, in a few seconds: to see that it works, not for figures.
+    /// Run a small part in a few seconds, to check that the benchmark works; the figures mean nothing.
     #[arg(long)]
     pub(super) smoke: bool,
 }

@@ -20,7 +20,7 @@ impl Samples {
         }
     }
 
-    /// How far the largest is from the smallest, in percent of the median.
+    /// Difference of the largest and the smallest sample, in percent of the median.
     pub(super) fn spread_percent(&self) -> f64 {
         match (self.sorted.first(), self.sorted.last()) {
             (Some(least), Some(most)) if self.median() > 0.0 => (most - least) / self.median() * 100.0,

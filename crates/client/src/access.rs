@@ -1,16 +1,16 @@
-//! Tokens, the audit log, and who a client is to its server.
+//! Tokens, the audit log, and the identity of a client.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a token is to be.
+/// The settings of a new token.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TokenNew {
-    /// The identity that it stands for.
+    /// Name of the identity that the token authenticates.
     pub name: String,
-    /// What it allows by itself, as `sluice://ns/NAMESPACE?perm=r|w|rw|observer|operator|admin`.
+    /// Scopes that it grants, as `sluice://ns/NAMESPACE?perm=r|w|rw|observer|operator|admin`.
     pub scopes: Vec<String>,
-    /// Ends after so many milliseconds; `None`: only when it is revoked.
+    /// Lifetime in milliseconds; `None`: until it is revoked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
@@ -18,30 +18,30 @@ pub struct TokenNew {
 /// A token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// Names it; no secret.
+    /// Id of the token, which is no secret.
     pub id: String,
-    /// The identity that it stands for.
+    /// Name of the identity that the token authenticates.
     pub name: String,
-    /// What it allows by itself.
+    /// Scopes that it grants.
     pub scopes: Vec<String>,
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// Time of its creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
-    /// Who has made it.
+    /// Name of the identity that made it.
     pub created_by: String,
-    /// When it ends, in milliseconds since the Unix epoch.
+    /// End of its lifetime, in milliseconds since the Unix epoch; `None`: it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<u64>,
-    /// About when it was used last, in milliseconds since the Unix epoch.
+    /// Approximate time of its last use, in milliseconds since the Unix epoch; `None`: it was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at_ms: Option<u64>,
 }
 
-/// A token that was just made.
+/// A new token with its secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenMade {
-    /// Its text, which nobody can show again.
+    /// Secret text of the token. The server stores only a hash of it and cannot show it again.
     pub token: String,
-    /// The rest of it.
+    /// The token without its secret.
     #[serde(flatten)]
     pub about: Token,
 }
@@ -56,21 +56,21 @@ impl std::fmt::Debug for TokenMade {
 /// A page of the audit log.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct AuditPage {
-    /// The oldest first; the server's documentation has their fields.
+    /// Entries, oldest first; `docs/api.md` describes their fields.
     pub entries: Vec<Value>,
-    /// Where the next page begins; `None`: there is none.
+    /// Cursor of the next page; `None`: this is the last page.
     pub next: Option<String>,
 }
 
-/// Who a client is to its server.
+/// The identity of a client, as the server sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhoAmI {
-    /// `anybody` where nobody is asked.
+    /// Name of the identity; `anybody` on a server without authentication.
     pub name: String,
-    /// `certificate` or `token`; `None`: nothing was shown.
+    /// Credential that proved it, `certificate` or `token`; `None`: the client showed none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
-    /// Rules and scopes that it has.
+    /// Rules and scopes that apply to it.
     #[serde(default)]
     pub grants: Vec<String>,
 }

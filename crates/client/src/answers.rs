@@ -1,5 +1,5 @@
-//! The answers of the hot calls: send, receive, settle and extend. Read by hand, and borrowed from the answer where
-//! that can be.
+//! The answers of the hot calls: send, receive, settle and extend. Read by hand, and borrowed from the answer
+//! where that can be.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,10 +17,10 @@ const DELIVERED_BYTES: usize = 192;
 /// Results for which room is made at once.
 const RESULTS_ROOM_MAX: usize = 10_000;
 
-/// What came of one item of a settle or extend.
+/// The result of one item of a settle or an extend.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ItemResult {
-    /// Whether it took effect.
+    /// Whether the item succeeded.
     pub ok: bool,
     /// Whether this receipt had settled its message before; `ok` is true then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -37,7 +37,8 @@ pub struct SentIds<'a> {
     pub ids: Vec<Cow<'a, str>>,
     /// Whether the idempotency key had been used for this request before.
     pub duplicate: bool,
-    /// Which messages of a list, from 0, are duplicates by their unique key: each has the id of the first with its key.
+    /// Which messages of a list, from 0, are duplicates by their unique key: each has the id of the first
+    /// with its key.
     pub duplicates: Vec<u32>,
 }
 
@@ -52,22 +53,22 @@ impl SentBody {
     }
 }
 
-/// A message in this consumer's hands, borrowed from the answer.
+/// A delivered message, borrowed from the answer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DeliveredRef<'a> {
     /// Its id.
     pub id: Cow<'a, str>,
-    /// Proof of this delivery: settle with it.
+    /// Receipt of this delivery, with which it is settled.
     pub receipt: Cow<'a, str>,
     /// Name of its queue.
     pub queue: Cow<'a, str>,
-    /// Its bytes.
+    /// Payload.
     pub payload: Cow<'a, [u8]>,
     /// Media type of the payload.
     pub content_type: Option<Cow<'a, str>>,
     /// Names and values.
     pub headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
-    /// 0 to 9.
+    /// Priority, 0 to 9.
     pub priority: u8,
     /// Which attempt this is, from 1.
     pub attempt: u32,
@@ -75,33 +76,33 @@ pub struct DeliveredRef<'a> {
     pub max_attempts: u32,
     /// Deliveries so far, counted as attempts or not.
     pub deliveries: u32,
-    /// When it was sent, in milliseconds since the Unix epoch.
+    /// Time of the send, in milliseconds since the Unix epoch.
     pub sent_at_ms: u64,
-    /// When the lease ends, in milliseconds since the Unix epoch.
+    /// End of the lease, in milliseconds since the Unix epoch.
     pub lease_until_ms: u64,
-    /// What is beside the plain fields.
+    /// Optional fields, if it has any.
     pub details: Option<Box<Details>>,
 }
 
-/// What a delivered message has beside the plain fields.
+/// The optional fields of a delivered message.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Details {
-    /// What the sender knows a reply by.
+    /// Correlation id, by which the sender recognises the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// The queue that gets the result.
+    /// Name of the queue to which its result is sent as a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
-    /// Words to find it by.
+    /// Tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// What an earlier attempt has left to go on from.
+    /// Checkpoint that an earlier attempt has stored.
     #[serde(flatten, serialize_with = "checkpoint")]
     pub checkpoint: Option<Vec<u8>>,
-    /// The queue in which it died before it came to this one.
+    /// Name of the queue in which it became a dead letter before it was moved to this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_queue: Option<String>,
-    /// Why it died there.
+    /// Reason why it became a dead letter there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -120,7 +121,7 @@ fn checkpoint<S: serde::Serializer>(bytes: &Option<Vec<u8>>, serializer: S) -> R
 }
 
 impl DeliveredRef<'_> {
-    /// The same on its own; a payload that is borrowed from `body` becomes a piece of it.
+    /// Converts into an owned message; a payload borrowed from `body` becomes a slice of it.
     fn detach(self, body: &Bytes) -> Delivered {
         let payload = match self.payload {
             Cow::Borrowed(payload) => body.slice_ref(payload),
@@ -150,12 +151,12 @@ impl DeliveredRef<'_> {
 pub struct ReceivedBody(pub(crate) Bytes);
 
 impl ReceivedBody {
-    /// The messages, borrowed.
+    /// Decodes the messages, borrowed from the answer.
     pub fn decode(&self) -> Result<Vec<DeliveredRef<'_>>, ClientError> {
         understood(read_received(&self.0))
     }
 
-    /// The messages on their own, but for payloads: see [`Payload`].
+    /// Decodes the messages into values of their own; payloads share the answer's memory, see [`Payload`].
     pub fn detach(&self) -> Result<Vec<Delivered>, ClientError> {
         Ok(self.decode()?.into_iter().map(|message| message.detach(&self.0)).collect())
     }
@@ -163,8 +164,8 @@ impl ReceivedBody {
 
 /// Bytes of a payload; in JSON `payload` when they are UTF-8, else `payload_base64`.
 ///
-/// They may be a piece of the answer that they came in, which stays in memory as long as one of its payloads does:
-/// [`Bytes::to_vec`] what is kept for long.
+/// They may be a piece of the answer that they came in, which stays in memory as long as one of its payloads
+/// does: copy what is kept for long (`to_vec`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Payload(pub Bytes);
 
@@ -190,16 +191,16 @@ impl Serialize for Payload {
     }
 }
 
-/// A message in this consumer's hands.
+/// A delivered message: held by this consumer until its lease ends or it is settled.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Delivered {
     /// Its id.
     pub id: String,
-    /// Proof of this delivery: settle with it.
+    /// Receipt of this delivery, with which it is settled.
     pub receipt: String,
     /// Name of its queue.
     pub queue: String,
-    /// Its bytes.
+    /// Payload.
     #[serde(flatten)]
     pub payload: Payload,
     /// Media type of the payload.
@@ -208,7 +209,7 @@ pub struct Delivered {
     /// Names and values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// 0 to 9.
+    /// Priority, 0 to 9.
     pub priority: u8,
     /// Which attempt this is, from 1.
     pub attempt: u32,
@@ -216,11 +217,11 @@ pub struct Delivered {
     pub max_attempts: u32,
     /// Deliveries so far, counted as attempts or not.
     pub deliveries: u32,
-    /// When it was sent, in milliseconds since the Unix epoch.
+    /// Time of the send, in milliseconds since the Unix epoch.
     pub sent_at_ms: u64,
-    /// When the lease ends, in milliseconds since the Unix epoch.
+    /// End of the lease, in milliseconds since the Unix epoch.
     pub lease_until_ms: u64,
-    /// What is beside the plain fields.
+    /// Optional fields, if it has any.
     #[serde(flatten)]
     pub details: Option<Box<Details>>,
 }
@@ -285,8 +286,8 @@ fn read_delivered<'a>(reader: &mut Reader<'a>) -> Read<DeliveredRef<'a>> {
     }
 }
 
-/// A message in the very order and spacing in which the server writes it: a comparison a field, no search. `None`:
-/// anything else, good or bad.
+/// A message in the very order and spacing in which the server writes it: a comparison a field, no search.
+/// `None`: anything else, good or bad.
 fn read_usual<'a>(reader: &mut Reader<'a>) -> Option<DeliveredRef<'a>> {
     let id = reader.after(b"{\"id\":").then(|| reader.string())?.ok()?;
     let receipt = reader.after(b",\"receipt\":").then(|| reader.string())?.ok()?;

@@ -1,33 +1,33 @@
-//! Changes of messages that are there, one or many.
+//! Changes of stored messages, one or many at once.
 
 use serde::{Deserialize, Serialize};
 
 use crate::types::ErrorBody;
 
-/// What becomes of a message.
+/// A change of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// Gone; a leased one at the end of its lease.
+    /// Removes the message; a leased one at the end of its lease.
     Cancel,
-    /// Held until a person decides.
+    /// Holds the message until a person approves or denies it.
     Hold,
-    /// Of a held one: goes on.
+    /// Approves a held message: it becomes ready.
     Approve,
-    /// Of a held one: a dead letter.
+    /// Denies a held message: it becomes a dead letter.
     Deny,
-    /// Of a delayed or dead one: ready now.
+    /// Makes a delayed or dead message ready now.
     Retry,
-    /// To another queue.
+    /// Moves the message to another queue.
     Move {
-        /// Its name; it must exist.
+        /// Name of that queue, which must exist.
         to: String,
     },
-    /// Other fields.
+    /// Replaces fields of the message.
     Set(NewFields),
 }
 
 impl Change {
-    /// The word for it in the API.
+    /// Name of the change in the API, such as `cancel`.
     pub fn verb(&self) -> &'static str {
         match self {
             Change::Cancel => "cancel",
@@ -41,61 +41,61 @@ impl Change {
     }
 }
 
-/// Fields that a message gets instead of its own; `None`: stays.
+/// New values for fields of a message; `None`: the field keeps its value.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct NewFields {
-    /// 0 to 9.
+    /// Priority, 0 to 9; higher is delivered first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// Ready so many milliseconds from now; not together with `deliver_at_ms`.
+    /// Delay from now in milliseconds; not together with `deliver_at_ms`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// Ready at this time, in milliseconds since the Unix epoch.
+    /// Time at which it becomes ready, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deliver_at_ms: Option<u64>,
-    /// Attempts before it becomes a dead letter.
+    /// Number of attempts after which it becomes a dead letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    /// All its tags.
+    /// Tags, which replace all that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
 }
 
-/// Who makes a change, and why; the message remembers it.
+/// The author of a change and the reason, which the message keeps in its history.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Note {
-    /// Who.
+    /// Name of the author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why.
+    /// Reason of the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// A change that a message remembers.
+/// A change in the history of a message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Changed {
-    /// The word for it in the API.
+    /// Name of the change in the API, such as `cancel`.
     pub change: String,
-    /// When, in milliseconds since the Unix epoch.
+    /// Time of the change, in milliseconds since the Unix epoch.
     pub at_ms: u64,
     /// By whom and why.
     #[serde(flatten)]
     pub note: Note,
 }
 
-/// Which messages of a queue; what is `None` does not matter.
+/// A filter of messages of one queue. Every field that is not `None` has to match.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct BulkFilter {
     /// Name of the queue.
     pub queue: String,
-    /// In this state.
+    /// State of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// With this tag.
+    /// Tag that the message has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// With this header.
+    /// Header that the message has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<BulkHeader>,
     /// Sent before this time, in milliseconds since the Unix epoch.
@@ -104,10 +104,10 @@ pub struct BulkFilter {
     /// Sent at this time or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_after_ms: Option<u64>,
-    /// With at least so many attempts begun.
+    /// Smallest number of attempts begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts_min: Option<u16>,
-    /// With this text in the error of an attempt.
+    /// Text within the error of one of its attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_contains: Option<String>,
 }
@@ -121,7 +121,7 @@ pub struct BulkHeader {
     pub value: String,
 }
 
-/// One change of all messages that match, made in the background.
+/// A change, in the background, of all messages that match a filter.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Bulk {
     /// Its id.
@@ -133,35 +133,35 @@ pub struct Bulk {
     /// The queue that messages move to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Which messages.
+    /// The messages to change.
     pub filter: BulkFilter,
     /// By whom and why.
     #[serde(flatten)]
     pub note: Note,
-    /// Whether nothing is changed, and only counted.
+    /// Whether messages are only counted and not changed.
     pub dry_run: bool,
     /// Messages in the queue when it began, in the state of the filter.
     pub total: u64,
     /// Messages looked at.
     pub scanned: u64,
-    /// Of those: match.
+    /// Messages of `scanned` that match the filter.
     pub matched: u64,
-    /// Of those: changed, or would be.
+    /// Messages of `matched` that were changed, or with `dry_run` would be.
     pub changed: u64,
-    /// Of those: not changed.
+    /// Messages of `matched` that were not changed.
     pub skipped: u64,
-    /// When it began, in milliseconds since the Unix epoch.
+    /// Start of the bulk change, in milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// When it ended.
+    /// End of the bulk change, in milliseconds since the Unix epoch; `None`: it is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at_ms: Option<u64>,
-    /// Why it failed.
+    /// Error that ended it, in the state `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBody>,
 }
 
 impl Bulk {
-    /// Whether it goes on.
+    /// Whether the bulk change is running.
     pub fn is_running(&self) -> bool {
         self.state == "running"
     }

@@ -1,4 +1,4 @@
-//! The handle: where the server is, which namespace, and how patient to be.
+//! The client: address of the server, namespace, timeouts and retries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,23 +15,23 @@ use crate::retry::{Safety, Tries, random};
 use crate::session::Outgoing;
 use crate::transport::{Answer, Call, Download, Transport};
 
-/// How a client behaves.
+/// The options of a client.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Time allowed for one try of a request, beyond the waiting that the request asks for (default 30 s).
+    /// Timeout of one try of a request, beyond the wait that the request itself asks for (default 30 s).
     pub request_timeout: Duration,
-    /// Time allowed for making a connection (default 5 s).
+    /// Timeout of making a connection (default 5 s).
     pub connect_timeout: Duration,
-    /// How long a request is tried again after an answer or a break that may pass (default 30 s).
+    /// Time for which a request is repeated after a transient error or a broken connection (default 30 s).
     pub retry_for: Duration,
-    /// How long a request is tried again when no connection can be made (default 10 s).
+    /// Time for which a request is repeated while no connection can be made (default 10 s).
     pub connect_retry_for: Duration,
-    /// Most connections at once (default 256).
+    /// Largest number of connections at once (default 256).
     pub connections_max: usize,
-    /// Whether frames of a session that wait for the connection go as one piece (default true). Without, each is a DATA frame
-    /// of its own, which costs both sides more: for measuring what single requests cost.
+    /// Whether frames of a session that wait for the connection go as one piece (default true). Without, each
+    /// is a DATA frame of its own, which costs both sides more: for measuring what single requests cost.
     pub gather_frames: bool,
-    /// What it trusts, and who it is (default: nothing of its own).
+    /// CA to trust, client certificate and token (default: the system's CAs, no certificate, no token).
     pub credentials: Credentials,
 }
 
@@ -68,12 +68,20 @@ struct Shared {
 }
 
 impl Client {
-    /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`, in the namespace `default`. Connects at the first request.
+    /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`, in the namespace `default`. It
+    /// connects at the first request.
+    ///
+    /// # Errors
+    /// [`ClientError::InvalidUrl`].
     pub fn new(url: &str) -> Result<Client, ClientError> {
         Client::with_options(url, Options::default())
     }
 
-    /// The same, with options.
+    /// A client with these options.
+    ///
+    /// # Errors
+    /// [`ClientError::InvalidUrl`], or [`ClientError::Credentials`] when a certificate, key or token cannot
+    /// be used.
     pub fn with_options(url: &str, options: Options) -> Result<Client, ClientError> {
         let transport = Transport::new(url, &options)?;
         let key_prefix = format!("{:016x}{:016x}", random(), random());
@@ -81,18 +89,18 @@ impl Client {
         Ok(Client { shared: Arc::new(shared), prefix: "/v1".into(), namespace: "".into() })
     }
 
-    /// The same server, another namespace.
+    /// A client of the same server in another namespace; it shares the connections.
     pub fn in_namespace(&self, namespace: &str) -> Client {
         let prefix = format!("/v1/namespaces/{}", encoded(namespace)).into();
         Client { shared: Arc::clone(&self.shared), prefix, namespace: namespace.into() }
     }
 
-    /// The address, as `host:port`.
+    /// Address of the server, as `host:port`.
     pub fn server(&self) -> &str {
         &self.shared.transport.address
     }
 
-    /// A new idempotency key; no other client makes the same.
+    /// A new idempotency key: 128 random bits and a counter, so that no other client makes the same.
     pub fn idempotency_key(&self) -> String {
         let count = self.shared.key_count.fetch_add(1, Ordering::Relaxed);
         format!("{}-{count:x}", self.shared.key_prefix)
@@ -117,7 +125,7 @@ impl Client {
         })
     }
 
-    /// Whether frames go together.
+    /// Value of [`Options::gather_frames`].
     pub(crate) fn gathers_frames(&self) -> bool {
         self.shared.options.gather_frames
     }
@@ -135,7 +143,8 @@ impl Client {
         Call { method, path, body: body.into(), idempotency_key: None, timeout }
     }
 
-    /// Tries a request until it succeeds, fails for good, or patience ends.
+    /// Sends a request, repeated until it succeeds, fails with an error that does not pass, or the time for
+    /// repeating has passed.
     pub(crate) async fn run(&self, call: Call, safety: Safety) -> Result<Answer, ClientError> {
         let mut tries = Tries::new();
         let mut repeated = false;
@@ -161,7 +170,8 @@ impl Client {
         }
     }
 
-    /// The same as [`Client::open`], tried until it succeeds, fails for good, or patience ends.
+    /// Like [`Client::open`], repeated until it succeeds, fails with an error that does not pass, or the time
+    /// for repeating has passed.
     pub(crate) async fn open_again(&self, call: &Call) -> Result<Download, ClientError> {
         let mut tries = Tries::new();
         loop {

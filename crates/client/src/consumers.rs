@@ -1,4 +1,4 @@
-//! Consumers: who holds messages.
+//! Consumers, which hold messages under leases.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,56 +6,58 @@ use serde_json::{Map, Value};
 /// A consumer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Consumer {
-    /// Its id; opaque.
+    /// Id of the consumer; opaque.
     pub id: String,
-    /// As it gave it; need not be its alone.
+    /// Name that the consumer gave; several consumers may share one.
     pub name: String,
-    /// `attached`: messages are given to it; `detached`: it gets nothing more; `pulling`: it receives under its name.
+    /// State: `attached` (messages are delivered to it over a session), `detached` (it gets no more
+    /// messages), or `pulling` (it sends receives that carry its name).
     pub state: String,
-    /// The queues that it is attached to; `None`: it pulls.
+    /// Queues that it is attached to; `None`: it is `pulling`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<Vec<String>>,
-    /// How many messages it may hold at a time; `None`: it pulls.
+    /// Credit: the number of messages that it may hold at a time; `None`: it is `pulling`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credit: Option<u32>,
-    /// How many it holds.
+    /// Number of messages that it holds.
     pub in_flight: u32,
-    /// Its lease in milliseconds; `None`: each queue's.
+    /// Lease of its messages in milliseconds; `None`: the setting of each queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_ms: Option<u64>,
-    /// Since when it is known, in milliseconds since the Unix epoch.
+    /// Time at which the server first saw it, in milliseconds since the Unix epoch.
     pub since_at_ms: u64,
-    /// Since when it has what it holds longest; `None`: it holds nothing.
+    /// Time at which its oldest held message was delivered, in milliseconds since the Unix epoch; `None`: it
+    /// holds none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_leased_at_ms: Option<u64>,
-    /// What it holds, longest first; empty in lists of consumers.
+    /// Messages that it holds, oldest delivery first; empty in lists of consumers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holds: Vec<Held>,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// A message in the hands of a consumer.
+/// A message that a consumer holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Held {
-    /// Which.
+    /// Id of the message.
     pub id: String,
-    /// Its queue.
+    /// Name of its queue.
     pub queue: String,
-    /// Which attempt this is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u16,
-    /// When it was given, in milliseconds since the Unix epoch.
+    /// Time of the delivery, in milliseconds since the Unix epoch.
     pub leased_at_ms: u64,
-    /// When the lease ends, in milliseconds since the Unix epoch.
+    /// End of the lease, in milliseconds since the Unix epoch.
     pub lease_until_ms: u64,
 }
 
-/// Who holds a message.
+/// The consumer that holds a message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Holder {
     /// Id of the consumer.
     pub consumer: String,
-    /// Its name; may be empty.
+    /// Name of the consumer; may be empty.
     pub name: String,
 }

@@ -1,4 +1,4 @@
-//! What a client trusts, and how it shows who it is.
+//! Credentials of a client: the CA that it trusts, its certificate, its token.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// What makes TLS of a connection.
+    /// A TLS connector with these credentials.
     pub(crate) fn connector(&self, alpn: Alpn) -> Result<TlsConnector, ClientError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)

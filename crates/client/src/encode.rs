@@ -1,4 +1,4 @@
-//! JSON of the hot requests, written by hand into one buffer: no tree, no second pass.
+//! JSON of the frequent requests, written into one buffer without a tree of values.
 
 use std::fmt::Write as _;
 use std::time::Duration;

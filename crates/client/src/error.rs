@@ -1,4 +1,4 @@
-//! What can go wrong in a call.
+//! Errors of calls.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,70 +7,71 @@ use serde_json::Value;
 
 use crate::tls_fault::TlsFault;
 
-/// Why a call failed.
+/// The error of a call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The server answered with an error. `code` is stable; see the table of codes in the server's documentation.
+    /// The server answered with an error. `code` is stable; see the table of codes in the server's
+    /// documentation.
     Server {
         /// HTTP status.
         status: u16,
         /// Stable snake_case code, such as `queue_not_found`.
         code: String,
-        /// A sentence that says what was wrong, and what would be right.
+        /// Sentence that says what was wrong, with which value, and what would be right.
         message: String,
-        /// More about it, when there is more; `null` otherwise.
+        /// Object with details, as documented for the code; `null`: none.
         details: Value,
-        /// How long the server asked to wait before the next try.
+        /// Time that the server asks to wait before the next try (`Retry-After`).
         retry_after: Option<Duration>,
     },
-    /// No answer came.
+    /// No answer came from the server.
     Transport {
-        /// What happened to the connection.
+        /// Failure of the connection.
         kind: TransportKind,
         /// The address that was tried, as `host:port`.
         server: String,
-        /// How often it was tried.
+        /// Number of tries.
         tried: u32,
-        /// What the operating system or the HTTP library said.
+        /// Message of the operating system or of the HTTP library.
         reason: String,
     },
     /// An answer came that this client does not understand.
     Protocol {
         /// HTTP status.
         status: u16,
-        /// What was not understood.
+        /// Part of the answer that was not understood.
         reason: String,
     },
-    /// The certificates, keys or tokens given to this client are not usable.
+    /// A certificate, key or token of [`Credentials`](crate::Credentials) cannot be used.
     Credentials {
-        /// What is wrong with them.
+        /// What is wrong with it.
         reason: String,
     },
     /// The server's address is not one that this client can use.
     InvalidUrl {
-        /// The address.
+        /// The URL as given.
         url: String,
         /// What is wrong with it.
         reason: String,
     },
 }
 
-/// What happened to a connection.
+/// The failure of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TransportKind {
-    /// None could be made: nothing was sent.
+    /// The connection could not be made: nothing was sent.
     Connect,
-    /// One was made, and TLS could not be agreed on: nothing was sent.
+    /// The TLS handshake failed: nothing was sent.
     Tls(TlsFault),
-    /// It broke: whether the request took effect is not known.
+    /// The connection broke: whether the request took effect is not known.
     Broken,
-    /// No answer within the time allowed: whether the request took effect is not known.
+    /// No answer came within the timeout: whether the request took effect is not known.
     Timeout,
 }
 
 impl ClientError {
-    /// The server's error code, if the server answered.
+    /// Code of the server's error; `None`: the error is not the server's.
     pub fn code(&self) -> Option<&str> {
         match self {
             ClientError::Server { code, .. } => Some(code),
@@ -89,7 +90,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the server could not be reached, or stopped answering.
+    /// Whether this is [`ClientError::Transport`]: the server could not be reached, or stopped answering.
     pub fn is_transport(&self) -> bool {
         matches!(self, ClientError::Transport { .. })
     }

@@ -23,67 +23,67 @@ const SILENCE_MAX: Duration = Duration::from_secs(45);
 /// Pause before a stream that has ended is begun again.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Which events, and from where on.
+/// The options of a stream of events.
 #[derive(Clone, Debug, Default)]
 pub struct WatchOptions {
-    /// One queue; `None`: all of the namespace.
+    /// Name of a queue; `None`: all queues of the namespace.
     pub queue: Option<String>,
-    /// Of all queues those whose names match, `*` standing for any number of characters; `None`: all.
+    /// Pattern of names of queues, in which `*` stands for any number of characters; `None`: all.
     pub pattern: Option<String>,
-    /// Names of types; none: all.
+    /// Types of events, such as `acked`; empty: all.
     pub types: Vec<String>,
-    /// The [`Event::event_id`] of the last one that came; `None`: from now on.
+    /// [`Event::event_id`] of the last event received, after which the stream begins; `None`: from now on.
     pub after: Option<String>,
 }
 
-/// Something that happened to a message, or to many at once.
+/// An event: a change of the state of one message, or of many at once.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Event {
-    /// What: `sent`, `delivered`, `acked`, ...; `gap`: events that are not to be had.
+    /// Type: `sent`, `delivered`, `acked`, and so on; `gap` stands for events that the server no longer has.
     #[serde(rename = "type")]
     pub kind: String,
-    /// When, in milliseconds since the Unix epoch; not of a gap.
+    /// Time, in milliseconds since the Unix epoch; `None` of a gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ms: Option<u64>,
-    /// The queue that the message is in afterwards, or was in; not of a gap.
+    /// Name of the queue that the message is in afterwards, or was in; `None` of a gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// Which message; `None`: many, or a gap.
+    /// Id of the message; `None`: many messages, or a gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The attempt that begins, ends or has ended, from 1.
+    /// Number of the attempt that begins, ends or has ended, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u16>,
-    /// When its lease ends, in milliseconds since the Unix epoch.
+    /// End of its lease, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_until_ms: Option<u64>,
     /// Id of the consumer that it was delivered to, if that has a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumer: Option<String>,
-    /// Until when it waits, in milliseconds since the Unix epoch.
+    /// Time at which it becomes ready, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_at_ms: Option<u64>,
-    /// Why.
+    /// Reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The queue that it came from.
+    /// Name of the queue that it came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_queue: Option<String>,
-    /// How many messages at once.
+    /// Number of messages, where the event is about many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Of a gap: how many events, if that is known.
+    /// Number of events in a gap, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
-    /// To go on behind it later, see [`WatchOptions::after`].
+    /// Id of the event, for [`WatchOptions::after`].
     #[serde(default)]
     pub event_id: String,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// A stream of events, which is begun again where it was when it breaks off.
+/// A stream of events, which is resumed after the last event when the connection breaks.
 #[derive(Debug)]
 pub struct Watch {
     client: Client,
@@ -110,17 +110,17 @@ impl Watch {
         }
     }
 
-    /// Whether the server has told anything yet: what fails afterwards is worth trying again.
+    /// Whether the server has sent anything yet. An error after that is worth a retry.
     pub fn has_begun(&self) -> bool {
         self.heard.is_some()
     }
 
-    /// Waits for the next event. The future may be dropped and made anew, as often as one likes: nothing is lost, and what it
-    /// waits for goes on.
+    /// Waits for the next event. The future may be dropped and made anew, as often as one likes: nothing is
+    /// lost, and what it waits for goes on.
     ///
     /// # Errors
-    /// What the server says: `queue_not_found`, `invalid_argument` for a type or id that is none, `forbidden`; or that it
-    /// could not be reached for as long as the client's options tell it to try.
+    /// What the server says: `queue_not_found`, `invalid_argument` for a type or id that is none,
+    /// `forbidden`; or that it could not be reached for as long as the client's options tell it to try.
     pub async fn next(&mut self) -> Result<Event, ClientError> {
         loop {
             if let Some(event) = self.found.pop_front() {
@@ -146,7 +146,7 @@ impl Watch {
         }
     }
 
-    /// Where it stands: to be given as [`WatchOptions::after`] to go on from here. `None` before it has begun.
+    /// Id of the last event, for [`WatchOptions::after`] of a later stream. `None`: no event has come.
     pub fn position(&self) -> Option<&str> {
         self.options.after.as_deref()
     }

@@ -1,4 +1,4 @@
-//! Messages that have to do with others: groups, chains, and how they hang together.
+//! Messages that depend on others: groups, chains, and the flows that they form.
 
 use std::borrow::Cow;
 
@@ -22,12 +22,13 @@ pub struct Step<'a> {
     pub queue: Cow<'a, str>,
     /// The message.
     pub message: Message<'a>,
-    /// Whether the payload is the message's own; if not, it is the result of the step before, or what has failed.
+    /// Whether the payload is that of `message`. If not, it is the result of the step before; of the step
+    /// that follows a failure, the payload of the message that failed.
     pub own_payload: bool,
 }
 
 impl<'a> Step<'a> {
-    /// A step that gets the result of the one before it.
+    /// A step whose payload is the result of the step before it.
     pub fn to(queue: impl Into<Cow<'a, str>>) -> Step<'a> {
         Step { queue: queue.into(), ..Step::default() }
     }
@@ -49,38 +50,38 @@ pub struct GroupSent {
     pub duplicate: bool,
 }
 
-/// How a group stands.
+/// The state of a group.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Group {
     /// Id of the callback.
     pub group: String,
-    /// How many of its messages have ended, and how.
+    /// Messages of the group by their outcome.
     #[serde(flatten)]
     pub counts: GroupCounts,
     /// State of the callback.
     pub callback: String,
 }
 
-/// How many messages of a group have ended, and how.
+/// Number of messages of a group by their outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GroupCounts {
     /// Messages that have not ended.
     pub pending: u32,
-    /// Messages that were done.
+    /// Messages that were acked.
     pub done: u32,
-    /// Messages that have died, or are gone without being done.
+    /// Messages that became dead letters, or were removed without an ack.
     pub dead: u32,
 }
 
-/// A message with what it waits for and what follows it.
+/// A message with the messages that it waits for and those that follow it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flow {
-    /// What it waits for, or has waited for.
+    /// Messages that it waits for, or has waited for.
     pub parents: Vec<FlowParent>,
-    /// The message, and under it what waits for it.
+    /// The message, and below it the messages that wait for it.
     #[serde(flatten)]
     pub node: FlowNode,
-    /// Whether there is more than this.
+    /// Whether the flow has more messages than are listed here.
     pub truncated: bool,
 }
 
@@ -89,13 +90,13 @@ pub struct Flow {
 pub struct FlowParent {
     /// Its id.
     pub id: String,
-    /// Its queue; `None`: it is gone.
+    /// Name of its queue; `None`: the message was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// Its state; `None`: it is gone.
+    /// State of the message; `None`: the message was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// How it has ended: `done` or `failed`.
+    /// Outcome, `done` or `failed`; `None`: it has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
 }
@@ -109,7 +110,7 @@ pub struct FlowNode {
     pub queue: String,
     /// Its state.
     pub state: String,
-    /// Why it is dead or held.
+    /// Reason why it is dead or held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Queues of the steps that follow it.
@@ -118,10 +119,10 @@ pub struct FlowNode {
     /// Queue of the step that follows its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<String>,
-    /// How the group stands whose callback it is.
+    /// Counts of the group whose callback it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<GroupCounts>,
-    /// What waits for it, or has waited for it.
+    /// Messages that wait for it, or have waited for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<FlowNode>,
 }

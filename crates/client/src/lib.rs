@@ -1,12 +1,5 @@
-//! The Rust client of Sluice: async, over HTTP and gRPC, with connections that are reused and retries that are safe.
-//!
-//! What lives here: [`Client`] (every call of the HTTP API), [`Session`] (a stream of frames), [`Watch`] (a stream of events), [`Worker`] (a loop that
-//! receives, runs a handler, and settles), the types of requests and responses, and [`ClientError`]. What does not: any
-//! rule of the queue; the server decides, and says so with a code.
-//!
-//! Map: `client` the handle and its options, `calls` one method per call, `transport` connections, `credentials` what they
-//! trust and show, `retry` when to try again, `encode` JSON of the hot requests, `answers` and `json` their responses,
-//! `types` the other responses, `message` and `flows` what is sent, `session` streams over gRPC, `events` those of server-sent events, `worker` the loop.
+//! The async client of Sluice, a durable message queue server: send messages, work on queues, administer the
+//! server.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), sluice_client::ClientError> {
@@ -20,7 +13,45 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! | for | there is |
+//! |---|---|
+//! | every call of the HTTP API | [`Client`] |
+//! | a loop that receives, runs a handler and settles | [`Worker`], with [`WorkerOptions`] |
+//! | messages over one gRPC stream each way | [`Client::session`], which gives a [`Session`] |
+//! | events: what happens to messages, as it happens | [`Client::watch`], which gives a [`Watch`] |
+//! | a server with TLS, certificates and tokens | [`Credentials`] in [`Options`] |
+//!
+//! Calls that fail for a reason that may pass are repeated for as long as [`Options`] say, in so far as a
+//! repeat cannot take effect twice; a send carries an idempotency key for this. Every method returns a
+//! [`ClientError`], which carries the stable code of the server's error where the server has answered. No
+//! rule of a queue is in this crate: the server decides.
+//!
+//! A worker that acks what its handler has done, until the queue is empty:
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), sluice_client::ClientError> {
+//! use sluice_client::{Client, Job, Settle, Stop, Worker, WorkerOptions};
+//!
+//! let client = Client::new("http://127.0.0.1:7070")?;
+//! let options =
+//!     WorkerOptions { until_empty: true, ..WorkerOptions::new(vec![("emails".to_owned(), 0)]) };
+//! let handler = |job: Job| async move {
+//!     println!("{}", String::from_utf8_lossy(&job.message.payload.0));
+//!     Settle::Ack
+//! };
+//! let (events, _) = tokio::sync::mpsc::unbounded_channel();
+//! let summary = Worker::new(client, options).run(Stop::new(), handler, events).await?;
+//! println!("{} messages acked", summary.acked);
+//! # Ok(())
+//! # }
+//! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+
+// Map: `client` the handle and its options, `calls` one method per call, `transport` connections,
+// `credentials` what they trust and show, `retry` when to try again, `encode` JSON of the hot requests,
+// `answers` and `json` their responses, `types` the other responses, `message` and `flows` what is sent,
+// `session` streams over gRPC, `events` those of server-sent events, `worker` the loop.
 
 mod access;
 mod answers;
@@ -70,3 +101,8 @@ pub use types::{
     Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
+
+/// The examples of the README, compiled by `cargo test`.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -3,58 +3,59 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// So many deliveries in a period.
+/// A rate of deliveries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Rate {
     /// Deliveries in each period.
     pub count: u32,
     /// The period, in milliseconds.
     pub period_ms: u64,
-    /// Deliveries at once after a time without any; `None`: `count`.
+    /// Largest number of deliveries at once after a pause; `None`: `count`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
 }
 
-/// What a limit allows; `None`: as much as comes.
+/// The bounds of a limit; `None`: not bounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LimitSettings {
-    /// Leased messages of all queues that follow the limit.
+    /// Largest number of leased messages of all queues with the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u32>,
-    /// Leased messages of each limit key.
+    /// Largest number of leased messages of each limit key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight_per_key: Option<u32>,
-    /// Deliveries of all queues that follow the limit.
+    /// Rate of deliveries of all queues with the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Deliveries of each limit key.
+    /// Rate of deliveries of each limit key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_key: Option<Rate>,
 }
 
-/// A limit, and what it holds back.
+/// A limit with the messages that count against it and wait for it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Limit {
     /// Its name.
     pub name: String,
-    /// What it allows.
+    /// Bounds of the limit.
     pub settings: LimitSettings,
-    /// The queues that follow it, by name.
+    /// Names of the queues with the limit, sorted.
     pub queues: Vec<String>,
     /// Leased messages of these queues.
     pub in_flight: u64,
-    /// Messages that might be delivered but for the limit.
+    /// Messages that only this limit keeps from being delivered.
     pub waiting: u64,
-    /// When the overall rate lets the next one begin, if it lets none now; in milliseconds since the Unix epoch.
+    /// Earliest time of the next delivery by the overall rate, in milliseconds since the Unix epoch; `None`:
+    /// the rate allows one now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at_ms: Option<u64>,
     /// A page of its keys; empty in lists of limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<LimitKey>,
-    /// Where the keys go on; `None`: there are no more.
+    /// Cursor of the next page of keys; `None`: this is the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -66,9 +67,10 @@ pub struct LimitKey {
     pub key: String,
     /// Leased messages that have it.
     pub in_flight: u64,
-    /// Messages that wait for it.
+    /// Messages with the key that wait for it.
     pub waiting: u64,
-    /// When its rate lets the next one begin, if it lets none now; in milliseconds since the Unix epoch.
+    /// Earliest time of the next delivery by its rate, in milliseconds since the Unix epoch; `None`: the rate
+    /// allows one now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at_ms: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What callers hand over: messages to send, what to receive, how to settle.
+//! Arguments of calls: messages to send, what to receive, outcomes of deliveries.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,102 +8,104 @@ use serde::{Deserialize, Serialize};
 use crate::flows::Step;
 use crate::types::Backoff;
 
-/// One message to send. What is `None` follows the queue.
+/// A message to send. A field that is `None` follows the settings of the queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Message<'a> {
-    /// Opaque bytes.
+    /// Payload; opaque bytes.
     pub payload: Cow<'a, [u8]>,
     /// Media type of the payload.
     pub content_type: Option<Cow<'a, str>>,
-    /// Names and values, in order.
+    /// Headers, as names and values in order.
     pub headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    /// 0 to 9, higher first.
+    /// Priority, 0 to 9; higher is delivered first.
     pub priority: Option<u8>,
-    /// Ready after so many milliseconds; not together with `deliver_at_ms`.
+    /// Delay in milliseconds; not together with `deliver_at_ms`.
     pub delay_ms: Option<u64>,
-    /// Ready at this time, in milliseconds since the Unix epoch.
+    /// Time at which it becomes ready, in milliseconds since the Unix epoch.
     pub deliver_at_ms: Option<u64>,
-    /// Attempts before it becomes a dead letter.
+    /// Number of attempts after which it becomes a dead letter.
     pub max_attempts: Option<u32>,
-    /// The delay before the next attempt.
+    /// Backoff: the delay before the next attempt.
     pub backoff: Option<Backoff>,
     /// Keys and other optional fields.
     pub options: Option<Box<MessageOptions<'a>>>,
 }
 
-/// Optional fields of a message, for those who use them. What is `None` is left out; docs/api.md describes each.
+/// Optional fields of a message. A field that is `None` or empty is not sent; `docs/api.md` describes each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessageOptions<'a> {
-    /// Words to find it by.
+    /// Tags, by which messages can be filtered.
     pub tags: Vec<Cow<'a, str>>,
-    /// First in, first out among messages with this key, and one in flight.
+    /// Ordering key: messages with the same key are delivered in order, one at a time.
     pub ordering_key: Option<Cow<'a, str>>,
-    /// Messages of different keys are served in turn.
+    /// Fair key: messages with different keys are delivered in turn.
     pub fair_key: Option<Cow<'a, str>>,
-    /// Counts against the queue's limit per key.
+    /// Limit key, against which the queue's limit per key counts.
     pub limit_key: Option<Cow<'a, str>>,
-    /// At most one message with this key.
+    /// Unique key: the queue holds at most one message with it.
     pub unique: Option<Unique<'a>>,
-    /// Ends after so many milliseconds if it still waits; not together with `expires_at_ms`.
+    /// Time in milliseconds after which it expires if it still waits; not together with `expires_at_ms`.
     pub ttl_ms: Option<u64>,
-    /// Ends at this time, in milliseconds since the Unix epoch, if it still waits.
+    /// Time at which it expires if it still waits, in milliseconds since the Unix epoch.
     pub expires_at_ms: Option<u64>,
-    /// How long the result of its ack is kept, in milliseconds.
+    /// Time for which the result of its ack is kept, in milliseconds.
     pub result_ttl_ms: Option<u64>,
-    /// Handed through to the reply.
+    /// Correlation id, which the reply carries too.
     pub correlation_id: Option<Cow<'a, str>>,
-    /// The queue that gets its result as a message.
+    /// Name of the queue to which its result is sent as a message.
     pub reply_to: Option<Cow<'a, str>>,
-    /// Whether it waits for a person first.
+    /// Whether it is held until a person approves it.
     pub hold: bool,
-    /// Ids of messages that it waits for; `"#0"` is the first one of this send.
+    /// Ids of messages that it waits for; `"#0"` is the first message of this send.
     pub depends_on: Vec<Cow<'a, str>>,
-    /// How many of these it waits for: `all` (default) or `any`.
+    /// Number of these that it waits for: `all` (default) or `any`.
     pub depends_mode: Option<Cow<'a, str>>,
-    /// What becomes of it when they fail: `cancel` (default), `hold` or `run`.
+    /// Action when one of these fails: `cancel` (default), `hold` or `run`.
     pub on_parent_failed: Option<Cow<'a, str>>,
-    /// What follows when it is done, step by step.
+    /// Steps that follow one after the other when it is acked.
     pub chain: Vec<Step<'a>>,
-    /// What follows instead when it, or one of the steps, fails.
+    /// Step that follows instead when it, or one of the steps, fails.
     pub on_failure: Option<Step<'a>>,
 }
 
-/// A key that at most one message of a queue has.
+/// A unique key: a queue holds at most one message with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unique<'a> {
-    /// 1 to 128 bytes.
+    /// Key of 1 to 128 bytes.
     pub key: Cow<'a, str>,
-    /// How long it counts at most, in milliseconds (the server's default: one day).
+    /// Longest time for which it counts, in milliseconds; `None`: one day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_ms: Option<u64>,
-    /// What frees it: `gone` (default; the message leaves the queue) or `window` (its end alone).
+    /// Event that frees the key: `gone` (default: the message leaves the queue) or `window` (only the end of
+    /// the window).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Cow<'a, str>>,
-    /// What a duplicate does: `keep` (default), `replace_payload` or `debounce`.
+    /// Effect of a duplicate on the message that is there: `keep` (default), `replace_payload` or `debounce`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_duplicate: Option<Cow<'a, str>>,
 }
 
 impl<'a> Message<'a> {
-    /// A message with this payload, everything else as the queue has it.
+    /// A message with this payload; all else follows the settings of the queue.
     pub fn new(payload: &'a [u8]) -> Message<'a> {
         Message { payload: Cow::Borrowed(payload), ..Message::default() }
     }
 }
 
-/// What to receive, and how long to wait for it.
+/// The arguments of a receive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Receive {
-    /// Queues with weights; weight 0: in the order given.
+    /// Names of queues with weights, 1 to 1,000: each queue gets its share of the deliveries. With weight 0,
+    /// for all, queues are tried in the order given.
     pub queues: Vec<(String, u16)>,
-    /// Most messages (default 1).
+    /// Largest number of messages (default 1).
     pub max: u32,
-    /// How long the server may wait for a first message (default: not at all; at most 60 s).
+    /// Time for which the server may wait for a first message (default 0, at most 60 s).
     pub wait: Duration,
-    /// How long the messages may be held; `None`: as the queue says.
+    /// Lease of the messages; `None`: the setting of the queue.
     pub lease: Option<Duration>,
-    /// A name for those who look; may be empty.
+    /// Name of the consumer, shown in lists of consumers; may be empty.
     pub consumer: String,
 }
 
@@ -118,71 +120,71 @@ impl Receive {
         Receive { queues, max: 1, wait: Duration::ZERO, lease: None, consumer: String::new() }
     }
 
-    /// At most so many messages.
+    /// Sets the largest number of messages.
     pub fn max(mut self, max: u32) -> Receive {
         self.max = max;
         self
     }
 
-    /// Wait so long for a first message.
+    /// Sets the time to wait for a first message.
     pub fn wait(mut self, wait: Duration) -> Receive {
         self.wait = wait;
         self
     }
 
-    /// Hold the messages so long.
+    /// Sets the lease of the messages.
     pub fn lease(mut self, lease: Option<Duration>) -> Receive {
         self.lease = lease;
         self
     }
 }
 
-/// What a work gave: at most 256 KiB.
+/// The result of the work on a message, at most 256 KiB.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkResult {
     /// Media type.
     pub content_type: Option<String>,
-    /// Opaque bytes.
+    /// Result; opaque bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What the holder of a lease tells while it works. What is `None` stays as told before.
+/// A report of the holder of a lease on its work. A field that is `None` stays as it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report<'a> {
-    /// How far it has come, 0 to 100, and a word about it, which may be empty.
+    /// Progress in percent, 0 to 100, and a note, which may be empty.
     pub progress: Option<(u8, &'a str)>,
-    /// What the next attempt can go on from: at most 256 KiB.
+    /// Checkpoint from which the next attempt can continue, at most 256 KiB.
     pub checkpoint: Option<&'a [u8]>,
 }
 
-/// How a delivery ends.
+/// The outcome of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settle {
-    /// Done.
+    /// The work is done.
     Ack,
-    /// Done, with what the work gave.
+    /// The work is done, with its result.
     AckWith(WorkResult),
-    /// Failed; tried again after the backoff, or after `delay`.
+    /// The attempt failed; the message is tried again after the backoff, or after `delay`.
     Nack {
-        /// Goes into the message's history; may be empty.
+        /// Error text for the message's history; may be empty.
         error: String,
-        /// Overrides the backoff.
+        /// Delay before the next attempt; `None`: the backoff.
         delay: Option<Duration>,
     },
-    /// Given back; the attempt does not count.
+    /// The message is given back; the attempt does not count.
     Release {
-        /// Ready again after so long.
+        /// Delay before it is ready again; `None`: 0.
         delay: Option<Duration>,
     },
-    /// Never to be tried again: to the dead letters.
+    /// The message is not to be tried again and becomes a dead letter.
     Reject {
-        /// Goes into the message's history; may be empty.
+        /// Error text for the message's history; may be empty.
         error: String,
     },
 }
 
 impl Settle {
-    /// The word of the API.
+    /// Name of the outcome in the API, such as `ack`.
     pub fn name(&self) -> &'static str {
         match self {
             Settle::Ack | Settle::AckWith(_) => "ack",
@@ -196,14 +198,14 @@ impl Settle {
 /// One delivery to settle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettleItem<'a> {
-    /// Proof of the delivery.
+    /// Receipt of the delivery.
     pub receipt: Cow<'a, str>,
-    /// Its end.
+    /// Outcome.
     pub settle: Settle,
 }
 
 impl<'a> SettleItem<'a> {
-    /// Done.
+    /// An ack of this delivery.
     pub fn ack(receipt: &'a str) -> SettleItem<'a> {
         SettleItem { receipt: Cow::Borrowed(receipt), settle: Settle::Ack }
     }

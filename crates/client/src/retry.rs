@@ -1,4 +1,4 @@
-//! When to try again, and after how long.
+//! Retries: which errors are worth one, and after which delay.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant};
@@ -9,12 +9,13 @@ use crate::error::{ClientError, TransportKind};
 const FIRST_DELAY: Duration = Duration::from_millis(25);
 const DELAY_MAX: Duration = Duration::from_secs(5);
 
-/// Whether doing a request twice does more than doing it once.
+/// Whether a request may be repeated after it may have taken effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Safety {
-    /// No: reads, settles (the server knows the receipt), sends with an idempotency key.
+    /// Repeating has no further effect: reads, settles (the server knows the receipt), sends with an
+    /// idempotency key.
     Repeatable,
-    /// It may: tried again only when it surely had no effect.
+    /// Repeating may have a further effect: repeated only when the first try surely had none.
     Once,
 }
 
@@ -31,7 +32,7 @@ impl Tries {
         Tries { started: Instant::now(), count: 0 }
     }
 
-    /// How long to wait before the next try; `None`: the error is final.
+    /// Delay before the next try; `None`: the error is final.
     pub(crate) fn next_delay(
         &self,
         error: &ClientError,
@@ -49,8 +50,8 @@ impl Tries {
         (self.started.elapsed() + delay <= limit).then_some(delay)
     }
 
-    /// Between half and all of an exponentially growing delay, so that many clients do not return at once; never less
-    /// than the server asked for.
+    /// Between half and all of an exponentially growing delay, so that many clients do not return at once;
+    /// never less than the server asked for.
     fn delay(&self, error: &ClientError) -> Duration {
         let asked = match error {
             ClientError::Server { retry_after, .. } => retry_after.unwrap_or(Duration::ZERO),

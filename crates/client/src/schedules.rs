@@ -1,28 +1,30 @@
-//! Schedules: messages that are sent at times of day, or again and again.
+//! Schedules: messages that the server sends at times of day or at intervals.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::message::Message;
 
-/// When a schedule fires, and what it sends. One of `cron` and `every_ms`.
+/// The settings of a schedule: its times, and the message that it sends. Exactly one of `cron` and `every_ms`
+/// is given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScheduleSettings<'a> {
-    /// Five fields, six with seconds first, or a word such as `@daily`.
+    /// Cron expression: five fields, six with seconds first, or a word such as `@daily`.
     pub cron: Option<String>,
-    /// The time zone of `cron`; `None`: UTC.
+    /// Time zone of `cron`, such as `Europe/Berlin`; `None`: UTC.
     pub time_zone: Option<String>,
-    /// Each time that so many milliseconds have passed; at least 1,000.
+    /// Interval in milliseconds, at least 1,000.
     pub every_ms: Option<u64>,
-    /// What becomes of instants at which the server was down: `once` (default), `all`, `skip`.
+    /// Treatment of instants that passed while the server was down: `once` (one message for all of them, the
+    /// default), `all` (one for each), `skip`.
     pub missed: Option<String>,
     /// The queue that it sends to.
     pub queue: String,
-    /// What it sends.
+    /// Message that it sends.
     pub message: Message<'a>,
 }
 
-/// A schedule, and what it has done.
+/// A schedule with its counters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Schedule {
     /// Its name.
@@ -43,7 +45,7 @@ pub struct Schedule {
     pub queue: String,
     /// Whether it is paused.
     pub paused: bool,
-    /// When it fires next, in milliseconds since the Unix epoch.
+    /// Next instant, in milliseconds since the Unix epoch; `None`: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at_ms: Option<u64>,
     /// Instants at which it sent its message.
@@ -61,12 +63,12 @@ pub struct Schedule {
     /// Code of the error with which the latest message was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// When it was created, in milliseconds since the Unix epoch.
+    /// Time of its creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
-    /// What it sends, with the fields of a send; only where one schedule is asked for.
+    /// Message that it sends, with the fields of a send; `None` in lists of schedules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Value>,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! Messages as the server shows them to those who look.
+//! Messages as they are stored: state, history, results.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,20 +15,20 @@ use crate::types::not_understood;
 /// One ended attempt of a message.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Which attempt, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// How it ended: `nacked`, `released`, `rejected`, `expired`.
+    /// Outcome: `nacked`, `released`, `rejected` or `expired`.
     pub end: String,
-    /// When it was delivered, in milliseconds since the Unix epoch.
+    /// Time of the delivery, in milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// When it ended, in milliseconds since the Unix epoch.
+    /// Time of its end, in milliseconds since the Unix epoch.
     pub ended_at_ms: u64,
     /// The error text, when one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// A message that was looked at, not taken.
+/// A stored message, read without being delivered.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Stored {
     /// Its id.
@@ -47,39 +47,40 @@ pub struct Stored {
     /// Deliveries, counted as attempts or not.
     #[serde(default)]
     pub deliveries: u32,
-    /// When it was sent, in milliseconds since the Unix epoch.
+    /// Time of the send, in milliseconds since the Unix epoch.
     pub sent_at_ms: u64,
-    /// Delayed: when it becomes ready. Leased: when the lease ends.
+    /// Delayed: time at which it becomes ready. Leased: end of the lease. In milliseconds since the Unix
+    /// epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
-    /// Leased: who holds it, if that has a name or is attached.
+    /// Leased: its holder, if that has a name or is attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
     /// Blocked: what it waits for, `ordering_key`, `limit`, `parents` or `consumer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
-    /// First in, first out among messages with it.
+    /// Ordering key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordering_key: Option<String>,
-    /// Messages of different ones are served in turn.
+    /// Fair key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fair_key: Option<String>,
-    /// What it counts against of its queue's limit.
+    /// Limit key, against which the queue's limit per key counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_key: Option<String>,
-    /// What no other message may have at the same time.
+    /// Unique key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique_key: Option<String>,
-    /// When it ends if it still waits, in milliseconds since the Unix epoch.
+    /// Time at which it expires if it still waits, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<u64>,
     /// The queue in which it died, if that was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_queue: Option<String>,
-    /// Why it is dead or held.
+    /// Reason why it is dead or held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// When it became dead or held, in milliseconds since the Unix epoch.
+    /// Time at which it became dead or held, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason_at_ms: Option<u64>,
     /// Leased: proof of the running delivery, for operators.
@@ -103,13 +104,13 @@ pub struct Stored {
     /// Bytes of content type, headers and payload.
     #[serde(default)]
     pub size_bytes: u64,
-    /// What the sender knows a reply by.
+    /// Correlation id, by which the sender recognises the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
     /// The queue that gets the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
-    /// How far its holder says that it has come.
+    /// Progress that its holder has reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
     /// Done: when it was acked, in milliseconds since the Unix epoch.
@@ -127,13 +128,13 @@ pub struct Stored {
     /// Another one after each change.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// What was changed by whom and why, oldest first.
+    /// Changes of the message with author and reason, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Changed>,
     /// Ended attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Attempt>,
-    /// What a newer server added, and the backoff.
+    /// Fields of a newer server that this client does not know, and the backoff.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -157,24 +158,24 @@ pub(crate) fn bytes_of<'a>(
     }
 }
 
-/// How far the holder of a message says that it has come.
+/// Progress that the holder of a message has reported.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Progress {
     /// 0 to 100.
     pub percent: u8,
-    /// What it says of it.
+    /// Note of the holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Awaited {
     /// `done`, `dead` or `pending`.
     pub state: String,
-    /// Done: what its ack gave, when that is UTF-8; [`Awaited::result_bytes`] gives either.
+    /// Done: result of its ack, when that is UTF-8; [`Awaited::result_bytes`] returns either form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// The same in base64, when it is not UTF-8.
@@ -183,16 +184,17 @@ pub struct Awaited {
     /// Media type of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_content_type: Option<String>,
-    /// Done: when, in milliseconds since the Unix epoch.
+    /// Done: time of the ack, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub done_at_ms: Option<u64>,
-    /// Done: until when that is kept at least, if that is known.
+    /// Done: time until which the result is kept at least, in milliseconds since the Unix epoch; `None`: not
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_until_ms: Option<u64>,
-    /// Dead: why.
+    /// Dead: the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Dead: since when, in milliseconds since the Unix epoch.
+    /// Dead: since this time, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason_at_ms: Option<u64>,
     /// Pending: how far its holder says that it has come.
@@ -203,9 +205,9 @@ pub struct Awaited {
 /// A page of messages.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StoredPage {
-    /// What was found; may be empty although there is a next page.
+    /// Messages of the page; may be empty although there is a next page.
     pub messages: Vec<Stored>,
-    /// Where to go on; `None`: this was the last page.
+    /// Cursor of the next page; `None`: this is the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

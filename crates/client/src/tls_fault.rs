@@ -1,20 +1,20 @@
-//! Why TLS could not be agreed on, and what would be right.
+//! Causes of a failed TLS handshake.
 
 use std::io;
 
 use rustls::{CertificateError, Error};
 
-/// What is wrong with the TLS of a server.
+/// The cause of a failed TLS handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum TlsFault {
-    /// Its certificate is signed by nobody whom this client trusts.
+    /// The server's certificate is not signed by a CA that this client trusts.
     Issuer,
-    /// Its certificate is not for the name or address that was called.
+    /// The server's certificate is not valid for the name or address of the URL.
     Name,
-    /// What answered does not speak TLS.
+    /// The server does not speak TLS on this port.
     ClearText,
-    /// Something else.
+    /// Another cause.
     Other,
 }
 

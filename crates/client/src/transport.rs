@@ -1,4 +1,4 @@
-//! Connections: HTTP/1.1, kept open and used again, at most so many at once; HTTP/2 for streams, one each.
+//! Connections: HTTP/1.1 for calls, pooled up to a limit; HTTP/2 for sessions, one connection each.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -37,7 +37,7 @@ const COPIED_BYTES_MAX: usize = 8 << 10;
 /// After so long in silence a stream's connection is asked for a sign of life, and so long that may take.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 
-/// One request, without what every request has.
+/// A request without the header fields that all requests share.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) method: Method,
@@ -48,7 +48,7 @@ pub(crate) struct Call {
     pub(crate) timeout: Duration,
 }
 
-/// A whole answer.
+/// An answer with its whole body.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -58,7 +58,7 @@ pub(crate) struct Answer {
     pub(crate) repeated: bool,
 }
 
-/// What became of a connection.
+/// The failure of a connection.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: TransportKind,
@@ -72,11 +72,11 @@ trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
 
-/// How connections are encrypted.
+/// TLS of the connections to a server.
 struct Tls {
     http1: TlsConnector,
     http2: TlsConnector,
-    /// Whom the server's certificate must name.
+    /// Name for which the server's certificate must be valid.
     name: ServerName<'static>,
 }
 
@@ -153,7 +153,8 @@ impl Transport {
         timeout(call.timeout, work).await.unwrap_or_else(|_| Err(Failure::late(call.timeout)))
     }
 
-    /// Sends a request and leaves the body of a successful answer to be read piece by piece, for as long as that takes.
+    /// Sends a request and leaves the body of a successful answer to be read piece by piece, for as long as
+    /// that takes.
     pub(crate) async fn download(&self, call: &Call) -> Result<Result<Download, Answer>, Failure> {
         let begin = async {
             let (response, connection) = self.send(call).await?;
@@ -168,7 +169,8 @@ impl Transport {
 
     async fn send(&self, call: &Call) -> Result<(Response<Incoming>, Connection), Failure> {
         let mut request = self.request(call)?;
-        // An idle connection may have been closed meanwhile; when the request did not go out, take the next one.
+        // An idle connection may have been closed meanwhile; when the request did not go out, take the next
+        // one.
         while let Some(mut connection) = self.take_idle() {
             if connection.ready().await.is_err() {
                 continue;

@@ -1,4 +1,5 @@
-//! Responses of the HTTP API, but for those of `answers`. Fields that a newer server adds are kept in `extra`, so that nothing is lost in passing.
+//! Responses of the HTTP API, but for those of `answers`. Fields that a newer server adds are kept in
+//! `extra`, so that nothing is lost in passing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::error::ClientError;
 
-/// How the delay before the next attempt grows.
+/// Growth of the delay before the next attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackoffKind {
@@ -36,7 +37,7 @@ impl fmt::Display for BackoffKind {
 /// The delay before the next attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Backoff {
-    /// How it grows.
+    /// Growth of the delay.
     pub kind: BackoffKind,
     /// The first delay, in milliseconds.
     pub base_ms: u64,
@@ -72,7 +73,7 @@ macro_rules! queue_settings {
             $($(#[$meta])* #[serde(default)] pub $name: $type,)*
         }
 
-        /// A change of queue settings: what is `None` stays.
+        /// A change of queue settings; a field that is `None` keeps its value.
         #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
         #[serde(default)]
         pub struct QueueChange {
@@ -94,12 +95,13 @@ queue_settings! {
     max_deliveries: u32;
     /// Backoff of a message that names none.
     backoff: Backoff;
-    /// Messages that a fair key gives in its turn; those not named, and the empty key, give one. A change replaces all.
+    /// Messages that a fair key gives in its turn; those not named, and the empty key, give one. A change
+    /// replaces all.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fair_weights: BTreeMap<String, u16>;
-    /// What a delayed message does to the others with its ordering key.
+    /// Effect of a delayed message on the others with its ordering key.
     ordering_retry: OrderingRetry;
-    /// Which of several consumers with credit gets the next message.
+    /// Choice of the consumer that gets the next message, among several with credit.
     #[serde(skip_serializing_if = "Placement::is_default")]
     placement: Placement;
     /// The limit that the queue follows; empty: none.
@@ -108,23 +110,23 @@ queue_settings! {
     /// The queue that dead letters move to; empty: they stay.
     #[serde(skip_serializing_if = "String::is_empty")]
     dead_letter_queue: String;
-    /// Whether it delivers nothing.
+    /// Whether deliveries are paused.
     paused: bool;
-    /// Whether it refuses sends.
+    /// Whether sends are refused.
     closed: bool;
-    /// How long finished messages stay readable, in milliseconds; 0: not for time alone.
+    /// Time for which finished messages are kept, in milliseconds; 0: not by time.
     retain_done_ms: u64;
-    /// How many finished messages stay readable; 0: no number.
+    /// Number of finished messages that are kept; 0: not by number.
     retain_done_count: u32;
-    /// What becomes of a message that still waits at its end.
+    /// Action for a message that expires.
     on_expire: OnExpire;
-    /// Messages that may wait or be leased; 0: no number.
+    /// Largest number of messages that wait or are leased; 0: no limit.
     max_messages: u64;
-    /// Their bytes; 0: no number.
+    /// Largest number of bytes of these messages; 0: no limit.
     max_bytes: u64;
-    /// What a send does that would make the queue longer than that.
+    /// Action of a send that would exceed `max_messages` or `max_bytes`.
     overflow: Overflow;
-    /// How long a message may wait, from its coming to the queue; 0: no time.
+    /// Time that a message may wait in the queue, in milliseconds; 0: no limit.
     max_age_ms: u64;
 }
 
@@ -132,10 +134,10 @@ queue_settings! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderingRetry {
-    /// They wait for it.
+    /// The others wait for it.
     #[default]
     Block,
-    /// They go on; it comes back before those that were sent later.
+    /// The others are delivered; it returns before those that were sent later.
     StepAside,
 }
 
@@ -158,29 +160,29 @@ impl Placement {
     }
 }
 
-/// What becomes of a message that still waits at its end.
+/// Action for a message that expires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExpire {
-    /// It is a dead letter.
+    /// It becomes a dead letter.
     #[default]
     DeadLetter,
-    /// It is gone.
+    /// It is removed.
     Drop,
 }
 
-/// What a send does that would make its queue longer than it may be.
+/// Action of a send that would exceed the largest size of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overflow {
-    /// It is refused.
+    /// The send is refused.
     #[default]
     RefuseNew,
     /// The oldest messages that wait become dead letters.
     DeadLetterOldest,
 }
 
-/// What queues begin with whose names match a pattern.
+/// Default settings of new queues whose names match a pattern.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QueueDefaults {
     /// The pattern, in which `*` stands for any number of characters.
@@ -189,37 +191,37 @@ pub struct QueueDefaults {
     pub settings: QueueChange,
 }
 
-/// How far a redrive at a rate has come.
+/// Progress of a redrive at a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Redriving {
     /// Dead letters that are yet to be redriven.
     pub left: u64,
-    /// How many per second.
+    /// Rate, in dead letters per second.
     pub per_second: u32,
 }
 
 /// Messages of a queue by state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Wait for their time.
+    /// Messages that wait for a time.
     pub delayed: u64,
-    /// Wait for a consumer.
+    /// Messages that wait for a consumer.
     pub ready: u64,
-    /// Held by a consumer.
+    /// Messages that consumers hold under leases.
     pub leased: u64,
-    /// Wait for a person.
+    /// Messages that wait for the approval of a person.
     pub held: u64,
     /// Dead letters.
     pub dead: u64,
-    /// Wait on what blocks them: another message, or a limit.
+    /// Messages that wait for another message or for a limit.
     #[serde(default)]
     pub blocked: u64,
-    /// Finished, and kept for a while.
+    /// Finished messages that are kept.
     #[serde(default)]
     pub done: u64,
 }
 
-/// What a queue has ever done.
+/// Counters of a queue since it was created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Totals {
@@ -264,11 +266,11 @@ pub struct Queue {
     pub settings: QueueSettings,
     /// Messages by state.
     pub counts: Counts,
-    /// What it has ever done.
+    /// Counters since it was created.
     pub totals: Totals,
     /// Bytes of content types, headers and payloads.
     pub bytes: u64,
-    /// When it was created, in milliseconds since the Unix epoch.
+    /// Time of its creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
     /// The redrive of its dead letters at a rate, if one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,12 +278,12 @@ pub struct Queue {
     /// Age of the message that stands first in line, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_ready_age_ms: Option<u64>,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// What a namespace may hold; 0: no quota.
+/// Quotas of a namespace; 0: no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Quotas {
     /// Queues.
@@ -292,7 +294,7 @@ pub struct Quotas {
     pub bytes: u64,
 }
 
-/// A change of quotas: what is `None` stays.
+/// A change of quotas; a field that is `None` keeps its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct QuotaChange {
     /// See [`Quotas::queues`].
@@ -306,19 +308,19 @@ pub struct QuotaChange {
     pub bytes: Option<u64>,
 }
 
-/// What a server has encrypted under which root key.
+/// Root keys of a server, with the files that are encrypted under each.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Keys {
-    /// The root key of what is new; `None`: it is not encrypted.
+    /// Id of the root key for new files; `None`: new files are not encrypted.
     #[serde(default)]
     pub current: Option<String>,
-    /// By root key.
+    /// Files by root key.
     pub keys: Vec<KeyUse>,
     /// Files that are not encrypted.
     pub unencrypted: FilesUse,
 }
 
-/// What is encrypted under one root key.
+/// Files that are encrypted under one root key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KeyUse {
     /// Name of the key.
@@ -332,7 +334,7 @@ pub struct KeyUse {
 /// Files of some kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FilesUse {
-    /// How many.
+    /// Number of files.
     pub files: u64,
     /// Bytes of those that are not written any more.
     pub bytes: u64,
@@ -345,7 +347,7 @@ pub struct Namespace {
     pub name: String,
     /// The shard that it lives on.
     pub shard: u32,
-    /// What it may hold.
+    /// Quotas.
     pub quotas: Quotas,
     /// Queues that it holds.
     pub queues: u64,
@@ -353,10 +355,10 @@ pub struct Namespace {
     pub messages: u64,
     /// Bytes that it holds.
     pub bytes: u64,
-    /// When it was created, in milliseconds since the Unix epoch.
+    /// Time of its creation, in milliseconds since the Unix epoch.
     #[serde(default)]
     pub created_at_ms: u64,
-    /// What a newer server added.
+    /// Fields of a newer server that this client does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

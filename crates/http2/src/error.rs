@@ -9,9 +9,9 @@ pub struct ErrorCode(pub u32);
 impl ErrorCode {
     /// Ended without an error.
     pub const NO_ERROR: Self = Self(0x0);
-    /// The peer broke the protocol, and no other code tells it better.
+    /// The peer violated the protocol, and no other code is more specific.
     pub const PROTOCOL_ERROR: Self = Self(0x1);
-    /// Something went wrong on this side.
+    /// An internal error of this side.
     pub const INTERNAL_ERROR: Self = Self(0x2);
     /// The peer sent more than flow control allowed, or opened a window beyond 2³¹-1.
     pub const FLOW_CONTROL_ERROR: Self = Self(0x3);
@@ -23,20 +23,20 @@ impl ErrorCode {
     pub const FRAME_SIZE_ERROR: Self = Self(0x6);
     /// The stream was refused before anything was done for it: the request may be sent again.
     pub const REFUSED_STREAM: Self = Self(0x7);
-    /// Nobody wants the stream any more.
+    /// The stream is no longer needed.
     pub const CANCEL: Self = Self(0x8);
     /// A header block could not be decoded: the two sides' tables differ from here on.
     pub const COMPRESSION_ERROR: Self = Self(0x9);
     /// The connection of a CONNECT request was reset.
     pub const CONNECT_ERROR: Self = Self(0xa);
-    /// The peer makes more work than it should.
+    /// The peer causes excessive load.
     pub const ENHANCE_YOUR_CALM: Self = Self(0xb);
-    /// The transport is not as safe as it has to be.
+    /// The transport does not meet the security requirements.
     pub const INADEQUATE_SECURITY: Self = Self(0xc);
     /// The request has to be made over HTTP/1.1.
     pub const HTTP_1_1_REQUIRED: Self = Self(0xd);
 
-    /// The name in the RFC, or nothing for a code that it does not know; such a code is like `INTERNAL_ERROR`.
+    /// Name in the RFC; `None`: an unknown code, which counts as `INTERNAL_ERROR`.
     pub fn name(self) -> Option<&'static str> {
         const NAMES: [&str; 14] = [
             "NO_ERROR",
@@ -73,18 +73,18 @@ impl fmt::Debug for ErrorCode {
     }
 }
 
-/// What a peer did wrong, and what ends for it.
+/// An error of the peer, and what it ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// What ends.
+    /// Scope of the error: the connection or one stream.
     pub scope: Scope,
-    /// The code that the peer is told.
+    /// Error code sent to the peer.
     pub code: ErrorCode,
-    /// What was wrong, for logs and for the debug data of GOAWAY.
+    /// Description for logs and for the debug data of GOAWAY.
     pub what: &'static str,
 }
 
-/// What an error ends (RFC 9113 §5.4).
+/// The scope of an error (RFC 9113 §5.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// The whole connection: GOAWAY.

@@ -1,5 +1,5 @@
-//! Whole sessions from arbitrary bytes, for fuzzing and for tests with random input: a client that does anything, and a server
-//! that answers now and then. What goes out is checked against the protocol.
+//! Whole sessions from arbitrary bytes, for fuzzing and for tests with random input: a client that does
+//! anything, and a server that answers now and then. What goes out is checked against the protocol.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::limits::Limits;
 
 /// Plays a session.
 ///
-/// The first byte picks the mode and how it begins. Then each byte says what happens: below 192, so many bytes come in; above, the
-/// server does something with one of its streams, or time goes on.
+/// The first byte picks the mode and how it begins. Then each byte says what happens: below 192, so many
+/// bytes come in; above, the server does something with one of its streams, or time goes on.
 ///
 /// # Panics
 /// When the connection breaks one of its own rules.
@@ -190,7 +190,7 @@ impl Session {
     }
 }
 
-/// What has gone out, as a client would check it.
+/// The output so far, checked as a client would.
 #[derive(Default)]
 struct Sent {
     bytes: Vec<u8>,

@@ -1,10 +1,10 @@
-//! Everything that a peer could make large or frequent, with its limit.
+//! Limits on everything that a peer could make large or frequent.
 
 use std::fmt;
 
 use crate::frame::{MAX_31_BITS, PAYLOAD_BYTES_MAX};
 
-/// How often something may happen: `burst` times at once, and `per_second` times a second in the long run.
+/// The rate of an event: `burst` times at once, and `per_second` times a second in the long run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowance {
     /// Times at once.
@@ -13,57 +13,64 @@ pub struct Allowance {
     pub per_second: u32,
 }
 
-/// The limits of one connection. Sizes are in bytes, times in microseconds; a time of `u64::MAX` never comes.
+/// The limits of one connection. Sizes are in bytes, times in microseconds; `u64::MAX` is no deadline.
 ///
-/// # What is in answer
-/// Clients in good faith answer to what they get, and the faster they get it the more often: gRPC's clients measure the bandwidth
-/// with a PING and a WINDOW_UPDATE of a few bytes each time that DATA comes after the last was answered, which is once a call when
-/// calls follow each other; Go's open a stream's window by 4 KiB each time they have read that much, also after the stream has ended.
-/// So each DATA frame that is sent allows 4 frames more of each kind that is counted like this, and each KiB of it one, while a
-/// client that gets nothing is held to the allowance. It is cheap: such a frame takes some 50 ns, and a DATA frame at least 1 µs
-/// with its request, or 8 µs when it is full. So all kinds together add some half at most to what was done anyway.
+/// # Frames in answer to DATA
+/// Well-behaved clients answer DATA with frames of their own, more often the faster it comes. Clients of gRPC
+/// measure the bandwidth: they send a PING and a WINDOW_UPDATE of a few bytes for DATA that comes after the
+/// last PING was answered, which can be once per call. Those of Go open the window of a stream by 4 KiB each
+/// time that they have read that much, also after the stream has ended.
+///
+/// So each DATA frame that is sent allows 4 more frames of each kind that is counted like this, and each KiB
+/// in it one more; a client that is sent nothing is held to the allowance. The cost is bounded: such a frame
+/// takes some 50 ns, a DATA frame with its request at least 1 µs, or 8 µs when it is full, so that all kinds
+/// together add at most about a half.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Streams that are open at once; more are refused with REFUSED_STREAM.
+    /// Largest number of open streams; more are refused with REFUSED_STREAM.
     pub streams: u32,
-    /// The decoded header list of a request, each field with 32 bytes on top (RFC 9113 §10.5.1); a larger one is answered with
-    /// status 431. The size of trailers has the same limit.
+    /// Largest decoded header list of a request, or of trailers, counted with 32 bytes more for each field
+    /// (RFC 9113 §10.5.1); a larger request is answered with status 431.
     pub header_list_bytes: u32,
-    /// The header lists of all requests that are open, counted in the same way; a request beyond is refused with REFUSED_STREAM.
+    /// Largest sum of the header lists of all open requests, counted likewise; a request beyond it is refused
+    /// with REFUSED_STREAM.
     pub connection_header_bytes: u32,
-    /// A header block as it comes in, before it is decoded; more ends the connection with ENHANCE_YOUR_CALM.
+    /// Largest encoded header block; a larger one ends the connection with ENHANCE_YOUR_CALM.
     pub header_block_bytes: u32,
-    /// CONTINUATION frames of one header block; more end the connection with ENHANCE_YOUR_CALM.
+    /// Largest number of CONTINUATION frames of one header block; more end the connection with
+    /// ENHANCE_YOUR_CALM.
     pub continuation_frames: u32,
-    /// The table with which the peer may compress its headers.
+    /// Size of the dynamic table with which the peer compresses its headers (SETTINGS_HEADER_TABLE_SIZE).
     pub decoder_table_bytes: u32,
-    /// Bytes of request bodies that may wait to be consumed, of one stream: at least 65,535.
+    /// Receive window of a stream: bytes of its request body that may wait to be consumed; at least 65,535.
     pub stream_receive_bytes: u32,
-    /// The same of all streams together.
+    /// Receive window of the connection: the same for all streams together; at least 65,535.
     pub connection_receive_bytes: u32,
-    /// Bytes of a response that wait to be sent, of one stream, after which its producer has to wait.
+    /// Bytes of a response that may be queued on one stream before its producer has to wait.
     pub stream_send_bytes: u32,
-    /// The same of all streams together. Half as much again is kept for small pieces of streams that have nothing else queued and
-    /// an open window, so that others which the client does not read cannot silence them.
+    /// The same for all streams together. A reserve of half as much is kept for small pieces of streams with
+    /// nothing queued and an open window, so that streams which the client does not read cannot block them.
     pub connection_send_bytes: u32,
-    /// Bytes of answers and heads of responses that wait to be written, after which nothing more is read and calls do not go on.
+    /// Bytes of frames and heads of responses that may wait to be written before reading stops and calls are
+    /// not polled.
     pub backlog_bytes: u32,
-    /// Bytes that are planned at once. A multiple of 16 KiB fills the records of TLS.
+    /// Largest size of a plan. A multiple of 16 KiB fills the records of TLS.
     pub plan_bytes: u32,
-    /// The largest piece of a body that is copied behind its header, rather than being written from where it is.
+    /// Largest piece of a body that is copied behind its frame header; larger ones are written by reference.
     pub copy_bytes: u32,
-    /// Bytes that are encrypted before the transport has taken those before them.
+    /// Bytes that may be encrypted ahead of what the transport has accepted.
     pub encrypt_ahead_bytes: u32,
-    /// The size of records at the beginning of a flight, so that the first can be decrypted when its packet is there.
+    /// Size of TLS records at the beginning of a flight, so that each can be decrypted when its packet has
+    /// come.
     pub short_record_bytes: u32,
-    /// Bytes that go in short records, at first and after a pause of `short_idle_us`: about what a connection may send before the
-    /// peer has answered.
+    /// Bytes that are sent in short records, at first and after a pause of `short_idle_us`: about the
+    /// congestion window of a new connection.
     pub short_flight_bytes: u32,
 
-    /// Streams that end early: that the peer resets, refused ones, and those with an error of the peer (CVE-2023-44487,
-    /// CVE-2025-8671).
+    /// Streams that end early: that the peer resets, refused ones, and those with an error of the peer
+    /// (CVE-2023-44487, CVE-2025-8671).
     pub resets: Allowance,
-    /// PING frames, beyond [those in answer](#what-is-in-answer).
+    /// PING frames, beyond [those in answer to DATA](#frames-in-answer-to-data).
     pub pings: Allowance,
     /// SETTINGS frames.
     pub settings: Allowance,
@@ -71,46 +78,52 @@ pub struct Limits {
     pub empty_frames: Allowance,
     /// PRIORITY, PRIORITY_UPDATE and GOAWAY frames, and those of unknown kinds.
     pub idle_frames: Allowance,
-    /// WINDOW_UPDATE frames that open a window of less than a KiB by less than a KiB, and changes of the initial window.
+    /// WINDOW_UPDATE frames that open a window of less than a KiB by less than a KiB, and changes of the
+    /// initial window.
     pub small_windows: Allowance,
-    /// WINDOW_UPDATE frames that add less than a KiB to a larger window, beyond [those in answer](#what-is-in-answer).
+    /// WINDOW_UPDATE frames that add less than a KiB to a larger window, beyond [those in
+    /// answer to DATA](#frames-in-answer-to-data).
     pub small_updates: Allowance,
-    /// Frames on streams that have ended, beyond [those in answer](#what-is-in-answer).
+    /// Frames on streams that have ended, beyond [those in answer to DATA](#frames-in-answer-to-data).
     pub late_frames: Allowance,
 
-    /// How long the preface and the first SETTINGS may take.
+    /// Deadline for the preface and the first SETTINGS.
     pub preface_us: u64,
-    /// How long a frame that has begun may make no progress (4 KiB, or its end), and how long a header block may take.
+    /// Deadline for progress (4 KiB, or the end) of a frame that has begun, and for a whole header block.
     pub frame_us: u64,
-    /// How long the acknowledgement of our SETTINGS may take.
+    /// Deadline for the acknowledgement of our SETTINGS.
     pub settings_ack_us: u64,
-    /// How long a body of a stated length may make no progress (4 KiB, or its end) although all that came of it is consumed, and
-    /// the connection's window is open.
+    /// Deadline for progress (4 KiB, or the end) of a body of a stated length, while all that has come is
+    /// consumed and the window of the connection is open.
     pub body_stall_us: u64,
-    /// How long a peer may take nothing (4 KiB, or all there is) of what waits for it: on a stream whose window is closed, or of all
-    /// that waits on the connection.
+    /// Deadline for the peer to read 4 KiB, or all there is: on a stream whose window is closed, or on the
+    /// connection as a whole.
     pub read_stall_us: u64,
-    /// How long a peer with open streams may be silent before it is asked for a sign of life (PING), and how long that may take.
+    /// Time without input from a peer with open streams after which a PING is sent, and the deadline for its
+    /// answer.
     pub keep_alive_us: u64,
-    /// How long a connection may have no stream before it is ended.
+    /// Time without an open stream after which the connection is ended.
     pub idle_us: u64,
-    /// How long the first step of a graceful end waits for the peer's answer, before the second step is made without.
+    /// Time for which the first step of a graceful shutdown waits for the peer's answer before the second is
+    /// taken.
     pub drain_us: u64,
-    /// How long nothing was written when a flight begins anew, with short records.
+    /// Time without output after which a new flight begins, with short records.
     pub short_idle_us: u64,
 }
 
-/// Progress that is worth the name: what comes or goes in smaller steps than this, a stall of its deadline ends.
+/// Progress that is worth the name: what comes or goes in smaller steps than this, a stall of its deadline
+/// ends.
 pub(crate) const PROGRESS_BYTES: u32 = 4_096;
 
 /// WINDOW_UPDATE frames that open a window by less are counted ([`Limits::small_windows`]).
 pub(crate) const SMALL_WINDOW_BYTES: u32 = 1_024;
 
-/// The texts of heads are put together in pieces of so many bytes, each of which lasts as long as any text in it: what the head of an
-/// open request may take beside its own bytes.
+/// The texts of heads are put together in pieces of so many bytes, each of which lasts as long as any text in
+/// it: what the head of an open request may take beside its own bytes.
 pub(crate) const TEXTS_BYTES: usize = 1_024;
 
-/// How many frames of each kind that is counted so a peer may send in answer to one DATA frame, and to how many bytes of it one more.
+/// Number of frames of each kind that is counted so which a peer may send in answer to one DATA frame; and
+/// the bytes of DATA that allow one more.
 pub(crate) const ANSWERS_PER_FRAME: u64 = 4;
 pub(crate) const ANSWER_BYTES: u64 = 1_024;
 
@@ -142,8 +155,9 @@ impl Default for Limits {
             idle_frames: Allowance { burst: 1_000, per_second: 100 },
             small_windows: Allowance { burst: 10_000, per_second: 1_000 },
             small_updates: Allowance { burst: 10_000, per_second: 1_000 },
-            // When uploads are answered early, as much may be on its way as the connection's window allows: 1 MiB in messages of gRPC
-            // of 25 bytes are 42,000 frames. Passing over one takes some 200 ns: 10 ms for a burst, 0.1 % of a core after that.
+            // When uploads are answered early, as much may be on its way as the connection's window allows: 1
+            // MiB in messages of gRPC of 25 bytes are 42,000 frames. Passing over one takes some 200 ns: 10
+            // ms for a burst, 0.1 % of a core after that.
             late_frames: Allowance { burst: 50_000, per_second: 5_000 },
             preface_us: 10 * SECOND_US,
             frame_us: 10 * SECOND_US,
@@ -162,7 +176,7 @@ impl Limits {
     /// Checks each limit against what the protocol allows, and the limits against each other.
     ///
     /// # Errors
-    /// The first that is wrong.
+    /// The first limit that is out of range.
     pub fn validate(&self) -> Result<(), WrongLimit> {
         let within = |name, value: u32, least, most| {
             if (least..=most).contains(&value) {
@@ -190,12 +204,14 @@ impl Limits {
 }
 
 impl Limits {
-    /// The most memory that a connection takes, in bytes, with driver and adapter, besides that of TLS' own handshake and of the
-    /// service: its futures, what it has read of bodies, one head of a response, and one piece of each body that it makes. With the
-    /// default limits some 9.8 MiB; a connection that had no stream yet takes less than 16 KiB, and so does one that has had none
-    /// for a second, besides what it keeps for 8 streams at most.
+    /// The most memory that a connection takes, in bytes, with driver and adapter, besides that of TLS' own
+    /// handshake and of the service: its futures, what it has read of bodies, one head of a response, and one
+    /// piece of each body that it makes. With the default limits some 9.8 MiB; a connection that had no
+    /// stream yet takes less than 16 KiB, and so does one that has had none for a second, besides what it
+    /// keeps for 8 streams at most.
     pub fn connection_bytes_max(&self) -> u64 {
-        // A field of a request takes up to four times what its list counts, in the table of `http` that it is put into.
+        // A field of a request takes up to four times what its list counts, in the table of `http` that it is
+        // put into.
         let heads = 4 * u64::from(self.connection_header_bytes) + 5 * u64::from(self.header_list_bytes);
         // Small pieces lie in buffers that double as they grow.
         let sent = u64::from(self.connection_send_bytes);
@@ -207,16 +223,16 @@ impl Limits {
     }
 }
 
-/// A limit that may not have its value.
+/// The error of a limit that is out of range.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WrongLimit {
-    /// Which one.
+    /// Name of the limit.
     pub name: &'static str,
-    /// What it was.
+    /// Its value.
     pub value: u32,
-    /// The least that it may be.
+    /// Smallest allowed value.
     pub least: u32,
-    /// The most that it may be.
+    /// Largest allowed value.
     pub most: u32,
 }
 

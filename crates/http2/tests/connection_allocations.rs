@@ -1,4 +1,5 @@
-//! In the steady state a request and its response take nothing from the allocator, besides the response's own bytes.
+//! In the steady state a request and its response take nothing from the allocator, besides the response's own
+//! bytes.
 
 mod wire;
 
@@ -43,7 +44,8 @@ fn hello() -> Vec<u8> {
 /// The body of a request, in pieces.
 type Pieces = &'static [usize];
 
-/// What a client sends in one round: requests with a body in such pieces, or none, and windows for the last round's responses.
+/// What a client sends in one round: requests with a body in such pieces, or none, and windows for the last
+/// round's responses.
 fn round(encoder: &mut Encoder, number: u32, pieces: Pieces) -> Vec<u8> {
     let mut bytes = Vec::new();
     for stream in (0..AT_ONCE).map(|index| 1 + 2 * (number * AT_ONCE + index)) {

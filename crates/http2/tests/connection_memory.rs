@@ -89,7 +89,8 @@ impl Body for Endless {
     }
 }
 
-/// Answers with large heads and nothing else, as a service and directly. They are made when they are asked for.
+/// Answers with large heads and nothing else, as a service and directly. They are made when they are asked
+/// for.
 struct Boastful;
 
 type Made<T> = PollFn<fn(&mut Context<'_>) -> Poll<T>>;
@@ -256,7 +257,8 @@ fn heads_of_responses_that_nobody_reads_are_bounded_by_bytes_and_not_by_streams(
     let script = || asking_client(&mut Encoder::new(), &limits);
     let of_calls = held(script(), false, &limits, || Adapter::new(Boastful, &limits));
     let of_direct_calls = held(script(), false, &limits, || Adapter::with_direct(Silent, Boastful, &limits));
-    // What waits, what is planned, and the head that was too much, in buffers that double as they grow; and 256 places.
+    // What waits, what is planned, and the head that was too much, in buffers that double as they grow; and
+    // 256 places.
     let most = 4 * u64::from(limits.backlog_bytes + limits.plan_bytes) + (1 << 20);
     for held in [of_calls, of_direct_calls] {
         assert!(held <= most && most < limits.connection_bytes_max(), "{held} of {most} bytes");

@@ -1,4 +1,5 @@
-//! Sessions of random frames, right and wrong ones: no panic, and nothing goes out that a client would refuse.
+//! Sessions of random frames, right and wrong ones: no panic, and nothing goes out that a client would
+//! refuse.
 
 use sluice_http2::fuzzing::session;
 use sluice_http2::hpack::Encoder;

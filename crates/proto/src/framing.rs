@@ -1,17 +1,18 @@
-//! gRPC's framing: each message has a prefix of five bytes, whether it is compressed, and its length.
+//! The framing of gRPC: before each message stand a byte that tells whether it is compressed, and its length
+//! in four bytes, big-endian.
 
 use std::fmt;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use prost::Message;
 
-/// Bytes before each message.
+/// Size of the prefix of a message in bytes.
 pub const PREFIX_BYTES: usize = 5;
 
 /// For so many pieces room is made at once, when a message does not lie within one.
 const PIECES_AHEAD: usize = 4;
 
-/// Why bytes are no frames.
+/// The error of decoding the framing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FramingError {
     /// The message is compressed; neither side of this contract announces any compression.
@@ -20,7 +21,7 @@ pub enum FramingError {
     TooLarge {
         /// Its length in bytes, as its prefix says.
         bytes: u64,
-        /// The longest that is taken.
+        /// Largest accepted length in bytes.
         limit: usize,
     },
 }
@@ -40,7 +41,7 @@ impl fmt::Display for FramingError {
 
 impl std::error::Error for FramingError {}
 
-/// Cuts bytes that come in pieces into messages. Nothing is copied while a message lies within one piece.
+/// Splits bytes that come in pieces into messages. A message that lies within one piece is not copied.
 #[derive(Debug)]
 pub struct Deframer {
     limit: usize,
@@ -51,7 +52,7 @@ pub struct Deframer {
 }
 
 impl Deframer {
-    /// Takes messages of up to `limit` bytes.
+    /// A deframer of messages of up to `limit` bytes.
     pub fn new(limit: usize) -> Deframer {
         Deframer { limit, piece: Bytes::new(), gathered: BytesMut::new() }
     }
@@ -98,7 +99,8 @@ impl Deframer {
         Ok(Some(whole))
     }
 
-    /// Takes from the piece until so many bytes are gathered. Memory grows with what has come, not with what was said.
+    /// Takes from the piece until so many bytes are gathered. Memory grows with what has come, not with what
+    /// was said.
     fn gather(&mut self, bytes: usize) {
         let missing = bytes.saturating_sub(self.gathered.len());
         let wanted = missing.min(self.piece.len());

@@ -1,16 +1,18 @@
 //! The gRPC contract `sluice.v1`, as both sides of the wire use it.
 //!
-//! What lives here: the code generated from `proto/` for the frames of a session, the descriptors of the whole package, and
-//! how gRPC frames its messages. What does not: what a call means (that is the front's), and connections.
+//! What lives here: the code generated from `proto/` for the frames of a session, the descriptors of the
+//! whole package, and how gRPC frames its messages. What does not: what a call means (that is the front's),
+//! and connections.
 //!
-//! Map: [`v1`] the generated types, [`DESCRIPTORS`] the package's `FileDescriptorSet`, [`framing`] gRPC's length-prefixed
-//! messages, `lists` frames with long lists, [`wire`] the wire format field by field.
+//! Map: [`v1`] the generated types, [`DESCRIPTORS`] the package's `FileDescriptorSet`, [`framing`] gRPC's
+//! length-prefixed messages, `lists` frames with long lists, [`wire`] the wire format field by field.
 //!
-//! No `protoc` is needed: what is generated is committed, and `tests/generated.rs` holds it against `proto/`. It writes it
-//! anew with `SLUICE_WRITE_PROTO=1`.
+//! No `protoc` is needed: what is generated is committed, and `tests/generated.rs` holds it against `proto/`.
+//! It writes it anew with `SLUICE_WRITE_PROTO=1`.
 //!
-//! Texts of frames are [`bytes::Bytes`] here although they are `string` in the contract, the same on the wire: so decoding a
-//! frame copies and allocates nothing for them. Who reads one has to check that it is UTF-8.
+//! Texts of frames are [`bytes::Bytes`] here although they are `string` in the contract, the same on the
+//! wire: so decoding a frame copies and allocates nothing for them. Who reads one has to check that it is
+//! UTF-8.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -26,3 +28,8 @@ pub mod v1 {
 
 /// A serialised `google.protobuf.FileDescriptorSet` with every file of the package.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
+
+/// The examples of the README, compiled by `cargo test`.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,6 +1,7 @@
-//! Frames whose lists are long. Before one is decoded its items are counted, so that they get their room at once: an item is large
-//! in memory, and a list that grows into its room is copied again and again. One that is encoded is written from the front to
-//! the end, its length filled in later: to compute that first takes as long as writing.
+//! Frames whose lists are long. Before one is decoded its items are counted, so that they get their room at
+//! once: an item is large in memory, and a list that grows into its room is copied again and again. One that
+//! is encoded is written from the front to the end, its length filled in later: to compute that first takes
+//! as long as writing.
 
 use bytes::Bytes;
 use prost::{DecodeError, Message as _};
@@ -64,8 +65,9 @@ impl ClientFrame {
         }
     }
 
-    /// As [`prost::Message::decode`], with room for all messages and acks at once. Whoever does not trust the other side looks
-    /// before at how many there are: an item takes many times more in memory than on its way.
+    /// As [`prost::Message::decode`], with room for all messages and acks at once. Whoever does not trust the
+    /// other side looks before at how many there are: an item takes many times more in memory than on its
+    /// way.
     ///
     /// # Errors
     /// When the bytes are no frame.
@@ -112,8 +114,8 @@ impl ServerFrame {
     }
 }
 
-/// The first field of a long frame that is a message: what kind it is, and its bytes. Decoding begins from an empty one of that
-/// kind, so that to be wrong here costs room and nothing else.
+/// The first field of a long frame that is a message: what kind it is, and its bytes. Decoding begins from an
+/// empty one of that kind, so that to be wrong here costs room and nothing else.
 fn inner(mut frame: &[u8]) -> Option<(u32, &[u8])> {
     if frame.len() < SHORT_BYTES {
         return None;

@@ -5,7 +5,7 @@ use std::fmt;
 /// Bytes of a length that is filled in later: numbers may be longer than they have to be.
 const LENGTH_BYTES: usize = 4;
 
-/// How a field is written, which is all that its tag tells.
+/// A field without its type, as its tag and wire type tell it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Raw<'b> {
     /// A number of variable or fixed length.
@@ -14,12 +14,12 @@ pub enum Raw<'b> {
     Bytes(&'b [u8]),
 }
 
-/// Why bytes are no message.
+/// The error of decoding a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WireError {
     /// The message ends within a field.
     EndsEarly,
-    /// No field has this tag.
+    /// The tag is invalid: field number 0, or too large.
     Tag(u64),
     /// A wire type that is not in use.
     WireType(u64),
@@ -111,7 +111,8 @@ pub(crate) fn put_tag(out: &mut Vec<u8>, field: u32) {
     put_varint(out, u64::from(field) << 3 | 2);
 }
 
-/// Appends a field that is a message of less than 256 MiB, in one go: its length is filled in when it is written.
+/// Appends a field that is a message of less than 256 MiB, in one go: its length is filled in when it is
+/// written.
 pub fn put_message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
     put_tag(out, field);
     let start = out.len();

@@ -1,4 +1,5 @@
-//! What is committed as generated is what `proto/` gives. `SLUICE_WRITE_PROTO=1 cargo test -p sluice-proto` writes it anew.
+//! What is committed as generated is what `proto/` gives. `SLUICE_WRITE_PROTO=1 cargo test -p sluice-proto`
+//! writes it anew.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,7 +27,8 @@ fn compile() -> (FileDescriptorSet, FileDescriptorSet) {
     (documented, plain)
 }
 
-/// Fields that most messages do not have and that take much room: each message is as large as all of its fields.
+/// Fields that most messages do not have and that take much room: each message is as large as all of its
+/// fields.
 const BOXED: &[&str] =
     &[".sluice.v1.Message.backoff", ".sluice.v1.Message.unique", ".sluice.v1.Message.on_failure"];
 

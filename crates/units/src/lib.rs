@@ -20,8 +20,8 @@ const SIZE_UNITS: &[(&str, u64)] = &[
     ("TiB", 1 << 40),
 ];
 
-/// Reads a duration of whole milliseconds. Its units are `ms`, `s`, `m`, `h` and `d`; parts may follow one another, as in
-/// `1h30m`, and `0` needs no unit.
+/// Reads a duration of whole milliseconds. Its units are `ms`, `s`, `m`, `h` and `d`; parts may follow one
+/// another, as in `1h30m`, and `0` needs no unit.
 ///
 /// # Errors
 /// A sentence that says what is expected: the text is no duration, or is longer than 2^64 - 1 milliseconds.
@@ -47,7 +47,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(total_ms))
 }
 
-/// Reads a size in bytes. Without a unit the number counts bytes; `kB` to `TB` are powers of 1000, `KiB` to `TiB` of 1024.
+/// Reads a size in bytes. Without a unit the number counts bytes; `kB` to `TB` are powers of 1000, `KiB` to
+/// `TiB` of 1024.
 ///
 /// # Errors
 /// A sentence that says what is expected: the text is no size, or is larger than 2^64 - 1 bytes.

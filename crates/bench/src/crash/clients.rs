@@ -17,7 +17,7 @@ pub(super) const QUEUE: &str = "bench";
 const WAITING_MAX: u64 = 20_000;
 const RECEIVE_WAIT: Duration = Duration::from_millis(200);
 
-/// What the clients of one life of the server share.
+/// The state that all clients share between one start of the server and its kill.
 #[derive(Clone, Debug)]
 pub(super) struct Crashing {
     ledger: Arc<Ledger>,
@@ -155,7 +155,8 @@ impl Crashing {
     }
 }
 
-/// A client that tries nothing twice, so that each request has one outcome: acknowledged, refused, or unknown.
+/// A client that tries nothing twice, so that each request has one outcome: acknowledged, refused, or
+/// unknown.
 fn client(server: &Endpoint) -> Result<Client, String> {
     server.client(Options {
         connections_max: 1,

@@ -1,8 +1,10 @@
-//! `sluice bench crash`: `kill -9` under full load, again and again; and how long a start takes with much waiting.
+//! `sluice bench crash`: `kill -9` under full load, again and again; and how long a start takes with much
+//! waiting.
 //!
-//! The clients try nothing twice: a request that was answered counts as acknowledged, one that was not has an unknown
-//! outcome, and both are possible then. At the end everything is received: what was acknowledged as sent and never
-//! came is *lost*; what came although its ack had been acknowledged is *redelivered after ack*. Neither may be.
+//! The clients try nothing twice: a request that was answered counts as acknowledged, one that was not has an
+//! unknown outcome, and both are possible then. At the end everything is received: what was acknowledged as
+//! sent and never came is *lost*; what came although its ack had been acknowledged is *redelivered after
+//! ack*. Neither may be.
 
 mod clients;
 
@@ -33,23 +35,23 @@ const RUN_SPREAD_MS: u64 = 1_000;
 /// Kills a server under full load, again and again, and looks for what it lost.
 #[derive(clap::Args, Debug)]
 pub struct CrashArgs {
-    /// How often.
+    /// Times that the server is killed and started again.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     kills: u32,
-    /// Loops that send, and loops that receive and ack.
+    /// Loops that send, and as many that receive and ack.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     workers: u32,
-    /// Messages of a request.
+    /// Messages in each request.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     batch: u32,
-    /// Bytes of a payload (at least 16: the number of the message stands in it).
+    /// Size of each payload in bytes, at least 16: it begins with the number of the message.
     #[arg(long, value_name = "BYTES", default_value_t = 128, value_parser = clap::value_parser!(u32).range(NUMBER_BYTES as i64..=1 << 20))]
     payload: u32,
-    /// Durability of the server: always, interval:1s, os. What a killed process has written stays in all of them; only
-    /// a power loss tells them apart.
+    /// Durability of the server: `always`, `interval:1s`, `os`. All of them keep what a killed process has
+    /// written; they differ when the machine loses power.
     #[arg(long, default_value = "always")]
     durability: String,
-    /// Messages that wait when the time of a start is measured.
+    /// Messages in the queue when the time of a restart is measured.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     waiting: u64,
     #[command(flatten)]
@@ -164,7 +166,8 @@ fn tell(ledger: &Ledger, kills: u32, starts: &Samples, report: &mut Report) {
     report.check("there was a load", moved);
 }
 
-/// The time from starting the program until it serves, with messages waiting and the process before it killed.
+/// The time from starting the program until it serves, with messages waiting and the process before it
+/// killed.
 async fn restart(
     args: &CrashArgs,
     waiting: u64,

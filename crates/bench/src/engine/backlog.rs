@@ -15,7 +15,7 @@ const STRETCH: u64 = 500;
 /// Timed stretches at each backlog.
 const STRETCHES: u64 = 200;
 
-/// What one backlog came to.
+/// The result of one size of backlog.
 struct AtBacklog {
     waiting: u64,
     receive_ack_ns: f64,

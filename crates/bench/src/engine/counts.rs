@@ -1,7 +1,7 @@
 //! Counts that repeat exactly: instructions under callgrind, and allocations.
 //!
-//! Each row runs in a child of its own under `valgrind --tool=callgrind`, which counts only while the function that
-//! takes the steps runs: starting the process and filling queues are not in the figure.
+//! Each row runs in a child of its own under `valgrind --tool=callgrind`, which counts only while the
+//! function that takes the steps runs: starting the process and filling queues are not in the figure.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -17,7 +17,8 @@ use crate::stats::per;
 /// Under callgrind a program is some 50 times slower: rounds are shorter by this.
 const DIVISOR: u64 = 25;
 
-/// Runs one row for a given number of steps and prints what it took from the allocator: what runs under callgrind.
+/// Runs one row for a given number of steps and prints what it took from the allocator: what runs under
+/// callgrind.
 pub(super) fn run_row(name: &str, steps: u64) -> Result<Value, String> {
     let row = find(name)?;
     let (_, counted) = round(&row, steps, Mode::Count)?;

@@ -1,5 +1,5 @@
-//! What optional features cost: the next message beside many that are blocked, many fair keys, many that are delayed, and
-//! what each feature adds to a message's index.
+//! What optional features cost: the next message beside many that are blocked, many fair keys, many that are
+//! delayed, and what each feature adds to a message's index.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -167,7 +167,9 @@ pub(super) fn delayed(messages: u64, report: &mut Report) {
     report.figure("due_ns", due_ns);
 }
 
-/// What each feature adds to the index, per message: with one key that all share, and with a key of its own for each.
+/// Bytes that each feature adds to the index, per message: with one key that all share, and with a key of its
+/// own
+/// for each.
 pub(super) fn index_bytes(messages: u64, report: &mut Report) {
     let bytes = |options: &dyn for<'k> Fn(&'k [u8]) -> Option<SendOptions<'k>>, own: bool| {
         set_mode(Mode::Count);

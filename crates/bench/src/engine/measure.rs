@@ -7,7 +7,7 @@ use sluice_alloc_count::{Counts, Mode, counts, set_mode};
 use super::rows::{Prepared, Row};
 use crate::stats::{Samples, per};
 
-/// What a row came to, per message.
+/// The result of a row, per message.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     pub(super) ns: f64,
@@ -69,7 +69,8 @@ fn take_counted_steps(prepared: &mut Prepared, steps: u64) {
     }
 }
 
-/// The time of every single step, in nanoseconds and sorted. Reading the clock once a step is in each of them.
+/// The time of every single step, in nanoseconds and sorted. Reading the clock once a step is in each of
+/// them.
 pub(super) fn step_times(row: &Row, steps: u64) -> Result<Vec<u64>, String> {
     let mut prepared = row.prepare(steps);
     let mut times = Vec::with_capacity(steps as usize);

@@ -1,7 +1,7 @@
 //! `sluice bench engine`: the engine in this process, without network and disk.
 //!
-//! The path that is measured is encode → memory journal → apply, with the payload copied in, as a shard does it;
-//! a receive also reads the payloads of what it was given. Time (`now`) is a counter, not a clock.
+//! The path that is measured is encode → memory journal → apply, with the payload copied in, as a shard does
+//! it; a receive also reads the payloads of what it was given. Time (`now`) is a counter, not a clock.
 //!
 //! Map: `rig` the path, `rows` what is done, `measure` time and allocations of a row, `counts` instructions,
 //! `backlog` cost against what waits, `expiry` many leases at once, `features` what optional
@@ -36,7 +36,7 @@ const FEATURES: u64 = 1_000_000;
 /// A smoke run does a part of everything.
 const SMOKE_DIVISOR: u64 = 50;
 
-/// What is measured beside the rows of single operations; chosen with --rows, too.
+/// A measurement beside the rows of single operations; --rows selects these as well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     SendParallel,
@@ -62,33 +62,35 @@ impl Part {
     ];
 }
 
-/// Measures the engine in this process: rows of single operations, cost against backlog, threads through the node.
+/// Measures the engine in this process: rows of single operations, cost against backlog, threads through the
+/// node.
 #[derive(clap::Args, Debug)]
 pub struct EngineArgs {
-    /// Only these rows, by the names in the JSON; or send_parallel, sustained, backlog, expiry, blocked, fair, delayed,
-    /// feature_bytes.
+    /// Measure only these operations, by their names in the JSON output, or these parts: send_parallel,
+    /// sustained, backlog, expiry, blocked, fair, delayed, feature_bytes.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     rows: Vec<String>,
-    /// Rounds of each row, of which the median is told.
+    /// Times that each operation is measured; the median is reported.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Largest backlog.
+    /// Largest backlog of the part `backlog`, in messages.
     #[arg(long, value_name = "MESSAGES", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     backlog: u64,
-    /// Leases that end at one moment.
+    /// Leases that end at the same moment in the part `expiry`.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     leases: u64,
-    /// Seconds of the sustained run.
+    /// Duration of the part `sustained`, in seconds.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Count instructions (under valgrind), allocations and bytes of each row instead of measuring time.
+    /// Count instructions (under valgrind), allocations and allocated bytes of each operation instead of
+    /// measuring time.
     #[arg(long)]
     counts: bool,
-    /// Take so many steps of the one row named by --rows and print what they took from the allocator. What --counts
-    /// runs under valgrind.
+    /// Take so many steps of the one row named by --rows and print what they took from the allocator. What
+    /// --counts runs under valgrind.
     #[arg(long, requires = "rows", conflicts_with = "counts", hide = true)]
     steps: Option<u64>,
-    /// A small part of everything, in a few seconds: to see that it works, not for figures.
+    /// Run a small part in a few seconds, to check that the benchmark works; the figures mean nothing.
     #[arg(long)]
     smoke: bool,
 }
@@ -140,7 +142,7 @@ fn chosen(names: &[String]) -> Result<(Vec<Row>, Vec<Part>), String> {
     Ok((rows, parts))
 }
 
-/// How much of everything is done.
+/// Sizes and repetitions of the measurements.
 struct Scale {
     divisor: u64,
     rounds: u32,

@@ -177,7 +177,7 @@ impl Rig {
         &self.outcome.deliveries
     }
 
-    /// What the last receive gave.
+    /// The deliveries of the last receive.
     pub(super) fn deliveries(&self) -> &[Delivery] {
         &self.outcome.deliveries
     }

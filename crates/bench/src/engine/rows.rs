@@ -16,7 +16,7 @@ const CONSUMERS: [&str; 10] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub(super) name: &'static str,
-    /// What it says to people.
+    /// Title of the row in the table.
     pub(super) title: &'static str,
     /// Messages of one step.
     pub(super) messages: u64,
@@ -25,7 +25,7 @@ pub(super) struct Row {
     work: Work,
 }
 
-/// What a step does.
+/// The operation of one step.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Send {
@@ -259,7 +259,7 @@ impl Prepared {
         self.moved += self.rig.deliveries().len() as u64;
     }
 
-    /// Whether every message was moved that the steps were to move.
+    /// Checks that the steps have moved every message that they should have moved.
     pub(super) fn verify(&self) -> Result<(), String> {
         let expected = (self.step * self.batch) as u64;
         if self.rig.failures() > 0 {

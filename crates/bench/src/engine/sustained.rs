@@ -18,10 +18,10 @@ use crate::stats::per;
 pub(super) const IN_FLIGHT: u64 = 64;
 /// Room in a mailbox for all that can be on its way at once, with some to spare.
 const MAILBOX: usize = 1_024;
-/// How long a pull waits for a message.
+/// Wait of one pull for a message.
 const PULL_WAIT_US: u64 = 100_000;
 
-/// What a sustained run came to.
+/// The result of a sustained run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sustained {
     pub(super) sent: u64,
@@ -55,8 +55,8 @@ fn stop(node: &Node) -> Result<(), String> {
     runtime.block_on(node.shutdown(Duration::from_secs(10))).map_err(|error| error.to_string())
 }
 
-/// One producer and one consumer thread; every message is a request of its own, at most [`IN_FLIGHT`] messages are
-/// unacknowledged.
+/// One producer and one consumer thread; every message is a request of its own, at most [`IN_FLIGHT`]
+/// messages are unacknowledged.
 pub(super) fn run(duration: Duration) -> Result<Sustained, String> {
     let node = node()?;
     let shard = node.mailbox(NamespaceId::DEFAULT).map_err(|error| error.to_string())?;

@@ -1,4 +1,5 @@
-//! Connections that come to no TLS. They live on a thread of their own, so that they do not wait for the load, nor it for them.
+//! Connections that come to no TLS. They live on a thread of their own, so that they do not wait for the
+//! load, nor it for them.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,12 +14,13 @@ use tokio::time::{sleep, timeout};
 use crate::endpoint::Endpoint;
 use crate::load::runtime;
 
-/// How long such a connection may take to be made: the system may have to ask again when too many come at once.
+/// How long such a connection may take to be made: the system may have to ask again when too many come at
+/// once.
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
 /// How slowly a hello drips: a byte at a time.
 const DRIP: Duration = Duration::from_millis(500);
 
-/// What is wrong with a connection.
+/// A kind of bad handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// It says nothing.
@@ -53,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// What it sends at once.
+    /// The bytes that it sends first.
     fn opening(self, hello: &[u8]) -> Vec<u8> {
         match self {
             Kind::Silent | Kind::Drip => Vec::new(),
@@ -66,11 +68,11 @@ impl Kind {
     }
 }
 
-/// What became of one.
+/// The end of one bad connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) kind: Kind,
-    /// When the server closed it, since it was made; `None`: it did not in time.
+    /// Time from connecting until the server closed it; `None`: the server did not within its deadline.
     pub(super) closed_after: Option<Duration>,
 }
 

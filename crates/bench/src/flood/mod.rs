@@ -1,5 +1,6 @@
-//! `sluice bench flood`: bad connections while others work. The load of `bench stream` runs at half its rate, over mutual TLS;
-//! then it runs so again while many connections are made that never come to an end of their handshake, or send what is none.
+//! `sluice bench flood`: bad connections while others work. The load of `bench stream` runs at half its rate,
+//! over mutual TLS; then it runs so again while many connections are made that never come to an end of their
+//! handshake, or send what is none.
 //!
 //! Map: `attackers` those connections.
 
@@ -18,7 +19,7 @@ use super::process::{mib, reset_peak, usage};
 use super::report::Report;
 use super::server::{Server, ServerOptions, counter};
 use super::setup::{FolderArgs, report_of};
-use super::stream::{Rate, Run, Shape, combined, paced};
+use super::stream::{Rate, SessionLoad, SessionRun, combined, paced};
 use super::table::{Table, figure};
 use attackers::{Ended, Kind};
 
@@ -30,25 +31,26 @@ const PAYLOAD_BYTES: usize = 128;
 const QUEUE: &str = "flood";
 /// Counts the connections that came to no TLS.
 const FAILED: &str = "sluice_http_handshakes_failed_total";
-/// How long the full rate is measured.
+/// Duration of the measurement at full rate.
 const FULL_FOR: Duration = Duration::from_secs(3);
-/// How long the load goes on after the last deadline of a bad connection.
+/// Time for which the load continues after the last deadline of a bad connection.
 const AFTERWARDS: Duration = Duration::from_secs(2);
 /// The server closes within its deadline; a busy machine may see that a little later.
 const SLACK: Duration = Duration::from_secs(2);
-/// So small that it is full long before the memory is looked at: else payloads would be taken for what the flood costs.
+/// So small that it is full long before the memory is looked at: else payloads would be taken for what the
+/// flood costs.
 const CACHE: &str = "--cache=8MiB";
 
 /// Measures what bad handshakes do to the work of others.
 #[derive(clap::Args, Clone, Debug)]
 pub struct FloodArgs {
-    /// Bad connections, opened at once.
+    /// Connections with a bad handshake, opened at the same time.
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     connections: u32,
-    /// How long the server waits for a handshake.
+    /// Time after which the server closes a connection whose handshake is not complete.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
     handshake_timeout: Duration,
-    /// Durability of the server: always, interval:1s, os.
+    /// Durability of the server: `always` (sync before each reply), `interval:1s`, or `os` (no sync).
     #[arg(long, default_value = "os")]
     durability: String,
     #[command(flatten)]
@@ -78,7 +80,7 @@ impl Settings {
         Settings { connections, handshake_timeout, full_for, server }
     }
 
-    /// How long each paced part lasts: as long as the flood may.
+    /// Duration of each part at a constant rate: as long as a bad connection can last.
     fn paced_for(&self) -> Duration {
         self.handshake_timeout + AFTERWARDS
     }
@@ -96,23 +98,28 @@ pub(super) fn run(args: &FloodArgs) -> Result<Report, String> {
 }
 
 /// The load and its queue.
-struct Load<'c> {
+struct FloodLoad<'c> {
     client: &'c Client,
     ledger: Arc<Ledger>,
 }
 
-impl Load<'_> {
-    fn run(&self, duration: Duration) -> Arc<Run> {
+impl FloodLoad<'_> {
+    fn run(&self, duration: Duration) -> Arc<SessionRun> {
         let amount = Amount::For(duration);
-        let shape =
-            Shape { sessions: SESSIONS, batch: BATCH, window: WINDOW, payload_bytes: PAYLOAD_BYTES, amount };
-        Run::new(self.client, QUEUE, &self.ledger, &shape, amount)
+        let shape = SessionLoad {
+            sessions: SESSIONS,
+            batch: BATCH,
+            window: WINDOW,
+            payload_bytes: PAYLOAD_BYTES,
+            amount,
+        };
+        SessionRun::new(self.client, QUEUE, &self.ledger, &shape, amount)
     }
 }
 
 async fn measure(settings: &Settings, server: &Server, report: &mut Report) -> Result<(), String> {
     let client = connection(server.endpoint())?;
-    let load = Load { client: &client, ledger: Arc::new(Ledger::new()) };
+    let load = FloodLoad { client: &client, ledger: Arc::new(Ledger::new()) };
     let half = combined(&load.run(settings.full_for)).await?.per_s() / 2.0;
     let rate = Rate { per_s: half, duration: settings.paced_for() };
     let quiet = paced(&load.run(rate.duration), rate).await?.delivery;

@@ -1,5 +1,5 @@
-//! `sluice bench idle`: many sessions that wait, each attached to a queue of its own: what one costs the server in memory, and
-//! how soon a message to any of them is there.
+//! `sluice bench idle`: many sessions that wait, each attached to a queue of its own: what one costs the
+//! server in memory, and how soon a message to any of them is there.
 //!
 //! Map: `waiting` the sessions.
 
@@ -19,21 +19,22 @@ use waiting::Waiting;
 
 /// Connections and requests of the server besides those of the sessions.
 const BESIDE: u32 = 64;
-/// How long the server may take to give back what opening took, before its memory is looked at.
+/// Pause after the sessions are open, in which the server frees what opening took, before its memory is
+/// measured.
 const SETTLE: Duration = Duration::from_secs(3);
-/// How long the sessions are left alone to see what they cost in processor time.
+/// Time over which the processor time of idle sessions is measured.
 const LEFT_ALONE: Duration = Duration::from_secs(10);
 
 /// Measures what idle sessions cost, and how soon a message reaches one.
 #[derive(clap::Args, Clone, Debug)]
 pub struct IdleArgs {
-    /// Sessions, each with a connection and a queue of its own.
+    /// Idle sessions, each with a connection and a queue of its own.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     sessions: u32,
-    /// Durability of the server: always, interval:1s, os.
+    /// Durability of the server: `always` (sync before each reply), `interval:1s`, or `os` (no sync).
     #[arg(long, default_value = "os")]
     durability: String,
-    /// In clear text; by default each connection has mutual TLS, with certificates made for this run.
+    /// Use clear text instead of mutual TLS with certificates made for this run.
     #[arg(long)]
     no_tls: bool,
     #[command(flatten)]
@@ -76,7 +77,8 @@ pub(super) fn run(args: &IdleArgs) -> Result<Report, String> {
 
 async fn measure(args: &IdleArgs, server: &Server, report: &mut Report) -> Result<(), String> {
     let sessions = args.sessions();
-    // One session and its queue before anything is measured: what the first of all costs is not what each does.
+    // One session and its queue before anything is measured: what the first of all costs is not what each
+    // does.
     let client = connection(server.endpoint())?;
     let mut first = Waiting::open(&client, 1).await?;
     first.deliver(0).await?;
@@ -109,7 +111,8 @@ fn tell_memory(sessions: u32, without: &Usage, with: &Usage, report: &mut Report
 /// A message to each, one after the other, in an order in which neighbours do not follow each other.
 async fn deliver_to_all(waiting: &mut Waiting, sessions: u32) -> Result<Histogram<u64>, String> {
     let mut times = histogram()?;
-    // All numbers of so many bits in the order of their reversed bits, those left out that there are no sessions for.
+    // All numbers of so many bits in the order of their reversed bits, those left out that there are no
+    // sessions for.
     let bits = sessions.next_power_of_two().trailing_zeros();
     let reversed = |number: u32| number.reverse_bits().checked_shr(u32::BITS - bits).unwrap_or(0);
     for session in (0..1 << bits).map(reversed).filter(|session| *session < sessions) {

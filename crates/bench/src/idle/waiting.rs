@@ -17,7 +17,7 @@ use crate::stream::{check, next};
 
 /// Sessions that are being opened at a time.
 const OPENING: usize = 32;
-/// How long a message may take before it counts as lost.
+/// Time after which a message that was not delivered counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(30);
 
 /// A message has come to a session.
@@ -72,7 +72,8 @@ impl Waiting {
         Ok(Waiting { sender, sender_frames, came, sessions: tasks, delivered: 0 })
     }
 
-    /// Sends a message to the queue of one session. The time from before it is sent until that session has it.
+    /// Sends a message to the queue of one session. The time from before it is sent until that session has
+    /// it.
     pub(super) async fn deliver(&mut self, session: u32) -> Result<Duration, String> {
         let payload = Bytes::from(format!("to {session}"));
         let message = Message { payload: payload.clone(), ..Message::default() };
@@ -91,7 +92,8 @@ impl Waiting {
         Ok(came.at.duration_since(began))
     }
 
-    /// Ends all sessions; tells how many messages were delivered. An error when one has ended before, or got more.
+    /// Ends all sessions; tells how many messages were delivered. An error when one has ended before, or got
+    /// more.
     pub(super) async fn close(mut self) -> Result<u64, String> {
         if let Some(ended) = self.sessions.try_join_next() {
             ended.map_err(|error| format!("a session failed: {error}"))??;

@@ -18,7 +18,7 @@ const SENT: u64 = 1 << 63;
 const ACK_ASKED: u64 = 1 << 62;
 /// The server has acknowledged the ack.
 const ACKED: u64 = 1 << 61;
-/// When the send began, in nanoseconds since the ledger was opened.
+/// Start of the send, in nanoseconds since the ledger was opened.
 const TIME: u64 = ACKED - 1;
 
 /// From when to when a send took, in nanoseconds since the ledger was opened.
@@ -114,8 +114,8 @@ impl Ledger {
         }
     }
 
-    /// Reads the number of a delivered payload, and notes when it should not have come: because it is not ours, or
-    /// because its ack has been acknowledged.
+    /// Reads the number of a delivered payload, and notes when it should not have come: because it is not
+    /// ours, or because its ack has been acknowledged.
     pub(crate) fn given(&self, payload: &[u8]) -> Option<u64> {
         let number = read_number(payload).filter(|number| *number < self.next_number());
         let Some(number) = number else {
@@ -170,7 +170,7 @@ impl Ledger {
         self.foreign.load(Ordering::Relaxed)
     }
 
-    /// When the latest ack was acknowledged.
+    /// Time of the latest acknowledged ack, in nanoseconds since the ledger was opened.
     pub(crate) fn last_ack_ns(&self) -> u64 {
         self.last_ack_ns.load(Ordering::Relaxed)
     }
@@ -180,7 +180,8 @@ impl Ledger {
         self.entries().filter(|entry| entry & SENT != 0 && entry & ACK_ASKED == 0).count() as u64
     }
 
-    /// Looks at every message: each that was sent is to have been acked exactly once, and nothing else may have come.
+    /// Looks at every message: each that was sent is to have been acked exactly once, and nothing else may
+    /// have come.
     pub(crate) fn verify(&self) -> Result<(), String> {
         let unacked = self.entries().filter(|entry| entry & SENT != 0 && entry & ACKED == 0).count();
         let twice = self.acked_twice.load(Ordering::Relaxed);

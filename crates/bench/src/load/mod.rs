@@ -18,14 +18,14 @@ use super::endpoint::Endpoint;
 pub(super) use ledger::{Ledger, NUMBER_BYTES, SendTime, write_number};
 pub(super) use tasks::{Lane, Phase, histogram};
 
-/// How much is sent.
+/// Amount of messages of a phase: a number, or as many as a duration allows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Amount {
     Messages(u64),
     For(Duration),
 }
 
-/// The shape of a load.
+/// Loops that send, or that receive and ack, each on a connection of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     /// One loop each; a loop that sends and one that works have different connections.
@@ -34,12 +34,13 @@ pub(super) struct Load {
     pub(super) payload_bytes: usize,
 }
 
-/// What a phase came to.
+/// The result of a phase.
 #[derive(Clone, Debug)]
 pub(super) struct Done {
     pub(super) messages: u64,
     pub(super) seconds: f64,
-    /// Of a sending phase: the times of its sends. Else: from send to ack. In nanoseconds.
+    /// Latencies in nanoseconds: of each send in a phase that only sends, else from the send of a message to
+    /// its ack.
     pub(super) times: Histogram<u64>,
 }
 
@@ -53,10 +54,11 @@ impl Done {
     }
 }
 
-/// Threads for the client's side: as few as will do, since the server needs the processor. They take memory as it does.
+/// Threads for the client's side: as few as will do, since the server needs the processor. They take memory
+/// as it does.
 pub(super) fn runtime(threads: usize) -> Result<Runtime, String> {
-    // Huge pages are cleared whole when they are first touched: time that would be taken for that of the client. A system
-    // that cannot turn them off measures with them.
+    // Huge pages are cleared whole when they are first touched: time that would be taken for that of the
+    // client. A system that cannot turn them off measures with them.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let mut builder = match threads {
         0 | 1 => tokio::runtime::Builder::new_current_thread(),
@@ -135,8 +137,8 @@ impl Load {
         Ok(Done { messages: ledger.acked_count() - before, seconds, times })
     }
 
-    /// Both at once, with at most so many messages unacknowledged: without a bound, the time from send to ack would
-    /// only tell how long the backlog has become.
+    /// Both at once, with at most so many messages unacknowledged: without a bound, the time from send to ack
+    /// would only tell how long the backlog has become.
     pub(super) async fn combined(
         &self,
         workers: &Load,

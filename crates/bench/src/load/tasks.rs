@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::ledger::{Ledger, NUMBER_BYTES, SendTime, write_number};
 
-/// How long a receive waits, so that an idle worker notices the end.
+/// Wait of one receive, after which an idle worker checks whether the phase has ended.
 const RECEIVE_WAIT: Duration = Duration::from_millis(200);
 /// Without any progress for so long a run is given up: something is lost.
 const STALLED: Duration = Duration::from_secs(60);
@@ -18,14 +18,14 @@ const STALLED: Duration = Duration::from_secs(60);
 /// Longer times count as this one.
 const TIME_MAX: Duration = Duration::from_secs(3600);
 
-/// Where one loop works.
+/// The client and the queue of one loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(crate) client: Client,
     pub(crate) queue: String,
 }
 
-/// What the loops of one phase share.
+/// The state that all loops of a phase share.
 #[derive(Debug)]
 pub(crate) struct Phase {
     pub(crate) ledger: Arc<Ledger>,
@@ -33,7 +33,7 @@ pub(crate) struct Phase {
     pub(crate) payload_bytes: usize,
     /// Number of the first message that is not sent any more.
     pub(crate) end: u64,
-    /// When sending ends, whatever the number.
+    /// End of sending in time; `None`: the number of messages alone ends it.
     pub(crate) until: Option<Instant>,
     /// Bounds what is sent and not yet acked; `None`: nothing does.
     pub(crate) in_flight: Option<Semaphore>,

@@ -1,4 +1,4 @@
-//! What `sluice bench queue` can be told.
+//! The arguments of `sluice bench queue`.
 
 use tempfile::TempDir;
 
@@ -17,31 +17,33 @@ pub struct QueueArgs {
     target: TargetArgs,
     #[command(flatten)]
     amount: AmountArgs,
-    /// Loops that send, and loops that receive and ack; each has a connection.
+    /// Loops that send, and as many that receive and ack; each has a connection of its own.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     workers: u32,
-    /// Messages of a request.
+    /// Messages in each request.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     batch: u32,
-    /// Queues that the workers share.
+    /// Queues among which the loops are divided.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     queues: u32,
-    /// Durability of the server that is started: always, interval:1s, os.
+    /// Durability of the server that is started: `always` (sync before each reply), `interval:1s`, or `os`
+    /// (no sync).
     #[arg(long, default_value = "always")]
     durability: String,
-    /// Shards of the server that is started, with as many namespaces.
+    /// Shards of the server that is started; the load uses one namespace on each.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     shards: u32,
-    /// Messages that are moved before anything is measured; by default a twentieth of the messages.
+    /// Messages sent and received before measuring begins [default: a twentieth of the messages].
     #[arg(long, value_name = "MESSAGES")]
     warmup: Option<u64>,
-    /// What is measured.
+    /// Measurements to run.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [RowKind::Main, RowKind::OwnQueues, RowKind::Lone, RowKind::Batch1])]
     rows: Vec<RowKind>,
-    /// Measures sends while this goes on, against sends without it, instead of the rows.
+    /// Measure, instead of the rows, what this costs sends that run at the same time.
     #[arg(long, value_enum)]
     during: Option<During>,
-    /// Most messages sent and not yet acked in the combined phase; by default four batches for each worker.
+    /// Largest number of messages sent and not yet acked while sending and receiving at the same time
+    /// [default: four batches for each worker].
     #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(1..))]
     in_flight: Option<u32>,
     #[command(flatten)]
@@ -51,25 +53,25 @@ pub struct QueueArgs {
 /// A part of the measurement.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RowKind {
-    /// The phases as told.
+    /// Sending, receiving, and both at the same time, with the given workers and batch.
     Main,
-    /// One queue for each worker.
+    /// The same with a queue for each worker.
     OwnQueues,
-    /// One client that sends one message at a time.
+    /// One client that sends one message per request and waits for each reply.
     Lone,
-    /// Batches of one, against those as told.
+    /// Requests of one message, compared with requests of --batch messages.
     #[value(name = "batch-1")]
     Batch1,
-    /// 1, 3 and 6 shards with as many namespaces, each on a server of its own.
+    /// Servers with 1, 3 and 6 shards, and as many namespaces.
     Shards,
 }
 
-/// Something that may disturb sends.
+/// Background work during which sends are measured.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum During {
     /// Snapshots and compaction.
     Snapshot,
-    /// A bulk that moves a million messages.
+    /// A bulk change that moves a million messages to another queue.
     Bulk,
 }
 

@@ -1,8 +1,9 @@
 //! Sends while snapshots and compaction run, against sends while they do not.
 //!
-//! The server is filled first, so that a snapshot takes a while. Then the load of the combined phase runs, and every
-//! send is noted with its time. Beside it the server is asked all the while whether a snapshot is running and how much
-//! compaction has copied; a send that overlaps a moment in which either was so counts as disturbed.
+//! The server is filled first, so that a snapshot takes a while. Then the load of the combined phase runs,
+//! and every send is noted with its time. Beside it the server is asked all the while whether a snapshot is
+//! running and how much compaction has copied; a send that overlaps a moment in which either was so counts as
+//! disturbed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,12 +24,12 @@ use crate::table::{Table, figure};
 
 /// Messages that wait while it is measured.
 const FILL: u64 = 500_000;
-/// How often the server is asked.
+/// Interval at which the server is asked for its state.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Sends of a kind that are needed to tell its p99.9.
 const SENDS_MIN: usize = 2_000;
 
-/// What was seen of the server at one moment.
+/// The state of the server at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     at_ns: u64,
@@ -101,8 +102,8 @@ async fn look(
     Ok(looks)
 }
 
-/// The time between two looks is busy when a snapshot was seen running at either, or was finished between them, or
-/// compaction copied something between them.
+/// The time between two looks is busy when a snapshot was seen running at either, or was finished between
+/// them, or compaction copied something between them.
 fn windows(looks: &[Look]) -> Vec<Window> {
     let window = |pair: &[Look]| {
         let (before, after) = (&pair[0], &pair[1]);

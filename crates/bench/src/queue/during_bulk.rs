@@ -1,7 +1,7 @@
 //! Sends while a bulk moves many messages, against sends on the same server before it.
 //!
-//! The server is filled with messages that nobody works on. The load of the combined phase runs once, then the bulk begins,
-//! and the load runs again; of that run those sends count that ended before the bulk did.
+//! The server is filled with messages that nobody works on. The load of the combined phase runs once, then
+//! the bulk begins, and the load runs again; of that run those sends count that ended before the bulk did.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ use crate::table::{Table, figure};
 
 /// Messages that are moved.
 const MOVED: u64 = 1_000_000;
-/// How often the server is asked whether the bulk still runs.
+/// Interval at which the server is asked whether the bulk change still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Sends of a kind that are needed to tell its p99.
 const SENDS_MIN: usize = 1_000;

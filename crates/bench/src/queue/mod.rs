@@ -1,7 +1,7 @@
 //! `sluice bench queue`: a server under load over HTTP, its client beside it on the same machine.
 //!
-//! Map: `args` what it can be told, `phases` send, work and combined on one server, `rows` other shapes of load,
-//! `during` sends while snapshots and compaction run, `during_bulk` while many messages are moved.
+//! Map: `args` what it can be told, `phases` send, work and combined on one server, `rows` other shapes of
+//! load, `during` sends while snapshots and compaction run, `during_bulk` while many messages are moved.
 
 mod args;
 mod during;
@@ -19,7 +19,7 @@ use super::server::Target;
 use super::stats::Samples;
 pub(crate) use args::QueueArgs;
 use args::{During, RowKind, Settings};
-use phases::{Phases, Shape};
+use phases::{QueueLoad, QueuePhases};
 
 pub(super) fn run(args: &QueueArgs, credentials: ReadCredentials) -> Result<Report, String> {
     let settings = Settings::of(args, credentials);
@@ -66,11 +66,11 @@ async fn measure_main(
     admin: &Client,
     settings: &Settings,
     report: &mut Report,
-) -> Result<Phases, String> {
+) -> Result<QueuePhases, String> {
     let shards = if settings.target.is_elsewhere() { 1 } else { settings.shards };
-    let shape = Shape { namespaces: rows::namespaces(admin, shards).await?, ..Shape::of(settings) };
+    let shape = QueueLoad { namespaces: rows::namespaces(admin, shards).await?, ..QueueLoad::of(settings) };
     if settings.warmup > 0 {
-        let warm = Shape { amount: Amount::Messages(settings.warmup), ..shape.clone() };
+        let warm = QueueLoad { amount: Amount::Messages(settings.warmup), ..shape.clone() };
         phases::run(target, admin, &warm, settings.payload_bytes).await?;
     }
     let mut rounds = Vec::new();
@@ -89,9 +89,9 @@ async fn measure_main(
 }
 
 /// The figures under the documented names, each the median over the rounds.
-fn tell_main(rounds: &[Phases], report: &mut Report) {
+fn tell_main(rounds: &[QueuePhases], report: &mut Report) {
     let median =
-        |of: &dyn Fn(&Phases) -> Option<f64>| rounds.iter().filter_map(of).collect::<Samples>().median();
+        |of: &dyn Fn(&QueuePhases) -> Option<f64>| rounds.iter().filter_map(of).collect::<Samples>().median();
     let combined = |of: fn(&super::load::Done) -> f64| median(&|phases| phases.combined.as_ref().map(of));
     report.figure("send_per_s", median(&|phases| Some(phases.send.per_s())));
     report.figure("work_per_s", median(&|phases| Some(phases.work.per_s())));

@@ -10,9 +10,9 @@ use crate::load::{Amount, Done, Ledger, Load};
 use crate::process::{Usage, mib};
 use crate::server::{JournalFigures, Target};
 
-/// What is put under load, and how.
+/// The load of a benchmark over HTTP: how many loops, queues and messages.
 #[derive(Clone, Debug)]
-pub(super) struct Shape {
+pub(super) struct QueueLoad {
     pub(super) workers: usize,
     pub(super) batch: usize,
     pub(super) queues: usize,
@@ -22,10 +22,10 @@ pub(super) struct Shape {
     pub(super) in_flight: Option<usize>,
 }
 
-impl Shape {
+impl QueueLoad {
     /// The phases as the arguments say.
-    pub(super) fn of(settings: &Settings) -> Shape {
-        Shape {
+    pub(super) fn of(settings: &Settings) -> QueueLoad {
+        QueueLoad {
             workers: settings.workers,
             batch: settings.batch,
             queues: settings.queues,
@@ -36,17 +36,17 @@ impl Shape {
     }
 }
 
-/// What the phases came to.
+/// The results of the phases of one round.
 #[derive(Clone, Debug)]
-pub(super) struct Phases {
+pub(super) struct QueuePhases {
     pub(super) send: Done,
     pub(super) work: Done,
     pub(super) combined: Option<Done>,
-    /// What the server used from the first phase to the last; `None`: it is not ours.
+    /// Resources that the server used in all phases; `None`: the server was named by --url.
     pub(super) server: Option<ServerUse>,
 }
 
-/// What a server used.
+/// Resources that a server used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServerUse {
     pub(super) cpu_s: f64,
@@ -54,7 +54,7 @@ pub(super) struct ServerUse {
     pub(super) journal: JournalFigures,
 }
 
-impl Phases {
+impl QueuePhases {
     pub(super) fn to_json(&self) -> Value {
         let mut row = json!({
             "messages": self.send.messages,
@@ -85,9 +85,9 @@ impl Phases {
 pub(super) async fn run(
     target: &Target,
     admin: &Client,
-    shape: &Shape,
+    shape: &QueueLoad,
     payload_bytes: usize,
-) -> Result<Phases, String> {
+) -> Result<QueuePhases, String> {
     let queues: Vec<String> = (0..shape.queues).map(|queue| queue_name(&format!("{queue}"))).collect();
     let load = || {
         Load::new(target.endpoint(), &shape.namespaces, &queues, shape.workers, shape.batch, payload_bytes)
@@ -105,7 +105,7 @@ pub(super) async fn run(
     let after = (target.usage()?, JournalFigures::of(admin).await?);
     ledger.verify()?;
     delete_queues(admin, shape, &queues).await?;
-    Ok(Phases { send, work, combined, server: server_use(before, after) })
+    Ok(QueuePhases { send, work, combined, server: server_use(before, after) })
 }
 
 /// Queues are named after this run, so that a server that is not ours keeps its own.
@@ -113,7 +113,7 @@ pub(super) fn queue_name(of: &str) -> String {
     format!("bench-{}-{of}", std::process::id())
 }
 
-async fn delete_queues(admin: &Client, shape: &Shape, queues: &[String]) -> Result<(), String> {
+async fn delete_queues(admin: &Client, shape: &QueueLoad, queues: &[String]) -> Result<(), String> {
     let homes: Vec<Client> = match shape.namespaces.as_slice() {
         [] => vec![admin.clone()],
         names => names.iter().map(|name| admin.in_namespace(name)).collect(),

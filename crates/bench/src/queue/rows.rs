@@ -6,7 +6,7 @@ use serde_json::json;
 use sluice_client::{Client, QuotaChange};
 
 use super::args::{RowKind, Settings};
-use super::phases::{Phases, Shape, run};
+use super::phases::{QueueLoad, QueuePhases, run};
 use crate::disk::fdatasync_us;
 use crate::load::{Amount, Done, connection};
 use crate::report::Report;
@@ -27,7 +27,7 @@ pub(super) async fn on_same_server(
     folder: &Path,
     admin: &Client,
     settings: &Settings,
-    main: Option<&Phases>,
+    main: Option<&QueuePhases>,
     report: &mut Report,
 ) -> Result<(), String> {
     match kind {
@@ -44,7 +44,7 @@ async fn own_queues(
     settings: &Settings,
     report: &mut Report,
 ) -> Result<(), String> {
-    let shape = Shape { queues: settings.workers, ..Shape::of(settings) };
+    let shape = QueueLoad { queues: settings.workers, ..QueueLoad::of(settings) };
     let phases = run(target, admin, &shape, settings.payload_bytes).await?;
     tell("own_queues", &format!("one queue for each of {} workers", settings.workers), &phases, report);
     Ok(())
@@ -59,18 +59,19 @@ async fn lone(
 ) -> Result<(), String> {
     let messages = if settings.folder.smoke { LONE_MESSAGES / 30 } else { LONE_MESSAGES };
     if matches!(target, Target::Child(_)) {
-        // Measured again, close to what it is compared with: a disk that others use, too, changes from minute to minute.
+        // Measured again, close to what it is compared with: a disk that others use, too, changes from minute
+        // to minute.
         let us = fdatasync_us(folder)?;
         report.row("lone_fdatasync", json!({ "us": us }));
         report.note(format!("fdatasync just before the lone client: {} µs", figure(us)));
     }
-    let shape = Shape {
+    let shape = QueueLoad {
         workers: 1,
         batch: 1,
         queues: 1,
         amount: Amount::Messages(messages),
         in_flight: None,
-        ..Shape::of(settings)
+        ..QueueLoad::of(settings)
     };
     let phases = run(target, admin, &shape, settings.payload_bytes).await?;
     tell("lone", "a lone client, one message at a time", &phases, report);
@@ -82,11 +83,15 @@ async fn batch_1(
     target: &Target,
     admin: &Client,
     settings: &Settings,
-    main: Option<&Phases>,
+    main: Option<&QueuePhases>,
     report: &mut Report,
 ) -> Result<(), String> {
-    let shape =
-        Shape { batch: 1, amount: settings.part(BATCH_1_DIVISOR), in_flight: None, ..Shape::of(settings) };
+    let shape = QueueLoad {
+        batch: 1,
+        amount: settings.part(BATCH_1_DIVISOR),
+        in_flight: None,
+        ..QueueLoad::of(settings)
+    };
     let phases = run(target, admin, &shape, settings.payload_bytes).await?;
     tell("batch_1", "batches of one", &phases, report);
     if let Some(main) = main {
@@ -109,7 +114,7 @@ pub(super) async fn shards(folder: &Path, settings: &Settings, report: &mut Repo
         let server = Server::start(&folder.join(format!("shards-{shards}")), &settings.server(shards))?;
         let target = Target::Child(server);
         let admin = connection(target.endpoint())?;
-        let shape = Shape { namespaces: namespaces(&admin, shards).await?, ..Shape::of(settings) };
+        let shape = QueueLoad { namespaces: namespaces(&admin, shards).await?, ..QueueLoad::of(settings) };
         let phases = run(&target, &admin, &shape, settings.payload_bytes).await?;
         tell(&format!("shards_{shards}"), &format!("{shards} shards, as many namespaces"), &phases, report);
         target.stop()?;
@@ -130,7 +135,7 @@ pub(super) async fn namespaces(admin: &Client, shards: u32) -> Result<Vec<String
 }
 
 /// Puts a row's phases into the report.
-pub(super) fn tell(name: &str, title: &str, phases: &Phases, report: &mut Report) {
+pub(super) fn tell(name: &str, title: &str, phases: &QueuePhases, report: &mut Report) {
     let mut table =
         Table::new(&["phase", "messages", "messages/s", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms"]);
     let head =

@@ -1,5 +1,5 @@
-//! A session that many loops share. Each of their requests is a frame of its own with a result of its own, for which the loop
-//! waits; frames go to the connection one by one.
+//! A session that many loops share. Each of their requests is a frame of its own with a result of its own,
+//! for which the loop waits; frames go to the connection one by one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ pub(super) struct Link {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who waits for the result of which frame.
+    /// Senders that wait for the result of a frame, by its number.
     waiting: HashMap<u64, oneshot::Sender<FrameResult>>,
     consumers: HashMap<u32, mpsc::UnboundedSender<Delivered>>,
 }

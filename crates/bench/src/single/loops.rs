@@ -1,4 +1,5 @@
-//! The loops: producers that send one message at a time, consumers that take one, ack it, and wait for the answer.
+//! The loops: producers that send one message at a time, consumers that take one, ack it, and wait for the
+//! answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,9 +23,9 @@ const STALLED: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 const QUEUE: &str = "single";
 
-/// Who moves them, and how.
+/// The load of the benchmark of single messages: how many loops and connections.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct SingleLoad {
     pub(super) producers: u32,
     pub(super) consumers: u32,
     pub(super) connections: u32,
@@ -32,7 +33,7 @@ pub(super) struct Shape {
     pub(super) payload_bytes: usize,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moved {
     pub(super) messages: u64,
@@ -50,9 +51,9 @@ impl Moved {
     }
 }
 
-/// What the loops of a run share.
+/// The state that all loops of a run share.
 #[derive(Debug)]
-struct Run {
+struct SingleRun {
     ledger: Ledger,
     messages: u64,
     payload_bytes: usize,
@@ -62,8 +63,8 @@ struct Run {
 }
 
 /// Sends so many messages and acks them, on connections that are made for it.
-pub(super) async fn move_all(server: &Server, shape: &Shape, messages: u64) -> Result<Moved, String> {
-    let run = Arc::new(Run {
+pub(super) async fn move_all(server: &Server, shape: &SingleLoad, messages: u64) -> Result<Moved, String> {
+    let run = Arc::new(SingleRun {
         ledger: Ledger::new(),
         messages,
         payload_bytes: shape.payload_bytes.max(NUMBER_BYTES),
@@ -100,7 +101,7 @@ pub(super) async fn move_all(server: &Server, shape: &Shape, messages: u64) -> R
 /// Makes the connections side by side, each with a handshake of its own.
 async fn open_links(
     server: &Server,
-    shape: &Shape,
+    shape: &SingleLoad,
     tasks: &mut JoinSet<Result<(), String>>,
 ) -> Result<Vec<Arc<Link>>, String> {
     let mut opening = JoinSet::new();
@@ -118,8 +119,8 @@ async fn open_links(
     Ok(links)
 }
 
-impl Run {
-    /// Until all is acked, a loop fails, or nothing moves any more.
+impl SingleRun {
+    /// Waits until all messages are acked, a loop fails, or no message has moved for a while.
     async fn wait(&self, tasks: &mut JoinSet<Result<(), String>>) -> Result<(), String> {
         let mut looks = interval(LOOK_EVERY);
         let (mut acked, mut since_ns) = (0, self.ledger.now_ns());
@@ -150,7 +151,7 @@ impl Run {
         Ok(())
     }
 
-    async fn produce(self: Arc<Run>, link: Arc<Link>) -> Result<(), String> {
+    async fn produce(self: Arc<SingleRun>, link: Arc<Link>) -> Result<(), String> {
         loop {
             let numbers = self.ledger.take(1, self.messages);
             if numbers.is_empty() {
@@ -171,7 +172,12 @@ impl Run {
         }
     }
 
-    async fn consume(self: Arc<Run>, link: Arc<Link>, number: u32, prefetch: u32) -> Result<(), String> {
+    async fn consume(
+        self: Arc<SingleRun>,
+        link: Arc<Link>,
+        number: u32,
+        prefetch: u32,
+    ) -> Result<(), String> {
         let mut deliveries = link.consumer(number);
         let attach = Attach {
             consumer: number,

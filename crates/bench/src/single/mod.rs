@@ -1,7 +1,9 @@
-//! `sluice bench single`: every message by itself. Many producers and consumers, as independent loops on few connections,
-//! send, get and ack one message a request; nothing that a client could put together is put together.
+//! `sluice bench single`: every message by itself. Many producers and consumers, as independent loops on few
+//! connections, send, get and ack one message a request; nothing that a client could put together is put
+//! together.
 //!
-//! Map: `link` a session that many loops share, `loops` the producers and consumers, `modes` how the server is secured.
+//! Map: `link` a session that many loops share, `loops` the producers and consumers, `modes` how the server
+//! is secured.
 
 mod link;
 mod loops;
@@ -16,7 +18,7 @@ use super::report::Report;
 use super::setup::{FolderArgs, report_of};
 use super::stats::Samples;
 use super::table::{Table, figure};
-use loops::{Moved, Shape};
+use loops::{Moved, SingleLoad};
 use modes::{Mode, Ran};
 
 /// Messages of the short run, of whose time the handshakes are a part.
@@ -27,34 +29,34 @@ const COUNTED_MAX: u64 = 50_000;
 /// Measures single messages: each one send, one delivery and one ack, by many loops on few connections.
 #[derive(clap::Args, Clone, Debug)]
 pub struct SingleArgs {
-    /// Messages of the long run; a short one of 2,000 goes before it.
+    /// Messages in the long run, which follows a short one of 2,000.
     #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     messages: u64,
-    /// Bytes of a payload (at least 16: the number of the message stands in it).
+    /// Size of each payload in bytes, at least 16: it begins with the number of the message.
     #[arg(long, value_name = "BYTES", default_value_t = 1_024, value_parser = clap::value_parser!(u32).range(NUMBER_BYTES as i64..=1 << 20))]
     payload: u32,
-    /// Loops that send, one message at a time each.
+    /// Loops that send one message at a time.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     producers: u32,
-    /// Loops that take a message and ack it, one after the other.
+    /// Consumers, each of which acks one message at a time.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     consumers: u32,
-    /// Messages that a consumer may hold.
+    /// Messages delivered to a consumer ahead of its acks (its credit).
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     prefetch: u32,
-    /// Connections that the loops share.
+    /// Connections that all loops share.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     connections: u32,
-    /// How the server is secured.
+    /// Security settings of the server to measure.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Mode::ALL)]
     modes: Vec<Mode>,
-    /// Durability of the server: always, interval:1s, os.
+    /// Durability of the server: `always` (sync before each reply), `interval:1s`, or `os` (no sync).
     #[arg(long, default_value = "os")]
     durability: String,
-    /// Times that each mode is run, in turns; the median is told.
+    /// Times that each mode is run, alternating; the median is reported.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Threads of the client's side.
+    /// Threads of the load generator.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     client_threads: u32,
     #[command(flatten)]
@@ -62,8 +64,8 @@ pub struct SingleArgs {
 }
 
 impl SingleArgs {
-    fn shape(&self) -> Shape {
-        Shape {
+    fn shape(&self) -> SingleLoad {
+        SingleLoad {
             producers: self.producers,
             consumers: self.consumers,
             connections: self.connections,

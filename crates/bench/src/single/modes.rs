@@ -1,8 +1,8 @@
-//! How the server is secured, and a run on each.
+//! The security settings of the server, and a run with each.
 
 use std::path::Path;
 
-use super::loops::{Moved, Shape, move_all};
+use super::loops::{Moved, SingleLoad, move_all};
 use crate::load::connection;
 use crate::process::usage;
 use crate::server::{Server, ServerOptions, counter};
@@ -10,14 +10,14 @@ use crate::server::{Server, ServerOptions, counter};
 /// Tells, when the server counts them, the blocks that it has taken from its allocator.
 const ALLOCATIONS: &str = "sluice_allocations_total";
 
-/// What is on.
+/// Security settings of a server.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
-    /// Clear text, nothing encrypted.
+    /// Neither TLS nor encryption at rest.
     Plain,
-    /// Mutual TLS alone.
+    /// Mutual TLS, no encryption at rest.
     Mtls,
-    /// Encryption at rest alone.
+    /// Encryption at rest, no TLS.
     Encrypted,
     /// Mutual TLS and encryption at rest.
     Both,
@@ -35,7 +35,7 @@ impl Mode {
         }
     }
 
-    /// Of its rate.
+    /// Name of its rate among the figures.
     pub(super) fn key(self) -> &'static str {
         match self {
             Mode::Plain => "per_s_plain",
@@ -54,13 +54,13 @@ impl Mode {
     }
 }
 
-/// What a mode came to once.
+/// The result of one run of a mode.
 #[derive(Clone, Debug)]
 pub(super) struct Ran {
     pub(super) mode: Mode,
     pub(super) short: Moved,
     pub(super) long: Moved,
-    /// Of the long run, for each message.
+    /// Processor time of the server in the long run, in microseconds per message.
     pub(super) server_cpu_us: f64,
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn run(
     mode: Mode,
     folder: &Path,
     durability: &str,
-    shape: &Shape,
+    shape: &SingleLoad,
     (short, long): (u64, u64),
 ) -> Result<Ran, String> {
     let data = folder.join(mode.key());
@@ -84,12 +84,12 @@ pub(super) async fn run(
     Ok(Ran { mode, short, long, server_cpu_us })
 }
 
-/// Blocks that the server takes from its allocator for a message with everything on, in a run of its own: counting takes
-/// time.
+/// Blocks that the server takes from its allocator for a message with everything on, in a run of its own:
+/// counting takes time.
 pub(super) async fn count_allocations(
     folder: &Path,
     durability: &str,
-    shape: &Shape,
+    shape: &SingleLoad,
     messages: u64,
 ) -> Result<f64, String> {
     let mut options = Mode::Both.server(durability);
@@ -103,8 +103,8 @@ pub(super) async fn count_allocations(
     Ok(taken as f64 / moved.messages.max(1) as f64)
 }
 
-/// Stops a server while this runtime goes on, so that connections to it hear that it ends: it would wait for them otherwise, as
-/// long as its grace lasts.
+/// Stops a server while this runtime goes on, so that connections to it hear that it ends: it would wait for
+/// them otherwise, as long as its grace lasts.
 async fn stop(server: Server) -> Result<(), String> {
     let stopped = tokio::task::spawn_blocking(|| server.stop()).await;
     stopped.map_err(|error| format!("stopping the server: {error}"))?

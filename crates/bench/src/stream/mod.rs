@@ -19,11 +19,11 @@ use super::server::{ServerOptions, Target};
 use super::setup::{AmountArgs, FolderArgs, TargetArgs};
 use super::stats::Samples;
 pub(super) use pace::Rate;
-use phases::Phases;
-pub(super) use phases::{Shape, combined, paced};
-pub(super) use sessions::{Run, check, error_of, next};
+use phases::SessionPhases;
+pub(super) use phases::{SessionLoad, combined, paced};
+pub(super) use sessions::{SessionRun, check, error_of, next};
 
-/// How long a run at a fixed rate is, unless told; and for a smoke test.
+/// Default duration of a run at a constant rate, and its duration in a smoke test.
 const PACED_FOR: Duration = Duration::from_secs(5);
 const PACED_FOR_SMOKE: Duration = Duration::from_millis(400);
 
@@ -35,23 +35,25 @@ pub struct StreamArgs {
     target: TargetArgs,
     #[command(flatten)]
     amount: AmountArgs,
-    /// Sessions that send, and sessions that work; each has a connection.
+    /// Sessions that send, and as many that receive and ack; each has a connection of its own.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     sessions: u32,
-    /// Messages of a frame that sends.
+    /// Messages in each frame that sends.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     batch: u32,
-    /// Messages in flight in a session: sent and not confirmed, or credit.
+    /// Largest number of messages in flight in a session: sent and not confirmed, or delivered and not acked
+    /// (the credit of its consumer).
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     window: u32,
-    /// Instead of the phases: messages a second, due at even distances, for 5 s or --seconds. Use --batch 1
-    /// for single messages.
+    /// Send this many messages per second at a constant rate instead of the phases, for 5 s or --seconds;
+    /// each latency counts from the time at which the message was due. Use --batch 1 for single messages.
     #[arg(long, value_name = "PER_S", conflicts_with = "messages", value_parser = rate_parser())]
     rate: Option<u32>,
-    /// Durability of the server that is started: always, interval:1s, os.
+    /// Durability of the server that is started: `always` (sync before each reply), `interval:1s`, or `os`
+    /// (no sync).
     #[arg(long, default_value = "os")]
     durability: String,
-    /// Start the server without a disk.
+    /// Start the server with --memory: nothing is stored on disk.
     #[arg(long, conflicts_with = "url")]
     memory: bool,
     #[command(flatten)]
@@ -63,8 +65,8 @@ fn rate_parser() -> clap::builder::RangedI64ValueParser<u32> {
 }
 
 impl StreamArgs {
-    fn shape(&self) -> Shape {
-        Shape {
+    fn shape(&self) -> SessionLoad {
+        SessionLoad {
             sessions: self.sessions as usize,
             batch: self.batch.min(self.window) as usize,
             window: self.window as usize,
@@ -101,7 +103,7 @@ pub(super) fn run(args: &StreamArgs, credentials: ReadCredentials) -> Result<Rep
 async fn measure(args: &StreamArgs, target: Target, report: &mut Report) -> Result<(), String> {
     let admin = connection(target.endpoint())?;
     let shape = args.shape();
-    let warm = Shape { amount: Amount::Messages(10_000.min(args.amount.messages)), ..shape };
+    let warm = SessionLoad { amount: Amount::Messages(10_000.min(args.amount.messages)), ..shape };
     phases::run(&target, &admin, &warm).await?;
     match args.rate() {
         Some(rate) => paced::measure(&target, &admin, &shape, rate, args.amount.rounds, report).await?,
@@ -116,7 +118,7 @@ async fn measure(args: &StreamArgs, target: Target, report: &mut Report) -> Resu
 async fn measure_phases(
     target: &Target,
     admin: &Client,
-    shape: &Shape,
+    shape: &SessionLoad,
     rounds: u32,
     report: &mut Report,
 ) -> Result<(), String> {
@@ -129,9 +131,10 @@ async fn measure_phases(
 }
 
 /// The figures under the documented names, each the median over the rounds.
-fn tell(rounds: &[Phases], report: &mut Report) {
-    let median =
-        |of: &dyn Fn(&Phases) -> Option<f64>| rounds.iter().filter_map(of).collect::<Samples>().median();
+fn tell(rounds: &[SessionPhases], report: &mut Report) {
+    let median = |of: &dyn Fn(&SessionPhases) -> Option<f64>| {
+        rounds.iter().filter_map(of).collect::<Samples>().median()
+    };
     report.figure("send_per_s", median(&|phases| Some(phases.send.per_s())));
     report.figure("work_per_s", median(&|phases| Some(phases.work.per_s())));
     report.figure("combined_per_s", median(&|phases| Some(phases.combined.per_s())));

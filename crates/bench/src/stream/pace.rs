@@ -1,5 +1,6 @@
-//! Sending at a fixed rate, whatever becomes of what was sent before. Each frame is due at a time of its own, and that is when its
-//! messages count as sent: what a busy sender comes to late is late, and nothing is left out for it.
+//! Sending at a fixed rate, whatever becomes of what was sent before. Each frame is due at a time of its own,
+//! and that is when its messages count as sent: what a busy sender comes to late is late, and nothing is left
+//! out for it.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -9,13 +10,14 @@ use hdrhistogram::Histogram;
 use rustix::thread::set_current_timer_slack;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::sessions::{Run, Sender, next};
+use super::sessions::{Sender, SessionRun, next};
 use crate::load::histogram;
 
-/// How late the system may wake the thread that keeps the time, in nanoseconds. Its default of 50 µs would be in each figure.
+/// How late the system may wake the thread that keeps the time, in nanoseconds. Its default of 50 µs would be
+/// in each figure.
 const WAKE_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
-/// When the frames of a session are due, by the ledger's clock.
+/// Due times of the frames of a session, by the ledger's clock.
 pub(super) type Dues = UnboundedReceiver<u64>;
 
 /// At which rate frames are due, and for how long.
@@ -30,7 +32,7 @@ pub(crate) struct Rate {
 /// Keeps the time for the sessions that send: they have their turns, at even distances.
 #[derive(Debug)]
 pub(super) struct Pace {
-    run: Arc<Run>,
+    run: Arc<SessionRun>,
     /// Between one frame and the next, of whichever session.
     distance_ns: u64,
     frames: u64,
@@ -39,7 +41,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// And what tells each session of its frames.
-    pub(super) fn new(run: &Arc<Run>, rate: Rate) -> (Pace, Vec<Dues>) {
+    pub(super) fn new(run: &Arc<SessionRun>, rate: Rate) -> (Pace, Vec<Dues>) {
         let distance_ns = (run.shape.batch as f64 * 1e9 / rate.per_s.max(1.0)).max(1.0) as u64;
         let frames = (rate.duration.as_nanos() as u64).div_ceil(distance_ns);
         let (sessions, dues) = (0..run.shape.sessions).map(|_| unbounded_channel()).unzip();
@@ -79,7 +81,7 @@ impl Pace {
 
 /// Sends a frame whenever one is due, until none will be any more. How late each was handed to the
 /// connection, in nanoseconds.
-pub(super) async fn send_due(run: Arc<Run>, dues: Option<Dues>) -> Result<Histogram<u64>, String> {
+pub(super) async fn send_due(run: Arc<SessionRun>, dues: Option<Dues>) -> Result<Histogram<u64>, String> {
     let mut dues = dues.ok_or("a session that nobody tells when to send")?;
     let mut sender = Sender::open(run).await?;
     let batch = sender.run.shape.batch;

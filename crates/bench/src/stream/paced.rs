@@ -4,7 +4,7 @@ use serde_json::json;
 use sluice_client::Client;
 
 use super::pace::Rate;
-use super::phases::{self, Paced, Shape};
+use super::phases::{self, Paced, SessionLoad};
 use super::tell_server_cpu;
 use crate::report::Report;
 use crate::server::Target;
@@ -18,7 +18,7 @@ const HELD_SHARE: f64 = 0.99;
 pub(super) async fn measure(
     target: &Target,
     admin: &Client,
-    shape: &Shape,
+    shape: &SessionLoad,
     rate: Rate,
     rounds: u32,
     report: &mut Report,

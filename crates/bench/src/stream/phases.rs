@@ -10,14 +10,14 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::pace::{Pace, Rate, send_due};
-use super::sessions::{Run, send, work};
+use super::sessions::{SessionRun, send, work};
 use crate::load::{Amount, Done, Ledger, histogram};
 use crate::process::Usage;
 use crate::server::Target;
 
-/// What is put under load, and how.
+/// The load of a benchmark over sessions: how many sessions and messages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct SessionLoad {
     pub(crate) sessions: usize,
     pub(crate) batch: usize,
     pub(crate) window: usize,
@@ -25,9 +25,9 @@ pub(crate) struct Shape {
     pub(crate) amount: Amount,
 }
 
-/// What the phases came to.
+/// The results of the phases of one round.
 #[derive(Clone, Debug)]
-pub(super) struct Phases {
+pub(super) struct SessionPhases {
     pub(super) send: Done,
     pub(super) work: Done,
     pub(super) combined: Done,
@@ -35,7 +35,7 @@ pub(super) struct Phases {
     pub(super) server_cpu_us: Option<f64>,
 }
 
-/// What a run at a fixed rate came to.
+/// The result of a run at a constant rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Paced {
     /// Messages that were due.
@@ -49,10 +49,14 @@ pub(crate) struct Paced {
 }
 
 /// Runs the phases once. Each message is checked: sent once, acked once.
-pub(super) async fn run(target: &Target, admin: &Client, shape: &Shape) -> Result<Phases, String> {
+pub(super) async fn run(
+    target: &Target,
+    admin: &Client,
+    shape: &SessionLoad,
+) -> Result<SessionPhases, String> {
     let queue = queue_name();
     let ledger = Arc::new(Ledger::new());
-    let begin = |amount| Run::new(admin, &queue, &ledger, shape, amount);
+    let begin = |amount| SessionRun::new(admin, &queue, &ledger, shape, amount);
 
     let sending = begin(shape.amount);
     let (before, start_ns) = (ledger.sent_count(), ledger.now_ns());
@@ -70,20 +74,21 @@ pub(super) async fn run(target: &Target, admin: &Client, shape: &Shape) -> Resul
     let server_cpu_us = cpu_us(cpu_before, target.usage()?, combined.messages);
 
     finish(admin, &queue, &ledger).await?;
-    Ok(Phases { send: send_done, work: work_done, combined, server_cpu_us })
+    Ok(SessionPhases { send: send_done, work: work_done, combined, server_cpu_us })
 }
 
 /// Runs at a fixed rate once, over a queue of its own. Each message is checked: sent once, acked once.
 pub(super) async fn run_paced(
     target: &Target,
     admin: &Client,
-    shape: &Shape,
+    shape: &SessionLoad,
     rate: Rate,
 ) -> Result<Paced, String> {
     let queue = queue_name();
     let ledger = Arc::new(Ledger::new());
     let cpu_before = target.usage()?;
-    let mut paced = paced(&Run::new(admin, &queue, &ledger, shape, Amount::For(rate.duration)), rate).await?;
+    let mut paced =
+        paced(&SessionRun::new(admin, &queue, &ledger, shape, Amount::For(rate.duration)), rate).await?;
     paced.server_cpu_us = cpu_us(cpu_before, target.usage()?, paced.delivery.messages);
     finish(admin, &queue, &ledger).await?;
     Ok(paced)
@@ -110,14 +115,14 @@ async fn finish(admin: &Client, queue: &str, ledger: &Ledger) -> Result<(), Stri
 }
 
 /// Sends and works at once, as fast as may be. The times from send to delivery.
-pub(crate) async fn combined(run: &Arc<Run>) -> Result<Done, String> {
+pub(crate) async fn combined(run: &Arc<SessionRun>) -> Result<Done, String> {
     let (before, start_ns) = (run.ledger.acked_count(), run.ledger.now_ns());
     let (_, times) = beside(run, || send(Arc::clone(run))).await?;
     Ok(done(run.ledger.acked_count() - before, start_ns, run.ledger.last_ack_ns(), times))
 }
 
 /// Sends at a fixed rate, in frames that are due at even distances, and works.
-pub(crate) async fn paced(run: &Arc<Run>, rate: Rate) -> Result<Paced, String> {
+pub(crate) async fn paced(run: &Arc<SessionRun>, rate: Rate) -> Result<Paced, String> {
     let before = run.ledger.acked_count();
     let (pace, mut dues) = Pace::new(run, rate);
     let due = pace.messages();
@@ -133,7 +138,7 @@ fn done(messages: u64, start_ns: u64, end_ns: u64, times: Histogram<u64>) -> Don
 
 /// Sends and works at once. The times of the sessions that send, and of those that work.
 async fn beside<F>(
-    run: &Arc<Run>,
+    run: &Arc<SessionRun>,
     sender: impl FnMut() -> F,
 ) -> Result<(Histogram<u64>, Histogram<u64>), String>
 where
@@ -165,15 +170,15 @@ where
     Ok(times)
 }
 
-impl Run {
+impl SessionRun {
     /// Loops on a queue, each with a session of its own.
     pub(crate) fn new(
         client: &Client,
         queue: &str,
         ledger: &Arc<Ledger>,
-        shape: &Shape,
+        shape: &SessionLoad,
         amount: Amount,
-    ) -> Arc<Run> {
+    ) -> Arc<SessionRun> {
         let end = match amount {
             Amount::Messages(messages) => ledger.next_number() + messages,
             Amount::For(_) => u64::MAX,
@@ -182,7 +187,7 @@ impl Run {
             Amount::Messages(_) => None,
             Amount::For(duration) => Some(std::time::Instant::now() + duration),
         };
-        Arc::new(Run {
+        Arc::new(SessionRun {
             client: client.clone(),
             queue: queue.to_owned().into(),
             ledger: Arc::clone(ledger),

@@ -15,24 +15,24 @@ use sluice_client::{Client, Frames, Session};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::phases::Shape;
+use super::phases::SessionLoad;
 use crate::load::{Ledger, NUMBER_BYTES, SendTime, histogram, write_number};
 
-/// How long one waits for a frame before it looks whether all is done.
+/// Wait for a frame, after which a loop checks whether the phase has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Without any progress for so long a run is given up: something is lost.
 const STALLED: Duration = Duration::from_secs(60);
 
-/// What the loops of one phase share.
+/// The state that all loops of a phase share.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct SessionRun {
     pub(super) client: Client,
     pub(super) queue: Bytes,
     pub(super) ledger: Arc<Ledger>,
-    pub(super) shape: Shape,
+    pub(super) shape: SessionLoad,
     /// Number of the first message that is not sent any more.
     pub(super) end: u64,
-    /// When sending ends, whatever the number.
+    /// End of sending in time; `None`: the number of messages alone ends it.
     pub(super) until: Option<Instant>,
     /// All that will be sent has been.
     pub(super) sending_done: AtomicBool,
@@ -40,7 +40,7 @@ pub(crate) struct Run {
     pub(super) ready: Semaphore,
 }
 
-impl Run {
+impl SessionRun {
     fn sends_more(&self) -> bool {
         self.until.is_none_or(|until| Instant::now() < until)
     }
@@ -64,7 +64,7 @@ pub(crate) async fn next(frames: &mut Frames) -> Result<Told, String> {
     next.map_err(|error| format!("session: {error}"))?.ok_or_else(|| "the session ended".to_owned())
 }
 
-/// That all of a frame went as asked.
+/// Checks that every item of a frame succeeded.
 pub(crate) fn check(result: &FrameResult) -> Result<(), String> {
     error_of(result).map_or(Ok(()), |error| Err(String::from_utf8_lossy(&error.message).into_owned()))
 }
@@ -76,23 +76,24 @@ pub(crate) fn error_of(result: &FrameResult) -> Option<&Error> {
 
 /// A session that sends.
 pub(super) struct Sender {
-    pub(super) run: Arc<Run>,
+    pub(super) run: Arc<SessionRun>,
     session: Session,
     pub(super) frames: Frames,
-    /// What is not confirmed: the frame, its messages, and when it was sent.
+    /// Sends that are not confirmed: number of the frame, number of messages, time of the send.
     pub(super) pending: VecDeque<(u64, Range<u64>, u64)>,
     in_flight: usize,
     pub(super) times: Histogram<u64>,
 }
 
 impl Sender {
-    pub(super) async fn open(run: Arc<Run>) -> Result<Sender, String> {
+    pub(super) async fn open(run: Arc<SessionRun>) -> Result<Sender, String> {
         let (session, frames) = run.open().await?;
         run.ready.add_permits(1);
         Ok(Sender { run, session, frames, pending: VecDeque::new(), in_flight: 0, times: histogram()? })
     }
 
-    /// Sends so many messages in one frame, which count as sent at `from_ns` of the ledger; false when there are none any more.
+    /// Sends so many messages in one frame, which count as sent at `from_ns` of the ledger; false when there
+    /// are none any more.
     pub(super) fn send(&mut self, count: usize, from_ns: u64) -> bool {
         let ledger = &self.run.ledger;
         let numbers = ledger.take(count as u64, self.run.end);
@@ -134,10 +135,11 @@ impl Sender {
     }
 }
 
-/// Sends frames, with a window of messages that are not confirmed, until the phase is over. The times of its frames.
-pub(super) async fn send(run: Arc<Run>) -> Result<Histogram<u64>, String> {
+/// Sends frames, with a window of messages that are not confirmed, until the phase is over. The times of its
+/// frames.
+pub(super) async fn send(run: Arc<SessionRun>) -> Result<Histogram<u64>, String> {
     let mut sender = Sender::open(run).await?;
-    let Shape { batch, window, .. } = sender.run.shape;
+    let SessionLoad { batch, window, .. } = sender.run.shape;
     let mut more = true;
     while more || !sender.pending.is_empty() {
         while more && sender.in_flight + batch <= window {
@@ -152,8 +154,9 @@ pub(super) async fn send(run: Arc<Run>) -> Result<Histogram<u64>, String> {
     Ok(sender.times)
 }
 
-/// Takes messages as they come and acks them, until all that was sent is acked. The times from send to delivery.
-pub(super) async fn work(run: Arc<Run>) -> Result<Histogram<u64>, String> {
+/// Takes messages as they come and acks them, until all that was sent is acked. The times from send to
+/// delivery.
+pub(super) async fn work(run: Arc<SessionRun>) -> Result<Histogram<u64>, String> {
     let mut times = histogram()?;
     let (session, mut frames) = run.open().await?;
     let attach = Attach {

@@ -18,7 +18,7 @@ use sluice_http2::hpack::{Encoded, Field};
 pub(super) const BODIES: [(&str, usize); 6] =
     [("/3b", 3), ("/100b", 100), ("/1k", 1 << 10), ("/4k", 4 << 10), ("/16k", 16 << 10), ("/64k", 64 << 10)];
 
-/// What servers of files say, besides the date and the length.
+/// Header fields of a file server, besides `date` and `content-length`.
 const FIELDS: [(HeaderName, &str); 5] = [
     (SERVER, "sluice"),
     (CONTENT_TYPE, "text/plain"),

@@ -1,5 +1,6 @@
-//! `sluice bench wire`: serves bodies of fixed sizes over HTTP/2 from one thread, for load generators such as h2load, on this project's
-//! stack or on hyper's. What differs between two runs is the stack alone: the same service, the same TLS, the same sockets.
+//! `sluice bench wire`: serves bodies of fixed sizes over HTTP/2 from one thread, for load generators such as
+//! h2load, on this project's stack or on hyper's. What differs between two runs is the stack alone: the same
+//! service, the same TLS, the same sockets.
 //!
 //! Map: `files` what is served; `serve` the connections; `tls` certificate and cipher.
 
@@ -26,31 +27,33 @@ use serve::{Ours, Stack, tls_allocations};
 /// Serves bodies over HTTP/2 from one thread, for load generators, until it is interrupted.
 #[derive(clap::Args, Debug)]
 pub struct WireArgs {
-    /// Where to listen.
+    /// Address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8443")]
     listen: String,
-    /// Whose HTTP/2 it is.
+    /// HTTP/2 implementation: that of Sluice (`ours`) or hyper.
     #[arg(long, value_enum, default_value_t = StackKind::Ours)]
     stack: StackKind,
-    /// How our stack puts payloads into what it writes; `naive` writes each frame by itself.
+    /// How `ours` writes payloads: `copy` into one buffer, `gather` by reference, `auto` by their size, or
+    /// `naive`, one write for each frame.
     #[arg(long, value_enum, default_value_t = Emit::Auto)]
     emit: Emit,
-    /// How our stack hands requests over: as what came on the wire, or by the types of `http`.
+    /// How `ours` hands requests to the service: `direct`, without the types of the crate `http`, or `http`,
+    /// with them.
     #[arg(long, value_enum, default_value_t = Through::Direct)]
     through: Through,
-    /// The certificate; without it, one is made.
+    /// PEM file with the certificate [default: one is made].
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// The private key of the certificate.
+    /// PEM file with the private key of the certificate.
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-    /// The only cipher that is offered; without it, the client chooses.
+    /// The only TLS cipher suite to offer [default: all; the client's preference decides].
     #[arg(long, value_enum)]
     cipher: Option<tls::Cipher>,
-    /// Clear text, with prior knowledge.
+    /// Serve clear text (HTTP/2 with prior knowledge) instead of TLS.
     #[arg(long, conflicts_with_all = ["cert", "cipher"])]
     plain: bool,
-    /// Counts allocations, which takes some time of its own.
+    /// Count allocations, which makes each of them slower.
     #[arg(long)]
     allocations: bool,
 }

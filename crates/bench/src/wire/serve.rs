@@ -21,19 +21,19 @@ use tokio_rustls::TlsAcceptor;
 
 use super::files::Files;
 
-/// What serves a connection.
+/// The HTTP/2 implementation that serves a connection.
 #[derive(Clone)]
 pub(super) enum Stack {
     Ours(Ours),
     Hyper,
 }
 
-/// How our stack serves.
+/// Options of Sluice's HTTP/2.
 #[derive(Clone)]
 pub(super) struct Ours {
     pub(super) mode: EmitMode,
     pub(super) limits: Arc<Limits>,
-    /// Whether requests go by the types of `http`, rather than by direct calls.
+    /// Whether requests are passed to the service as types of `http`, rather than as direct calls.
     pub(super) through_http: bool,
 }
 

@@ -31,7 +31,7 @@ impl Cipher {
     }
 }
 
-/// With a certificate and its key from PEM files.
+/// TLS with a certificate and its key from PEM files.
 pub(super) fn from_files(
     cert: &Path,
     key: &Path,
@@ -43,7 +43,7 @@ pub(super) fn from_files(
     config(chain.map_err(|error| wrong(cert, error))?, key, cipher)
 }
 
-/// With a certificate that is made for this run.
+/// TLS with a certificate that is made for this run.
 pub(super) fn of_its_own(cipher: Option<Cipher>) -> Result<Arc<ServerConfig>, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
     let certificates = Certificates::in_folder(folder.path());

@@ -1,4 +1,4 @@
-//! Tokens, the audit log, and who a client is.
+//! Calls about tokens, the audit log and the identity of a client.
 
 use http::Method;
 use serde::Deserialize;
@@ -41,7 +41,7 @@ impl Client {
         self.get(path).await
     }
 
-    /// Who this client is to the server.
+    /// Identity of this client, as the server sees it.
     pub async fn whoami(&self) -> Result<WhoAmI, ClientError> {
         self.get("/v1/whoami".to_owned()).await
     }

@@ -27,7 +27,8 @@ impl Client {
         self.get(namespace_path(name)).await
     }
 
-    /// Creates a namespace, or sets the quotas of one that exists; on the shard given or one of the server's choice. Tells whether it is new.
+    /// Creates a namespace, or sets the quotas of one that exists; on the shard given or one of the server's
+    /// choice. Tells whether it is new.
     pub async fn namespace_create(
         &self,
         name: &str,
@@ -57,18 +58,18 @@ impl Client {
         self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
     }
 
-    /// The server's figures, in the text format of Prometheus.
+    /// Metrics of the server, in the text format of Prometheus.
     pub async fn metrics(&self) -> Result<String, ClientError> {
         let answer = self.run(self.call(Method::GET, "/metrics".to_owned(), ""), Safety::Repeatable).await?;
         Ok(String::from_utf8_lossy(&answer.body).into_owned())
     }
 
-    /// What the server says of itself.
+    /// Status of the server, as `docs/api.md` describes it.
     pub async fn status(&self) -> Result<Value, ClientError> {
         self.get("/v1/status".to_owned()).await
     }
 
-    /// What the server has encrypted under which root key.
+    /// Root keys of the server, with the files that are encrypted under each.
     pub async fn keys(&self) -> Result<Keys, ClientError> {
         self.get("/v1/admin/keys".to_owned()).await
     }

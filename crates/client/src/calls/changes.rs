@@ -63,7 +63,7 @@ impl Client {
         Ok(started.bulk)
     }
 
-    /// How far a bulk is.
+    /// State of a bulk change.
     pub async fn bulk(&self, id: &str) -> Result<Bulk, ClientError> {
         self.get(self.path(&format!("/bulk/{}", encoded(id)))).await
     }
@@ -78,7 +78,7 @@ impl Client {
         Ok(list.bulks)
     }
 
-    /// Ends a bulk; what it has changed stays changed.
+    /// Cancels a bulk change; messages that it has changed stay changed.
     pub async fn bulk_cancel(&self, id: &str) -> Result<Bulk, ClientError> {
         let call = self.call(Method::DELETE, self.path(&format!("/bulk/{}", encoded(id))), "");
         parse(&self.run(call, Safety::Repeatable).await?.body)

@@ -41,8 +41,8 @@ impl Client {
         self.get(self.path(&format!("/consumers/{}?limit={most}", encoded(consumer)))).await
     }
 
-    /// Detaches a consumer: it gets nothing more. What it holds goes back after `grace_ms` (`None`: 30 s), and the attempt
-    /// does not count.
+    /// Detaches a consumer: it gets nothing more. What it holds goes back after `grace_ms` (`None`: 30 s),
+    /// and the attempt does not count.
     pub async fn consumer_detach(&self, consumer: &str, grace_ms: Option<u64>) -> Result<(), ClientError> {
         let grace = grace_ms.map(|grace_ms| format!("?grace_ms={grace_ms}")).unwrap_or_default();
         let path = self.path(&format!("/consumers/{}{grace}", encoded(consumer)));

@@ -4,8 +4,8 @@ use crate::client::Client;
 use crate::events::{Watch, WatchOptions};
 
 impl Client {
-    /// A stream of what happens to messages. It begins, and is begun again when it breaks off, when its next event is asked
-    /// for.
+    /// A stream of events. It connects, and connects again when the connection breaks, when [`Watch::next`]
+    /// is called.
     pub fn watch(&self, options: WatchOptions) -> Watch {
         Watch::new(self.clone(), options)
     }

@@ -1,4 +1,4 @@
-//! Groups, and how messages hang together.
+//! Calls about groups and flows of messages.
 
 use http::Method;
 
@@ -10,8 +10,9 @@ use crate::retry::Safety;
 use crate::types::parse;
 
 impl Client {
-    /// Sends messages and a callback that follows when all of them have ended; all or none. `key`: a repeat with the same one
-    /// within the server's window gets the first outcome; `None`: a fresh one, so that a retry never sends twice.
+    /// Sends messages and a callback that follows when all of them have ended; all or none. `key`: a repeat
+    /// with the same one within the server's window gets the first outcome; `None`: a fresh one, so that a
+    /// retry never sends twice.
     pub async fn group_send(
         &self,
         messages: &[QueueMessage<'_>],
@@ -24,12 +25,12 @@ impl Client {
         parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 
-    /// How a group stands, by the id of its callback.
+    /// State of a group, by the id of its callback.
     pub async fn group(&self, group: &str) -> Result<Group, ClientError> {
         self.get(self.path(&format!("/groups/{}", encoded(group)))).await
     }
 
-    /// A message with what it waits for and what follows it.
+    /// A message with the messages that it waits for and those that follow it.
     pub async fn flow(&self, id: &str) -> Result<Flow, ClientError> {
         self.get(self.path(&format!("/flows/{}", encoded(id)))).await
     }

@@ -37,8 +37,8 @@ impl Client {
         }
     }
 
-    /// One limit with a page of its keys, with `waiting` only those that hold something back. `cursor` is the `next` of the
-    /// page before.
+    /// One limit with a page of its keys, with `waiting` only those that hold something back. `cursor` is the
+    /// `next` of the page before.
     pub async fn limit(
         &self,
         limit: &str,

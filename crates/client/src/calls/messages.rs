@@ -1,4 +1,4 @@
-//! Send, receive, look.
+//! Calls that send, receive and read messages.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ impl Client {
         self.send_with_key(queue, messages, &self.idempotency_key()).await
     }
 
-    /// Sends messages under a key of the caller's: a repeat within the server's window gets the first outcome.
+    /// Sends messages under a key of the caller's: a repeat within the server's window gets the first
+    /// outcome.
     pub async fn send_with_key(
         &self,
         queue: &str,
@@ -41,7 +42,8 @@ impl Client {
 
     /// The same, decoded when asked and borrowed from the answer.
     ///
-    /// A receive whose answer was lost is tried again: what the lost answer held comes back when its lease ends.
+    /// A receive whose answer was lost is tried again: what the lost answer held comes back when its lease
+    /// ends.
     pub async fn receive_body(&self, receive: &Receive) -> Result<ReceivedBody, ClientError> {
         Ok(ReceivedBody(self.receive_answer(receive).await?.body))
     }
@@ -65,7 +67,7 @@ impl Client {
         self.run(call, Safety::Repeatable).await
     }
 
-    /// One message with its history, and its payload when `payload`.
+    /// One message with its history, and with `payload` its payload.
     pub async fn message(&self, id: &str, payload: bool) -> Result<Stored, ClientError> {
         let path = self.path(&format!("/messages/{}?payload={payload}", encoded(id)));
         self.get(path).await
@@ -90,7 +92,7 @@ impl Client {
         self.get(path).await
     }
 
-    /// The messages that stand first in line, with payloads; nobody receives them by this.
+    /// The first messages in the order of delivery, with payloads, without delivering them.
     pub async fn peek(&self, queue: &str, limit: u32) -> Result<Vec<Stored>, ClientError> {
         let page: StoredPage =
             self.get(self.path(&format!("/queues/{}/peek?limit={limit}", encoded(queue)))).await?;

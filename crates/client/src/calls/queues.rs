@@ -57,12 +57,12 @@ impl Client {
         Ok((parse(&answer.body)?, answer.status == 201))
     }
 
-    /// Lets a queue deliver nothing, with `paused`, or deliver again.
+    /// Pauses the deliveries of a queue, or with `paused` false resumes them.
     pub async fn queue_pause(&self, queue: &str, paused: bool) -> Result<Queue, ClientError> {
         self.queue_mark(queue, if paused { "pause" } else { "resume" }).await
     }
 
-    /// Lets a queue refuse sends, with `closed`, or take them again.
+    /// Closes a queue for sends, or with `closed` false opens it.
     pub async fn queue_close(&self, queue: &str, closed: bool) -> Result<Queue, ClientError> {
         self.queue_mark(queue, if closed { "close" } else { "open" }).await
     }
@@ -73,12 +73,12 @@ impl Client {
         parse(&answer.body)
     }
 
-    /// Drops what waits in a queue; tells how many messages.
+    /// Deletes the messages that wait in a queue; returns their number.
     pub async fn queue_purge(&self, queue: &str) -> Result<u64, ClientError> {
         self.counted(Method::POST, &format!("/queues/{}/purge", encoded(queue)), None, "purged").await
     }
 
-    /// Deletes a queue and everything in it; tells how many messages.
+    /// Deletes a queue and all its messages; returns their number.
     pub async fn queue_delete(&self, queue: &str) -> Result<u64, ClientError> {
         self.counted(Method::DELETE, &format!("/queues/{}", encoded(queue)), None, "deleted").await
     }
@@ -97,14 +97,14 @@ impl Client {
         self.get(path).await
     }
 
-    /// Makes dead letters ready again; `None`: all. Tells how many.
+    /// Makes dead letters ready again; `None`: all. Returns their number.
     pub async fn dead_redrive(&self, queue: &str, ids: Option<&[String]>) -> Result<u64, ClientError> {
         let path = format!("/queues/{}/dead/redrive", encoded(queue));
         self.counted(Method::POST, &path, Some(chosen(ids)), "redriven").await
     }
 
-    /// Makes all that are dead at this moment ready again, so many per second; tells how many. [`Queue::redriving`] tells how
-    /// far it has come.
+    /// Makes all that are dead at this moment ready again, so many per second; tells how many.
+    /// [`Queue::redriving`] tells how far it has come.
     pub async fn dead_redrive_rate(&self, queue: &str, per_second: u32) -> Result<u64, ClientError> {
         let path = format!("/queues/{}/dead/redrive", encoded(queue));
         let body = json!({ "all": true, "per_second": per_second });
@@ -134,7 +134,8 @@ impl Client {
         }
     }
 
-    /// Sets all that queues begin with which are made from here on with a name that matches. Tells whether it is new.
+    /// Sets all that queues begin with which are made from here on with a name that matches. Tells whether it
+    /// is new.
     pub async fn queue_defaults_set(
         &self,
         pattern: &str,
@@ -152,13 +153,14 @@ impl Client {
         self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
     }
 
-    /// Deletes dead letters; `None`: all. Tells how many.
+    /// Deletes dead letters; `None`: all. Returns their number.
     pub async fn dead_delete(&self, queue: &str, ids: Option<&[String]>) -> Result<u64, ClientError> {
         let path = format!("/queues/{}/dead/delete", encoded(queue));
         self.counted(Method::POST, &path, Some(chosen(ids)), "deleted").await
     }
 
-    /// Calls whose answer is a count. A repeat would count again, so they are tried again only when nothing was done.
+    /// Calls whose answer is a count. A repeat would count again, so they are tried again only when nothing
+    /// was done.
     async fn counted(
         &self,
         method: Method,

@@ -1,4 +1,4 @@
-//! Waiting for results, and reporting on the way to one.
+//! Calls that wait for results, and that report progress.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -19,10 +19,11 @@ use super::settle::only;
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 impl Client {
-    /// What became of a message, waiting up to `wait` for its end; a wait of more than 60 s takes several requests.
+    /// The outcome of a message, waiting up to `wait` for it to end. A wait of more than 60 s takes several
+    /// requests.
     ///
     /// # Errors
-    /// `message_not_found` when it is gone, or nobody keeps it.
+    /// `message_not_found`: there is no such message, or its outcome is not kept.
     pub async fn result(&self, id: &str, wait: Duration) -> Result<Awaited, ClientError> {
         let until = tokio::time::Instant::now() + wait;
         loop {
@@ -40,7 +41,7 @@ impl Client {
         }
     }
 
-    /// Extends a lease, and tells how far the work has come and what the next attempt can go on from.
+    /// Extends a lease, and stores the progress of the work and a checkpoint for the next attempt.
     pub async fn report(
         &self,
         receipt: &str,
@@ -56,7 +57,7 @@ impl Awaited {
     /// The result's bytes; `None` when there is none.
     ///
     /// # Errors
-    /// When its base64 cannot be read.
+    /// [`ClientError::Protocol`] when its base64 cannot be decoded.
     pub fn result_bytes(&self) -> Result<Option<Cow<'_, [u8]>>, ClientError> {
         bytes_of(self.result.as_deref(), self.result_base64.as_deref())
     }

@@ -95,7 +95,8 @@ impl Client {
         parse::<Sent>(&answer.body).map(|sent| sent.id)
     }
 
-    /// The next instants of a schedule, in milliseconds since the Unix epoch; at most 100. None while it is paused.
+    /// The next instants of a schedule, in milliseconds since the Unix epoch; at most 100. None while it is
+    /// paused.
     pub async fn schedule_next(&self, schedule: &str, count: u32) -> Result<Vec<u64>, ClientError> {
         #[derive(Deserialize)]
         struct Next {

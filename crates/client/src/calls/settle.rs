@@ -1,4 +1,4 @@
-//! Ack, nack, release, reject, extend.
+//! Calls that settle deliveries and extend leases.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Client {
         self.many("/ack", body, count).await
     }
 
-    /// Extends one lease from now; `None`: as the queue says.
+    /// Extends one lease, from now; `None`: by the setting of the queue.
     pub async fn extend(&self, receipt: &str, lease: Option<Duration>) -> Result<(), ClientError> {
         only(self.extend_many([(receipt, lease)]).await?)
     }

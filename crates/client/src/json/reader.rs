@@ -263,7 +263,8 @@ impl<'a> Reader<'a> {
         count
     }
 
-    /// Reads the rest of a string in which something other than its end stands at `self.at`; `start`: its beginning.
+    /// Reads the rest of a string in which something other than its end stands at `self.at`; `start`: its
+    /// beginning.
     #[cold]
     fn unescape(&mut self, start: usize) -> Read<String> {
         let mut text = String::with_capacity((self.at - start) * 2 + 16);

@@ -7,8 +7,8 @@ const SHORT: usize = 16;
 /// Bytes that are looked at together; compilers turn such a loop into a few vector instructions.
 const BLOCK: usize = 32;
 
-/// How many bytes at the start of `bytes` stand for themselves in a JSON string: no quote, backslash or control
-/// character.
+/// How many bytes at the start of `bytes` stand for themselves in a JSON string: no quote, backslash or
+/// control character.
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     let short = plain_len_by_words(bytes.get(..SHORT).unwrap_or(bytes));
     if short < SHORT {
@@ -24,7 +24,8 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     from + plain_len_by_words(&bytes[from..])
 }
 
-/// Eight at a time. The lowest marked byte is exact, those above it may be marked by a borrow; only the lowest is used.
+/// Eight at a time. The lowest marked byte is exact, those above it may be marked by a borrow; only the
+/// lowest is used.
 fn plain_len_by_words(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {

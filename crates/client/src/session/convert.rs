@@ -68,7 +68,7 @@ pub(crate) fn settlement(item: &SettleItem<'_>) -> v1::Settlement {
     settlement
 }
 
-/// What became of each of so many items.
+/// Results of the items of a frame.
 pub(crate) fn item_results(result: &v1::FrameResult, items: usize) -> Vec<ItemResult> {
     let mut results = vec![ItemResult { ok: true, already_settled: false, error: None }; items];
     for failure in &result.failures {

@@ -1,7 +1,9 @@
-//! Sessions: one stream of frames each way, as `proto/sluice/v1/session.proto` tells. This is the plain way to them, without
-//! waiting for answers: who sends a frame gets its number, and whoever reads the frames of the server sees its result.
+//! Sessions: one stream of frames each way, as `proto/sluice/v1/session.proto` tells. This is the plain way
+//! to them, without waiting for answers: who sends a frame gets its number, and whoever reads the frames of
+//! the server sees its result.
 //!
-//! Map: `convert` from and to the types of the client, `outgoing` frames on their way to the server, `status` how a session ended.
+//! Map: `convert` from and to the types of the client, `outgoing` frames on their way to the server, `status`
+//! how a session ended.
 
 mod convert;
 mod outgoing;
@@ -21,8 +23,8 @@ use sluice_proto::v1::{ClientFrame, Open, ServerFrame, SettleMany, client_frame,
 use crate::client::Client;
 use crate::error::ClientError;
 pub(crate) use convert::{delivered, error_of, item_results, settlement};
+use outgoing::FrameQueue;
 pub(crate) use outgoing::Outgoing;
-use outgoing::Queue;
 use status::ended;
 
 /// Longest frame of a server that is taken, in bytes: far above what it sends at once.
@@ -30,7 +32,7 @@ const FRAME_BYTES_MAX: usize = 256 << 20;
 /// The path of the call.
 const PATH: &str = "/sluice.v1.Sessions/Session";
 
-/// The client's side of a session; clones share it. It ends when all of them are dropped.
+/// The sending side of a session; clones share it. The session ends when all of them are dropped.
 #[derive(Clone, Debug)]
 pub struct Session {
     shared: Arc<Sending>,
@@ -38,7 +40,7 @@ pub struct Session {
 
 #[derive(Debug)]
 struct Sending {
-    queue: Arc<Queue>,
+    queue: Arc<FrameQueue>,
     last_number: AtomicU64,
 }
 
@@ -48,7 +50,7 @@ impl Drop for Sending {
     }
 }
 
-/// What the server sends, in order.
+/// The receiving side of a session: the frames of the server, in order.
 #[derive(Debug)]
 pub struct Frames {
     incoming: Incoming,
@@ -57,13 +59,15 @@ pub struct Frames {
 }
 
 impl Client {
-    /// Opens a session in the client's namespace, on a connection of its own. The result of its first frame has number 1.
+    /// Opens a session in the client's namespace, on a connection of its own. The result of its first frame
+    /// has number 1.
     ///
     /// # Errors
-    /// [`ClientError::Transport`] when the server cannot be reached; [`ClientError::Protocol`] when it does not speak gRPC.
-    /// Everything else, a namespace that does not exist for one, comes with the first frame that is read.
+    /// [`ClientError::Transport`] when the server cannot be reached; [`ClientError::Protocol`] when it does
+    /// not speak gRPC. Everything else, a namespace that does not exist for one, comes with the first frame
+    /// that is read.
     pub async fn session(&self) -> Result<(Session, Frames), ClientError> {
-        let queue = Arc::new(Queue::new(self.gathers_frames()));
+        let queue = Arc::new(FrameQueue::new(self.gathers_frames()));
         let sending = Sending { queue: Arc::clone(&queue), last_number: AtomicU64::new(0) };
         let session = Session { shared: Arc::new(sending) };
         session.send(client_frame::Frame::Open(Open { namespace: self.own_namespace().to_owned().into() }));
@@ -108,8 +112,8 @@ pub(crate) fn request(uri: http::Uri, outgoing: Outgoing) -> Request<Outgoing> {
 }
 
 impl Session {
-    /// Sends a frame; tells its number. It goes with whatever else the connection takes next, and waits in memory until
-    /// then: who sends without end has to look at the results.
+    /// Sends a frame; tells its number. It goes with whatever else the connection takes next, and waits in
+    /// memory until then: who sends without end has to look at the results.
     pub fn send(&self, frame: client_frame::Frame) -> u64 {
         self.shared.queue.add(|| {
             // Numbered under the lock of the queue, so that numbers grow as frames do.
@@ -123,17 +127,18 @@ impl Session {
         self.send(client_frame::Frame::Settle(SettleMany { items: Vec::new(), acks: receipts }))
     }
 
-    /// Bytes of frames that the connection has not taken.
+    /// Number of bytes of frames that wait for the connection.
     pub fn unsent_bytes(&self) -> usize {
         self.shared.queue.len()
     }
 }
 
 impl Frames {
-    /// The next frame; `None` when the session has ended in the orderly way. The future may be dropped and made anew.
+    /// The next frame; `None` when the session has ended in the orderly way. The future may be dropped and
+    /// made anew.
     ///
     /// # Errors
-    /// How the session ended otherwise. Nothing follows.
+    /// The error with which the session ended; no frames follow.
     pub async fn next(&mut self) -> Result<Option<server_frame::Frame>, ClientError> {
         loop {
             let next = self.deframer.next().map_err(|error| not_understood(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! Frames on their way to the server: whoever has one appends it, and what has gathered by the time the connection can take
-//! more goes as one.
+//! Frames on their way to the server: whoever has one appends it, and what has gathered by the time the
+//! connection can take more goes as one.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,25 +14,25 @@ use sluice_proto::v1::ClientFrame;
 /// Most bytes that the connection gets at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What waits for the connection.
+/// Frames that wait for the connection.
 #[derive(Debug)]
-pub(crate) struct Queue {
-    state: Mutex<State>,
+pub(crate) struct FrameQueue {
+    state: Mutex<FrameQueueState>,
     /// Whether frames that wait go as one piece.
     gathers: bool,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FrameQueueState {
     waiting: Framer,
     reader: Option<Waker>,
     is_ended: bool,
     is_gone: bool,
 }
 
-impl Queue {
-    pub(super) fn new(gathers: bool) -> Queue {
-        Queue { state: Mutex::default(), gathers }
+impl FrameQueue {
+    pub(super) fn new(gathers: bool) -> FrameQueue {
+        FrameQueue { state: Mutex::default(), gathers }
     }
 
     /// Appends the frame that is made; tells its number. When the connection has gone it leads nowhere.
@@ -46,7 +46,7 @@ impl Queue {
         made.number
     }
 
-    /// Nothing follows.
+    /// Ends the stream behind the frames that wait.
     pub(super) fn end(&self) {
         let mut state = self.state();
         state.is_ended = true;
@@ -58,12 +58,12 @@ impl Queue {
         self.state().waiting.len()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FrameQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn wake(mut state: MutexGuard<'_, State>) {
+fn wake(mut state: MutexGuard<'_, FrameQueueState>) {
     let reader = state.reader.take();
     drop(state);
     if let Some(reader) = reader {
@@ -73,10 +73,10 @@ fn wake(mut state: MutexGuard<'_, State>) {
 
 /// The stream of a session's frames, as the body of its request.
 #[derive(Debug)]
-pub(crate) struct Outgoing(Arc<Queue>);
+pub(crate) struct Outgoing(Arc<FrameQueue>);
 
 impl Outgoing {
-    pub(super) fn new(queue: Arc<Queue>) -> Outgoing {
+    pub(super) fn new(queue: Arc<FrameQueue>) -> Outgoing {
         Outgoing(queue)
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     async fn pieces(gathers: bool) -> Vec<usize> {
-        let queue = Arc::new(Queue::new(gathers));
+        let queue = Arc::new(FrameQueue::new(gathers));
         let open = || Kind::Open(Open { namespace: Bytes::from_static(b"shop") });
         queue.add(|| ClientFrame { number: 1, frame: Some(open()) });
         queue.add(|| ClientFrame { number: 2, frame: Some(Kind::Ping(Ping {})) });

@@ -1,4 +1,4 @@
-//! Leases of messages in hand: when each is to be extended, and when it is over by this process's own clock.
+//! Leases of held messages: when each is extended, and when it ends by this process's clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{MutexGuard, PoisonError};
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::worker::link::Held;
+use crate::worker::link::HeldReceipts;
 use crate::worker::options::WorkerEvent;
 use crate::worker::stop::Stop;
 
-/// Why a lease is no good any more.
+/// The reason why a lease was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Loss {
     /// It is over, or its message is gone.
@@ -20,18 +20,18 @@ pub(super) enum Loss {
 }
 
 impl Loss {
-    /// What the server's refusal of a receipt tells.
+    /// The loss that the server's error code for a receipt means.
     pub(super) fn of(code: Option<&[u8]>) -> Loss {
         if code == Some(b"cancelled") { Loss::Cancelled } else { Loss::Over }
     }
 }
 
-/// A lease in hand.
+/// A lease that this worker holds.
 #[derive(Clone, Debug)]
 pub(super) struct Lease {
     pub(super) id: String,
     pub(super) lost: Stop,
-    /// What the server has said of it.
+    /// Loss that the server has reported.
     pub(super) loss: Option<Loss>,
     extend_at: Instant,
     /// The server's clock may say so earlier, never later: the lease began before its answer came.
@@ -44,12 +44,12 @@ pub(super) struct Leases {
     lease: Duration,
     held: BTreeMap<String, Lease>,
     /// The receipts of those that are not lost, for a session to be resumed with.
-    shared: Held,
+    shared: HeldReceipts,
 }
 
 impl Leases {
     pub(super) fn new(lease: Duration) -> Leases {
-        Leases { lease, held: BTreeMap::new(), shared: Held::default() }
+        Leases { lease, held: BTreeMap::new(), shared: HeldReceipts::default() }
     }
 
     /// Adds a lease that was given at `since` at the latest.
@@ -61,8 +61,8 @@ impl Leases {
         self.shared().insert(receipt.to_owned());
     }
 
-    /// Where a session finds them.
-    pub(super) fn to_resume(&self) -> &Held {
+    /// The receipts, for a session that is resumed.
+    pub(super) fn to_resume(&self) -> &HeldReceipts {
         &self.shared
     }
 
@@ -93,12 +93,12 @@ impl Leases {
         })
     }
 
-    /// When the next lease is at half time; a lost one never is.
+    /// Time of the next extension, at half of a lease; lost leases are not extended.
     pub(super) fn next_extend(&self) -> Option<Instant> {
         self.kept().map(|l| l.extend_at).min()
     }
 
-    /// When the next lease is over unless it is extended.
+    /// Earliest end of a lease.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.kept().map(|l| l.ends_at).min()
     }

@@ -1,5 +1,5 @@
-//! Messages over a session: what comes goes to the worker, and its settlements and extensions go back as frames. A session that
-//! breaks is begun again, with the receipts of what is still in hand.
+//! Messages over a session: what comes goes to the worker, and its settlements and extensions go back as
+//! frames. A session that breaks is begun again, with the receipts of what is still in hand.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use sluice_proto::v1::client_frame::Frame;
-use sluice_proto::v1::server_frame::Frame as Told;
+use sluice_proto::v1::server_frame::Frame as ServerSent;
 use sluice_proto::v1::{Attach, Detach, FrameResult, SetCredit};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -19,83 +19,83 @@ use crate::error::{ClientError, TransportKind};
 use crate::session::{Frames, Session, delivered, error_of, item_results};
 use crate::worker::leases::Loss;
 
-/// The worker's own name for its consumer.
+/// Number of the worker's consumer within its session.
 const CONSUMER: u32 = 1;
 /// Longest pause between two tries to begin a session.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// The server says that it lives every 20 s.
+/// Time without a frame after which the session counts as broken; the server sends one every 20 s.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
-/// Between two looks at whether anything is still in hand, when the server is about to stop.
+/// Interval of the checks whether messages are still held, while the server is stopping.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long the end of a session may take.
+/// Timeout of ending a session.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Receipts of what is in hand, as the worker and its session see it.
-pub(super) type Held = Arc<Mutex<BTreeSet<String>>>;
+/// Receipts of the held messages, shared by the worker and its session.
+pub(super) type HeldReceipts = Arc<Mutex<BTreeSet<String>>>;
 
-/// What a worker hears of its session.
+/// An event of the session, for the worker.
 #[derive(Debug)]
-pub(super) enum Event {
-    /// Messages; their leases began then at the earliest a moment ago.
+pub(super) enum SessionEvent {
+    /// Messages, with the time at which they came; their leases began a moment before.
     Delivered(Instant, Vec<Delivered>),
-    /// It is attached; of what was in hand these are lost.
+    /// The consumer is attached; the leases of these receipts are lost.
     Attached(Vec<(String, Loss)>),
     /// The messages behind these receipts were cancelled.
     Cancelled(Vec<String>),
-    /// The session could not be begun, or broke off; it is tried again.
+    /// The session could not be opened, or broke; it is opened again.
     Failed(ClientError),
-    /// It goes on.
+    /// The session works again.
     Recovered,
-    /// No try can cure this.
+    /// The session was refused, and a retry cannot help.
     Refused(ClientError),
     /// The server has no sessions.
     NoSessions,
 }
 
-/// What is asked of a session.
+/// A frame to send, and who waits for its result.
 #[derive(Debug)]
-struct Asked {
+struct SessionRequest {
     frame: Frame,
-    waiting: Waiting,
+    waiting: PendingReply,
 }
 
-/// Who waits for the results of so many items.
+/// A sender that waits for the results of a frame.
 #[derive(Debug)]
-struct Waiting {
+struct PendingReply {
     items: usize,
     /// Dropped when the session breaks off before the answer.
     reply: oneshot::Sender<Result<Vec<ItemResult>, ClientError>>,
 }
 
-/// What a consumer is attached with.
+/// The terms with which the consumer is attached.
 #[derive(Clone, Debug)]
-pub(super) struct Terms {
+pub(super) struct AttachTerms {
     pub(super) queue: String,
     pub(super) credit: u32,
     pub(super) lease: Duration,
     pub(super) name: String,
-    /// Whether a server without sessions is told of; else it is an error.
+    /// Whether a server without sessions is reported as [`SessionEvent::NoSessions`], and not as an error.
     pub(super) may_fall_back: bool,
 }
 
-/// A session that was begun.
+/// A session of a worker.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct WorkerSession {
     pub(super) link: Link,
-    pub(super) heard: mpsc::UnboundedReceiver<Event>,
+    pub(super) heard: mpsc::UnboundedReceiver<SessionEvent>,
     /// Ends when the link and its clones are gone, and the server knows.
     pub(super) keeping: JoinHandle<()>,
 }
 
-/// The worker's end of it; clones share the session.
+/// The worker's handle of a session; clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
-    to: mpsc::UnboundedSender<Asked>,
+    to: mpsc::UnboundedSender<SessionRequest>,
 }
 
 impl Link {
     /// Begins a session and keeps it. It ends when the link and its clones are gone.
-    pub(super) fn begin(client: &Client, terms: Terms, held: &Held) -> Begun {
+    pub(super) fn begin(client: &Client, terms: AttachTerms, held: &HeldReceipts) -> WorkerSession {
         // Credit bounds what is in it.
         let (events, heard) = mpsc::unbounded_channel();
         let (to, asked) = mpsc::unbounded_channel();
@@ -109,42 +109,42 @@ impl Link {
             ever_begun: false,
         };
         let keeping = tokio::spawn(keeper.run());
-        Begun { link: Link { to }, heard, keeping }
+        WorkerSession { link: Link { to }, heard, keeping }
     }
 
-    /// Asks, and waits for the results. `None`: the session broke off before they came.
+    /// Sends a frame and waits for its results. `None`: the session broke before they came.
     pub(super) async fn ask(
         &self,
         frame: Frame,
         items: usize,
     ) -> Option<Result<Vec<ItemResult>, ClientError>> {
         let (reply, answer) = oneshot::channel();
-        self.to.send(Asked { frame, waiting: Waiting { items, reply } }).ok()?;
+        self.to.send(SessionRequest { frame, waiting: PendingReply { items, reply } }).ok()?;
         answer.await.ok()
     }
 
-    /// No new messages.
+    /// Sets the credit to 0, so that no further messages are delivered.
     pub(super) fn stop(&self) {
         let (reply, _) = oneshot::channel();
         let frame = Frame::Credit(SetCredit { consumer: CONSUMER, credit: 0 });
-        let _ = self.to.send(Asked { frame, waiting: Waiting { items: 0, reply } });
+        let _ = self.to.send(SessionRequest { frame, waiting: PendingReply { items: 0, reply } });
     }
 }
 
-/// The one who keeps the session.
+/// The task that keeps the session open.
 struct Keeper {
     client: Client,
-    terms: Terms,
-    held: Held,
-    events: mpsc::UnboundedSender<Event>,
-    asked: mpsc::UnboundedReceiver<Asked>,
+    terms: AttachTerms,
+    held: HeldReceipts,
+    events: mpsc::UnboundedSender<SessionEvent>,
+    asked: mpsc::UnboundedReceiver<SessionRequest>,
     /// By the number of its frame.
-    pending: HashMap<u64, Waiting>,
+    pending: HashMap<u64, PendingReply>,
     ever_begun: bool,
 }
 
-/// Why a session is over.
-enum Over {
+/// The reason why a session has ended.
+enum SessionEnd {
     /// The worker has gone.
     Done,
     /// To be begun again.
@@ -171,17 +171,18 @@ impl Keeper {
             // Whoever waits for an answer has to find another way.
             self.pending.clear();
             let error = match over {
-                Over::Done => return,
-                Over::Refused(error) => {
+                SessionEnd::Done => return,
+                SessionEnd::Refused(error) => {
                     let fallback = !self.ever_begun && self.terms.may_fall_back && is_foreign(&error);
-                    let event = if fallback { Event::NoSessions } else { Event::Refused(error) };
+                    let event =
+                        if fallback { SessionEvent::NoSessions } else { SessionEvent::Refused(error) };
                     self.tell(event);
                     return;
                 }
-                Over::Broken(error) => error,
+                SessionEnd::Broken(error) => error,
             };
             failures += 1;
-            self.tell(Event::Failed(error));
+            self.tell(SessionEvent::Failed(error));
             let pause = Duration::from_millis(50).saturating_mul(1 << failures.min(10)).min(PAUSE_MAX);
             let paused = Instant::now() + pause;
             // What is asked meanwhile has to find another way at once.
@@ -197,18 +198,18 @@ impl Keeper {
         }
     }
 
-    fn judge(&self, error: ClientError) -> Over {
+    fn judge(&self, error: ClientError) -> SessionEnd {
         match &error {
-            ClientError::Transport { kind: TransportKind::Connect, .. } => Over::Broken(error),
-            ClientError::Transport { .. } if self.ever_begun => Over::Broken(error),
+            ClientError::Transport { kind: TransportKind::Connect, .. } => SessionEnd::Broken(error),
+            ClientError::Transport { .. } if self.ever_begun => SessionEnd::Broken(error),
             ClientError::Server { status, .. } if *status >= 500 || matches!(status, 408 | 429) => {
-                Over::Broken(error)
+                SessionEnd::Broken(error)
             }
-            _ => Over::Refused(error),
+            _ => SessionEnd::Refused(error),
         }
     }
 
-    async fn keep(&mut self, session: &Session, mut frames: Frames, again: bool) -> Over {
+    async fn keep(&mut self, session: &Session, mut frames: Frames, again: bool) -> SessionEnd {
         let resume: Vec<String> =
             self.held.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
         let attach = session.send(Frame::Attach(self.attach(&resume)));
@@ -218,14 +219,14 @@ impl Keeper {
                 told = timeout(SILENCE_MAX, frames.next()) => told,
                 () = sleep(LOOK_EVERY), if is_draining => {
                     if self.has_nothing_in_hand() {
-                        return Over::Broken(self.lost("the server is about to stop"));
+                        return SessionEnd::Broken(self.lost("the server is about to stop"));
                     }
                     continue;
                 }
                 asked = self.asked.recv(), if is_attached => {
                     let Some(asked) = asked else {
                         close(session, &mut frames).await;
-                        return Over::Done;
+                        return SessionEnd::Done;
                     };
                     self.note_credit(&asked.frame);
                     let number = session.send(asked.frame);
@@ -234,43 +235,44 @@ impl Keeper {
                 }
             };
             let told = match told {
-                Err(_) => return Over::Broken(self.lost("nothing came for a minute")),
+                Err(_) => return SessionEnd::Broken(self.lost("nothing came for a minute")),
                 Ok(Err(error)) => return self.judge(error),
-                Ok(Ok(None)) => return Over::Broken(self.lost("the server has ended the session")),
+                Ok(Ok(None)) => return SessionEnd::Broken(self.lost("the server has ended the session")),
                 Ok(Ok(Some(told))) => told,
             };
             let event = match told {
-                Told::Result(result) if result.number == attach => {
+                ServerSent::Result(result) if result.number == attach => {
                     if let Some(error) = &result.error {
-                        return Over::Refused(error_of(error));
+                        return SessionEnd::Refused(error_of(error));
                     }
                     (is_attached, self.ever_begun) = (true, true);
                     if again {
-                        self.tell(Event::Recovered);
+                        self.tell(SessionEvent::Recovered);
                     }
                     let lost = result.failures.iter().filter_map(|failure| {
                         let code = failure.error.as_ref().map(|error| error.code.as_ref());
                         Some((resume.get(failure.item as usize)?.clone(), Loss::of(code)))
                     });
-                    Event::Attached(lost.collect())
+                    SessionEvent::Attached(lost.collect())
                 }
-                Told::Result(result) => {
+                ServerSent::Result(result) => {
                     self.answered(&result);
                     continue;
                 }
-                Told::Deliveries(deliveries) => {
-                    Event::Delivered(Instant::now(), deliveries.messages.into_iter().map(delivered).collect())
-                }
-                Told::Cancellations(told) => Event::Cancelled(
+                ServerSent::Deliveries(deliveries) => SessionEvent::Delivered(
+                    Instant::now(),
+                    deliveries.messages.into_iter().map(delivered).collect(),
+                ),
+                ServerSent::Cancellations(told) => SessionEvent::Cancelled(
                     told.receipts.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect(),
                 ),
                 // The server waits for the streams to end, each when all is settled.
-                Told::Draining(_) => {
+                ServerSent::Draining(_) => {
                     is_draining = true;
                     continue;
                 }
-                Told::KeepAlive(_) => continue,
-                Told::Detached(_) => return Over::Broken(self.lost("the consumer was detached")),
+                ServerSent::KeepAlive(_) => continue,
+                ServerSent::Detached(_) => return SessionEnd::Broken(self.lost("the consumer was detached")),
             };
             self.tell(event);
         }
@@ -282,7 +284,7 @@ impl Keeper {
     }
 
     /// A worker that is ending hears nothing any more, but still settles.
-    fn tell(&self, event: Event) {
+    fn tell(&self, event: SessionEvent) {
         let _ = self.events.send(event);
     }
 
@@ -327,7 +329,7 @@ async fn close(session: &Session, frames: &mut Frames) {
     let number = session.send(Frame::Detach(Detach { consumer: CONSUMER, grace_ms: None }));
     let answered = async {
         while let Ok(Some(told)) = frames.next().await {
-            if matches!(told, Told::Result(result) if result.number == number) {
+            if matches!(told, ServerSent::Result(result) if result.number == number) {
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! How a worker runs, and what it tells.
+//! The options of a worker, and what it reports.
 
 use std::time::Duration;
 
@@ -7,40 +7,43 @@ use crate::client::Client;
 use crate::error::ClientError;
 use crate::worker::stop::Stop;
 
-/// How a worker runs.
+/// The options of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
-    /// Queues with weights; weight 0: in the order given.
+    /// Names of queues with weights, 1 to 1,000: each queue gets its share of the deliveries. With weight 0,
+    /// for all, queues are tried in the order given.
     pub queues: Vec<(String, u16)>,
-    /// Handlers at once (default 1).
+    /// Largest number of handlers that run at the same time (default 1).
     pub concurrency: usize,
     /// Messages held ready beyond those that run, so that a free handler need not wait for the network
     /// (default 0: a message is taken only when a handler is free for it).
     pub prefetch: usize,
-    /// The lease of each message, extended at half time while its handler runs (default 30 s, at least 1 s). After a
-    /// crash of this process its messages come back after so long.
+    /// The lease of each message, extended at half time while its handler runs (default 30 s, at least 1 s).
+    /// After a crash of this process its messages come back after so long.
     pub lease: Duration,
-    /// How long one receive may wait (default 20 s). It costs the server nothing; it is no interval of polling.
+    /// Wait of one receive (default 20 s): not an interval of polling, since a message ends the wait at once.
     pub wait: Duration,
-    /// A name for those who look; may be empty.
+    /// Name of the consumer, shown in lists of consumers; may be empty.
     pub consumer: String,
-    /// End when nothing has come for half a second, no handler runs, and every message that was taken is settled. After
-    /// a receive whose answer was lost also only when its lease is over, since its messages come back then.
+    /// End when nothing has come for half a second, no handler runs, and every message that was taken is
+    /// settled. After a receive whose answer was lost also only when its lease is over, since its messages
+    /// come back then.
     pub until_empty: bool,
-    /// How messages come (default [`WorkerTransport::Auto`]).
+    /// Transport of the messages (default [`WorkerTransport::Auto`]).
     pub transport: WorkerTransport,
 }
 
-/// How messages come to a worker.
+/// The transport by which a worker gets messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WorkerTransport {
     /// Over a session if there is one queue and the server has sessions, else by receives.
     #[default]
     Auto,
-    /// Over a session: messages come as they become ready, and settlements go back on the same stream. For one queue; with
-    /// several it is as `Http`.
+    /// Over a session: messages come as they become ready, and settlements go back on the same stream. For
+    /// one queue; with several it is as `Http`.
     Session,
-    /// By receives that wait, over HTTP. The only way for several queues, which are looked at in order or by weight.
+    /// By receives that wait, over HTTP. The only way for several queues, which are looked at in order or by
+    /// weight.
     Http,
 }
 
@@ -60,24 +63,24 @@ impl WorkerOptions {
     }
 }
 
-/// One message, and what its handler needs to know beside it.
+/// The argument of a handler: a message, and the signal that its lease was lost.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The message.
     pub message: Delivered,
-    /// Given when the lease was lost: the server said so, or its end came by this process's own clock before it could
-    /// be extended; or when the message was cancelled. Going on is in vain.
+    /// Given when the lease was lost (the server said so, or it ended by this process's clock before it could
+    /// be extended) or when the message was cancelled. The work is of no use then.
     pub lost: Stop,
 }
 
-/// What a worker did.
+/// Counts of the messages that a worker has settled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// Messages whose ack the server took.
+    /// Messages whose ack the server accepted.
     pub acked: u64,
-    /// Messages whose nack the server took.
+    /// Messages whose nack the server accepted.
     pub nacked: u64,
-    /// Messages whose rejection the server took.
+    /// Messages whose rejection the server accepted.
     pub rejected: u64,
     /// Messages given back, whether started or not.
     pub released: u64,
@@ -85,11 +88,12 @@ pub struct Summary {
     pub cancelled: u64,
     /// Messages whose lease was over, or that were gone, when they were to be settled.
     pub lost: u64,
-    /// Messages that could not be settled because the server did not answer; they come back when their lease ends.
+    /// Messages that could not be settled because the server did not answer; they come back when their lease
+    /// ends.
     pub unsettled: u64,
 }
 
-/// Something that an operator may want to read.
+/// An event of a worker, for its log.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum WorkerEvent {
@@ -97,21 +101,21 @@ pub enum WorkerEvent {
     ReceiveFailed(ClientError),
     /// The server answers again.
     ReceiveRecovered,
-    /// A message could not be settled: its id, the outcome's word, and why.
+    /// A message could not be settled.
     SettleFailed {
         /// Id of the message.
         id: String,
         /// `ack`, `nack`, `release` or `reject`.
         outcome: &'static str,
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// The server said that the lease of a message is lost, since it is over or the message is gone: its id.
     LeaseLost(String),
     /// The server said that a message was cancelled: its id.
     Cancelled(String),
-    /// The lease of a message ended by this process's own clock, since the server could not be reached in time to extend
-    /// it: its id.
+    /// The lease of a message ended by this process's own clock, since the server could not be reached in
+    /// time to extend it: its id.
     LeaseEnded(String),
 }
 

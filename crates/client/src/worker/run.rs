@@ -1,4 +1,5 @@
-//! The loop: one task that owns all state; handlers, the receive, the extend and the settler are its children.
+//! The worker loop: one task owns the state; handlers, the receive, the extend and the settler are tasks that
+//! it starts.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,7 +16,7 @@ use crate::answers::{Delivered, ItemResult};
 use crate::error::{ClientError, TransportKind};
 use crate::message::{Receive, Settle};
 use crate::worker::leases::{Leases, Loss};
-use crate::worker::link::{Event, Link, Terms};
+use crate::worker::link::{AttachTerms, Link, SessionEvent};
 use crate::worker::options::{Job, Summary, Worker, WorkerEvent, WorkerTransport};
 use crate::worker::settler::{self, Settled, Settling};
 use crate::worker::stop::Stop;
@@ -29,22 +30,22 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Shortest time that one try of an extend gets.
 const EXTEND_LEAST: Duration = Duration::from_secs(1);
-/// With `until_empty`: how long nothing must come.
+/// Time without a message after which a queue counts as empty, with `until_empty`.
 const EMPTY_AFTER: Duration = Duration::from_millis(500);
 
 type Received = (Instant, Result<(Vec<Delivered>, bool), ClientError>);
 type Extended = (Instant, Vec<String>, Option<Vec<ItemResult>>);
 
 impl Worker {
-    /// What a session is begun with; `None`: messages come by receives.
-    fn terms(&self) -> Option<Terms> {
+    /// Terms of the session; `None`: messages come by receives.
+    fn terms(&self) -> Option<AttachTerms> {
         let options = &self.options;
         let [(queue, _)] = options.queues.as_slice() else { return None };
         if options.transport == WorkerTransport::Http {
             return None;
         }
         let credit = options.concurrency.max(1).saturating_add(options.prefetch).min(CREDIT_MAX);
-        Some(Terms {
+        Some(AttachTerms {
             queue: queue.clone(),
             credit: credit as u32,
             lease: options.lease.max(Duration::from_secs(1)),
@@ -53,11 +54,12 @@ impl Worker {
         })
     }
 
-    /// Runs until `stop` is given, then finishes what has started, gives back what has not, and tells what was done.
-    /// With `until_empty` it also ends when there is nothing left.
+    /// Runs until `stop` is given, then finishes what has started, gives back what has not, and tells what
+    /// was done. With `until_empty` it also ends when there is nothing left.
     ///
-    /// A server that cannot be reached is tried again for ever; `events` hears of it. An error that a retry cannot
-    /// cure (a name that is not valid, a namespace that does not exist) ends the worker, after what runs has finished.
+    /// A server that cannot be reached is tried again for ever; `events` hears of it. An error that a retry
+    /// cannot cure (a name that is not valid, a namespace that does not exist) ends the worker, after what
+    /// runs has finished.
     ///
     /// # Errors
     /// The error that ended it.
@@ -89,7 +91,7 @@ impl Worker {
             events.clone(),
             self.options.lease,
         ));
-        let mut state = State::new(self, handler, settling, events, leases, stream);
+        let mut state = WorkerState::new(self, handler, settling, events, leases, stream);
         state.run(&stop).await;
         let failed = state.failed.take();
         drop(state);
@@ -107,7 +109,7 @@ fn broken(client: &crate::Client, error: &JoinError) -> ClientError {
     ClientError::Transport { kind: TransportKind::Broken, server, tried: 1, reason }
 }
 
-struct State<'a, F> {
+struct WorkerState<'a, F> {
     worker: &'a Worker,
     handler: F,
     settling: Settling,
@@ -120,7 +122,7 @@ struct State<'a, F> {
     receive: Option<JoinHandle<Received>>,
     extend: Option<JoinHandle<Extended>>,
     failures: u32,
-    /// Whether the server has ever answered.
+    /// Whether the server has answered at least once.
     ever_reached: bool,
     receive_after: Instant,
     /// Nothing was in hand when the receive under way began: if it brings nothing, the queue is empty.
@@ -138,20 +140,20 @@ struct State<'a, F> {
 /// The session that messages come over.
 struct Stream {
     link: Link,
-    heard: mpsc::UnboundedReceiver<Event>,
+    heard: mpsc::UnboundedReceiver<SessionEvent>,
     is_attached: bool,
-    /// Since when nothing is in hand and nothing has come.
+    /// Time since which no message is held and none has come.
     idle_since: Option<Instant>,
 }
 
 impl Stream {
-    fn new(link: Link, heard: mpsc::UnboundedReceiver<Event>) -> Stream {
+    fn new(link: Link, heard: mpsc::UnboundedReceiver<SessionEvent>) -> Stream {
         Stream { link, heard, is_attached: false, idle_since: None }
     }
 }
 
 /// The next thing that is heard of a session that may not be there.
-async fn hear(stream: &mut Option<Stream>) -> Event {
+async fn hear(stream: &mut Option<Stream>) -> SessionEvent {
     let heard = match stream {
         Some(stream) => stream.heard.recv().await,
         None => None,
@@ -163,7 +165,7 @@ async fn hear(stream: &mut Option<Stream>) -> Event {
     }
 }
 
-impl<'a, F, Fut> State<'a, F>
+impl<'a, F, Fut> WorkerState<'a, F>
 where
     F: Fn(Job) -> Fut,
     Fut: Future<Output = Settle> + Send + 'static,
@@ -176,7 +178,7 @@ where
         leases: Leases,
         stream: Option<Stream>,
     ) -> Self {
-        State {
+        WorkerState {
             worker,
             handler,
             settling,
@@ -302,8 +304,8 @@ where
     }
 
     fn after_success(&mut self, messages: Vec<Delivered>, since: Instant) {
-        // What was in hand when the receive began may have gone back into the queue after the server had looked; so an
-        // answer without messages is the end only when nothing was.
+        // What was in hand when the receive began may have gone back into the queue after the server had
+        // looked; so an answer without messages is the end only when nothing was.
         self.look_again = messages.is_empty() && !self.began_idle && self.is_idle();
         let all_back = Instant::now() >= self.lost_until;
         self.stopping |=
@@ -314,10 +316,10 @@ where
         }
     }
 
-    /// What the session has for the worker.
-    async fn heard(&mut self, event: Event) {
+    /// Handles an event of the session.
+    async fn heard(&mut self, event: SessionEvent) {
         match event {
-            Event::Delivered(since, messages) => {
+            SessionEvent::Delivered(since, messages) => {
                 for message in messages {
                     self.leases.add(&message.receipt, &message.id, since);
                     if self.stopping {
@@ -327,36 +329,36 @@ where
                     }
                 }
             }
-            Event::Attached(lost) => {
+            SessionEvent::Attached(lost) => {
                 self.ever_reached = true;
                 if let Some(stream) = &mut self.stream {
                     stream.is_attached = true;
                 }
                 self.lose(lost);
             }
-            Event::Cancelled(receipts) => {
+            SessionEvent::Cancelled(receipts) => {
                 self.lose(receipts.into_iter().map(|receipt| (receipt, Loss::Cancelled)));
             }
-            Event::Failed(error) => {
+            SessionEvent::Failed(error) => {
                 if let Some(stream) = &mut self.stream {
                     stream.is_attached = false;
                 }
                 self.answer_lost();
                 let _ = self.events.send(WorkerEvent::ReceiveFailed(error));
             }
-            Event::Recovered => {
+            SessionEvent::Recovered => {
                 let _ = self.events.send(WorkerEvent::ReceiveRecovered);
             }
-            Event::Refused(error) => {
+            SessionEvent::Refused(error) => {
                 self.failed = Some(error);
                 self.begin_stop().await;
             }
-            Event::NoSessions => self.stream = None,
+            SessionEvent::NoSessions => self.stream = None,
         }
     }
 
-    /// Over a session nothing tells that a queue is empty but that nothing comes: the time of the next look, if one is
-    /// wanted.
+    /// Over a session nothing tells that a queue is empty but that nothing comes: the time of the next look,
+    /// if one is wanted.
     fn look_whether_empty(&mut self) -> Option<Instant> {
         let is_idle = self.is_idle() && Instant::now() >= self.lost_until;
         let stream = self.stream.as_mut().filter(|_| self.worker.options.until_empty && !self.stopping)?;

@@ -1,4 +1,5 @@
-//! Settles in batches without waiting for one to fill: what gathers while a request is under way is the next request.
+//! Settles in batches without waiting for one to fill: what gathers while a request is under way is the next
+//! request.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub(super) struct Settled {
     pub(super) receipt: String,
     pub(super) id: String,
     pub(super) settle: Settle,
-    /// What the server has said of its lease, and an event has told.
+    /// Loss of its lease that the server has reported and an event has told.
     pub(super) loss: Option<Loss>,
 }
 
@@ -58,14 +59,14 @@ impl Settling {
         let _ = self.to.send(settled).await;
     }
 
-    /// Whether the server has answered, or was given up on, for all that was handed over.
+    /// Whether every settlement has ended: answered by the server, or given up.
     pub(super) fn is_done(&self) -> bool {
         self.unanswered.load(Ordering::Relaxed) == 0
     }
 }
 
-/// Runs until every sender is gone and everything is settled. While the server does not answer, a batch is tried for
-/// `patience`: as long as its leases may live.
+/// Runs until every sender is gone and everything is settled. While the server does not answer, a batch is
+/// tried for `patience`: as long as its leases may live.
 pub(super) async fn run(
     client: Client,
     link: Option<Link>,
@@ -126,7 +127,7 @@ async fn settle(
     }
 }
 
-/// Whether the server may answer otherwise a little later.
+/// Whether the error is transient.
 fn may_pass(error: &ClientError) -> bool {
     match error {
         ClientError::Transport { .. } => true,

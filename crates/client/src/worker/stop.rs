@@ -1,4 +1,4 @@
-//! A signal that is given once and seen by many.
+//! A signal that is given once and seen by all clones.
 
 use std::sync::Arc;
 
@@ -17,22 +17,22 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// A signal that nobody has given yet.
+    /// A signal that was not given yet.
     pub fn new() -> Stop {
         Stop::default()
     }
 
-    /// Gives it.
+    /// Gives the signal.
     pub fn stop(&self) {
         self.sender.send_replace(true);
     }
 
-    /// Whether it was given.
+    /// Whether the signal was given.
     pub fn is_stopped(&self) -> bool {
         *self.sender.borrow()
     }
 
-    /// Resolves when it is given.
+    /// Completes when the signal is given.
     pub async fn stopped(&self) {
         // The sender lives as long as `self`, so waiting cannot fail.
         let _ = self.sender.subscribe().wait_for(|stopped| *stopped).await;

@@ -1,4 +1,4 @@
-//! The decoders of request bodies and query strings, for fuzzing: each takes any bytes. No part of the API.
+//! The decoders of heads of HTTP/1.1, request bodies and query strings, for fuzzing: each takes any bytes. No part of the API.
 
 use sluice_engine::Limits;
 
@@ -12,6 +12,7 @@ use crate::json::hot::extend::Extensions;
 use crate::json::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
 use crate::json::hot::send::Batch;
 use crate::json::hot::settle::{Outcome, Settlements};
+use crate::net::connection::check_pieces;
 
 /// What decodes outside bytes. Seeds name them by place: append new ones.
 pub const DECODERS: &[fn(&[u8])] =
@@ -81,4 +82,15 @@ fn query(body: &[u8]) {
     let Ok(text) = std::str::from_utf8(body) else { return };
     let _ = percent_decode(text, false);
     let _ = from_query::<messages::List>(Some(text));
+}
+
+/// Heads of HTTP/1.1, and the bodies behind them, in pieces. The first byte is how many sizes of pieces follow, each of
+/// a byte; the rest is what comes on the connection.
+///
+/// # Panics
+/// When the pieces make a difference.
+pub fn heads(input: &[u8]) {
+    let Some((&count, rest)) = input.split_first() else { return };
+    let (sizes, bytes) = rest.split_at(usize::from(count).min(rest.len()));
+    check_pieces(bytes, sizes.iter().map(|size| usize::from(*size)).cycle());
 }

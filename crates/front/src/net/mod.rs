@@ -29,7 +29,7 @@ pub(crate) mod admit;
 pub(crate) mod arrived;
 pub(crate) mod body;
 pub(crate) mod compression;
-mod connection;
+pub(crate) mod connection;
 pub(crate) mod context;
 pub(crate) mod error_log;
 pub(crate) mod errors;

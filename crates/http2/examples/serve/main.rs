@@ -2,9 +2,9 @@
 //!
 //!     serve [ADDR [CERTIFICATE KEY [PAGE]]]
 //!
-//! On ADDR (default 127.0.0.1:8080), in clear text with prior knowledge, or over TLS with the certificate and its key from PEM
-//! files. It does what `tests/service` says; for browsers, it gives the file PAGE as `/page`, and messages of a WebSocket back at
-//! `/socket`.
+//! On ADDR (default 127.0.0.1:8080), in clear text with prior knowledge, or over TLS with the certificate and
+//! its key from PEM files. It does what `tests/service` says; for browsers, it gives the file PAGE as
+//! `/page`, and messages of a WebSocket back at `/socket`.
 
 use std::future::Future;
 use std::io;

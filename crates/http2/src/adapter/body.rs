@@ -12,15 +12,15 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::error::ErrorCode;
 
-/// The body of a request. What is read of it is given back to the client as credit.
+/// The body of a request. Bytes that are read are returned to the client as flow-control credit.
 #[derive(Debug)]
 pub struct RequestBody(Inner);
 
 #[derive(Debug)]
 enum Inner {
-    /// None, or all of it was read.
+    /// No body, or all of it was read.
     Empty,
-    /// It was there with its head.
+    /// The whole body came with its head.
     Whole(Bytes),
     Streamed {
         shared: Arc<Shared>,
@@ -28,12 +28,12 @@ enum Inner {
     },
 }
 
-/// Why a body ends before its end.
+/// The reason why a body ended early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BodyError {
     /// The stream, or the connection, has ended with this code.
     Reset(ErrorCode),
-    /// The trailers have a field that the types of `http` cannot hold.
+    /// The trailers have a field that the types of `http` cannot represent.
     Trailers,
 }
 
@@ -112,7 +112,8 @@ impl Body for RequestBody {
 }
 
 impl Drop for RequestBody {
-    /// What nobody reads any more must not keep the windows closed for as long as the response takes.
+    /// Returns the credit of the bytes that were not read, which would keep the windows closed until the
+    /// response ends.
     fn drop(&mut self) {
         if let Inner::Streamed { shared, .. } = &self.0 {
             shared.abandon();
@@ -120,7 +121,7 @@ impl Drop for RequestBody {
     }
 }
 
-/// What connection and service share of a body. Its size is bounded by the stream's window.
+/// The state of a body that connection and service share. Its size is bounded by the window of the stream.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -131,7 +132,8 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     pieces: VecDeque<Bytes>,
-    /// Small pieces after those, as one: a peer that sends byte by byte must not cost more memory than its window says.
+    /// Small pieces after those, as one: a peer that sends byte by byte must not cost more memory than its
+    /// window says.
     small: BytesMut,
     trailers: Option<HeaderMap>,
     end: bool,

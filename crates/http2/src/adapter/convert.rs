@@ -15,11 +15,11 @@ use crate::hpack::{Encoded, Field};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Protocol(pub HeaderValue);
 
-/// A head that HTTP/2 allows, and the types of `http` do not.
+/// The error of a head that HTTP/2 allows and the types of `http` cannot represent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NotHttp;
 
-/// Makes heads, and keeps what is the same in many of them.
+/// Converts heads, and caches values that many of them share.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     /// The authority of the last request: mostly that of the next, too.
@@ -86,8 +86,8 @@ impl Heads {
         }
     }
 
-    /// The fields that `from` gives, the same each time, whose values stand in `values` one behind the other. Pieces of a cookie become
-    /// one (RFC 9113 §8.2.3).
+    /// The fields that `from` gives, the same each time, whose values stand in `values` one behind the other.
+    /// Pieces of a cookie become one (RFC 9113 §8.2.3).
     fn fields<'a, I>(&mut self, mut values: Bytes, from: impl Fn() -> I) -> Result<HeaderMap, NotHttp>
     where
         I: Iterator<Item = (&'a [u8], &'a [u8])>,
@@ -109,7 +109,8 @@ impl Heads {
     }
 }
 
-/// Fields as they are sent: without those that belong to connections of HTTP/1.1 (RFC 9113 §8.2.2), and what is sensitive as a secret.
+/// Fields as they are sent: without those that belong to connections of HTTP/1.1 (RFC 9113 §8.2.2), and what
+/// is sensitive as a secret.
 pub(super) fn to_wire<'a>(
     fields: impl IntoIterator<Item = (&'a HeaderName, &'a HeaderValue)>,
 ) -> impl Iterator<Item = Field<'a>> {

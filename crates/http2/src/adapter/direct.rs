@@ -12,34 +12,37 @@ use super::{Adapter, RequestBody};
 use crate::connection::{Connection, KeptHead, RequestHead, StreamKey};
 use crate::hpack::Encoded;
 
-/// Answers some requests from what came on the wire: the few kinds of calls that come by the hundred thousand. In the steady state neither
-/// such a request nor its response takes anything from the allocator, besides what the call itself takes.
+/// Answers some requests without the types of `http`: meant for the few kinds of calls that come at a high
+/// rate. In the steady state neither such a request nor its response allocates, apart from the call itself.
 ///
-/// Everything else goes to the service: what is not [taken](Direct::takes) or is [declined](Direct::call), what has trailers or waits for 100
-/// (Continue), bodies that are larger than allowed or do not state their length, and those that are not whole after a second or two: only
-/// the service knows how long to wait for whom.
+/// All other requests go to the service: those that are not [taken](Direct::takes) or are
+/// [declined](Direct::call), those with trailers or with `expect: 100-continue`, those whose body is larger
+/// than allowed or has no stated length, and those whose body is not complete after one to two seconds.
 pub trait Direct {
-    /// A call under way. It lives in a place that is used again, and is dropped when its stream ends before it does.
+    /// The future of a call. It lies in a slot that is reused, and is dropped when its stream ends first.
     type Call: Future<Output = DirectResponse>;
 
-    /// Whether a request with this head may be one to answer, and how large its body may be then, in bytes. A body may not be larger than half
-    /// of [`Limits::stream_receive_bytes`](crate::Limits::stream_receive_bytes) in any case.
+    /// Whether a request with this head is taken: returns the largest size of its body in bytes. `None`: the
+    /// service is to answer it. Bodies larger than half of
+    /// [`Limits::stream_receive_bytes`](crate::Limits::stream_receive_bytes) are never taken.
     fn takes(&mut self, head: RequestHead<'_>) -> Option<usize>;
 
-    /// Begins the call of a request that was taken and is there as a whole. `None`: the service is to answer it.
+    /// Begins the call of a request that was taken and is complete. `None`: the service is to answer it.
     fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<Self::Call>;
 }
 
-/// The response of a direct call. `date` and `content-length` are added to it; a body is left out where HTTP has none, as for HEAD.
+/// The response of a direct call. `date` and `content-length` are added; the body is omitted where HTTP has
+/// none, as for HEAD.
 #[derive(Clone, Debug, Default)]
 pub struct DirectResponse {
-    /// The status; not one of an interim response.
+    /// Status, 200 or more.
     pub status: StatusCode,
-    /// The fields that all such responses have.
+    /// Fields that many responses share, encoded in advance.
     pub constant: Option<&'static Encoded>,
-    /// Further fields. What is [sensitive](HeaderValue::is_sensitive), no table on the way may keep.
+    /// Further fields. A [sensitive](HeaderValue::is_sensitive) value is encoded as never indexed (RFC 7541
+    /// §7.1.3).
     pub fields: Vec<(HeaderName, HeaderValue)>,
-    /// The body.
+    /// Body.
     pub body: Bytes,
 }
 
@@ -56,21 +59,22 @@ impl Direct for () {
     }
 }
 
-/// What the place of a stream holds of a direct call: the request until it is whole, then the call.
+/// The direct call in the slot of a stream: the request until it is complete, then the call.
 pub(super) struct DirectPlace<C> {
     head: KeptHead,
     body: Vec<u8>,
-    /// How large the body may be, while it is collected.
+    /// Largest size of the body in bytes, while it is collected.
     bytes_max: Option<usize>,
-    /// Since when it is.
+    /// Start of collecting it, in microseconds.
     since_us: u64,
     call: Pin<Box<Option<C>>>,
 }
 
-/// How long a body is collected at least: long enough for one that is sent right behind its head.
+/// Shortest time for which a body is collected, in microseconds: enough for one that is sent right behind its
+/// head.
 const COLLECTED_US: u64 = 1_000_000;
 
-/// Storage for bodies that a place keeps from one request to the next.
+/// Storage for bodies that a slot keeps from one request to the next, in bytes.
 const KEPT_BYTES: usize = 1_024;
 
 impl<C> DirectPlace<C> {
@@ -206,8 +210,8 @@ where
         true
     }
 
-    /// Gives requests to the service that let wait for the rest of their bodies. Such streams are looked at every second, which is
-    /// when this is asked at the latest.
+    /// Gives requests to the service that let wait for the rest of their bodies. Such streams are looked at
+    /// every second, which is when this is asked at the latest.
     pub(super) fn hand_over_late(&mut self, connection: &mut Connection) {
         let now_us = connection.now_us();
         if now_us < self.looked_us + COLLECTED_US {

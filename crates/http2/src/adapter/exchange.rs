@@ -24,7 +24,7 @@ pub(super) struct Exchange<F, B, C> {
     head: Option<Request<()>>,
     is_head_request: bool,
     is_connect: bool,
-    /// Whether the client may still wait for 100 (Continue) before it sends its body.
+    /// Whether the client may still wait for status 100 (Continue) before it sends its body.
     expects_continue: bool,
     incoming: Incoming,
     call: Pin<Box<Option<F>>>,
@@ -171,8 +171,8 @@ where
             connection.consumed(stream, shared.take_consumed());
         }
         match progress {
-            Ok(Step::Goes | Step::Waits) => {}
-            Ok(Step::Over) => self.end(None),
+            Ok(ResponseStep::Goes | ResponseStep::Waits) => {}
+            Ok(ResponseStep::Over) => self.end(None),
             Err(Failed) => {
                 connection.reset(stream, ErrorCode::INTERNAL_ERROR);
                 self.end(Some(ErrorCode::INTERNAL_ERROR));
@@ -187,8 +187,8 @@ where
         stream: StreamKey,
         heads: &mut Heads,
         context: &mut Context<'_>,
-    ) -> Result<Step, Failed> {
-        let Poll::Ready(response) = self.direct.poll(context) else { return Ok(Step::Waits) };
+    ) -> Result<ResponseStep, Failed> {
+        let Poll::Ready(response) = self.direct.poll(context) else { return Ok(ResponseStep::Waits) };
         let DirectResponse { status, constant, fields, body } = response;
         let no_body = has_no_body(status);
         let end = self.is_head_request || no_body || body.is_empty();
@@ -201,7 +201,7 @@ where
         if !end {
             connection.send_body(stream, body, true)?;
         }
-        Ok(Step::Over)
+        Ok(ResponseStep::Over)
     }
 
     fn go_on(
@@ -210,15 +210,15 @@ where
         stream: StreamKey,
         heads: &mut Heads,
         context: &mut Context<'_>,
-    ) -> Result<Step, Failed> {
-        let mut step = if self.response.is_some() { Step::Goes } else { Step::Waits };
+    ) -> Result<ResponseStep, Failed> {
+        let mut step = if self.response.is_some() { ResponseStep::Goes } else { ResponseStep::Waits };
         if let Some(call) = self.call.as_mut().as_pin_mut()
             && let Poll::Ready(result) = call.poll(context)
         {
             self.call.set(None);
             step = self.respond(connection, stream, result.map_err(|_| Failed)?, heads)?;
         }
-        while let Step::Goes = step {
+        while let ResponseStep::Goes = step {
             step = self.send(connection, stream, context)?;
         }
         Ok(step)
@@ -231,7 +231,7 @@ where
         stream: StreamKey,
         response: Response<B>,
         heads: &mut Heads,
-    ) -> Result<Step, Failed> {
+    ) -> Result<ResponseStep, Failed> {
         let (head, body) = response.into_parts();
         let no_body = has_no_body(head.status);
         let end = self.is_head_request || no_body || body.is_end_stream();
@@ -247,10 +247,10 @@ where
         connection.respond(stream, head.status.as_u16(), date, fields, end)?;
         heads.sent(head.headers);
         if end {
-            return Ok(Step::Over);
+            return Ok(ResponseStep::Over);
         }
         self.response.set(Some(body));
-        Ok(Step::Goes)
+        Ok(ResponseStep::Goes)
     }
 
     /// Sends the next frame of the response's body.
@@ -259,16 +259,16 @@ where
         connection: &mut Connection,
         stream: StreamKey,
         context: &mut Context<'_>,
-    ) -> Result<Step, Failed> {
-        let Some(mut body) = self.response.as_mut().as_pin_mut() else { return Ok(Step::Waits) };
+    ) -> Result<ResponseStep, Failed> {
+        let Some(mut body) = self.response.as_mut().as_pin_mut() else { return Ok(ResponseStep::Waits) };
         if connection.send_room(stream) == 0 {
-            return Ok(Step::Waits);
+            return Ok(ResponseStep::Waits);
         }
         let frame = match body.as_mut().poll_frame(context) {
-            Poll::Pending => return Ok(Step::Waits),
+            Poll::Pending => return Ok(ResponseStep::Waits),
             Poll::Ready(None) => {
                 connection.send_body(stream, Bytes::new(), true)?;
-                return Ok(Step::Over);
+                return Ok(ResponseStep::Over);
             }
             Poll::Ready(Some(frame)) => frame.map_err(|_| Failed)?,
         };
@@ -276,12 +276,12 @@ where
             Ok(mut data) => {
                 let end = body.is_end_stream();
                 connection.send_body(stream, data.copy_to_bytes(data.remaining()), end)?;
-                Ok(if end { Step::Over } else { Step::Goes })
+                Ok(if end { ResponseStep::Over } else { ResponseStep::Goes })
             }
             Err(frame) => {
-                let Ok(trailers) = frame.into_trailers() else { return Ok(Step::Goes) };
+                let Ok(trailers) = frame.into_trailers() else { return Ok(ResponseStep::Goes) };
                 connection.send_trailers(stream, convert::to_wire(&trailers))?;
-                Ok(Step::Over)
+                Ok(ResponseStep::Over)
             }
         }
     }
@@ -297,8 +297,8 @@ fn may_have_length(status: StatusCode, to_connect: bool) -> bool {
     status != StatusCode::NO_CONTENT && !(to_connect && status.is_success())
 }
 
-/// How far a response is.
-enum Step {
+/// The step that a response has reached.
+enum ResponseStep {
     /// There may be more to send at once.
     Goes,
     Waits,

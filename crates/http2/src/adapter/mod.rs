@@ -1,8 +1,8 @@
-//! Runs a [`tower_service::Service`] of `http` requests and responses on a connection, and beside it [direct calls](Direct) that do without
-//! those types.
+//! Runs a [`tower_service::Service`] of `http` requests and responses on a connection, and [direct
+//! calls](Direct), which do without those types.
 //!
-//! Calls run in the connection's own task, each in a place of its own that is used again; which of them can go on, a bit says
-//! that their wakers set. A call whose stream has ended is dropped.
+//! Calls run in the task of the connection, each in a slot that is reused. A waker sets a bit for its slot,
+//! by which the adapter knows which calls to poll. A call whose stream has ended is dropped.
 //!
 //! | module | |
 //! |---|---|
@@ -49,14 +49,14 @@ where
     direct: D,
     /// By slot of the stream.
     exchanges: Vec<Exchange<S::Future, B, D::Call>>,
-    /// Bytes of bodies that are collected for direct calls.
+    /// Number of bytes of bodies that are collected for direct calls.
     held: usize,
-    /// When it was looked which of them come too slowly.
+    /// Time of the last check for bodies that come too slowly, in microseconds.
     looked_us: u64,
-    /// Streams whose requests the service has not got yet, in order.
+    /// Streams whose requests wait for the service, in order.
     waiting: VecDeque<StreamKey>,
     wakes: Arc<Wakes>,
-    /// Slots whose calls could go on, but for the room that the heads of their responses take.
+    /// Slots of calls that can continue as soon as there is room for the heads of their responses.
     held_up: VecDeque<usize>,
     heads: convert::Heads,
 }
@@ -66,7 +66,7 @@ where
     S: Service<Request<RequestBody>, Response = Response<B>>,
     B: http_body::Body,
 {
-    /// For a connection with these limits.
+    /// An adapter for a connection with these limits.
     pub fn new(service: S, limits: &Limits) -> Self {
         Self::with_direct(service, (), limits)
     }
@@ -78,7 +78,7 @@ where
     B: http_body::Body,
     D: Direct,
 {
-    /// For a connection with these limits; `direct` is asked before the service.
+    /// An adapter for a connection with these limits; `direct` is asked before the service.
     pub fn with_direct(service: S, direct: D, limits: &Limits) -> Self {
         Self {
             service,
@@ -122,21 +122,21 @@ where
         self.exchange(stream).is_some_and(|exchange| exchange.direct.is_collecting())
     }
 
-    /// Lets go of what is in a slot.
+    /// Frees a slot.
     fn end(&mut self, slot: usize, code: ErrorCode) {
         let exchange = &mut self.exchanges[slot];
         self.held -= exchange.direct.held();
         exchange.end(Some(code));
     }
 
-    /// Nobody waits for a stream any more.
+    /// Drops the call of a stream that was reset.
     fn on_reset(&mut self, stream: StreamKey, code: ErrorCode) {
         if self.exchange(stream).is_some() {
             self.end(stream.slot(), code);
         }
     }
 
-    /// Lets go of the places of streams; there is none.
+    /// Frees the slots of all streams, when no stream is open.
     fn rest(&mut self) {
         if self.exchanges.iter().all(|exchange| exchange.stream().is_none()) {
             self.exchanges = Vec::new();
@@ -146,7 +146,7 @@ where
         }
     }
 
-    /// Keeps streams that end while the service takes nothing from piling up.
+    /// Removes streams that have ended from `waiting`, which would grow while the service is not ready.
     fn forget_ended(&mut self) {
         if self.waiting.len() > self.exchanges.len() {
             let exchanges = &self.exchanges;
@@ -199,7 +199,7 @@ where
         }
     }
 
-    /// Lets a call go on that has just begun: now, or in its turn.
+    /// Polls a call that has just begun, now or in its turn.
     fn go_on(&mut self, connection: &mut Connection, slot: usize) {
         if self.held_up.is_empty() && connection.takes_heads() {
             self.exchanges[slot].poll(connection, &mut self.heads);
@@ -208,7 +208,7 @@ where
         }
     }
 
-    /// Lets calls go on that were held up. False: some still are, and others have to wait for them, so that each gets its turn.
+    /// Polls the calls in `held_up`. False: some still wait for room, and others have to wait behind them.
     fn release(&mut self, connection: &mut Connection) -> bool {
         while connection.takes_heads() {
             let Some(slot) = self.held_up.pop_front() else { return true };

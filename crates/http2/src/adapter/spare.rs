@@ -8,7 +8,8 @@ use crate::limits::TEXTS_BYTES;
 /// Texts of heads, several heads in one piece of memory.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// What is left of the last piece. When it is too little, the piece is used again if nobody has a text in it.
+    /// What is left of the last piece. When it is too little, the piece is used again if nobody has a text in
+    /// it.
     left: Option<BytesMut>,
 }
 

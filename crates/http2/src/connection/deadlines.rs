@@ -8,37 +8,37 @@ use crate::limits::{Limits, PROGRESS_BYTES};
 
 const NEVER: u64 = u64::MAX;
 
-/// How often streams are looked at that could stall.
+/// Interval of the checks for stalled streams, in microseconds.
 const WATCH_US: u64 = 1_000_000;
 
-/// How long no stream is open before what is kept for streams is let go of.
+/// Time without an open stream after which storage kept for streams is freed, in microseconds.
 const REST_US: u64 = 1_000_000;
 
-/// The ping that asks for a sign of life.
+/// Payload of the PING of keep-alive.
 const LIFE_PING: [u8; 8] = *b"are you?";
 
-/// When each thing is over; [`NEVER`] while it is not waited for.
+/// The deadlines of a connection, in microseconds; [`NEVER`] while one does not apply.
 #[derive(Debug)]
 pub(super) struct Deadlines {
     /// The preface and the first settings.
     preface_us: u64,
     /// A frame or a header block that has begun.
     input_us: u64,
-    /// What was there of it when that was set.
+    /// Bytes of it that were there when that was set.
     input_bytes: usize,
     settings_ack_us: u64,
     drain_us: u64,
     idle_us: u64,
-    /// When to let go of what is kept for streams.
+    /// Time to free storage kept for streams.
     rest_us: u64,
-    /// When to ask for a sign of life, and until when there has to be one.
+    /// Time of the next PING of keep-alive, and the deadline for its answer.
     ask_us: u64,
     life_us: u64,
-    /// When to look for streams that have stalled.
+    /// Time of the next check for stalled streams.
     watch_us: u64,
-    /// When something came in last.
+    /// Time of the last input.
     heard_us: u64,
-    /// When bodies of any streams were last seen to go out, and what had gone out by then.
+    /// Time of the last output of bodies, and the number of bytes of bodies written by then.
     moved_us: u64,
     moved_bytes: u64,
 }
@@ -73,8 +73,8 @@ impl Deadlines {
         self.idle(limits, false, now_us);
     }
 
-    /// Nothing more can be read for now: `bytes` of a frame are there, `in_block`: of one in the middle of a header block, which has
-    /// its time as a whole.
+    /// Nothing more can be read for now: `bytes` of a frame are there, `in_block`: of one in the middle of a
+    /// header block, which has its time as a whole.
     pub(super) fn wait_for_input(&mut self, bytes: usize, in_block: bool, limits: &Limits, now_us: u64) {
         if bytes == 0 && !in_block {
             self.input_us = NEVER;
@@ -92,7 +92,8 @@ impl Deadlines {
         self.input_us = NEVER;
     }
 
-    /// Nothing is read now. What is not there may lie in the transport, and has all its time again once it is read.
+    /// Nothing is read now. What is not there may lie in the transport, and has all its time again once it is
+    /// read.
     fn put_input_off(&mut self, limits: &Limits, now_us: u64) {
         if self.input_us <= now_us {
             self.input_us = now_us.saturating_add(limits.frame_us);
@@ -122,8 +123,8 @@ impl Deadlines {
         }
     }
 
-    /// There is no stream. That the peer lives is not asked then: the connection will end soon enough. `keeps_much`: there is
-    /// something to let go of.
+    /// There is no stream. That the peer lives is not asked then: the connection will end soon enough.
+    /// `keeps_much`: there is something to let go of.
     pub(super) fn idle(&mut self, limits: &Limits, keeps_much: bool, now_us: u64) {
         self.idle_us = now_us.saturating_add(limits.idle_us);
         self.rest_us = if keeps_much { now_us + REST_US } else { NEVER };
@@ -171,12 +172,13 @@ impl Deadlines {
 }
 
 impl Connection {
-    /// When [`Connection::expire`] is to be called. It may move to later without notice: a call that is too early does nothing.
+    /// Time at which [`Connection::expire`] is to be called, in microseconds; `None`: no deadline. It may
+    /// move to later without notice; a call that is too early does nothing.
     pub fn next_deadline(&self) -> Option<u64> {
         Some(self.deadlines.first()).filter(|&deadline_us| deadline_us != NEVER)
     }
 
-    /// Ends what has taken too long: one thing a call, so that it is to be called until it gives nothing.
+    /// Enforces one deadline that has passed, if any. It is called until it returns `None`.
     pub fn expire(&mut self, now_us: u64) -> Option<Event<'static>> {
         self.now_us = now_us;
         if self.deadlines.first() > self.now_us {
@@ -201,7 +203,7 @@ impl Connection {
         Some(self.close(fault))
     }
 
-    /// What ends without an error of the connection.
+    /// Enforces the deadlines that are no error of the connection.
     fn expire_in_peace(&mut self) -> Option<Event<'static>> {
         if self.deadlines.drain_us <= self.now_us {
             self.finish_drain();
@@ -227,7 +229,8 @@ impl Connection {
         if self.deadlines.watch_us <= self.now_us { self.look_for_stalls() } else { None }
     }
 
-    /// Whether nothing came since it was asked. While nothing is read, nothing can come: then the peer's reading is what counts.
+    /// Whether nothing came since it was asked. While nothing is read, nothing can come: then the peer's
+    /// reading is what counts.
     fn is_lifeless(&self) -> bool {
         let asked_us = self.deadlines.life_us - self.limits.keep_alive_us;
         self.deadlines.heard_us < asked_us && self.wants_input()
@@ -245,8 +248,8 @@ impl Connection {
         self.deadlines.life_us = self.now_us.saturating_add(self.limits.keep_alive_us);
     }
 
-    /// When bodies last went out: less than the least progress is none, and while the transport is still at the last plan, it is the
-    /// transport's progress that counts.
+    /// When bodies last went out: less than the least progress is none, and while the transport is still at
+    /// the last plan, it is the transport's progress that counts.
     fn bodies_moved_us(&mut self) -> u64 {
         let bytes = self.output.sent.bytes;
         if bytes - self.deadlines.moved_bytes >= PROGRESS_BYTES.into() || !self.output.plan.is_empty() {

@@ -6,7 +6,7 @@ use super::{Connection, Event, Phase, StreamKey};
 use crate::error::{ErrorCode, Fault, Scope};
 use crate::frame::{MAX_31_BITS, write};
 
-/// How far a graceful end is (RFC 9113 §6.8).
+/// The step of a graceful shutdown (RFC 9113 §6.8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Drain {
     No,
@@ -52,7 +52,7 @@ impl Connection {
         Event::Closed(fault)
     }
 
-    /// Ends a stream at once, whatever it was about to send. Nothing, if it has ended already.
+    /// Resets a stream (RST_STREAM) and drops its queued output. A stream that has ended is left alone.
     pub fn reset(&mut self, stream: StreamKey, code: ErrorCode) {
         if let Some(slot) = self.streams.live(stream) {
             write::reset(&mut self.output.ready, stream.id, code);
@@ -79,8 +79,8 @@ impl Connection {
         }
     }
 
-    /// Begins a graceful end: the peer is told to open no more streams, those that are open are served, and so are those that
-    /// it opens before it knows. [`Connection::is_done`] tells when all have ended.
+    /// Begins a graceful shutdown (GOAWAY, RFC 9113 §6.8): streams that are open, and those that the peer
+    /// opens before it has read the frame, are served. [`Connection::is_done`] tells when all have ended.
     pub fn shut_down(&mut self, now_us: u64) {
         self.now_us = now_us;
         if self.drain != Drain::No || self.phase == Phase::Closed {
@@ -92,8 +92,8 @@ impl Connection {
         self.deadlines.drain(&self.limits, self.now_us);
     }
 
-    /// The second step: streams after the last that came are not served. It is also said to a peer that leaves by itself, as it may
-    /// have opened some all the same.
+    /// The second step: streams after the last that came are not served. It is also said to a peer that
+    /// leaves by itself, as it may have opened some all the same.
     pub(super) fn finish_drain(&mut self) {
         if self.drain != Drain::Final {
             self.drain = Drain::Final;
@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing happens any more, but that what is left is written.
+    /// Whether the connection has ended, except for output that is still to be written.
     pub fn is_over(&self) -> bool {
         match self.phase {
             Phase::Closed => true,
@@ -111,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// Whether everything has been said: the transport is to be closed.
+    /// Whether the connection has ended and all output is written: the transport is to be closed.
     pub fn is_done(&self) -> bool {
         self.is_over() && self.output.ready.is_empty() && self.output.plan.is_empty()
     }

@@ -1,20 +1,22 @@
-//! What a connection tells.
+//! Events of a connection.
 
 use super::StreamKey;
 use crate::error::{ErrorCode, Fault};
 
-/// Something that came in. Slices point into the bytes that were given.
+/// An event of a connection. Slices borrow from the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A request, whose head is [`Connection::request`](super::Connection::request) until the next event is asked for.
+    /// A request. Its head is [`Connection::request`](super::Connection::request) until the next call of
+    /// [`Connection::next_event`](super::Connection::next_event).
     Request {
-        /// Its stream, to answer on.
+        /// Stream of the request and of its response.
         stream: StreamKey,
-        /// Whether it has no body.
+        /// Whether the request has no body.
         end: bool,
     },
-    /// A piece of the body of a request, to be given back with [`Connection::consumed`](super::Connection::consumed).
+    /// A piece of the body of a request. Its bytes count against the windows until
+    /// [`Connection::consumed`](super::Connection::consumed).
     Data {
         /// The stream.
         stream: StreamKey,
@@ -23,39 +25,42 @@ pub enum Event<'a> {
         /// Whether the request ends with it.
         end: bool,
     },
-    /// The request ends with trailers, which are [`Connection::trailers`](super::Connection::trailers) until the next event is asked
-    /// for.
+    /// Trailers, with which the request ends. They are [`Connection::trailers`](super::Connection::trailers)
+    /// until the next call of [`Connection::next_event`](super::Connection::next_event).
     Trailers {
         /// The stream.
         stream: StreamKey,
     },
-    /// A stream has ended before its response: nobody waits for that any more. Its key has no meaning from here on.
+    /// A stream has ended before its response was complete, by RST_STREAM or by a fault of the peer. Its key
+    /// is invalid from here on.
     Reset {
         /// The stream.
         stream: StreamKey,
-        /// Why: the peer's word, or what the peer did wrong.
+        /// Error code that the peer sent, or that its fault has.
         code: ErrorCode,
     },
-    /// The same of a stream that was ended here, with CANCEL, because its peer let it stall
-    /// ([`Limits::body_stall_us`](crate::Limits::body_stall_us), [`Limits::read_stall_us`](crate::Limits::read_stall_us)).
+    /// A stream was reset with CANCEL because its peer made no progress within
+    /// [`Limits::body_stall_us`](crate::Limits::body_stall_us) or
+    /// [`Limits::read_stall_us`](crate::Limits::read_stall_us). Its key is invalid from here on.
     Stalled {
         /// The stream.
         stream: StreamKey,
-        /// What did not go on.
+        /// The direction without progress.
         half: Half,
     },
-    /// No stream has been open for a while: what is kept for streams may go.
+    /// No stream was open for a second: storage kept for streams can be freed.
     Idle,
-    /// The peer will open no more streams.
+    /// GOAWAY: the peer will open no more streams.
     GoAway {
-        /// Why.
+        /// Error code of the frame.
         code: ErrorCode,
     },
-    /// The connection is over, and with it every stream. What waits to be written, the peer should still get.
+    /// The connection has ended with an error, and with it every stream. Output that is planned is still to
+    /// be written.
     Closed(Fault),
 }
 
-/// One of the two ways of a stream.
+/// A direction of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Half {
     /// The request, which the peer sends.

@@ -3,7 +3,7 @@
 use crate::error::{ErrorCode, Fault};
 use crate::limits::{Allowance, Limits};
 
-/// What is counted.
+/// A kind of event whose rate is limited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Costly {
     Reset,
@@ -57,8 +57,8 @@ impl Guard {
         self.count_answer(what, 0, now_us)
     }
 
-    /// Counts one of which `answers` have been in answer since the connection began: those are allowed beyond the allowance, though
-    /// never more than a burst at once.
+    /// Counts one of which `answers` have been in answer since the connection began: those are allowed beyond
+    /// the allowance, though never more than a burst at once.
     pub(super) fn count_answer(&mut self, what: Costly, answers: u64, now_us: u64) -> Result<(), Fault> {
         if self.buckets[what as usize].take(answers, now_us * 1_000) {
             return Ok(());

@@ -92,8 +92,9 @@ impl Connection {
         event
     }
 
-    /// A whole block. It is decoded whatever becomes of its stream, since the table has to be kept in step (RFC 9113 §4.3); but for
-    /// one that is the same as the last, which clients send that ask for the same again and again.
+    /// A whole block. It is decoded whatever becomes of its stream, since the table has to be kept in step
+    /// (RFC 9113 §4.3); but for one that is the same as the last, which clients send that ask for the same
+    /// again and again.
     fn on_block<'a>(&mut self, bytes: &[u8]) -> Result<Option<Event<'a>>, Fault> {
         let id = std::mem::take(&mut self.block.id);
         self.block.continued = 0;
@@ -161,7 +162,8 @@ impl Connection {
         Ok(Event::Trailers { stream: self.streams.key(slot) })
     }
 
-    /// The block that opens a stream (RFC 9113 §5.1.1, §5.1.2, §8.3.1); is it the last one again, it is known to be right.
+    /// The block that opens a stream (RFC 9113 §5.1.1, §5.1.2, §8.3.1); is it the last one again, it is known
+    /// to be right.
     fn on_request<'a>(
         &mut self,
         id: u32,

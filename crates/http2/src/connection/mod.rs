@@ -5,7 +5,8 @@
 //! 2. answers ([`Connection::respond`] and what follows it), and gives back what was consumed of requests
 //!    ([`Connection::consumed`]);
 //! 3. writes what is planned ([`Connection::plan`], [`Connection::wrote`]);
-//! 4. calls [`Connection::expire`] when [`Connection::next_deadline`] has come, after what had come in by then;
+//! 4. calls [`Connection::expire`] when [`Connection::next_deadline`] has come, after what had come in by
+//!    then;
 //! 5. ends when [`Connection::is_done`], or when [`Connection::is_over`] and nothing can be written.
 //!
 //! Times are microseconds since some moment that is the same for all calls.
@@ -61,7 +62,7 @@ use header_blocks::Block;
 use request::Checked;
 use windows::ReceiveWindow;
 
-/// How far a connection is.
+/// The phase of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Waits for the preface.
@@ -80,7 +81,7 @@ pub struct Connection {
     limits: Arc<Limits>,
     phase: Phase,
     drain: Drain,
-    /// Whether the peer has said that it opens no more streams.
+    /// Whether the peer has sent GOAWAY.
     peer_leaves: bool,
     /// The peer's SETTINGS_NO_RFC7540_PRIORITIES.
     no_rfc7540_priorities: bool,
@@ -98,7 +99,7 @@ pub struct Connection {
     encoder: Encoder,
     /// The fields of the last header block.
     fields: HeaderArena,
-    /// What is known about the request in `fields`.
+    /// The properties of the request in `fields`.
     request: Checked,
     /// The block that gave `fields` and `request`, if it would give them again; else nothing.
     repeated: Vec<u8>,
@@ -108,23 +109,24 @@ pub struct Connection {
     early_priorities: receive::EarlyPriorities,
 
     output: Output,
-    /// What the header lists of all requests that are open count for.
+    /// Size of the header lists of all open requests, as RFC 9113 §10.5.1 counts it.
     head_bytes: u32,
     /// Bytes of bodies that wait to be sent, of all streams.
     queued: usize,
-    /// While producers wait because all streams together have too much: how much that has to be for them to go on.
+    /// While producers wait because all streams together have too much: how much that has to be for them to
+    /// go on.
     relieve_at: Option<usize>,
     /// Streams whose producers wait for room that there is now.
     roomy: Vec<StreamKey>,
     guard: Guard,
     deadlines: Deadlines,
-    /// The time that was passed last.
+    /// The time of the last call, in microseconds.
     now_us: u64,
 }
 
 impl Connection {
-    /// A connection on which nothing has come in; its settings wait to be written. `limits` have been
-    /// [validated](Limits::validate).
+    /// A new connection, whose SETTINGS wait to be written. `limits` are [valid](Limits::validate); `now_us`
+    /// is the current time in microseconds.
     pub fn new(limits: Arc<Limits>, mode: EmitMode, now_us: u64) -> Self {
         debug_assert_eq!(limits.validate(), Ok(()));
         let mut output = Output::new(mode, limits.copy_bytes, limits.plan_bytes);
@@ -158,9 +160,9 @@ impl Connection {
         }
     }
 
-    /// Takes frames off the front of `input` until one makes an event. What is left of `input` when there is none is the
-    /// beginning of a frame, to be given again when more has come; that is never more than a frame of 16,384 bytes and
-    /// its header.
+    /// Consumes frames from the front of `input` until one is an event. `None`: the rest of `input` is the
+    /// beginning of a frame, which is passed again when more has come; it is never longer than a frame of
+    /// 16,384 bytes with its header.
     pub fn next_event<'a>(&mut self, input: &mut &'a [u8], now_us: u64) -> Option<Event<'a>> {
         self.now_us = now_us;
         self.deadlines.heard(now_us);
@@ -211,38 +213,40 @@ impl Connection {
         Ok(true)
     }
 
-    /// The head of the request that the last event was about.
+    /// The head of the request of the last event.
     pub fn request(&self) -> RequestHead<'_> {
         RequestHead { fields: &self.fields, checked: &self.request }
     }
 
-    /// Whether the client may wait for 100 (Continue) before it sends the body of the request that the last event was about (RFC 9110 §10.1.1).
+    /// Whether the client may wait for 100 (Continue) before it sends the body of the request that the last
+    /// event was about (RFC 9110 §10.1.1).
     pub(crate) fn expects_continue(&self) -> bool {
         self.request.expects_continue
     }
 
-    /// The trailers that the last event was about.
+    /// The trailers of the last event.
     pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter()
     }
 
-    /// Whether more should be read: not while answers pile up that the peer does not take.
+    /// Whether more input should be read: false while output that the peer does not read exceeds
+    /// [`Limits::backlog_bytes`].
     pub fn wants_input(&self) -> bool {
         self.phase != Phase::Closed && self.takes_heads()
     }
 
-    /// Whether heads of responses should be sent now. While they should not, no more is read either, and room for both comes with
-    /// what is planned.
+    /// Whether heads of responses should be sent now. While false, no input should be read either; both
+    /// resume when output was planned.
     pub fn takes_heads(&self) -> bool {
         self.backlog() < self.limits.backlog_bytes as usize
     }
 
-    /// Bytes of answers and heads that wait to be planned.
+    /// Number of bytes of frames and heads that wait to be planned.
     pub fn backlog(&self) -> usize {
         self.output.ready.len()
     }
 
-    /// How many streams are open.
+    /// Number of open streams.
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
@@ -252,13 +256,13 @@ impl Connection {
         self.now_us
     }
 
-    /// The limits that it was made with.
+    /// The limits of the connection.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 }
 
-/// What a server says first: its settings (RFC 9113 §3.4), and a window for all streams that fits those of each.
+/// Writes the server's preface: its settings (RFC 9113 §3.4), and the window of the connection.
 fn greet(out: &mut Vec<u8>, limits: &Limits) {
     write::settings(
         out,

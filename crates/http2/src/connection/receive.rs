@@ -160,8 +160,8 @@ impl Connection {
         Ok(())
     }
 
-    /// A frame on a stream that is not there (RFC 9113 §5.1). What was on its way when we ended the stream is passed over, and so
-    /// is what may always come late.
+    /// A frame on a stream that is not there (RFC 9113 §5.1). What was on its way when we ended the stream is
+    /// passed over, and so is what may always come late.
     pub(super) fn on_late_frame(&mut self, id: u32, may_come_late: bool) -> Result<(), Fault> {
         if id > self.last_stream || id.is_multiple_of(2) {
             let what = "a frame on a stream that nobody has opened";
@@ -190,8 +190,8 @@ impl Connection {
         Ok(Some(Event::Reset { stream, code }))
     }
 
-    /// SETTINGS (RFC 9113 §6.5): taken over in order, then acknowledged. The windows of all streams move once, however often the
-    /// frame says so.
+    /// SETTINGS (RFC 9113 §6.5): taken over in order, then acknowledged. The windows of all streams move
+    /// once, however often the frame says so.
     fn on_settings(&mut self, payload: SettingsPayload<'_>) -> Result<(), Fault> {
         self.guard.count(Costly::Settings, self.now_us)?;
         let mut windows = None;
@@ -203,7 +203,8 @@ impl Connection {
                     windows = Some((bytes, largest));
                 }
                 Setting::NoRfc7540Priorities(on) => self.on_no_rfc7540_priorities(on)?,
-                // Nothing is pushed, no frame is larger than what every peer takes, and the rest says nothing to a server.
+                // Nothing is pushed, no frame is larger than what every peer takes, and the rest says nothing
+                // to a server.
                 _ => {}
             }
         }
@@ -218,7 +219,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Those priorities have no meaning here in any case. But what the first SETTINGS said of them stays (RFC 9218 §2.1).
+    /// Those priorities have no meaning here in any case. But what the first SETTINGS said of them stays (RFC
+    /// 9218 §2.1).
     fn on_no_rfc7540_priorities(&mut self, on: bool) -> Result<(), Fault> {
         if self.phase != Phase::FirstSettings && on != self.no_rfc7540_priorities {
             let what = "SETTINGS_NO_RFC7540_PRIORITIES changes after the first SETTINGS";

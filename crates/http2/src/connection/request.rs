@@ -1,19 +1,20 @@
 //! What a header list has to be, to be a request or trailers (RFC 9113 §8).
 //!
-//! A list that is not is malformed, an error of its stream. The rules keep a request from meaning one thing here and another
-//! behind a proxy: names in lower case, no control characters, no fields of HTTP/1.1 connections, one host, one length.
+//! A list that is not is malformed, an error of its stream. The rules keep a request from meaning one thing
+//! here and another behind a proxy: names in lower case, no control characters, no fields of HTTP/1.1
+//! connections, one host, one length.
 
 use crate::emit::Priority;
 use crate::hpack::HeaderArena;
 
-/// What was found out about a request whose list is right.
+/// The properties of a request whose header list is valid.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Checked {
-    /// How many pseudo-header fields the list begins with.
+    /// Number of pseudo-header fields at the beginning of the list.
     pseudo_fields: u8,
-    /// Where each of them stands, in the order of [`Pseudo`]: behind the last field, if it is not there.
+    /// Index of each of them, in the order of [`Pseudo`]; the number of fields, if it is missing.
     places: [u8; PSEUDO_FIELDS],
-    /// What the list counts for (RFC 9113 §10.5.1).
+    /// Size of the list (RFC 9113 §10.5.1).
     pub(super) list_bytes: u32,
     pub(super) content_length: Option<u64>,
     /// Whether the client may wait for 100 before it sends the body (RFC 9110 §10.1.1).
@@ -21,7 +22,7 @@ pub(super) struct Checked {
     pub(super) priority: Option<Priority>,
 }
 
-/// The head of the request that came last.
+/// The head of the last request.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     pub(super) fields: &'a HeaderArena,
@@ -29,42 +30,42 @@ pub struct RequestHead<'a> {
 }
 
 impl<'a> RequestHead<'a> {
-    /// The method: a token.
+    /// Method, a token (RFC 9110 §9.1).
     pub fn method(&self) -> &'a [u8] {
         self.pseudo(Pseudo::Method).unwrap_or_default()
     }
 
-    /// The scheme; none of a plain CONNECT.
+    /// Scheme; `None` of a plain CONNECT.
     pub fn scheme(&self) -> Option<&'a [u8]> {
         self.pseudo(Pseudo::Scheme)
     }
 
-    /// The authority, which is not empty if there is one. Else there is a `host` field.
+    /// Authority, never empty. `None`: the head has a `host` field instead.
     pub fn authority(&self) -> Option<&'a [u8]> {
         self.pseudo(Pseudo::Authority)
     }
 
-    /// Path and query, beginning with `/`, or `*`; none of a plain CONNECT.
+    /// Path and query, which begins with `/` or is `*`; `None` of a plain CONNECT.
     pub fn path(&self) -> Option<&'a [u8]> {
         self.pseudo(Pseudo::Path)
     }
 
-    /// The protocol of an extended CONNECT (RFC 8441 §4).
+    /// Protocol of an extended CONNECT (RFC 8441 §4).
     pub fn protocol(&self) -> Option<&'a [u8]> {
         self.pseudo(Pseudo::Protocol)
     }
 
-    /// What `content-length` says, in bytes.
+    /// Value of `content-length`, in bytes.
     pub fn content_length(&self) -> Option<u64> {
         self.checked.content_length
     }
 
-    /// The value of the first field of this name, which is in lower case.
+    /// Value of the first field with this name, which is in lower case.
     pub fn field(&self, wanted: &[u8]) -> Option<&'a [u8]> {
         self.fields().find(|(name, _)| *name == wanted).map(|(_, value)| value)
     }
 
-    /// The fields in order, without those that begin with a colon.
+    /// The fields in order, without pseudo-header fields.
     pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         self.fields.iter().skip(self.checked.pseudo_fields.into())
     }
@@ -74,7 +75,7 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// A head that outlives the next header block, in storage that is used again.
+/// A copy of a head that outlives the next header block, in reused storage.
 #[derive(Debug, Default)]
 pub(crate) struct KeptHead {
     fields: HeaderArena,
@@ -100,11 +101,11 @@ impl KeptHead {
     }
 }
 
-/// What a field counts for beyond its name and value.
+/// Overhead of a field in bytes, counted beside its name and value.
 const FIELD_OVERHEAD_BYTES: u32 = 32;
 
-/// What is wrong with a header list.
-pub(super) type Malformed = &'static str;
+/// The fault of a header list.
+pub(super) type InvalidFields = &'static str;
 
 /// The pseudo-header fields of requests (RFC 9113 §8.3.1; RFC 8441 §4).
 #[derive(Clone, Copy)]
@@ -119,7 +120,7 @@ enum Pseudo {
 const PSEUDO_FIELDS: usize = 5;
 
 /// Checks the header list of a request (RFC 9113 §8.2, §8.3; RFC 8441 §4).
-pub(super) fn check_request(list: &HeaderArena) -> Result<Checked, Malformed> {
+pub(super) fn check_request(list: &HeaderArena) -> Result<Checked, InvalidFields> {
     let mut checked = Checked { places: [u8::MAX; PSEUDO_FIELDS], ..Checked::default() };
     let mut host = None;
     let mut in_pseudo = true;
@@ -150,7 +151,7 @@ pub(super) fn check_request(list: &HeaderArena) -> Result<Checked, Malformed> {
 }
 
 /// Checks the header list of trailers (RFC 9113 §8.1, §8.2).
-pub(super) fn check_trailers(list: &HeaderArena) -> Result<(), Malformed> {
+pub(super) fn check_trailers(list: &HeaderArena) -> Result<(), InvalidFields> {
     for (name, value) in list.iter() {
         if name.first() == Some(&b':') {
             return Err("a pseudo-header field stands in trailers");
@@ -170,7 +171,7 @@ impl Checked {
     }
 
     /// Notes the next pseudo-header field.
-    fn take_pseudo(&mut self, name: &[u8]) -> Result<(), Malformed> {
+    fn take_pseudo(&mut self, name: &[u8]) -> Result<(), InvalidFields> {
         let which = match name {
             b":method" => Pseudo::Method,
             b":scheme" => Pseudo::Scheme,
@@ -187,7 +188,7 @@ impl Checked {
         Ok(())
     }
 
-    fn check_pseudo(&self, list: &HeaderArena, host: Option<&[u8]>) -> Result<(), Malformed> {
+    fn check_pseudo(&self, list: &HeaderArena, host: Option<&[u8]>) -> Result<(), InvalidFields> {
         let method = self.pseudo(list, Pseudo::Method).ok_or(":method is missing")?;
         if method.is_empty() || !all(method, class::TOKEN) {
             return Err(":method is not a token");
@@ -217,7 +218,7 @@ impl Checked {
     }
 
     /// RFC 9113 §8.5.
-    fn check_connect(&self) -> Result<(), Malformed> {
+    fn check_connect(&self) -> Result<(), InvalidFields> {
         if self.has(Pseudo::Scheme) || self.has(Pseudo::Path) {
             return Err("CONNECT has no :scheme and no :path");
         }
@@ -225,7 +226,7 @@ impl Checked {
     }
 }
 
-fn check_path(method: &[u8], path: &[u8]) -> Result<(), Malformed> {
+fn check_path(method: &[u8], path: &[u8]) -> Result<(), InvalidFields> {
     let starts_right = path.first() == Some(&b'/') || (path == b"*" && method == b"OPTIONS");
     if starts_right && all(path, class::PATH) {
         Ok(())
@@ -234,7 +235,7 @@ fn check_path(method: &[u8], path: &[u8]) -> Result<(), Malformed> {
     }
 }
 
-fn check_authority(authority: &[u8]) -> Result<(), Malformed> {
+fn check_authority(authority: &[u8]) -> Result<(), InvalidFields> {
     if !authority.is_empty() && all(authority, class::AUTHORITY) {
         Ok(())
     } else {
@@ -243,7 +244,7 @@ fn check_authority(authority: &[u8]) -> Result<(), Malformed> {
 }
 
 /// Checks a field by itself (RFC 9113 §8.2.1, §8.2.2).
-fn check_field(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+fn check_field(name: &[u8], value: &[u8]) -> Result<(), InvalidFields> {
     if name.is_empty() || !all(name, class::NAME) {
         return Err("the name of a field has a character that it may not have");
     }
@@ -262,7 +263,7 @@ fn check_field(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
     }
 }
 
-fn take_length(length: &mut Option<u64>, value: &[u8]) -> Result<(), Malformed> {
+fn take_length(length: &mut Option<u64>, value: &[u8]) -> Result<(), InvalidFields> {
     let digits =
         std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let read: u64 = digits.and_then(|text| text.parse().ok()).ok_or("content-length is not a number")?;
@@ -272,7 +273,7 @@ fn take_length(length: &mut Option<u64>, value: &[u8]) -> Result<(), Malformed> 
     Ok(())
 }
 
-/// Where a byte may stand.
+/// Classes of bytes.
 mod class {
     /// In a token (RFC 9110 §5.6.2).
     pub(super) const TOKEN: u8 = 1;
@@ -280,8 +281,8 @@ mod class {
     pub(super) const NAME: u8 = 1 << 1;
     /// In the value of a field.
     pub(super) const VALUE: u8 = 1 << 2;
-    /// In a path. A fragment is no part of it (RFC 9113 §8.3.1), and would be cut off here, but perhaps not by a proxy that decides by
-    /// the path.
+    /// In a path. A fragment is no part of it (RFC 9113 §8.3.1), and would be cut off here, but perhaps not
+    /// by a proxy that decides by the path.
     pub(super) const PATH: u8 = 1 << 3;
     /// In an authority.
     pub(super) const AUTHORITY: u8 = 1 << 4;

@@ -6,12 +6,12 @@ use crate::hpack::HeaderArena;
 /// Streams whose places are kept for as long as the connection lasts.
 const KEPT_PLACES: usize = 8;
 
-/// The same of storage for what goes out, in bytes.
+/// The same for storage of output, in bytes.
 const KEPT_OUTPUT_BYTES: usize = 16 << 10;
 
 impl Connection {
-    /// Whether it keeps more than what is kept for as long as it lasts. Most connections have few streams at once, and none
-    /// of the work that follows.
+    /// Whether it keeps more than what is kept for as long as it lasts. Most connections have few streams at
+    /// once, and none of the work that follows.
     pub(super) fn keeps_much(&self) -> bool {
         self.streams.places() > KEPT_PLACES || self.output.kept_bytes() > KEPT_OUTPUT_BYTES
     }

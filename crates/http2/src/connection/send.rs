@@ -1,4 +1,4 @@
-//! Responses, and what is planned of them.
+//! Responses, and the plan of output.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use crate::error::ErrorCode;
 use crate::frame::{flag, kind, write};
 use crate::hpack::{Encoded, Field};
 
-/// Why something cannot be sent.
+/// The reason why a part of a response was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendError {
-    /// The stream has ended: nobody waits for this.
+    /// The stream has ended.
     Gone,
-    /// Not in this order: a body before its head, a second head, something after the end.
+    /// The part is out of order: a body before its head, a second head, anything after the end.
     OutOfOrder,
 }
 
@@ -35,11 +35,12 @@ impl std::error::Error for SendError {}
 const PIECES_MAX: usize = 64;
 
 impl Connection {
-    /// Sends the head of a response: `status`, then the sets of fields in `constant`, then `fields`. `end`: there is no body.
+    /// Sends the head of a response: `status` (200 or more), then the sets of fields in `constant`, then
+    /// `fields`. With `end` there is no body.
     ///
     /// # Errors
-    /// The stream has ended, or has a head already, or `status` is that of an interim response (below 200), which HTTP/2 would not let
-    /// anything follow in this way.
+    /// The stream has ended, or its head was sent, or `status` is below 200: interim responses are sent by
+    /// [`Connection::inform`].
     pub fn respond<'a>(
         &mut self,
         stream: StreamKey,
@@ -63,8 +64,8 @@ impl Connection {
     /// Sends the head of an interim response, such as 103 (RFC 9113 §8.1).
     ///
     /// # Errors
-    /// The stream has ended, or its final response has begun, or `status` is not within 100 and 199, or is 101, which HTTP/2 does not
-    /// have (§8.6).
+    /// The stream has ended, or its final response has begun, or `status` is not within 100 and 199, or is
+    /// 101, which HTTP/2 does not have (§8.6).
     pub fn inform<'a>(
         &mut self,
         stream: StreamKey,
@@ -95,11 +96,11 @@ impl Connection {
         });
     }
 
-    /// Sends a piece of the body, of any size; [`Connection::send_room`] says how much should wait at most. `end`: the response
-    /// ends with it.
+    /// Queues a piece of the body, of any size; [`Connection::send_room`] says how many bytes should be
+    /// queued at most. With `end` the response ends.
     ///
     /// # Errors
-    /// The stream has ended, or its response is not at its body.
+    /// The stream has ended, or its head was not sent, or its response has ended.
     pub fn send_body(&mut self, stream: StreamKey, piece: Bytes, end: bool) -> Result<(), SendError> {
         let slot = self.sending(stream, Sending::Open)?;
         if end {
@@ -149,7 +150,7 @@ impl Connection {
         }
     }
 
-    /// Ends the response with trailers, whose names are in lower case.
+    /// Ends the response with trailers. Names are in lower case.
     ///
     /// # Errors
     /// The stream has ended, or its response is not at its body.
@@ -171,7 +172,8 @@ impl Connection {
         Ok(())
     }
 
-    /// How many bytes more of the body should be sent now. After 0, [`Connection::take_roomy`] gives the stream once there is room.
+    /// Number of bytes of the body that may be queued now. After 0, [`Connection::take_roomy`] returns the
+    /// stream as soon as there is room.
     pub fn send_room(&mut self, stream: StreamKey) -> usize {
         let Some(slot) = self.streams.live(stream) else { return 0 };
         let stream = &self.streams[slot];
@@ -186,8 +188,9 @@ impl Connection {
         room
     }
 
-    /// The room of a stream although all streams together have too much. Those whose windows are closed must not silence the others:
-    /// who has nothing queued and could send gets a little of a reserve, half as large as what all may have.
+    /// The room of a stream although all streams together have too much. Those whose windows are closed must
+    /// not silence the others: who has nothing queued and could send gets a little of a reserve, half as
+    /// large as what all may have.
     #[cold]
     fn reserved_room(&mut self, slot: u32) -> usize {
         let of_all = self.limits.connection_send_bytes as usize;
@@ -200,7 +203,7 @@ impl Connection {
         0
     }
 
-    /// A stream that had no room, and has some now.
+    /// Takes a stream that had no room to send and has some now.
     pub fn take_roomy(&mut self) -> Option<StreamKey> {
         while let Some(key) = self.roomy.pop() {
             if self.streams.live(key).is_some() {
@@ -210,7 +213,7 @@ impl Connection {
         None
     }
 
-    /// Whether [`Connection::take_roomy`] gives one.
+    /// Whether [`Connection::take_roomy`] would return a stream.
     pub fn has_roomy(&mut self) -> bool {
         while let Some(&key) = self.roomy.last() {
             if self.streams.live(key).is_some() {
@@ -221,8 +224,8 @@ impl Connection {
         false
     }
 
-    /// What is to be written next. When all of the last plan is written, plans anew: what is ready, then bodies by priority, up to
-    /// `bytes_max` bytes or the limit of a plan.
+    /// The bytes to write next. When all of the last plan is written, makes a new one: frames that are ready,
+    /// then bodies by priority, up to `bytes_max` bytes or [`Limits::plan_bytes`](crate::Limits::plan_bytes).
     pub fn plan(&mut self, now_us: u64, bytes_max: usize) -> &Plan {
         self.now_us = now_us;
         if self.output.plan.is_empty() && self.output.has_work() {
@@ -240,12 +243,12 @@ impl Connection {
         &self.output.plan
     }
 
-    /// Whether all of the last plan is written.
+    /// Whether the last plan is written completely.
     pub fn plan_is_written(&self) -> bool {
         self.output.plan.is_empty()
     }
 
-    /// Notes that `bytes` of the plan are written.
+    /// Marks `bytes` of the plan as written.
     pub fn wrote(&mut self, bytes: usize) {
         self.output.plan.advance(bytes);
     }
@@ -302,8 +305,8 @@ impl Connection {
         }
     }
 
-    /// The response is out. True: the request is not through, and is to be stopped, since nobody wants the rest of it (RFC 9113
-    /// §8.1).
+    /// The response is out. True: the request is not through, and is to be stopped, since nobody wants the
+    /// rest of it (RFC 9113 §8.1).
     fn sent_end(&mut self, slot: u32) -> bool {
         let receiving = self.streams[slot].receiving;
         self.remove_stream(slot, if receiving { Ended::ByUs } else { Ended::ByPeer });

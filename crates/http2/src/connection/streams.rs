@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use crate::emit::{Links, Priority};
 use crate::limits::PROGRESS_BYTES;
 
-/// Names a stream as long as it lives, and nothing afterwards: ids are never used again.
+/// The key of a stream while it is open. Ids are never reused, so that a key of a closed stream refers to
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct StreamKey {
     pub(crate) slot: u32,
@@ -16,18 +17,19 @@ pub struct StreamKey {
 }
 
 impl StreamKey {
-    /// The id on the wire.
+    /// Stream id on the wire (RFC 9113 §5.1.1).
     pub fn id(self) -> u32 {
         self.id
     }
 
-    /// A small number that no other living stream of the connection has, to index tables with.
+    /// Index of the stream among the open streams, below [`Limits::streams`](crate::Limits::streams), for
+    /// tables of the caller.
     pub fn slot(self) -> usize {
         self.slot as usize
     }
 }
 
-/// How far our side of a stream is.
+/// The state of the sending side of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sending {
     /// No head of a response yet.
@@ -52,37 +54,37 @@ pub(crate) enum Ended {
 pub(crate) struct Stream {
     /// 0 in a slot that is free.
     pub(crate) id: u32,
-    /// What the header list of its request counts for.
+    /// Size of the header list of its request (RFC 9113 §10.5.1).
     pub(crate) head_bytes: u32,
     /// Whether the peer may still send.
     pub(crate) receiving: bool,
-    /// What the peer may still send.
+    /// Receive window.
     pub(crate) receive_window: i64,
-    /// Received, and not yet consumed.
+    /// Bytes that were received and not yet consumed.
     pub(crate) unconsumed: u32,
-    /// Consumed, and not yet given back to the peer as credit.
+    /// Bytes that were consumed and not yet returned to the peer as credit.
     pub(crate) owed: u32,
-    /// What is left of the stated `content-length`.
+    /// Bytes left of the stated `content-length`; `None`: none was stated.
     pub(crate) body_left: Option<u64>,
     pub(crate) receive_progress: Progress,
 
     pub(crate) sending: Sending,
-    /// What we may still send; below 0 after the peer has made the window smaller (RFC 9113 §6.9.2).
+    /// Send window; negative after the peer has reduced it (RFC 9113 §6.9.2).
     pub(crate) send_window: i64,
-    /// What waits to be sent.
+    /// Pieces of the body that wait to be sent.
     pub(crate) queue: VecDeque<Bytes>,
     /// Bytes in `queue`.
     pub(crate) queued: usize,
     /// Fields of trailers that follow the queue, as [`super::fields`] lays them out.
     pub(crate) trailers: Vec<u8>,
     pub(crate) send_progress: Progress,
-    /// Whether the producer waits to be told that there is room.
+    /// Whether the producer waits for room.
     pub(crate) wants_room: bool,
     pub(crate) priority: Priority,
     pub(crate) links: Links,
 }
 
-/// When something has last moved far enough.
+/// The last progress of a direction of a stream.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Progress {
     pub(crate) since_us: u64,
@@ -90,7 +92,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Begins anew.
+    /// Restarts the measurement.
     pub(crate) fn restart(&mut self, now_us: u64) {
         *self = Self { since_us: now_us, bytes: 0 };
     }
@@ -137,7 +139,8 @@ impl Stream {
         self.queued == 0 && self.send_window > 0
     }
 
-    /// Whether what it has to send does not wait for its own window: for its turn, or for the connection's window.
+    /// Whether what it has to send does not wait for its own window: for its turn, or for the connection's
+    /// window.
     pub(crate) fn waits_for_others(&self) -> bool {
         self.queued > 0 && self.send_window >= self.queued.min(PROGRESS_BYTES as usize) as i64
     }
@@ -153,7 +156,8 @@ impl Stream {
     }
 }
 
-/// Streams that have ended of which is remembered how: frames may still come in for them. Later ones are passed over on all streams.
+/// Streams that have ended of which is remembered how: frames may still come in for them. Later ones are
+/// passed over on all streams.
 const REMEMBERED: usize = 128;
 
 /// All streams.
@@ -189,12 +193,12 @@ impl Streams {
         self.by_id.is_empty()
     }
 
-    /// How many streams have had a place at once.
+    /// Number of slots, used or free.
     pub(crate) fn places(&self) -> usize {
         self.slots.len()
     }
 
-    /// Lets go of all places, if none is taken.
+    /// Frees the storage of all slots, if none is used.
     pub(crate) fn rest(&mut self) {
         if self.is_empty() {
             self.slots = Vec::new();

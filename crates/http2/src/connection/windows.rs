@@ -1,7 +1,7 @@
 //! Flow control (RFC 9113 §5.2, §6.9).
 //!
-//! What the peer sends is given back as credit when it is consumed, in steps of half a window, or sooner if little is left. What is
-//! sent to the peer keeps within the windows that it opens.
+//! What the peer sends is given back as credit when it is consumed, in steps of half a window, or sooner if
+//! little is left. What is sent to the peer keeps within the windows that it opens.
 
 use super::guard::Costly;
 use super::{Connection, StreamKey};
@@ -9,14 +9,14 @@ use crate::error::{ErrorCode, Fault};
 use crate::frame::{MAX_31_BITS, write};
 use crate::limits::{PROGRESS_BYTES, SMALL_WINDOW_BYTES};
 
-/// Every window's size before anybody has said otherwise (RFC 9113 §6.9.2).
+/// Initial size of every window in bytes (RFC 9113 §6.9.2).
 pub(super) const FIRST_WINDOW_BYTES: u32 = 65_535;
 
-/// What the peer may send on all streams together.
+/// The receive window of the connection.
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
     left: i64,
-    /// Consumed, and not yet given back.
+    /// Bytes that were consumed and not yet returned to the peer.
     owed: u32,
     size: u32,
 }
@@ -39,8 +39,8 @@ impl ReceiveWindow {
         ))
     }
 
-    /// Gives bytes back: with later ones, but at once if that doubles what is left. Streams whose bytes are not consumed may hold all
-    /// the rest, and must not keep the others from going on.
+    /// Gives bytes back: with later ones, but at once if that doubles what is left. Streams whose bytes are
+    /// not consumed may hold all the rest, and must not keep the others from going on.
     pub(super) fn give(&mut self, bytes: u32, out: &mut Vec<u8>) {
         self.owed += bytes;
         if self.owed > 0 && (self.owed >= self.size / 2 || i64::from(self.owed) >= self.left) {
@@ -50,15 +50,15 @@ impl ReceiveWindow {
         }
     }
 
-    /// Whether the peer could make progress, as far as all streams together are concerned.
+    /// Whether the window of the connection lets the peer make progress.
     pub(super) fn is_open(&self) -> bool {
         self.left >= PROGRESS_BYTES.into()
     }
 }
 
 impl Connection {
-    /// Gives `bytes` of the body of a request back to the peer as credit: they take no memory any more. What a stream that has
-    /// ended held was given back then.
+    /// Returns `bytes` of the body of a request to the peer as credit, when the caller has freed them. Bytes
+    /// of a stream that has ended were returned at its end.
     pub fn consumed(&mut self, stream: StreamKey, bytes: usize) {
         let Some(slot) = self.streams.live(stream) else { return };
         let bytes = self.streams[slot].unconsumed.min(bytes as u32);
@@ -102,8 +102,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Counts an `increment` to a `window` if it is small. One that is all there is to send in makes us send frames as small as
-    /// itself (CVE-2019-9511), and so is not paid for by them; added to a window that is open, it says only what the peer has read.
+    /// Counts an `increment` to a `window` if it is small. One that is all there is to send in makes us send
+    /// frames as small as itself (CVE-2019-9511), and so is not paid for by them; added to a window that is
+    /// open, it says only what the peer has read.
     fn count_small_window(&mut self, increment: u32, window: i64) -> Result<(), Fault> {
         if increment >= SMALL_WINDOW_BYTES {
             Ok(())
@@ -114,8 +115,8 @@ impl Connection {
         }
     }
 
-    /// SETTINGS_INITIAL_WINDOW_SIZE, which moves the windows of all streams, below 0 if need be (RFC 9113 §6.9.2). `largest`: of those
-    /// that it was on the way to `bytes`, in one frame.
+    /// SETTINGS_INITIAL_WINDOW_SIZE, which moves the windows of all streams, below 0 if need be (RFC 9113
+    /// §6.9.2). `largest`: of those that it was on the way to `bytes`, in one frame.
     pub(super) fn on_first_window(&mut self, bytes: u32, largest: u32) -> Result<(), Fault> {
         let change = i64::from(bytes) - self.first_send_window;
         let largest_change = i64::from(largest) - self.first_send_window;
@@ -140,7 +141,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The window of a stream has changed: puts it where it belongs, and lets its producer go on if that alone was missing.
+    /// The window of a stream has changed: puts it where it belongs, and lets its producer go on if that
+    /// alone was missing.
     fn window_changed(&mut self, slot: u32) {
         self.schedule(slot);
         if self.relieve_at.is_some() {

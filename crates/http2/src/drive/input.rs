@@ -1,7 +1,7 @@
 //! Bytes that were read and not yet taken.
 //!
-//! A connection has storage for them only while there are any: most connections of a server wait, and those that do not share what
-//! their thread has.
+//! A connection has storage for them only while there are any: most connections of a server wait, and those
+//! that do not share what their thread has.
 
 use std::cell::RefCell;
 

@@ -1,6 +1,8 @@
-//! Drives a [`Connection`] over a transport: a task that reads, lets a [`Handler`] answer, and writes, in turns.
+//! Drives a [`Connection`] over a transport: a task that reads, lets a [`Handler`] answer, and writes, in
+//! turns.
 //!
-//! A turn takes all that has arrived, runs what is ready, and writes all output at once. Nothing waits for more to write.
+//! A turn takes all that has arrived, runs what is ready, and writes all output at once. Nothing waits for
+//! more to write.
 //!
 //! | module | |
 //! |---|---|
@@ -27,23 +29,25 @@ use timer::Timer;
 pub use tls::Tls;
 pub use wire::{Plain, Wire};
 
-/// What answers the requests of a connection.
+/// The handler of the events of a connection.
 pub trait Handler {
-    /// Something came in.
+    /// Handles an event.
     fn on_event(&mut self, connection: &mut Connection, event: Event<'_>);
 
-    /// A stream has room for more of its response.
+    /// Called when a stream has room for more of its response.
     fn on_room(&mut self, stream: StreamKey);
 
-    /// Does what can be done now. The task of `context` is to be woken when there is more to do. What was left because the
-    /// connection [takes no heads](Connection::takes_heads) is asked for again without that.
+    /// Makes all progress that is possible now. The handler wakes the task of `context` when more is
+    /// possible, except for what waits for [room for heads](Connection::takes_heads): it is polled again by
+    /// itself.
     fn poll(&mut self, context: &mut Context<'_>, connection: &mut Connection);
 }
 
-/// A connection with its transport and its handler: a future that ends when the connection has.
+/// A connection with its transport and its handler: a future that completes when the connection has ended.
 ///
-/// It fails with what the transport failed with, with [`io::ErrorKind::TimedOut`] if a deadline was over, and with
-/// [`io::ErrorKind::InvalidData`] if the peer did what ends a connection; the error holds the [`Fault`] then.
+/// # Errors
+/// The error of the transport; [`io::ErrorKind::TimedOut`] when a deadline has passed;
+/// [`io::ErrorKind::InvalidData`] with the [`Fault`] when the peer violated the protocol.
 #[derive(Debug)]
 pub struct Driver<W, H> {
     connection: Connection,
@@ -51,20 +55,21 @@ pub struct Driver<W, H> {
     handler: H,
     input: Input,
     timer: Timer,
-    phase: Phase,
-    /// While the wire cannot write all: what it had written when that was last worth the name of progress, and when that was.
+    phase: DriverPhase,
+    /// While the wire cannot write all: what it had written when that was last worth the name of progress,
+    /// and when that was.
     stalled: Option<(u64, u64)>,
     /// The error that the connection ended with, and whether it was a deadline.
     fault: Option<(Fault, io::ErrorKind)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum DriverPhase {
     Serving,
     /// All is said; the transport is being closed, until this time.
     Closing(u64),
-    /// Closed for writing: what still comes in is thrown away, so that the peer reads our last words before it learns that nobody
-    /// listens. Until this time.
+    /// Closed for writing: what still comes in is thrown away, so that the peer reads our last words before
+    /// it learns that nobody listens. Until this time.
     Lingering(u64),
 }
 
@@ -74,11 +79,11 @@ const READS_MAX: usize = 16;
 /// Turns before other tasks get theirs.
 const TURNS_MAX: usize = 32;
 
-/// How long closing may take, and how long the transport stays open afterwards.
+/// Deadline for closing, and time for which the transport is read afterwards, in microseconds.
 const LINGER_US: u64 = 1_000_000;
 
 impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
-    /// Serves `wire` with `connection`, which is new, and `handler`. `make` gets the time at which the connection begins.
+    /// A driver of `wire` with `handler`. `make` makes the connection from the current time in microseconds.
     pub fn new(wire: W, handler: H, make: impl FnOnce(u64) -> Connection) -> Self {
         let timer = Timer::new();
         let connection = make(timer.now_us());
@@ -88,13 +93,13 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
             handler,
             input: Input::default(),
             timer,
-            phase: Phase::Serving,
+            phase: DriverPhase::Serving,
             stalled: None,
             fault: None,
         }
     }
 
-    /// Begins a graceful end ([`Connection::shut_down`]). The driver has to be polled afterwards.
+    /// Begins a graceful shutdown ([`Connection::shut_down`]). The driver has to be polled afterwards.
     pub fn shut_down(&mut self) {
         self.connection.shut_down(self.timer.now_us());
     }
@@ -204,18 +209,18 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Driver<W, H> {
         }
     }
 
-    /// How the connection ended, if its transport did not fail.
+    /// The result of the connection, when its transport did not fail.
     fn ended(&self) -> io::Result<()> {
         self.fault.map_or(Ok(()), |(fault, kind)| Err(io::Error::new(kind, fault)))
     }
 
-    /// When to look again, whatever comes.
+    /// Time of the next turn without any event, in microseconds.
     fn next_deadline(&self) -> Option<u64> {
         match self.phase {
-            Phase::Serving => {
+            DriverPhase::Serving => {
                 [self.stall_deadline(), self.connection.next_deadline()].into_iter().flatten().min()
             }
-            Phase::Closing(until_us) | Phase::Lingering(until_us) => Some(until_us),
+            DriverPhase::Closing(until_us) | DriverPhase::Lingering(until_us) => Some(until_us),
         }
     }
 }
@@ -227,7 +232,7 @@ fn note_fault(place: &mut Option<(Fault, io::ErrorKind)>, event: Event<'_>, kind
     }
 }
 
-/// How reading has ended in a turn.
+/// The outcome of reading in a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reading {
     /// There may be more.
@@ -247,14 +252,16 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Future for Driver<W, H> {
         let this = &mut *self;
         loop {
             let polled = match this.phase {
-                Phase::Serving => this.serve(context),
-                Phase::Closing(until_us) => this.close(context, until_us),
-                Phase::Lingering(until_us) => this.linger(context, until_us),
+                DriverPhase::Serving => this.serve(context),
+                DriverPhase::Closing(until_us) => this.close(context, until_us),
+                DriverPhase::Lingering(until_us) => this.linger(context, until_us),
             };
             let until_us = || this.timer.now_us() + LINGER_US;
             match (polled, this.phase) {
-                (Poll::Ready(Ok(())), Phase::Serving) => this.phase = Phase::Closing(until_us()),
-                (Poll::Ready(Ok(())), Phase::Closing(_)) => this.phase = Phase::Lingering(until_us()),
+                (Poll::Ready(Ok(())), DriverPhase::Serving) => this.phase = DriverPhase::Closing(until_us()),
+                (Poll::Ready(Ok(())), DriverPhase::Closing(_)) => {
+                    this.phase = DriverPhase::Lingering(until_us())
+                }
                 (Poll::Ready(result), _) => return Poll::Ready(result.and_then(|()| this.ended())),
                 (Poll::Pending, _) => {
                     let deadline_us = this.next_deadline();

@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub(super) struct Timer {
     begun: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// When `sleep` ends.
+    /// End of `sleep`, in microseconds.
     armed_us: u64,
 }
 
@@ -25,8 +25,8 @@ impl Timer {
         self.begun.elapsed().as_micros() as u64
     }
 
-    /// Ready once a deadline has come, or one that was asked for before: deadlines mostly move to later, and it would cost more to
-    /// move the timer each time than to look once too often.
+    /// Ready once a deadline has come, or one that was asked for before: deadlines mostly move to later, and
+    /// it would cost more to move the timer each time than to look once too often.
     pub(super) fn poll(&mut self, context: &mut Context<'_>, deadline_us: Option<u64>) -> Poll<()> {
         let Some(deadline_us) = deadline_us else { return Poll::Pending };
         let at = self.begun + Duration::from_micros(deadline_us);

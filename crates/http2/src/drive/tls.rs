@@ -1,4 +1,5 @@
-//! TLS, by driving rustls' connection directly: a plan goes in as slices, and its records go out in one write.
+//! TLS, by driving rustls' connection directly: a plan goes in as slices, and its records go out in one
+//! write.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::pin::Pin;
@@ -12,11 +13,12 @@ use super::wire::{SLICES, Wire, poll_read};
 use crate::connection::Connection;
 use crate::limits::Limits;
 
-/// What a full record holds: a little less than TLS allows, so that rustls' buffer for it takes no more than 16 KiB. For those beyond, mimalloc goes
-/// round in storage that is as large as a core's cache, and each record is copied, encrypted and written from memory that is not in it.
+/// What a full record holds: a little less than TLS allows, so that rustls' buffer for it takes no more than
+/// 16 KiB. For those beyond, mimalloc goes round in storage that is as large as a core's cache, and each
+/// record is copied, encrypted and written from memory that is not in it.
 const RECORD_BYTES: usize = (16 << 10) - RECORD_OVERHEAD;
 
-/// What a record adds to its bytes, at most.
+/// Largest overhead of a record in bytes.
 const RECORD_OVERHEAD: usize = 64;
 
 /// A transport over TLS.
@@ -30,11 +32,11 @@ pub struct Tls<T> {
     ahead: usize,
     written: u64,
     flight: Flight,
-    /// Whether the peer was told that nothing more comes.
+    /// Whether close_notify was sent.
     notified: bool,
 }
 
-/// When records are short.
+/// The sizes of records: short at the beginning of a flight, full after that.
 #[derive(Debug)]
 struct Flight {
     /// Bytes that still go in short records.
@@ -43,7 +45,7 @@ struct Flight {
 }
 
 impl Flight {
-    /// How large a record may be that is written now.
+    /// Size of the next record in bytes.
     fn record_bytes(&mut self, limits: &Limits, now_us: u64) -> usize {
         if now_us.saturating_sub(self.last_us) >= limits.short_idle_us {
             self.short_left = limits.short_flight_bytes as usize;
@@ -58,7 +60,7 @@ impl Flight {
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> Tls<T> {
-    /// Over `io`, with a TLS connection whose handshake is done, has begun, or is still to come.
+    /// A transport over `io` with a TLS connection whose handshake may be done, under way, or still to come.
     pub fn new(io: T, mut tls: ServerConnection, limits: &Limits) -> Self {
         // What may wait is bounded here, in whole records.
         tls.set_buffer_limit(None);
@@ -73,7 +75,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> Tls<T> {
         }
     }
 
-    /// Lets rustls take what was read. The peer hears of what it did wrong, as far as the transport takes it now.
+    /// Lets rustls take what was read. The peer hears of what it did wrong, as far as the transport takes it
+    /// now.
     fn decrypt(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let mut unread = self.incoming.unread();
         self.tls.read_tls(&mut unread)?;

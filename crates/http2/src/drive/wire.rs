@@ -1,4 +1,4 @@
-//! Transports, and the one without encryption.
+//! Transports, and the transport in clear text.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,14 +8,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::Connection;
 
-/// What carries the bytes of a connection.
+/// The transport of a connection.
 pub trait Wire {
-    /// Reads into `bytes`, and says how many: 0 once the peer has closed.
+    /// Reads into `bytes` and returns the number of bytes; 0: the peer has closed.
     fn poll_read(&mut self, context: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Writes what the connection plans, until it plans nothing more and all is written, or until a producer
-    /// [has room](Connection::has_roomy): what that sends may be more urgent than what is left. Ready with something left otherwise:
-    /// nothing can be written before more has come in, as in the middle of a handshake.
+    /// Writes the plans of the connection until nothing is left, or until a stream [has
+    /// room](Connection::has_roomy), since its next piece may be more urgent than the rest. It is ready with
+    /// bytes left when nothing can be written before more has come in, as during a handshake.
     fn poll_write(
         &mut self,
         context: &mut Context<'_>,
@@ -23,14 +23,14 @@ pub trait Wire {
         now_us: u64,
     ) -> Poll<io::Result<()>>;
 
-    /// Closes for writing.
+    /// Closes the transport for writing.
     fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Bytes that the transport has taken so far.
+    /// Number of bytes that the transport has accepted.
     fn written(&self) -> u64;
 }
 
-/// Slices that are written at once.
+/// Largest number of slices in one write.
 pub(super) const SLICES: usize = 128;
 
 /// A transport in clear text.
@@ -41,7 +41,7 @@ pub struct Plain<T> {
 }
 
 impl<T> Plain<T> {
-    /// Over `io`.
+    /// A transport over `io`.
     pub fn new(io: T) -> Self {
         Self { io, written: 0 }
     }

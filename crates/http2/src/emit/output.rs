@@ -7,7 +7,7 @@ use crate::connection::{Sending, Stream, Streams};
 use crate::frame::{FrameHeader, PAYLOAD_BYTES_MAX, flag, kind, write};
 use crate::limits;
 
-/// How payloads go into a plan.
+/// The way in which payloads are put into a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EmitMode {
     /// Small pieces are copied, large ones referenced.
@@ -21,14 +21,14 @@ pub enum EmitMode {
     Naive,
 }
 
-/// Everything that waits to go out, but for bodies, which wait at their streams.
+/// Output that waits to be written, except for bodies, which wait at their streams.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// Frames that are whole, in order.
     pub(crate) ready: Vec<u8>,
     pub(crate) plan: Plan,
     pub(crate) schedule: Schedule,
-    /// What the connection's window still allows.
+    /// Send window of the connection, in bytes.
     pub(crate) send_window: i64,
     pub(crate) sent: SentData,
     /// Pieces up to this size are copied.
@@ -47,13 +47,13 @@ pub(crate) struct SentData {
 }
 
 impl SentData {
-    /// How many frames of one kind a client may send in answer to all this.
+    /// Number of frames of one kind that a client may send in answer to the DATA sent so far.
     pub(crate) fn answers(self) -> u64 {
         self.frames * limits::ANSWERS_PER_FRAME + self.bytes / limits::ANSWER_BYTES
     }
 }
 
-/// How much of a stream's queue a frame has taken.
+/// The part of a stream's queue that a frame has taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Drained {
     /// There is more.
@@ -110,14 +110,15 @@ impl Output {
         }
     }
 
-    /// Begins the next plan, of at most so many bytes, with the frames that are ready, however many those are.
+    /// Begins the next plan, of at most so many bytes, with the frames that are ready, however many those
+    /// are.
     pub(crate) fn begin_plan(&mut self, bytes_max: usize) {
         self.room = self.plan_bytes.min(bytes_max);
         self.plan.begin(&mut self.ready, self.by_frame);
     }
 
-    /// Plans one frame of the body that is next: its slot, whether its queue is empty now, and how many bytes it were. Nothing when
-    /// no stream can send, or the plan is full.
+    /// Plans one frame of the body that is next: its slot, whether its queue is empty now, and how many bytes
+    /// it were. Nothing when no stream can send, or the plan is full.
     pub(crate) fn plan_frame(&mut self, streams: &mut Streams) -> Option<(u32, Drained, usize)> {
         let room = self.room.saturating_sub(self.plan.len());
         if self.send_window <= 0 || room < FRAME_BYTES_MIN {
@@ -185,7 +186,8 @@ fn take_piece(stream: &mut Stream, bytes: usize) -> Option<Bytes> {
     if first.len() > bytes { Some(first.split_to(bytes)) } else { stream.queue.pop_front() }
 }
 
-/// Appends a header block that `fill` writes, as HEADERS and, beyond the size of a frame, CONTINUATION frames.
+/// Appends a header block that `fill` writes, as HEADERS and, beyond the size of a frame, CONTINUATION
+/// frames.
 pub(crate) fn header_block(out: &mut Vec<u8>, id: u32, end_stream: bool, fill: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; FrameHeader::BYTES]);

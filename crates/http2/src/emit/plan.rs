@@ -4,7 +4,7 @@ use std::io::IoSlice;
 
 use bytes::Bytes;
 
-/// Bytes to write: what is small in one reused buffer, what is large where it is.
+/// Bytes to write: small pieces in one reused buffer, large ones by reference.
 #[derive(Debug, Default)]
 pub struct Plan {
     scratch: Vec<u8>,
@@ -30,17 +30,17 @@ enum Part {
 const KEPT_BYTES: usize = 128 << 10;
 
 impl Plan {
-    /// Bytes that are left to write.
+    /// Number of bytes that are left to write.
     pub fn len(&self) -> usize {
         self.left
     }
 
-    /// Whether everything is written.
+    /// Whether all bytes are written.
     pub fn is_empty(&self) -> bool {
         self.left == 0
     }
 
-    /// Fills `slices` with what comes next, at most `bytes_max` bytes of it, and says how many it has filled.
+    /// Fills `slices` with the next bytes, `bytes_max` at most, and returns the number of slices filled.
     pub fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>], mut bytes_max: usize) -> usize {
         let mut filled = 0;
         let mut skip = self.written;
@@ -57,10 +57,10 @@ impl Plan {
         filled
     }
 
-    /// Notes that `bytes` more are written.
+    /// Marks the next `bytes` as written.
     ///
     /// # Panics
-    /// When there are not that many left.
+    /// If fewer bytes are left.
     pub fn advance(&mut self, mut bytes: usize) {
         assert!(bytes <= self.left, "more is written than was planned");
         self.left -= bytes;

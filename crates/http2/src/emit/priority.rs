@@ -1,18 +1,19 @@
 //! Priorities of RFC 9218.
 
-/// How urgent a response is, and whether it is of use in pieces (RFC 9218 §4).
+/// The priority of a response: its urgency, and whether it is useful in pieces (RFC 9218 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Priority {
     /// 0 is the most urgent, 7 the least.
     pub urgency: u8,
-    /// Whether it shares with its equals, or goes after those that were asked for before it.
+    /// Whether it is incremental: it shares the connection with responses of the same urgency, rather than
+    /// following those that were requested before it.
     pub incremental: bool,
 }
 
 impl Default for Priority {
-    /// Of a stream about which the client has said nothing. It shares with its equals: RFC 9218 would have such streams wait
-    /// for each other, which is right for a page that is shown in order and wrong for requests that know nothing of each
-    /// other.
+    /// Of a stream about which the client has said nothing. It shares with its equals: RFC 9218 would have
+    /// such streams wait for each other, which is right for a page that is shown in order and wrong for
+    /// requests that know nothing of each other.
     fn default() -> Self {
         Self { urgency: 3, incremental: true }
     }
@@ -22,8 +23,9 @@ impl Priority {
     /// Urgencies that there are.
     pub(crate) const URGENCIES: usize = 8;
 
-    /// Reads the value of a `priority` field or a PRIORITY_UPDATE frame. What is unknown or out of range is passed over, as RFC
-    /// 9218 §4 asks for; what is not said has the default of §4.1 and §4.2, which is not that of a stream without priority.
+    /// Reads the value of a `priority` field or a PRIORITY_UPDATE frame. What is unknown or out of range is
+    /// passed over, as RFC 9218 §4 asks for; what is not said has the default of §4.1 and §4.2, which is not
+    /// that of a stream without priority.
     pub fn parse(value: &[u8]) -> Self {
         Self { urgency: 3, incremental: false }.and(value)
     }

@@ -1,8 +1,8 @@
 //! Which stream sends next (RFC 9218 §10).
 //!
-//! The more urgent go first. Among equals there are two lists: streams that share take turns of one frame; those that were
-//! asked for in an order that matters go one after the other, by id. When both lists have some, they take turns as well, so
-//! that neither starves.
+//! The more urgent go first. Among equals there are two lists: streams that share take turns of one frame;
+//! those that were asked for in an order that matters go one after the other, by id. When both lists have
+//! some, they take turns as well, so that neither starves.
 
 use super::Priority;
 use crate::connection::Streams;
@@ -33,12 +33,12 @@ impl Links {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct List {
+struct SlotList {
     first: u32,
     last: u32,
 }
 
-impl List {
+impl SlotList {
     const EMPTY: Self = Self { first: NONE, last: NONE };
 }
 
@@ -46,7 +46,7 @@ impl List {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     /// For each urgency, those in order and those that share.
-    lists: [List; 2 * Priority::URGENCIES],
+    lists: [SlotList; 2 * Priority::URGENCIES],
     /// A bit for each list that has some.
     occupied: u16,
     /// Whose turn it is where both lists of an urgency have some.
@@ -55,7 +55,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new() -> Self {
-        Self { lists: [List::EMPTY; 2 * Priority::URGENCIES], occupied: 0, sharing_turn: false }
+        Self { lists: [SlotList::EMPTY; 2 * Priority::URGENCIES], occupied: 0, sharing_turn: false }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,7 +1,8 @@
-//! Frames (RFC 9113 §4 and §6, RFC 9218 §7): their headers, [reading](Frame::parse) and [writing](write).
+//! Frames (RFC 9113 §4 and §6, RFC 9218 §7): their headers, [reading](Frame::parse) and
+//! [writing](mod@write).
 //!
-//! Reading copies nothing: what varies in size stays where it came in. Every check of a frame by itself is made here, in
-//! constant time; what depends on the state of its stream is not.
+//! Reading copies nothing: what varies in size stays where it came in. Every check of a frame by itself is
+//! made here, in constant time; what depends on the state of its stream is not.
 
 mod parse;
 mod settings;
@@ -10,10 +11,11 @@ pub mod write;
 pub use parse::Frame;
 pub use settings::{Setting, SettingsPayload};
 
-/// What a client sends before its first frame (RFC 9113 §3.4).
+/// The connection preface, which a client sends before its first frame (RFC 9113 §3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The largest payload that every peer takes, and the largest that is taken here (RFC 9113 §4.2), in bytes.
+/// Largest payload of a frame in bytes, sent or accepted: the initial SETTINGS_MAX_FRAME_SIZE (RFC 9113
+/// §4.2).
 pub const PAYLOAD_BYTES_MAX: u32 = 16_384;
 
 /// The largest stream id, and the largest size of a flow-control window (RFC 9113 §5.1.1, §6.9.1).
@@ -73,10 +75,10 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Bytes of a header.
+    /// Size of a header in bytes.
     pub const BYTES: usize = 9;
 
-    /// The header at the beginning of `bytes`, or nothing when it is not there whole.
+    /// Reads the header at the beginning of `bytes`; `None`: it is not complete.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let &[l0, l1, l2, kind, flags, s0, s1, s2, s3] = bytes.first_chunk::<{ Self::BYTES }>()?;
         Some(Self {
@@ -88,14 +90,14 @@ impl FrameHeader {
         })
     }
 
-    /// As it goes over the wire.
+    /// The header as it is sent.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let [_, l0, l1, l2] = self.length.to_be_bytes();
         let [s0, s1, s2, s3] = self.stream.to_be_bytes();
         [l0, l1, l2, self.kind, self.flags, s0, s1, s2, s3]
     }
 
-    /// Whether one of `flag` is set.
+    /// Whether any bit of `flag` is set.
     pub fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }

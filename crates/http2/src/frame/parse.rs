@@ -3,7 +3,7 @@
 use super::{FrameHeader, MAX_31_BITS, SettingsPayload, flag, kind};
 use crate::error::{ErrorCode, Fault};
 
-/// A frame that came in, right by itself. Slices point into the bytes that were read.
+/// A received frame, valid by itself. Slices borrow from the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Frame<'a> {
@@ -15,7 +15,7 @@ pub enum Frame<'a> {
         data: &'a [u8],
         /// Bytes that flow control counts: the whole payload, with padding.
         flow_bytes: u32,
-        /// Whether the body ends with it.
+        /// END_STREAM: the body ends with this frame.
         end_stream: bool,
     },
     /// The beginning of a header block (RFC 9113 §6.2).
@@ -24,12 +24,12 @@ pub enum Frame<'a> {
         stream: u32,
         /// The piece of the block, without padding and priority.
         fragment: &'a [u8],
-        /// Whether nothing follows the block on this stream.
+        /// END_STREAM: nothing follows the block on this stream.
         end_stream: bool,
-        /// Whether the block is whole.
+        /// END_HEADERS: the block ends with this frame.
         end_headers: bool,
-        /// Whether it says that the stream depends on itself, which is an error of the stream (RFC 7540 §5.3.1), once the
-        /// block has gone through the decoder.
+        /// Whether it says that the stream depends on itself, which is an error of the stream (RFC 7540
+        /// §5.3.1), once the block has gone through the decoder.
         depends_on_itself: bool,
     },
     /// A priority of RFC 7540 (§6.3), which has no effect.
@@ -50,9 +50,9 @@ pub enum Frame<'a> {
     SettingsAck,
     /// A ping, or the answer to ours (RFC 9113 §6.7).
     Ping {
-        /// Whether it is an answer.
+        /// ACK: the frame is an answer.
         ack: bool,
-        /// What is sent back as it is.
+        /// Eight bytes, which the answer repeats.
         payload: [u8; 8],
     },
     /// The peer will open no more streams (RFC 9113 §6.8).
@@ -93,8 +93,8 @@ impl<'a> Frame<'a> {
     /// Reads the payload that follows `header`.
     ///
     /// # Errors
-    /// What is wrong with the frame by itself: its size, its stream, its padding. `payload` has the length that the
-    /// header tells.
+    /// What is wrong with the frame by itself: its size, its stream, its padding. `payload` has the length
+    /// that the header tells.
     pub fn parse(header: FrameHeader, payload: &'a [u8]) -> Result<Self, Fault> {
         debug_assert_eq!(payload.len(), header.length as usize);
         match header.kind {

@@ -3,12 +3,12 @@
 use super::{MAX_31_BITS, PAYLOAD_BYTES_MAX};
 use crate::error::{ErrorCode, Fault};
 
-/// A setting, its value checked (RFC 9113 §6.5.2).
+/// A setting with a valid value (RFC 9113 §6.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Setting {
     /// The most bytes of the table with which the other side may compress headers.
     HeaderTableSize(u32),
-    /// Whether pushes are taken.
+    /// SETTINGS_ENABLE_PUSH: whether the peer accepts pushes.
     EnablePush(bool),
     /// The most streams that the other side may have open.
     MaxConcurrentStreams(u32),
@@ -18,14 +18,14 @@ pub enum Setting {
     MaxFrameSize(u32),
     /// The most bytes of a header list, counted as RFC 9113 §10.5.1 does.
     MaxHeaderListSize(u32),
-    /// Whether extended CONNECT is understood (RFC 8441 §3).
+    /// SETTINGS_ENABLE_CONNECT_PROTOCOL: whether extended CONNECT is supported (RFC 8441 §3).
     EnableConnectProtocol(bool),
-    /// Whether the priorities of RFC 7540 have no meaning (RFC 9218 §2.1).
+    /// SETTINGS_NO_RFC7540_PRIORITIES: whether the priorities of RFC 7540 are ignored (RFC 9218 §2.1).
     NoRfc7540Priorities(bool),
 }
 
 impl Setting {
-    /// Its id and value, as they go over the wire.
+    /// The identifier and the value, as they are sent.
     pub fn to_wire(self) -> (u16, u32) {
         match self {
             Self::HeaderTableSize(bytes) => (0x1, bytes),
@@ -85,7 +85,8 @@ impl<'a> SettingsPayload<'a> {
         Self(payload)
     }
 
-    /// Each setting that is known; the first that has a value it may not have ends it with the connection's error.
+    /// The known settings. The first with an invalid value ends the iteration with an error of the
+    /// connection.
     pub fn iter(self) -> impl Iterator<Item = Result<Setting, Fault>> + use<'a> {
         self.0.as_chunks::<6>().0.iter().filter_map(|&[i0, i1, v0, v1, v2, v3]| {
             Setting::from_wire(u16::from_be_bytes([i0, i1]), u32::from_be_bytes([v0, v1, v2, v3])).transpose()

@@ -1,21 +1,22 @@
 //! The fields of one header block, in storage that the next block uses again.
 
-/// What [`HeaderArena::clear`] keeps of the storage: one large block does not hold its memory for ever.
+/// Largest storage that [`HeaderArena::clear`] keeps, so that one large block does not hold its memory for
+/// ever.
 const KEPT_BYTES: usize = 16 << 10;
 const KEPT_FIELDS: usize = 256;
 
-/// The decoded fields of one header block, in order. Reading a block into an arena that was used before allocates only when the
-/// block is larger than those before it.
+/// The decoded fields of one header block, in order. Reading a block into an arena that was used before
+/// allocates only when the block is larger than those before it.
 #[derive(Debug, Default)]
 pub struct HeaderArena {
     /// Names and values, one behind the other.
     pub(super) bytes: Vec<u8>,
-    fields: Vec<Field>,
+    fields: Vec<FieldEnds>,
 }
 
-/// Where a field ends; it begins where the one before it ends.
+/// The ends of a field's name and value; it begins where the field before it ends.
 #[derive(Clone, Copy, Debug)]
-struct Field {
+struct FieldEnds {
     name_end: usize,
     value_end: usize,
 }
@@ -26,7 +27,7 @@ impl HeaderArena {
         HeaderArena::default()
     }
 
-    /// Forgets the fields, and keeps the storage unless it is unusually large.
+    /// Removes the fields, and keeps the storage unless it is unusually large.
     pub fn clear(&mut self) {
         self.clear_to(KEPT_BYTES, KEPT_FIELDS);
     }
@@ -46,12 +47,12 @@ impl HeaderArena {
         self.fields.shrink_to(fields);
     }
 
-    /// How many fields there are.
+    /// Number of fields.
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -62,8 +63,8 @@ impl HeaderArena {
         Some(&self.bytes[field.name_end..field.value_end])
     }
 
-    /// Name and value of each field, in the order of the block. Names are as they were sent: whether they are names at all, the
-    /// caller has to check.
+    /// Name and value of each field, in the order of the block. Names are as they were sent: whether they are
+    /// names at all, the caller has to check.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut start = 0;
         self.fields.iter().map(move |field| {
@@ -82,6 +83,6 @@ impl HeaderArena {
 
     /// Makes a field of the bytes behind the last one, of which those before `name_end` are its name.
     pub(super) fn finish_field(&mut self, name_end: usize) {
-        self.fields.push(Field { name_end, value_end: self.bytes.len() });
+        self.fields.push(FieldEnds { name_end, value_end: self.bytes.len() });
     }
 }

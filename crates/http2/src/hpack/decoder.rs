@@ -5,17 +5,19 @@ use thiserror::Error;
 use super::dynamic_table::DynamicTable;
 use super::{DEFAULT_TABLE_BYTES, HeaderArena, field_bytes, huffman, integer, static_table};
 
-/// Most size updates at the beginning of a block: the smallest size since the last block, and the last one (§4.2).
+/// Most size updates at the beginning of a block: the smallest size since the last block, and the last one
+/// (§4.2).
 const SIZE_UPDATES_MAX: usize = 2;
 
-/// Why a header block gave no list of fields.
+/// The error of decoding a header block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// The block is malformed, and the two sides' tables differ from here on: the connection ends with `COMPRESSION_ERROR`
-    /// (RFC 9113 §4.3).
+    /// The block is malformed, and the two sides' tables differ from here on: the connection ends with
+    /// `COMPRESSION_ERROR` (RFC 9113 §4.3).
     #[error("malformed header block: {0}")]
     Compression(Malformed),
-    /// The list is larger than this side takes. The tables are in step: the request is refused, and the connection goes on.
+    /// The list is larger than this side takes. The tables are in step: the request is refused, and the
+    /// connection goes on.
     #[error("the header list has more than {max_bytes} bytes (names, values and 32 for each field)")]
     ListTooLarge {
         /// What would be right.
@@ -23,7 +25,7 @@ pub enum DecodeError {
     },
 }
 
-/// What is wrong with a header block.
+/// The fault of a malformed header block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// It ends inside of a field.
@@ -54,7 +56,8 @@ pub enum Malformed {
     /// A size update behind the first field, or a third one (§4.2).
     #[error("a size update that is not one of the first two of its block")]
     LateSizeUpdate,
-    /// The setting was lowered and acknowledged, and the block does not begin with the size update that has to follow (§4.2).
+    /// The setting was lowered and acknowledged, and the block does not begin with the size update that has
+    /// to follow (§4.2).
     #[error("no size update after the table was limited to {max_bytes} bytes")]
     MissingSizeUpdate {
         /// What the settings allow.
@@ -73,16 +76,17 @@ pub struct Decoder {
     /// Most that a size update may ask for: the setting, or what was so before, until it is acknowledged.
     table_bytes_max: u32,
     list_bytes_max: u32,
-    /// How often the table has changed.
+    /// Number of changes of the table.
     changes: u64,
 }
 
 impl Decoder {
     /// A decoder for a connection whose first settings from this side have `max_table_size` bytes as
-    /// `SETTINGS_HEADER_TABLE_SIZE`. A list of fields may have `max_list_bytes`, counted as name + value + 32 for each field.
+    /// `SETTINGS_HEADER_TABLE_SIZE`. A list of fields may have `max_list_bytes`, counted as name + value + 32
+    /// for each field.
     ///
-    /// The peer's table begins with [`DEFAULT_TABLE_BYTES`] whatever the settings say. Is `max_table_size` smaller, that counts from
-    /// [`Decoder::settings_acknowledged`] on.
+    /// The peer's table begins with [`DEFAULT_TABLE_BYTES`] whatever the settings say. Is `max_table_size`
+    /// smaller, that counts from [`Decoder::settings_acknowledged`] on.
     pub fn new(max_table_size: u32, max_list_bytes: u32) -> Decoder {
         Decoder {
             table: DynamicTable::new(),
@@ -93,8 +97,8 @@ impl Decoder {
         }
     }
 
-    /// The peer has acknowledged the settings with the size given to [`Decoder::new`]: a larger table has to be made smaller by the
-    /// next block (§4.2).
+    /// The peer has acknowledged the settings with the size given to [`Decoder::new`]: a larger table has to
+    /// be made smaller by the next block (§4.2).
     pub fn settings_acknowledged(&mut self) {
         self.table_bytes_max = self.setting_bytes;
     }
@@ -104,16 +108,17 @@ impl Decoder {
         self.changes
     }
 
-    /// Decodes a whole header block (that of a HEADERS frame with its CONTINUATION frames) into the arena, which is cleared before.
+    /// Decodes a whole header block (that of a HEADERS frame with its CONTINUATION frames) into the arena,
+    /// which is cleared before.
     ///
     /// # Errors
     ///
-    /// [`DecodeError::Compression`]: the decoder must not be used any more. [`DecodeError::ListTooLarge`]: the arena has the
-    /// fields that fit, and the decoder is in step for the next block.
+    /// [`DecodeError::Compression`]: the decoder must not be used any more. [`DecodeError::ListTooLarge`]:
+    /// the arena has the fields that fit, and the decoder is in step for the next block.
     pub fn decode(&mut self, block: &[u8], into: &mut HeaderArena) -> std::result::Result<(), DecodeError> {
         into.clear();
         let size = ListSize { bytes: 0, max_bytes: self.list_bytes_max as usize };
-        let mut list = List { arena: into, size };
+        let mut list = FieldList { arena: into, size };
         self.decode_block(block, &mut list).map_err(DecodeError::Compression)?;
         if list.size.is_too_large() {
             return Err(DecodeError::ListTooLarge { max_bytes: self.list_bytes_max });
@@ -121,13 +126,13 @@ impl Decoder {
         Ok(())
     }
 
-    /// What the table's fields count for.
+    /// Size of the table's fields, as RFC 7541 §4.1 counts it.
     #[cfg(test)]
     pub(super) fn table_size_bytes(&self) -> usize {
         self.table.size_bytes()
     }
 
-    fn decode_block(&mut self, block: &[u8], list: &mut List<'_>) -> Result<()> {
+    fn decode_block(&mut self, block: &[u8], list: &mut FieldList<'_>) -> Result<()> {
         let mut rest = self.size_updates(block)?;
         while let Some((&first, behind)) = rest.split_first() {
             rest = behind;
@@ -135,7 +140,8 @@ impl Decoder {
                 0x80.. => self.indexed(first, &mut rest, list)?,
                 0x40..0x80 => self.literal(first, 6, &mut rest, list)?,
                 0x20..0x40 => return Err(Malformed::LateSizeUpdate),
-                // Without indexing, or never to be indexed: as this side passes nothing on, they are the same.
+                // Without indexing, or never to be indexed: as this side passes nothing on, they are the
+                // same.
                 0x00..0x20 => self.literal(first, 4, &mut rest, list)?,
             }
         }
@@ -162,7 +168,7 @@ impl Decoder {
     }
 
     /// A field that is in a table (§6.1).
-    fn indexed(&mut self, first: u8, rest: &mut &[u8], list: &mut List<'_>) -> Result<()> {
+    fn indexed(&mut self, first: u8, rest: &mut &[u8], list: &mut FieldList<'_>) -> Result<()> {
         let index = integer::decode(first, 7, rest).ok_or(Malformed::Integer)?;
         let (name, value) = self.field(index)?;
         if list.size.count(name, value) {
@@ -171,9 +177,15 @@ impl Decoder {
         Ok(())
     }
 
-    /// A field that is spelled out (§6.2); with a prefix of 6 bits it goes into the table. It is decoded behind the others in the arena
-    /// in any case, and taken away again when the list has no room for it.
-    fn literal(&mut self, first: u8, prefix_bits: u32, rest: &mut &[u8], list: &mut List<'_>) -> Result<()> {
+    /// A field that is spelled out (§6.2); with a prefix of 6 bits it goes into the table. It is decoded
+    /// behind the others in the arena in any case, and taken away again when the list has no room for it.
+    fn literal(
+        &mut self,
+        first: u8,
+        prefix_bits: u32,
+        rest: &mut &[u8],
+        list: &mut FieldList<'_>,
+    ) -> Result<()> {
         let start = list.arena.bytes.len();
         match integer::decode(first, prefix_bits, rest).ok_or(Malformed::Integer)? {
             0 => string(rest, &mut list.arena.bytes)?,
@@ -221,12 +233,13 @@ fn string(rest: &mut &[u8], out: &mut Vec<u8>) -> Result<()> {
 }
 
 /// The fields that are decoded, as far as they fit.
-struct List<'a> {
+struct FieldList<'a> {
     arena: &'a mut HeaderArena,
     size: ListSize,
 }
 
-/// What a block's fields count for. One that has no room makes that those behind it have none either.
+/// The size of a block's fields, as RFC 9113 §6.5.2 counts it. After a field for which there is no room, none
+/// is kept.
 struct ListSize {
     bytes: usize,
     max_bytes: usize,

@@ -1,10 +1,12 @@
-//! The dynamic table (RFC 7541 §2.3.2, §4): a ring of fields, whose bytes lie one behind the other in one storage.
+//! The dynamic table (RFC 7541 §2.3.2, §4): a ring of fields, whose bytes lie one behind the other in one
+//! storage.
 
 use std::collections::VecDeque;
 
 use super::{DEFAULT_TABLE_BYTES, field_bytes};
 
-/// Fields that were sent before, newest first. Bounded by its size as §4.1 counts it; its storage is at most twice as large.
+/// Fields that were sent before, newest first. Bounded by its size as §4.1 counts it; its storage is at most
+/// twice as large.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     /// Oldest first.
@@ -47,7 +49,7 @@ impl DynamicTable {
         self.size_bytes
     }
 
-    /// How many fields there are.
+    /// Number of fields.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -105,8 +107,9 @@ impl DynamicTable {
         }
     }
 
-    /// Makes room for more bytes. Those of evicted entries are taken back when they are more than the others, so that each byte is
-    /// moved once at most for each that came; storage grows to twice the table's size at most.
+    /// Makes room for more bytes. Those of evicted entries are taken back when they are more than the others,
+    /// so that each byte is moved once at most for each that came; storage grows to twice the table's size at
+    /// most.
     fn reclaim(&mut self, more: usize) {
         let gone = self.entries.front().map_or(self.bytes.len(), |oldest| oldest.start);
         if gone > self.bytes.len() - gone {

@@ -6,15 +6,17 @@ use super::encoder::{Literal, indexed, indexing, literal};
 use super::static_table::{self, Indexing};
 use super::{Field, HeaderArena};
 
-/// Fields that are the same in many blocks, for [`Encoder::append_set`](super::Encoder::append_set).
+/// A set of fields that many header blocks share, encoded in advance, for
+/// [`Encoder::append_set`](super::Encoder::append_set).
 #[derive(Debug)]
 pub struct Encoded {
     /// No other set has it.
     id: u64,
-    /// The fields by themselves: they touch no dynamic table, and so are right in every block of every connection.
+    /// The fields by themselves: they touch no dynamic table, and so are right in every block of every
+    /// connection.
     literals: Vec<u8>,
     fields: HeaderArena,
-    /// Of each field, whether it is secret.
+    /// For each field, whether it is sensitive.
     secret: Vec<bool>,
 }
 

@@ -1,11 +1,13 @@
 //! Fields to header blocks (RFC 7541 §6), and what is worth a place in the dynamic table.
 //!
-//! A field that the tables have costs a byte or two. Of the others, those go into the table that will come again: by name where the name
-//! tells (a content type does, a date does not, a secret never may), else when they are seen a second time. So identifiers that
-//! differ with each response never push out what is worth its place.
+//! A field that the tables have costs a byte or two. Of the others, those go into the table that will come
+//! again: by name where the name tells (a content type does, a date does not, a secret never may), else when
+//! they are seen a second time. So identifiers that differ with each response never push out what is worth
+//! its place.
 //!
-//! Sets of fields that are the same in many blocks ([`Encoded`]) go into the table when they are used a second time, and what they come to
-//! there is remembered as long as the table does not change: after that a set costs a comparison and a copy of some bytes.
+//! Sets of fields that are the same in many blocks ([`Encoded`]) go into the table when they are used a
+//! second time, and what they come to there is remembered as long as the table does not change: after that a
+//! set costs a comparison and a copy of some bytes.
 
 use std::hash::Hasher;
 
@@ -21,27 +23,30 @@ const TABLE_BYTES_MAX: u32 = DEFAULT_TABLE_BYTES;
 /// A field that would take more than this part of the table does not go into it.
 const TABLE_PART: usize = 2;
 
-/// Cookies below this could be guessed, one byte after the other, by what they compress to (§7.1.3): they are never indexed.
+/// Cookies below this could be guessed, one byte after the other, by what they compress to (§7.1.3): they are
+/// never indexed.
 const GUESSABLE_COOKIE_BYTES: usize = 20;
 
-/// How many of the latest fields are remembered that did not go into the table.
+/// Number of recent fields that are remembered although they are not in the table.
 const SEEN: usize = 64;
 
-/// How many of the latest sets are remembered.
+/// Number of recent sets of fields that are remembered.
 const SETS: usize = 4;
 
-/// Encodes the header blocks of one direction of one connection. Blocks have to be sent in the order in which they were encoded.
+/// Encodes the header blocks of one direction of one connection. Blocks have to be sent in the order in which
+/// they were encoded.
 #[derive(Debug)]
 pub struct Encoder {
     table: DynamicTable,
     /// The smallest size since the last block, when the peer has changed it: the next block tells (§4.2).
     smallest_bytes: Option<u32>,
-    /// Hashes of fields that were sent and did not go into the table, each in the place that its low bits name.
+    /// Hashes of fields that were sent and did not go into the table, each in the place that its low bits
+    /// name.
     seen: [u32; SEEN],
     /// The latest sets, oldest overwritten first.
     sets: [RememberedSet; SETS],
     next_set: usize,
-    /// How often the table has changed.
+    /// Number of changes of the table.
     changes: u64,
 }
 
@@ -50,7 +55,7 @@ pub struct Encoder {
 struct RememberedSet {
     /// The set's, or 0.
     id: u64,
-    /// What it came to.
+    /// Its encoding.
     block: Vec<u8>,
     /// The state of the table for which that is right.
     right_for: Option<u64>,
@@ -83,8 +88,8 @@ impl Encoder {
         }
     }
 
-    /// Takes the peer's `SETTINGS_HEADER_TABLE_SIZE`, in bytes. To be called before the settings are acknowledged, for each in its turn:
-    /// the next block says by which sizes the table went (§4.2, §6.3).
+    /// Takes the peer's `SETTINGS_HEADER_TABLE_SIZE`, in bytes. To be called before the settings are
+    /// acknowledged, for each in its turn: the next block says by which sizes the table went (§4.2, §6.3).
     pub fn set_max_table_size(&mut self, max_table_size: u32) {
         let bytes = max_table_size.min(TABLE_BYTES_MAX);
         if bytes as usize == self.table.max_bytes() {
@@ -95,8 +100,8 @@ impl Encoder {
         self.changes += 1;
     }
 
-    /// Appends fields to a block. A block may be made by several calls, of this and of the other; a change of the table's size
-    /// must not come between them.
+    /// Appends fields to a block. A block may be made by several calls, of this and of the other; a change of
+    /// the table's size must not come between them.
     pub fn encode<'a, F>(&mut self, fields: impl IntoIterator<Item = F>, out: &mut Vec<u8>)
     where
         F: Into<Field<'a>>,
@@ -138,13 +143,14 @@ impl Encoder {
         remembered.right_for = (changes == self.changes).then_some(changes);
     }
 
-    /// What the table's fields count for.
+    /// Size of the table's fields, as RFC 7541 §4.1 counts it.
     #[cfg(test)]
     pub(super) fn table_size_bytes(&self) -> usize {
         self.table.size_bytes()
     }
 
-    /// A block begins with the sizes since the last one: the smallest, which is what was evicted by, and the one that is.
+    /// A block begins with the sizes since the last one: the smallest, which is what was evicted by, and the
+    /// one that is.
     #[inline]
     fn tell_sizes(&mut self, out: &mut Vec<u8>) {
         if let Some(smallest) = self.smallest_bytes.take() {
@@ -204,7 +210,7 @@ impl Encoder {
         }
     }
 
-    /// Whether the field is one of the latest; it is from now on.
+    /// Whether the field is one of the recent ones; it is added to them.
     fn is_seen(&mut self, hash: u32) -> bool {
         std::mem::replace(&mut self.seen[hash as usize % SEEN], hash) == hash
     }

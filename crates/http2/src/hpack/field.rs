@@ -1,13 +1,14 @@
 //! One field, as it is given to the encoder.
 
-/// Name and value of a field. The name has to be in lower case, as HTTP/2 wants it (RFC 9113 §8.2).
+/// A field: name and value. The name must be in lower case (RFC 9113 §8.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Field<'a> {
     /// The name.
     pub name: &'a [u8],
     /// The value.
     pub value: &'a [u8],
-    /// Whether it is secret although its name does not tell: nobody on the way may put it into a table (RFC 7541 §6.2.3).
+    /// Whether it is secret although its name does not tell: nobody on the way may put it into a table (RFC
+    /// 7541 §6.2.3).
     pub is_secret: bool,
 }
 
@@ -21,7 +22,7 @@ impl<'a> Field<'a> {
         Self { name: name.as_ref(), value: value.as_ref(), is_secret: false }
     }
 
-    /// The same field, secret.
+    /// The field marked as sensitive: it is encoded as never indexed (RFC 7541 §7.1.3).
     pub fn secret(self) -> Self {
         Self { is_secret: true, ..self }
     }

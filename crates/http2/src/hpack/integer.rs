@@ -3,8 +3,8 @@
 /// Most octets behind the prefix. Five are enough for every `u32`; more can only be padding.
 const OCTETS_MAX: u32 = 5;
 
-/// Reads an integer whose prefix is the low `prefix_bits` (1 to 8) of `first`; takes the octets behind it off `rest`. `None`: it
-/// ends early, or is larger than a `u32`, or longer than one needs to be.
+/// Reads an integer whose prefix is the low `prefix_bits` (1 to 8) of `first`; takes the octets behind it off
+/// `rest`. `None`: it ends early, or is larger than a `u32`, or longer than one needs to be.
 #[inline]
 pub(super) fn decode(first: u8, prefix_bits: u32, rest: &mut &[u8]) -> Option<u32> {
     let largest = (1 << prefix_bits) - 1;
@@ -25,7 +25,8 @@ fn decode_octets(prefix: u32, rest: &mut &[u8]) -> Option<u32> {
     None
 }
 
-/// Writes an integer with a prefix of `prefix_bits` (1 to 8); `flags` are the bits of the first octet above the prefix.
+/// Writes an integer with a prefix of `prefix_bits` (1 to 8); `flags` are the bits of the first octet above
+/// the prefix.
 #[inline]
 pub(super) fn encode(value: usize, flags: u8, prefix_bits: u32, out: &mut Vec<u8>) {
     let largest = (1usize << prefix_bits) - 1;

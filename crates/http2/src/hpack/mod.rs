@@ -1,5 +1,5 @@
-//! Header compression (RFC 7541): a decoder of whole header blocks into storage that is used again, and an encoder. In the
-//! steady state neither allocates.
+//! Header compression (RFC 7541): a decoder of whole header blocks into storage that is used again, and an
+//! encoder. In the steady state neither allocates.
 //!
 //! | module | |
 //! |---|---|
@@ -30,10 +30,12 @@ pub use encoded::Encoded;
 pub use encoder::Encoder;
 pub use field::Field;
 
-/// Bytes of a dynamic table before either side has said otherwise (`SETTINGS_HEADER_TABLE_SIZE`, RFC 9113 §6.5.2).
+/// Bytes of a dynamic table before either side has said otherwise (`SETTINGS_HEADER_TABLE_SIZE`, RFC 9113
+/// §6.5.2).
 pub const DEFAULT_TABLE_BYTES: u32 = 4_096;
 
-/// What a field counts beyond its name and its value, in tables and in lists (§4.1; RFC 9113 §6.5.2).
+/// Overhead of a field in bytes, counted beside its name and value, in tables and in lists (§4.1; RFC 9113
+/// §6.5.2).
 const FIELD_OVERHEAD_BYTES: usize = 32;
 
 /// Bytes that a field counts for.

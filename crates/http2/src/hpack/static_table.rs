@@ -1,7 +1,7 @@
-//! The fields that everybody knows (RFC 7541 §2.3.1, Appendix A), with what an encoder does with values that are not there, and a
-//! perfect hash of their names.
+//! The fields that everybody knows (RFC 7541 §2.3.1, Appendix A), with what an encoder does with values that
+//! are not there, and a perfect hash of their names.
 
-/// What an encoder does with a field that no table has.
+/// The way in which an encoder writes a field that is in no table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Indexing {
     /// The value comes again: it goes into the dynamic table at once.
@@ -20,7 +20,7 @@ pub(super) struct Row {
     pub(super) indexing: Indexing,
 }
 
-/// How many fields there are; dynamic tables begin behind them (§2.3.3).
+/// Number of fields of the static table; indexes of the dynamic table begin behind it (§2.3.3).
 pub(super) const ROWS: usize = 61;
 
 const fn row(name: &'static str, value: &'static str, indexing: Indexing) -> Row {

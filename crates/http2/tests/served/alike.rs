@@ -1,5 +1,6 @@
-//! Random sessions in which everything is right, frame by frame, through this stack and through hyper's server: the answers are the
-//! same. Bodies are padded and cut, heads continued, windows small, and frames that change nothing stand in between.
+//! Random sessions in which everything is right, frame by frame, through this stack and through hyper's
+//! server: the answers are the same. Bodies are padded and cut, heads continued, windows small, and frames
+//! that change nothing stand in between.
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -150,7 +151,8 @@ fn random_script(seed: u64) -> Script {
     script
 }
 
-/// An answer without the length of its body, which is there anyway: that of an echo is known if its request came as a whole.
+/// An answer without the length of its body, which is there anyway: that of an echo is known if its request
+/// came as a whole.
 fn comparable(told: &[String]) -> Vec<String> {
     let words = |line: &String| {
         line.split_inclusive(' ').filter(|word| !word.starts_with("content-length=")).collect()

@@ -1,5 +1,5 @@
-//! Sessions of random frames, right and wrong ones, against the service: nothing goes out that a client would refuse, and none goes on
-//! for ever, whatever its client leaves open.
+//! Sessions of random frames, right and wrong ones, against the service: nothing goes out that a client would
+//! refuse, and none goes on for ever, whatever its client leaves open.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A transport in memory with a client at its other end: bytes of a script go in, what comes out is kept. Either way may be cut
-//! anywhere, with a pause at each cut.
+//! A transport in memory with a client at its other end: bytes of a script go in, what comes out is kept.
+//! Either way may be cut anywhere, with a pause at each cut.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice, Read, Write};
@@ -53,7 +53,8 @@ impl Way {
     }
 }
 
-/// The transport. It ends once the server has given as many answers as are awaited, or has ended the connection.
+/// The transport. It ends once the server has given as many answers as are awaited, or has ended the
+/// connection.
 pub(crate) struct Simulated {
     reads: Way,
     writes: Way,
@@ -226,7 +227,8 @@ impl Told {
                 }
                 self.end(stream, end_stream);
             }
-            // After an answer that did not wait for the end of its request; whether it did, is a matter of time.
+            // After an answer that did not wait for the end of its request; whether it did, is a matter of
+            // time.
             Frame::Reset { code: ErrorCode::NO_ERROR, .. } => {}
             Frame::Reset { stream, code } => {
                 // How much of a body goes out before it breaks off, is one, too.

@@ -58,7 +58,8 @@ impl Transport {
         Self::Tls(Arc::new(server), Arc::new(client))
     }
 
-    /// Starts a server on this stack at one end of a pipe that holds `pipe_bytes`, and hyper's client at the other.
+    /// Starts a server on this stack at one end of a pipe that holds `pipe_bytes`, and hyper's client at the
+    /// other.
     pub(crate) async fn connect(
         &self,
         pipe_bytes: usize,
@@ -146,7 +147,8 @@ pub(crate) async fn ask(sender: &mut SendRequest<AnyBody>, request: Request<AnyB
     (status, response.into_body().collect().await.expect("a body").to_bytes())
 }
 
-/// A pipe whose reads and writes come in pieces of random sizes, and now and then not at all, if it has a state.
+/// A pipe whose reads and writes come in pieces of random sizes, and now and then not at all, if it has a
+/// state.
 pub(crate) struct Chopped {
     inner: DuplexStream,
     state: Option<u64>,

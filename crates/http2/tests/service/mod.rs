@@ -1,8 +1,11 @@
-//! What the servers of all tests do: on this stack and on hyper's, in process and for clients of others (`examples/serve`).
+//! What the servers of all tests do: on this stack and on hyper's, in process and for clients of others
+//! (`examples/serve`).
 //!
 //! - `/` says hello, once the request is whole;
-//! - `/echo` gives back the body as it comes, and its trailers; so does every CONNECT, which tells its `protocol`, too;
-//! - `/upload` tells how long the body was, whether it was the [`pattern`], and its trailers; `/sip` does so, and reads slowly;
+//! - `/echo` gives back the body as it comes, and its trailers; so does every CONNECT, which tells its
+//!   `protocol`, too;
+//! - `/upload` tells how long the body was, whether it was the [`pattern`], and its trailers; `/sip` does so,
+//!   and reads slowly;
 //! - `/size/N` gives N bytes of the pattern, in one piece;
 //! - `/pieces/N` gives N pieces of 8 KiB, each filled with its number, a millisecond apart;
 //! - `/trailers` gives a body and trailers;

@@ -341,3 +341,136 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Heads<T> {
         Poll::Ready(Ok(()))
     }
 }
+
+/// Takes `input` in pieces of these sizes, as a connection does, and asserts that the same bytes pass and the same
+/// refusal follows as when it comes at once. An end without a blank line would leave a head that is never judged, so
+/// one is added.
+///
+/// # Panics
+/// When they differ.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check_pieces(input: &[u8], sizes: impl Iterator<Item = usize>) {
+    // Beyond the limit of a head it depends on the pieces whether its size or its first wrong byte is seen first.
+    let input = [&input[..input.len().min(HEAD_BYTES_MAX / 2)], b"\r\n\r\n"].concat();
+    let at_once = pass_all(&input, std::iter::empty());
+    assert_eq!(pass_all(&input, sizes), at_once, "{:?}", String::from_utf8_lossy(&input));
+}
+
+/// What passes of `input`, and what is refused. The pieces have these sizes, the rest is the last.
+#[cfg(any(test, feature = "fuzzing"))]
+fn pass_all(input: &[u8], sizes: impl Iterator<Item = usize>) -> (Vec<u8>, Option<String>) {
+    struct Pieces<'a, S>(&'a [u8], S);
+    impl<S: Iterator<Item = usize> + Unpin> AsyncRead for Pieces<'_, S> {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            let size = self.1.next().map_or(usize::MAX, |size| size.max(1)).min(buf.remaining());
+            let (piece, rest) = self.0.split_at(size.min(self.0.len()));
+            buf.put_slice(piece);
+            self.0 = rest;
+            Poll::Ready(Ok(()))
+        }
+    }
+    // Iterators of sizes need not be `Unpin`.
+    let mut heads = Heads::new(Pieces(input, Box::new(sizes)), Arc::default());
+    let (mut passed, mut room) = (Vec::new(), vec![0; HEAD_BYTES_MAX]);
+    loop {
+        let mut buf = ReadBuf::new(&mut room);
+        let polled =
+            Pin::new(&mut heads).poll_read(&mut Context::from_waker(std::task::Waker::noop()), &mut buf);
+        passed.extend_from_slice(buf.filled());
+        // The end of what came, or a refusal, behind which nothing is read.
+        if polled.is_pending() || buf.filled().is_empty() {
+            return (passed, heads.refusal.error.get().map(|error| format!("{error:?}")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of [`PARTS`], those that pass, bodies included; the head of each other is refused.
+    const GOOD: usize = 8;
+    const PARTS: [&str; 20] = [
+        "GET / HTTP/1.1\r\nhost: a\r\n\r\n",
+        "\r\nGET /lenient HTTP/1.1\nhost: a\n\n",
+        "POST /v1/queues/jobs/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 16\r\n\r\n{\"payload\":\"hi\"}",
+        "POST / HTTP/1.0\r\ncontent-length: 0\r\n\r\n",
+        "PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nab",
+        "PUT / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: Chunked\r\n\r\n2;x=1\r\nab\r\n0\r\nt: 1\r\n\r\n",
+        "PUT / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nA\n0123456789\n0\n\n",
+        "PUT / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n\r\n",
+        "PUT / HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n",
+        "PUT / HTTP/1.1\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n",
+        "PUT / HTTP/1.1\r\ncontent-length: +2\r\n\r\n",
+        "PUT / HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n",
+        "PUT / HTTP/1.1\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
+        "PUT / HTTP/1.1\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n",
+        "PUT / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n",
+        "GET / HTTP/3.0\r\n\r\n",
+        "GET /a b HTTP/1.1\r\n\r\n",
+        "G\u{0}T / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        "GET / HTTP/1.1\r\nbare: a\rb\r\n\r\n",
+    ];
+
+    /// Numbers that look random and are the same each time (the constants are Knuth's).
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((self.0 >> 33) % end as u64) as usize
+        }
+    }
+
+    fn random_input(numbers: &mut Numbers) -> Vec<u8> {
+        let parts = (0..=numbers.below(4)).map(|_| PARTS[numbers.below(PARTS.len())]);
+        let mut input = parts.collect::<String>().into_bytes();
+        for _ in 0..numbers.below(3) {
+            let at = numbers.below(input.len());
+            match numbers.below(3) {
+                0 => input[at] = b"\r\n: 0\x00\xff"[numbers.below(7)],
+                1 => drop(input.remove(at)),
+                _ => input.insert(at, b"\r\n: 0\x00\xff"[numbers.below(7)]),
+            }
+        }
+        input
+    }
+
+    #[test]
+    fn pieces_do_not_matter() {
+        for (at, part) in PARTS.into_iter().enumerate() {
+            assert_eq!(pass_all(part.as_bytes(), std::iter::empty()).1.is_some(), at >= GOOD, "{part}");
+            for size in 1..part.len() {
+                check_pieces(part.as_bytes(), std::iter::repeat(size));
+                check_pieces(part.as_bytes(), std::iter::once(size));
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_do_not_matter_whatever_comes() {
+        let mut numbers = Numbers(1);
+        for _ in 0..20_000 {
+            let input = random_input(&mut numbers);
+            let most = [2, 8, 64, 512][numbers.below(4)];
+            let sizes: Vec<usize> = input.iter().map(|_| 1 + numbers.below(most)).collect();
+            check_pieces(&input, sizes.into_iter());
+        }
+    }
+
+    #[test]
+    fn a_head_that_is_too_large_is_refused_in_any_pieces() {
+        let mut input = b"GET / HTTP/1.1\r\nlong: ".to_vec();
+        input.resize(HEAD_BYTES_MAX + 1, b'x');
+        let at_once = pass_all(&input, std::iter::empty());
+        assert!(at_once.1.as_ref().is_some_and(|error| error.contains("head_too_large")));
+        for size in [1_000, HEAD_BYTES_MAX] {
+            assert_eq!(pass_all(&input, std::iter::repeat(size)), at_once);
+        }
+    }
+}

@@ -16,6 +16,9 @@ mod http2;
 mod preface;
 mod stalls;
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use heads::check_pieces;
+
 use std::future::{Future, pending};
 use std::io;
 use std::sync::Arc;

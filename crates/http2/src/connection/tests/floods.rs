@@ -5,7 +5,8 @@ use crate::limits::Allowance;
 
 const FEW: Allowance = Allowance { burst: 10, per_second: 1 };
 
-/// Sends the same again and again: ten times is fine, the eleventh ends the connection; a second earlier, it would not have.
+/// Sends the same again and again: ten times is fine, the eleventh ends the connection; a second earlier, it
+/// would not have.
 #[track_caller]
 fn assert_counted(limits: Limits, mut once: impl FnMut(&mut Client, u32) -> Vec<String>) {
     let mut client = Client::with(limits);
@@ -161,7 +162,8 @@ fn cve_2019_9511_data_that_dribbles_pays_for_nothing() {
 
 #[test]
 fn rfc9113_5_1_windows_that_open_after_the_end_are_never_too_many() {
-    // Go's clients open the stream's window by what they have read, in steps of 4 KiB, and that when the stream may have ended.
+    // Go's clients open the stream's window by what they have read, in steps of 4 KiB, and that when the
+    // stream may have ended.
     let mut client = Client::new();
     for stream in (0..10_000).map(|call| 1 + 2 * call) {
         client.get(stream);

@@ -1,4 +1,5 @@
-//! Each test plays a client: it sends frames and sees events and frames as lines of text, so that it reads like a story.
+//! Each test plays a client: it sends frames and sees events and frames as lines of text, so that it reads
+//! like a story.
 
 mod deadlines;
 mod ending;

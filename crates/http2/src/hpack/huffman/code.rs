@@ -1,5 +1,5 @@
-//! The code itself. It is canonical: codes of one length are consecutive numbers in the order of their symbols, and continue from
-//! those that are shorter. So the lengths tell everything.
+//! The code itself. It is canonical: codes of one length are consecutive numbers in the order of their
+//! symbols, and continue from those that are shorter. So the lengths tell everything.
 
 /// The end of a string, which never stands in one (§5.2).
 pub(super) const END: u16 = 256;
@@ -38,9 +38,9 @@ const CODE_BITS: [u8; SYMBOLS] = [
 pub(super) struct Length {
     /// The lowest code.
     pub(super) first_code: u32,
-    /// How many there are.
+    /// Number of codes of this length.
     pub(super) count: u32,
-    /// Where their symbols begin in [`Code::symbols`].
+    /// Index of their first symbol in [`Code::symbols`].
     pub(super) symbols_from: u32,
 }
 

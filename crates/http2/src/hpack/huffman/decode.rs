@@ -1,5 +1,5 @@
-//! Bits to text: 12 bits a step, which are two symbols mostly, through a table of 16 KiB. Longer codes are rare (control characters
-//! and what is not ASCII) and are found by their length.
+//! Bits to text: 12 bits a step, which are two symbols mostly, through a table of 16 KiB. Longer codes are
+//! rare (control characters and what is not ASCII) and are found by their length.
 
 use super::code::{CODE, CODE_BITS_MAX, END};
 
@@ -8,9 +8,9 @@ const STEP_BITS: u32 = 12;
 /// Bits of the shortest code, and so what bounds how much longer a text can become.
 const CODE_BITS_MIN: usize = 5;
 
-/// What the next 12 bits are.
+/// The symbols that begin with 12 given bits.
 #[derive(Clone, Copy)]
-struct Step {
+struct CodeStep {
     symbols: [u8; 2],
     /// Bits of the first symbol's code; 0 when it has more than there are.
     first_bits: u8,
@@ -18,10 +18,10 @@ struct Step {
     all_bits: u8,
 }
 
-static STEPS: [Step; 1 << STEP_BITS] = steps();
+static STEPS: [CodeStep; 1 << STEP_BITS] = steps();
 
-const fn steps() -> [Step; 1 << STEP_BITS] {
-    let mut steps = [Step { symbols: [0; 2], first_bits: 0, all_bits: 0 }; 1 << STEP_BITS];
+const fn steps() -> [CodeStep; 1 << STEP_BITS] {
+    let mut steps = [CodeStep { symbols: [0; 2], first_bits: 0, all_bits: 0 }; 1 << STEP_BITS];
     let mut word = 0;
     while word < steps.len() {
         let (first, first_bits) = short_symbol(word as u32, STEP_BITS);
@@ -31,13 +31,14 @@ const fn steps() -> [Step; 1 << STEP_BITS] {
             _ => short_symbol(word as u32 & ((1 << left) - 1), left),
         };
         let all_bits = (first_bits + second_bits) as u8;
-        steps[word] = Step { symbols: [first, second], first_bits: first_bits as u8, all_bits };
+        steps[word] = CodeStep { symbols: [first, second], first_bits: first_bits as u8, all_bits };
         word += 1;
     }
     steps
 }
 
-/// The symbol with which a word of so many bits begins, and the bits of its code; 0 bits when the code is longer than the word.
+/// The symbol with which a word of so many bits begins, and the bits of its code; 0 bits when the code is
+/// longer than the word.
 const fn short_symbol(word: u32, word_bits: u32) -> (u8, u32) {
     let mut bits = CODE_BITS_MIN as u32;
     while bits <= word_bits {
@@ -67,8 +68,8 @@ fn long_symbol(bits: u64) -> (u16, u32) {
     (END, CODE_BITS_MAX)
 }
 
-/// Appends the decoded text. `None`: it holds the symbol for its end, or what is left behind the last symbol is longer than
-/// 7 bits or not all ones (§5.2); what was appended until then is rubbish.
+/// Appends the decoded text. `None`: it holds the symbol for its end, or what is left behind the last symbol
+/// is longer than 7 bits or not all ones (§5.2); what was appended until then is rubbish.
 pub(in crate::hpack) fn decode(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     // Each step writes two bytes and keeps those that are meant.

@@ -103,7 +103,8 @@ fn large_fields_do_not_empty_the_table() {
     assert_eq!(encoder.table_size_bytes(), size_bytes);
 }
 
-/// §4.2, §6.3: a block begins with the smallest size since the last one and the size that is; nothing else comes before.
+/// §4.2, §6.3: a block begins with the smallest size since the last one and the size that is; nothing else
+/// comes before.
 #[test]
 fn size_updates() {
     let list = fields(&[("content-type", "text/plain")]);
@@ -141,7 +142,8 @@ fn size_updates_come_before_constant_fields_and_evict_on_both_sides() {
     assert_eq!(decoder.table_size_bytes(), encoder.table_size_bytes());
 }
 
-/// A set is spelled out, then goes into the table, then is a byte for each field, as long as the peer has a table for it.
+/// A set is spelled out, then goes into the table, then is a byte for each field, as long as the peer has a
+/// table for it.
 #[test]
 fn sets_that_come_again() {
     let (mut encoder, mut decoder) = (Encoder::new(), decoder());

@@ -54,7 +54,8 @@ impl Chance {
     }
 }
 
-/// What we encode, both we and the other implementation decode to the same, through table sizes that change and with sets in between.
+/// What we encode, both we and the other implementation decode to the same, through table sizes that change
+/// and with sets in between.
 #[test]
 fn what_we_encode_is_what_everybody_decodes() {
     for seed in 1..=15 {
