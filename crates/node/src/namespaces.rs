@@ -2,7 +2,7 @@
 //!
 //! A change takes a step on each of the two. It runs to its end in a task of its own, whatever becomes of its
 //! caller, one change at a time; and steps come in such an order that the next start can tell what a stop in
-//! between has left. Shard 0 is right then, and the other follows it (`shard/begin.rs`). The numbers that
+//! between has left. Shard 0 is right then, and the other follows it (`shard/leading/begin.rs`). The numbers that
 //! shard 0 has given tell a deletion that was interrupted from a shard 0 that has lost its newest records: a
 //! namespace with a greater number than all of these is not deleted, but made known to shard 0.
 //!

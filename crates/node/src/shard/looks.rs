@@ -35,8 +35,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
             (read.0)(Ok(&mut Looking {
                 engine: &self.engine,
                 now_us: self.now_us,
-                waiting: self.waiting.len(),
-                event_readers: self.feeds.readers(),
+                waiting: self.leading.waiting_pulls(),
+                event_readers: self.leading.event_readers(),
                 figures,
                 journal: &mut self.store,
             }));

@@ -103,7 +103,7 @@ fn size_hint_of_others(command: &Command<'_>) -> usize {
 }
 
 /// Settling without texts and results frees space, so the reserve serves it when the disk is full; texts are
-/// left out then (`proposing.rs`). Who pauses or closes a queue wants less of it.
+/// left out then (`leading/proposals.rs`). Who pauses or closes a queue wants less of it.
 pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
     match command {
         Command::Settle { .. } | Command::Report { .. } if command.blob_count() == 0 => Class::Draining,

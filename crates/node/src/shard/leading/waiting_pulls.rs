@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use sluice_engine::id::QueueId;
 use smallvec::SmallVec;
 
-use super::request::Pull;
+use crate::shard::request::Pull;
 
 /// Stale entries that are not worth a clean-up.
 const STALE_MIN: usize = 64;
@@ -20,7 +20,7 @@ pub(super) type QueueIds = SmallVec<[QueueId; 2]>;
 
 /// A pull with its queues resolved.
 #[derive(Debug)]
-pub(super) struct Waiter {
+pub(super) struct WaitingPull {
     /// What was asked.
     pub(super) pull: Box<Pull>,
     /// The numbers behind the pull's queue names, in the same order; a name that is unknown has none.
@@ -45,8 +45,8 @@ struct Line {
 
 /// All waiting pulls of a shard.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
-    slots: Vec<Option<(u64, Waiter)>>,
+pub(super) struct WaitingPulls {
+    slots: Vec<Option<(u64, WaitingPull)>>,
     vacant: Vec<u32>,
     lines: FxHashMap<QueueId, Line>,
     ends: BinaryHeap<Reverse<(u64, Place)>>,
@@ -56,13 +56,13 @@ pub(super) struct Waiting {
     next_age: u64,
 }
 
-impl Waiting {
+impl WaitingPulls {
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.vacant.len()
     }
 
     /// Lines a pull up behind those that wait already.
-    pub(super) fn push(&mut self, waiter: Waiter) {
+    pub(super) fn push(&mut self, waiter: WaitingPull) {
         let slot = self.vacant.pop().unwrap_or_else(|| {
             self.slots.push(None);
             (self.slots.len() - 1) as u32
@@ -83,7 +83,7 @@ impl Waiting {
     }
 
     /// Takes the pull that has waited longest for this queue.
-    pub(super) fn pop(&mut self, queue: QueueId) -> Option<Waiter> {
+    pub(super) fn pop(&mut self, queue: QueueId) -> Option<WaitingPull> {
         loop {
             let place = self.lines.get_mut(&queue)?.places.pop_front()?;
             if let Some(waiter) = self.remove(place) {
@@ -98,7 +98,7 @@ impl Waiting {
     }
 
     /// Takes a pull whose time is over.
-    pub(super) fn pop_ended(&mut self, monotonic_us: u64) -> Option<Waiter> {
+    pub(super) fn pop_ended(&mut self, monotonic_us: u64) -> Option<WaitingPull> {
         while let Some(Reverse((until_us, place))) = self.ends.peek().copied()
             && (until_us <= monotonic_us || !self.is_live(place))
         {
@@ -111,20 +111,20 @@ impl Waiting {
     }
 
     /// Takes all pulls that wait for a queue of which this is true.
-    pub(super) fn take_if(&mut self, of: impl Fn(QueueId) -> bool) -> Vec<Waiter> {
+    pub(super) fn take_if(&mut self, of: impl Fn(QueueId) -> bool) -> Vec<WaitingPull> {
         let lines = self.lines.iter().filter(|(queue, _)| of(**queue));
         let places: BTreeSet<Place> = lines.flat_map(|(_, line)| line.places.iter().copied()).collect();
         places.into_iter().filter_map(|place| self.remove(place)).collect()
     }
 
     /// Takes all pulls that name a queue which did not exist when they were lined up.
-    pub(super) fn take_incomplete(&mut self) -> Vec<Waiter> {
+    pub(super) fn take_incomplete(&mut self) -> Vec<WaitingPull> {
         let places = std::mem::take(&mut self.incomplete);
         places.into_iter().filter_map(|place| self.remove(place)).collect()
     }
 
     /// Takes any pull.
-    pub(super) fn pop_any(&mut self) -> Option<Waiter> {
+    pub(super) fn pop_any(&mut self) -> Option<WaitingPull> {
         while let Some(Reverse((_, place))) = self.ends.pop() {
             if let Some(waiter) = self.remove(place) {
                 return Some(waiter);
@@ -149,7 +149,7 @@ impl Waiting {
         self.slots[place.slot as usize].as_ref().is_some_and(|(age, _)| *age == place.age)
     }
 
-    fn remove(&mut self, place: Place) -> Option<Waiter> {
+    fn remove(&mut self, place: Place) -> Option<WaitingPull> {
         if !self.is_live(place) {
             return None;
         }
@@ -186,11 +186,11 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::PullReply;
     use super::*;
+    use crate::shard::request::PullReply;
     use sluice_engine::id::NamespaceId;
 
-    fn waiter(ticket: u64, queues: &[u32], until_us: u64) -> Waiter {
+    fn waiter(ticket: u64, queues: &[u32], until_us: u64) -> WaitingPull {
         let pull = Pull {
             ticket,
             namespace: NamespaceId::DEFAULT,
@@ -203,20 +203,20 @@ mod tests {
             room: None,
             reply: PullReply::Once(tokio::sync::oneshot::channel().0),
         };
-        Waiter {
+        WaitingPull {
             pull: Box::new(pull),
             queues: queues.iter().map(|queue| QueueId(*queue)).collect(),
             until_us,
         }
     }
 
-    fn ticket(waiter: Option<Waiter>) -> Option<u64> {
+    fn ticket(waiter: Option<WaitingPull>) -> Option<u64> {
         waiter.map(|waiter| waiter.pull.ticket)
     }
 
     #[test]
     fn a_pull_leaves_all_its_lines_at_once() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingPulls::default();
         waiting.push(waiter(1, &[7, 8], 100));
         waiting.push(waiter(2, &[8], 50));
         assert_eq!(ticket(waiting.pop(QueueId(7))), Some(1));
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn pulls_end_in_the_order_of_their_ends_and_can_be_cancelled() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingPulls::default();
         for (ticket, until_us) in [(1, 30), (2, 10), (3, 20)] {
             waiting.push(waiter(ticket, &[7], until_us));
         }
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_has_left_is_forgotten() {
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingPulls::default();
         waiting.push(waiter(0, &[7, 9], 1));
         for ticket in 1..10_000 {
             waiting.push(waiter(ticket, &[7, 8], 1_000));

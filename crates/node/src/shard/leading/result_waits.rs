@@ -10,23 +10,23 @@ use sluice_engine::query::{MessageView, State};
 use sluice_engine::{Engine, Error};
 use smallvec::SmallVec;
 
-use super::Shard;
-use super::request::{Await, Seen};
-use super::store::{self, Store};
 use crate::clock::Clock;
+use crate::shard::Shard;
+use crate::shard::request::{Await, Seen};
+use crate::shard::store::{self, Store};
 
 /// Wait after which a caller may come back that found too many waiting.
 const RETRY_AFTER_MS: u64 = 1_000;
 
 /// All that wait, by ticket, message, and end of their time.
 #[derive(Debug, Default)]
-pub(super) struct Awaiting {
+pub(super) struct ResultWaits {
     waits: FxHashMap<u64, (u64, Await)>,
     messages: FxHashMap<MessageId, SmallVec<[u64; 1]>>,
     ends: BTreeSet<(u64, u64)>,
 }
 
-impl Awaiting {
+impl ResultWaits {
     pub(super) fn len(&self) -> usize {
         self.waits.len()
     }
@@ -62,21 +62,21 @@ impl Awaiting {
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    pub(super) fn take_await(&mut self, wait: Await) {
+    pub(in crate::shard) fn take_await(&mut self, wait: Await) {
         let view = match self.engine.message(wait.id) {
             Ok(view) => view,
             Err(error) => return answer(wait, Err(error)),
         };
         let ended = matches!(view.state, State::Done | State::Dead);
-        if ended || wait.wait_us == 0 || self.draining {
+        if ended || wait.wait_us == 0 || self.leading.draining {
             let seen = see(&mut self.store, view.state, Some(view));
             answer(wait, Ok(seen));
-        } else if self.awaiting.len() >= self.waiting_max {
+        } else if self.leading.results.len() >= self.leading.waiting_max {
             let overloaded = Error::Overloaded { what: "waits for results", retry_after_ms: RETRY_AFTER_MS };
             answer(wait, Err(overloaded));
         } else if !wait.reply.is_closed() {
             let until_us = self.monotonic_us + wait.wait_us;
-            self.awaiting.push(wait, until_us);
+            self.leading.results.push(wait, until_us);
             self.engine.watch_ends(true);
         }
     }
@@ -85,8 +85,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
     pub(super) fn tell_ends(&mut self) {
         for at in 0..self.outcome.ended.len() {
             let Ended { id, state } = self.outcome.ended[at];
-            while let Some(&ticket) = self.awaiting.messages.get(&id).and_then(|tickets| tickets.first()) {
-                let Some(wait) = self.awaiting.remove(ticket) else { break };
+            while let Some(&ticket) =
+                self.leading.results.messages.get(&id).and_then(|tickets| tickets.first())
+            {
+                let Some(wait) = self.leading.results.remove(ticket) else { break };
                 answer(wait, end_of(&self.engine, &mut self.store, id, state));
             }
         }
@@ -95,13 +97,13 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// The caller of this wait has gone.
     pub(super) fn cancel_await(&mut self, ticket: u64) {
-        self.awaiting.remove(ticket);
+        self.leading.results.remove(ticket);
         self.watch_or_not();
     }
 
     /// Ends the waits whose time is over by then.
     pub(super) fn end_awaits(&mut self, monotonic_us: u64) {
-        while let Some(wait) = self.awaiting.pop_ended(monotonic_us) {
+        while let Some(wait) = self.leading.results.pop_ended(monotonic_us) {
             let view = self.engine.message(wait.id);
             let seen = view.map(|view| see(&mut self.store, view.state, Some(view)));
             answer(wait, seen);
@@ -110,7 +112,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     fn watch_or_not(&mut self) {
-        if self.awaiting.len() == 0 {
+        if self.leading.results.len() == 0 {
             self.engine.watch_ends(false);
         }
     }
@@ -154,7 +156,7 @@ mod tests {
         let id = |sequence| MessageId { namespace: NamespaceId::DEFAULT, sequence };
         let wait =
             |ticket, sequence| Await { ticket, id: id(sequence), wait_us: 0, reply: oneshot::channel().0 };
-        let mut awaiting = Awaiting::default();
+        let mut awaiting = ResultWaits::default();
         for (ticket, sequence, until_us) in [(1, 7, 30), (2, 7, 10), (3, 8, 20)] {
             awaiting.push(wait(ticket, sequence), until_us);
         }

@@ -1,5 +1,6 @@
 //! Serving pulls: a receive is proposed for at most the ready messages that no other pull has claimed in flight.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sluice_engine::command::{Command, Receive};
@@ -10,12 +11,13 @@ use sluice_engine::{Engine, Error};
 use sluice_journal::Class;
 use smallvec::SmallVec;
 
-use super::given::{Given, read_given, release};
-use super::request::Pull;
-use super::store::Store;
-use super::waiting::{QueueIds, Waiter};
-use super::{Claims, Pending, Shard};
+use super::proposals::Pending;
+use super::waiting_pulls::{QueueIds, WaitingPull, WaitingPulls};
 use crate::clock::Clock;
+use crate::shard::Shard;
+use crate::shard::given::{Given, read_given, release};
+use crate::shard::request::{Pull, write_record};
+use crate::shard::store::Store;
 
 /// Names kept for events and single deliveries; deleted queues leave theirs behind, so the table is emptied
 /// when it gets this long.
@@ -23,14 +25,49 @@ const NAMES_MAX: usize = 100_000;
 /// Wait after which a pull that is overloaded may come back.
 const RETRY_AFTER_MS: u64 = 1_000;
 
+/// Ready messages that a pull has claimed, by queue.
+pub(super) type Claims = SmallVec<[(QueueId, u32); 2]>;
+
+/// Receives that wait, and what receives in flight have claimed.
+#[derive(Debug, Default)]
+pub(super) struct Pulls {
+    pub(super) waiting: WaitingPulls,
+    /// Ready messages of each queue that receives in flight have claimed.
+    claims: BTreeMap<QueueId, u64>,
+    /// Queues whose waiting pulls are to be looked at in this step.
+    woken: Vec<QueueId>,
+    /// The newest queue in which a message has become ready.
+    newest_queue: Option<QueueId>,
+    /// Whether that was news since the last step.
+    queue_appeared: bool,
+}
+
+impl Pulls {
+    /// A message has become ready in this queue.
+    #[inline]
+    pub(in crate::shard) fn note_ready(&mut self, queue: QueueId) {
+        self.queue_appeared |= self.newest_queue < Some(queue);
+        self.newest_queue = self.newest_queue.max(Some(queue));
+        self.wake(queue);
+    }
+
+    /// Looks, in this step, whether those who wait for this queue can be served.
+    #[inline]
+    fn wake(&mut self, queue: QueueId) {
+        if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
+            self.woken.push(queue);
+        }
+    }
+}
+
 impl<S: Store, C: Clock> Shard<S, C> {
-    pub(super) fn take_pull(&mut self, pull: Box<Pull>) {
+    pub(in crate::shard) fn take_pull(&mut self, pull: Box<Pull>) {
         // Its cancellation may have overtaken it.
         if pull.reply.is_closed() {
             return;
         }
         let until_us = self.monotonic_us + pull.wait_us;
-        let mut waiter = Waiter { queues: QueueIds::new(), pull, until_us };
+        let mut waiter = WaitingPull { queues: QueueIds::new(), pull, until_us };
         match self.resolve(&waiter.pull) {
             Ok(Resolved::Known(queues)) => {
                 waiter.queues = queues;
@@ -69,35 +106,35 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 patch: QueuePatch::default(),
                 create: true,
             };
-            super::request::write_record(&mut self.batch, &create);
-            self.batch_pending.push((Class::Growing, Pending::Internal));
+            write_record(&mut self.leading.proposals.batch, &create);
+            self.leading.proposals.batch_pending.push((Class::Growing, Pending::Internal));
         }
         Ok(Resolved::Created)
     }
 
-    fn serve_or_wait(&mut self, waiter: Waiter) {
+    fn serve_or_wait(&mut self, waiter: WaitingPull) {
         let claims = self.claim(&waiter);
         if !claims.is_empty() {
             return self.propose_pull(waiter, claims);
         }
-        if self.draining || waiter.until_us <= self.monotonic_us {
+        if self.leading.draining || waiter.until_us <= self.monotonic_us {
             let _ = waiter.pull.reply.send(Ok(Vec::new()));
-        } else if self.waiting.len() >= self.waiting_max {
+        } else if self.leading.pulls.waiting.len() >= self.leading.waiting_max {
             let overloaded = Error::Overloaded { what: "receives", retry_after_ms: RETRY_AFTER_MS };
             let _ = waiter.pull.reply.send(Err(overloaded));
         } else {
-            self.waiting.push(waiter);
+            self.leading.pulls.waiting.push(waiter);
         }
     }
 
     /// Claims up to what the pull asks for of the ready messages that nobody has claimed.
-    fn claim(&mut self, waiter: &Waiter) -> Claims {
+    fn claim(&mut self, waiter: &WaitingPull) -> Claims {
         let mut wanted = waiter.pull.max_messages;
         let mut claims = Claims::new();
         for &queue in &waiter.queues {
             let free = self.unclaimed(queue).min(wanted.into()) as u32;
             if free > 0 {
-                *self.claims.entry(queue).or_default() += u64::from(free);
+                *self.leading.pulls.claims.entry(queue).or_default() += u64::from(free);
                 claims.push((queue, free));
                 wanted -= free;
             }
@@ -108,7 +145,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// About the bytes of the messages that were claimed last.
     fn claimed_bytes(&self, claims: &[(QueueId, u32)]) -> u64 {
         let bytes = claims.iter().map(|(queue, count)| {
-            let claimed = self.claims.get(queue).copied().unwrap_or(0);
+            let claimed = self.leading.pulls.claims.get(queue).copied().unwrap_or(0);
             let count = u64::from(*count);
             self.engine.next_bytes(*queue, claimed.saturating_sub(count), count)
         });
@@ -116,31 +153,24 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     fn unclaimed(&self, queue: QueueId) -> u64 {
-        let claimed = self.claims.get(&queue).copied().unwrap_or(0);
+        let claimed = self.leading.pulls.claims.get(&queue).copied().unwrap_or(0);
         self.engine.ready_count(queue).saturating_sub(claimed)
     }
 
     /// Lets go of what a pull has claimed and not taken: others may wait for just these messages.
     pub(super) fn unclaim(&mut self, claims: &[(QueueId, u32)]) {
         for (queue, count) in claims {
-            if let Some(claimed) = self.claims.get_mut(queue) {
+            if let Some(claimed) = self.leading.pulls.claims.get_mut(queue) {
                 *claimed -= u64::from(*count);
                 if *claimed == 0 {
-                    self.claims.remove(queue);
+                    self.leading.pulls.claims.remove(queue);
                 }
             }
-            self.wake(*queue);
+            self.leading.pulls.wake(*queue);
         }
     }
 
-    /// Looks, in this step, whether those who wait for this queue can be served.
-    pub(super) fn wake(&mut self, queue: QueueId) {
-        if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
-            self.woken.push(queue);
-        }
-    }
-
-    fn propose_pull(&mut self, waiter: Waiter, claims: Claims) {
+    fn propose_pull(&mut self, waiter: WaitingPull, claims: Claims) {
         let pull = &waiter.pull;
         // A pull with nothing claimed follows the creation of its queues, to report on names that are refused.
         let max_messages = claims.iter().map(|(_, count)| u64::from(*count)).sum::<u64>().max(1);
@@ -164,13 +194,13 @@ impl<S: Store, C: Clock> Shard<S, C> {
             lease_ms: pull.lease_ms,
             consumer: &pull.consumer,
         });
-        super::request::write_record(&mut self.batch, &receive);
+        write_record(&mut self.leading.proposals.batch, &receive);
         drop(queues);
-        self.batch_pending.push((Class::Draining, Pending::Pull(waiter, claims)));
+        self.leading.proposals.batch_pending.push((Class::Draining, Pending::Pull(waiter, claims)));
     }
 
     /// The receive has been applied: hands out what it gave, or lines the pull up again.
-    pub(super) fn finish_pull(&mut self, mut waiter: Waiter, claims: &[(QueueId, u32)]) {
+    pub(super) fn finish_pull(&mut self, mut waiter: WaitingPull, claims: &[(QueueId, u32)]) {
         self.unclaim(claims);
         if let Some(error) = self.outcome.error.take() {
             let _ = waiter.pull.reply.send(Err(error));
@@ -190,9 +220,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    fn hand_out(&mut self, waiter: Waiter) {
+    fn hand_out(&mut self, waiter: WaitingPull) {
         let mut given = Vec::with_capacity(self.outcome.deliveries.len());
-        self.handed_name = None;
+        self.leading.handed_name = None;
         for i in 0..self.outcome.deliveries.len() {
             let delivery = self.outcome.deliveries[i];
             given.push(self.given(delivery));
@@ -223,30 +253,30 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if self.outcome.deliveries.len() + self.outcome.pushed.len() < 2 {
             return self.name_of(queue);
         }
-        if let Some((named, name)) = &self.handed_name
+        if let Some((named, name)) = &self.leading.handed_name
             && *named == queue
         {
             return Arc::clone(name);
         }
         let name: Arc<str> = self.engine.queue_name(queue).unwrap_or_default().into();
-        self.handed_name = Some((queue, Arc::clone(&name)));
+        self.leading.handed_name = Some((queue, Arc::clone(&name)));
         name
     }
 
     pub(super) fn name_of(&mut self, queue: QueueId) -> Arc<str> {
-        if let Some(name) = self.names.get(&queue) {
+        if let Some(name) = self.leading.names.get(&queue) {
             return Arc::clone(name);
         }
-        if self.names.len() >= NAMES_MAX {
-            self.names.clear();
+        if self.leading.names.len() >= NAMES_MAX {
+            self.leading.names.clear();
         }
         let name: Arc<str> = self.engine.queue_name(queue).unwrap_or_default().into();
-        self.names.insert(queue, Arc::clone(&name));
+        self.leading.names.insert(queue, Arc::clone(&name));
         name
     }
 
     pub(super) fn end_waits(&mut self) {
-        while let Some(waiter) = self.waiting.pop_ended(self.monotonic_us) {
+        while let Some(waiter) = self.leading.pulls.waiting.pop_ended(self.monotonic_us) {
             let _ = waiter.pull.reply.send(Ok(Vec::new()));
         }
     }
@@ -255,7 +285,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// namespace gone there will be none.
     pub(super) fn end_orphaned_waits(&mut self) {
         let engine = &self.engine;
-        for waiter in self.waiting.take_if(|queue| engine.queue_name(queue).is_none()) {
+        for waiter in self.leading.pulls.waiting.take_if(|queue| engine.queue_name(queue).is_none()) {
             let namespace = waiter.pull.namespace;
             let end = match engine.namespace(namespace) {
                 Some(_) => Ok(Vec::new()),
@@ -267,7 +297,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// A queue that some pull names may exist by now.
     fn line_up_again(&mut self) {
-        for mut waiter in self.waiting.take_incomplete() {
+        for mut waiter in self.leading.pulls.waiting.take_incomplete() {
             waiter.queues = queue_ids(&self.engine, &waiter.pull);
             self.serve_or_wait(waiter);
         }
@@ -275,12 +305,12 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// Serves those who wait for queues in which messages have become ready.
     pub(super) fn serve_woken(&mut self) {
-        if std::mem::take(&mut self.queue_appeared) {
+        if std::mem::take(&mut self.leading.pulls.queue_appeared) {
             self.line_up_again();
         }
-        while let Some(queue) = self.woken.pop() {
+        while let Some(queue) = self.leading.pulls.woken.pop() {
             while self.unclaimed(queue) > 0
-                && let Some(waiter) = self.waiting.pop(queue)
+                && let Some(waiter) = self.leading.pulls.waiting.pop(queue)
             {
                 self.serve_or_wait(waiter);
             }

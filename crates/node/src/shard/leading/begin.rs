@@ -9,9 +9,10 @@ use sluice_engine::limits::Limits;
 use sluice_engine::query::NamespaceView;
 use sluice_journal::Class;
 
-use super::store::Store;
-use super::{Pending, Shard};
+use super::proposals::Pending;
 use crate::clock::Clock;
+use crate::shard::Shard;
+use crate::shard::store::Store;
 
 impl<S: Store, C: Clock> Shard<S, C> {
     /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied before
@@ -79,14 +80,14 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 self.propose(&delete, Pending::Internal);
             }
         }
-        let follows = self.batch.is_empty();
+        let follows = self.leading.proposals.batch.is_empty();
         self.propose_first();
         follows
     }
 
     /// A full disk must not keep a server from starting, for only a server can drain it.
     fn propose_first(&mut self) {
-        for (class, _) in &mut self.batch_pending {
+        for (class, _) in &mut self.leading.proposals.batch_pending {
             *class = Class::Draining;
         }
         self.propose_batch();

@@ -10,12 +10,12 @@ use sluice_engine::Error;
 use sluice_engine::event::{Event, EventDetail};
 use sluice_engine::id::NamespaceId;
 
-use super::Shard;
-use super::feed::{EventPosition, Feed, Place, Told, ToldDetail};
-use super::request::{Left, Reader, Topic, Watch};
-use super::store::Store;
 use crate::api::EventOptions;
 use crate::clock::Clock;
+use crate::shard::Shard;
+use crate::shard::feed::{EventPosition, Feed, Place, Told, ToldDetail};
+use crate::shard::request::{Left, Reader, Topic, Watch};
+use crate::shard::store::Store;
 
 /// Feeds of a shard.
 const FEEDS_MAX: usize = 256;
@@ -236,7 +236,7 @@ impl Feeds {
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    pub(super) fn take_watch(&mut self, watch: Watch) {
+    pub(in crate::shard) fn take_watch(&mut self, watch: Watch) {
         let Watch { topic, after, reply } = watch;
         let reader = self.reader(topic, after);
         // A reader that nobody takes leaves at once.
@@ -251,20 +251,20 @@ impl<S: Store, C: Clock> Shard<S, C> {
         // Who comes back to a queue that is deleted by now may wait for it to be made again.
         if let Some(queue) = &topic.queue
             && self.engine.queue_id(namespace, queue).is_none()
-            && !self.feeds.knows(&topic)
+            && !self.leading.feeds.knows(&topic)
         {
             return Err(Error::QueueNotFound { queue: queue.chars().take(128).collect() });
         }
         let now = (self.engine.applied_index() + 1, 0);
-        let feed = self.feeds.enter(&topic, now, self.now_us)?;
+        let feed = self.leading.feeds.enter(&topic, now, self.now_us)?;
         self.engine.watch_events(true);
         let cursor = feed.enter(after, now);
         Ok(Reader { feed, cursor, topic, mailbox: self.mailbox.clone() })
     }
 
     /// A reader has gone.
-    pub(super) fn end_watch(&mut self, left: &Left) {
-        self.feeds.leave(left, self.monotonic_us);
+    pub(in crate::shard) fn end_watch(&mut self, left: &Left) {
+        self.leading.feeds.leave(left, self.monotonic_us);
     }
 
     /// Takes the events of the latest record into the feeds that want them.
@@ -278,7 +278,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     fn tell_event(&mut self, place: Place, event: Event) {
-        if !self.feeds.namespaces.contains_key(&event.namespace) {
+        if !self.leading.feeds.namespaces.contains_key(&event.namespace) {
             return;
         }
         let (queue, detail) = match event.detail {
@@ -293,7 +293,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         };
         let Event { kind, id, attempt, .. } = event;
         let told = Told { place, kind, at_us: self.engine.time_us(), queue, id, attempt, detail };
-        let Some(of_namespace) = self.feeds.namespaces.get_mut(&event.namespace) else { return };
+        let Some(of_namespace) = self.leading.feeds.namespaces.get_mut(&event.namespace) else { return };
         if let ToldDetail::From(from) = &told.detail
             && let Some(kept) = of_namespace.queues.get_mut(&**from)
         {
@@ -305,30 +305,36 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if let Some(kept) = &mut of_namespace.whole {
             kept.fresh.push(told);
         }
-        self.feeds.fresh = true;
+        self.leading.feeds.fresh = true;
     }
 
     /// Ends what was kept for long enough after its last reader has left.
     pub(super) fn end_feeds(&mut self) {
-        if self.feeds.look_us.is_some_and(|look_us| look_us <= self.monotonic_us) {
-            self.feeds.forget_abandoned(self.monotonic_us);
-            self.engine.watch_events(self.feeds.count > 0);
+        if self.leading.feeds.look_us.is_some_and(|look_us| look_us <= self.monotonic_us) {
+            self.leading.feeds.forget_abandoned(self.monotonic_us);
+            self.engine.watch_events(self.leading.feeds.count > 0);
         }
     }
 
     /// The feeds of namespaces that are gone end.
     pub(super) fn end_orphaned_feeds(&mut self) {
-        if self.feeds.count == 0 {
+        if self.leading.feeds.count == 0 {
             return;
         }
-        self.feeds.flush();
+        self.leading.feeds.flush();
         let engine = &self.engine;
-        let gone: Vec<NamespaceId> =
-            self.feeds.namespaces.keys().copied().filter(|&id| engine.namespace(id).is_none()).collect();
+        let gone: Vec<NamespaceId> = self
+            .leading
+            .feeds
+            .namespaces
+            .keys()
+            .copied()
+            .filter(|&id| engine.namespace(id).is_none())
+            .collect();
         for namespace in gone {
-            self.feeds.end_namespace(namespace);
+            self.leading.feeds.end_namespace(namespace);
         }
-        self.engine.watch_events(self.feeds.count > 0);
+        self.engine.watch_events(self.leading.feeds.count > 0);
     }
 }
 

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use sluice_engine::command::{Command, ScheduleFire};
 
-use super::store::Store;
-use super::{Pending, Shard};
+use super::proposals::Pending;
 use crate::clock::Clock;
 use crate::schedule::{Firing, ScheduleSpec, firings};
+use crate::shard::Shard;
+use crate::shard::store::Store;
 
 /// Schedules that one step looks at.
 const STEP_SCHEDULES: usize = 16;
@@ -41,7 +42,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// When the next schedule fires for which no firing is on its way.
     pub(super) fn next_firing_us(&self) -> Option<u64> {
         let mut waiting = self.engine.schedules_by_time();
-        waiting.find(|due| !self.schedules.firing.contains(&due.number)).map(|due| due.instant_us)
+        waiting.find(|due| !self.leading.schedules.firing.contains(&due.number)).map(|due| due.instant_us)
     }
 
     pub(super) fn propose_firings(&mut self) {
@@ -53,7 +54,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             .engine
             .schedules_by_time()
             .take_while(|due| due.instant_us <= self.now_us)
-            .filter(|due| !self.schedules.firing.contains(&due.number))
+            .filter(|due| !self.leading.schedules.firing.contains(&due.number))
             .take(STEP_SCHEDULES)
             .map(|due| (due.number, due.instant_us, ScheduleSpec::from_bytes(due.spec)))
             .collect();
@@ -76,7 +77,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         for firing in found {
             self.propose(&command(firing), Pending::Internal);
         }
-        self.schedules.firing.insert(number);
+        self.leading.schedules.firing.insert(number);
         self.propose(&command(last), Pending::Firing(number));
     }
 
@@ -94,10 +95,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 return vec![Firing { instant_us, send: false, next_at_us: 0 }];
             }
         };
-        let mut catching_up = self.schedules.catching_up.remove(&number);
+        let mut catching_up = self.leading.schedules.catching_up.remove(&number);
         let found = firings(&plan, missed, instant_us, self.now_us, &mut catching_up);
         if catching_up {
-            self.schedules.catching_up.insert(number);
+            self.leading.schedules.catching_up.insert(number);
         }
         found
     }

@@ -13,11 +13,13 @@ use sluice_engine::limits::SLICE_ITEMS;
 use sluice_engine::outcome::{Delivery, Reply};
 use sluice_journal::Class;
 
-use super::channel::{Channel, DetachedBy, Handed, Unread};
-use super::request::{Attaching, unexpected};
-use super::store::Store;
-use super::{Pending, Shard, release};
+use super::proposals::Pending;
 use crate::clock::Clock;
+use crate::shard::Shard;
+use crate::shard::channel::{Channel, DetachedBy, Handed, Unread};
+use crate::shard::release;
+use crate::shard::request::{Attaching, unexpected};
+use crate::shard::store::Store;
 
 /// How long before the end of its lease it is too late to take a message, if a quarter of the lease is not less.
 const LATE_US_MAX: u64 = 2_000_000;
@@ -88,12 +90,12 @@ impl Consumers {
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    pub(super) fn take_attaching(&mut self, attaching: Box<Attaching>) {
-        if self.draining {
+    pub(in crate::shard) fn take_attaching(&mut self, attaching: Box<Attaching>) {
+        if self.leading.draining {
             return attaching.refuse(&Error::ShuttingDown {});
         }
-        self.batch.append(&attaching.record);
-        self.batch_pending.push((Class::Draining, Pending::Attach(attaching)));
+        self.leading.proposals.batch.append(&attaching.record);
+        self.leading.proposals.batch_pending.push((Class::Draining, Pending::Attach(attaching)));
     }
 
     /// The record has been applied.
@@ -108,19 +110,19 @@ impl<S: Store, C: Clock> Shard<S, C> {
         };
         if !channel.open(consumer) {
             self.owe(&Command::Detach { namespace, consumer, grace_ms: 0, reached: 0 });
-        } else if self.draining {
+        } else if self.leading.draining {
             self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
         }
         let (handed, cancelled) = (Vec::new(), Vec::new());
         let attached = Attached { namespace, grace_ms, channel, stalled: false, handed, cancelled };
-        self.consumers.attached.insert(consumer, attached);
+        self.leading.consumers.attached.insert(consumer, attached);
         let _ = reply.send(Ok(consumer));
     }
 
     /// Hands out what the latest apply gives to consumers.
     #[cold]
     pub(super) fn hand_to_consumers(&mut self) {
-        self.handed_name = None;
+        self.leading.handed_name = None;
         for at in 0..self.outcome.pushed.len() {
             let (consumer, delivery) = self.outcome.pushed[at];
             self.hand_to(consumer, delivery);
@@ -131,17 +133,17 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// any of it.
     pub(super) fn tell_consumers(&mut self) {
         for (consumer, receipt) in self.outcome.cancelled.drain(..) {
-            if let Some(attached) = self.consumers.touch(consumer) {
+            if let Some(attached) = self.leading.consumers.touch(consumer) {
                 attached.cancelled.push(receipt);
             }
         }
         for at in 0..self.outcome.detached.len() {
-            let gone = self.consumers.attached.remove(&self.outcome.detached[at]);
+            let gone = self.leading.consumers.attached.remove(&self.outcome.detached[at]);
             if let Some(mut attached) = gone {
                 attached.channel.put(&mut attached.handed, &mut attached.cancelled);
                 let by = match attached.stalled {
                     true => DetachedBy::Stalled,
-                    false if self.draining => DetachedBy::Draining,
+                    false if self.leading.draining => DetachedBy::Draining,
                     false => DetachedBy::Asked,
                 };
                 let unread: Vec<_> = attached.channel.end(by).collect();
@@ -151,7 +153,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     fn hand_to(&mut self, consumer: ConsumerId, delivery: Delivery) {
-        let has_room = self.consumers.touch(consumer).map(|attached| attached.channel.has_room());
+        let has_room = self.leading.consumers.touch(consumer).map(|attached| attached.channel.has_room());
         let handed = match has_room {
             // Nobody reads what it gets.
             None => {
@@ -161,26 +163,26 @@ impl<S: Store, C: Clock> Shard<S, C> {
             Some(false) => Handed::Bare(delivery),
             Some(true) => Handed::Given(self.given(delivery)),
         };
-        if let Some(attached) = self.consumers.attached.get_mut(&consumer) {
+        if let Some(attached) = self.leading.consumers.attached.get_mut(&consumer) {
             attached.channel.count_in(&handed);
             let lease_us = delivery.lease_until_us.saturating_sub(self.engine.time_us());
             let late_us = delivery.lease_until_us - (lease_us / 4).min(LATE_US_MAX);
             attached.handed.push(Unread { late_us, handed });
-            self.consumers.look_by(late_us);
+            self.leading.consumers.look_by(late_us);
         }
     }
 
     /// Detaches those whose readers let leases come to their end: nobody works on what is not read, so that must not count as
     /// an attempt, and others should have it.
     pub(super) fn detach_stalled(&mut self) {
-        if self.consumers.look_us.is_none_or(|look_us| look_us > self.now_us) {
+        if self.leading.consumers.look_us.is_none_or(|look_us| look_us > self.now_us) {
             return;
         }
-        self.consumers.looked_us = self.now_us;
-        self.consumers.look_us = None;
+        self.leading.consumers.looked_us = self.now_us;
+        self.leading.consumers.look_us = None;
         let mut stalled = Vec::new();
         let mut next_us = u64::MAX;
-        for (consumer, attached) in &mut self.consumers.attached {
+        for (consumer, attached) in &mut self.leading.consumers.attached {
             match attached.channel.late_us() {
                 Some(late_us) if late_us <= self.now_us && !attached.stalled => {
                     attached.stalled = true;
@@ -191,7 +193,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             }
         }
         if next_us < u64::MAX {
-            self.consumers.look_by(next_us);
+            self.leading.consumers.look_by(next_us);
         }
         stalled.sort_unstable();
         if let Some((first, ..)) = stalled.first() {
@@ -213,7 +215,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// Those that are attached get nothing more; what they hold stays theirs for a while.
     pub(super) fn detach_all(&mut self) {
-        let mut consumers: Vec<_> = self.consumers.attached.iter().collect();
+        let mut consumers: Vec<_> = self.leading.consumers.attached.iter().collect();
         consumers.sort_unstable_by_key(|(consumer, _)| **consumer);
         let detach = |(consumer, attached): (&ConsumerId, &Attached)| {
             (attached.namespace, *consumer, attached.grace_ms)
