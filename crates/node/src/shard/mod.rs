@@ -20,7 +20,7 @@ mod snapshot;
 
 use std::collections::VecDeque;
 
-use sluice_engine::{Engine, Outcome};
+use sluice_engine::{Engine, Error, Outcome};
 use sluice_journal::Committed;
 
 use crate::api::EventOptions;
@@ -171,6 +171,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.look_at_the_clock();
         let mut worked = self.apply_committed();
         if self.failure.is_some() {
+            self.end();
             return Step::Failed;
         }
         worked |= self.take_requests();
@@ -178,9 +179,18 @@ impl<S: Store, C: Clock> Shard<S, C> {
         worked |= self.look();
         worked |= self.advance_snapshot();
         if self.stopping && self.is_done() {
+            self.end();
             return Step::Stopped;
         }
         if worked { Step::Worked } else { Step::Idle }
+    }
+
+    /// Nothing more will be done: ends the leadership, and answers the reads that still wait.
+    fn end(&mut self) {
+        self.end_leading();
+        for read in self.looks.drain(..) {
+            (read.0)(Err(Error::ShuttingDown {}));
+        }
     }
 
     /// Whether nobody waits for anything any more.

@@ -50,15 +50,6 @@ pub(super) struct Consumers {
     looked_us: u64,
 }
 
-/// Whoever waits for news hears that there will be none.
-impl Drop for Consumers {
-    fn drop(&mut self) {
-        for attached in self.attached.values() {
-            drop(attached.channel.end(DetachedBy::ShardEnded));
-        }
-    }
-}
-
 impl Consumers {
     fn touch(&mut self, consumer: ConsumerId) -> Option<&mut Attached> {
         let attached = self.attached.get_mut(&consumer)?;
@@ -72,6 +63,13 @@ impl Consumers {
     fn look_by(&mut self, late_us: u64) {
         let at_us = late_us.max(self.looked_us + LOOK_PAUSE_US);
         self.look_us = Some(self.look_us.map_or(at_us, |look_us| look_us.min(at_us)));
+    }
+
+    /// Ends every channel: its reader hears that nothing more will come.
+    pub(super) fn end(&mut self) {
+        for attached in std::mem::take(self).attached.into_values() {
+            drop(attached.channel.end(DetachedBy::ShardEnded));
+        }
     }
 
     /// When to look for readers that do not read, in the log's time.

@@ -94,18 +94,15 @@ pub(super) struct Feeds {
     look_us: Option<u64>,
 }
 
-/// Whoever waits hears that nothing will come.
-impl Drop for Feeds {
-    fn drop(&mut self) {
-        self.namespaces.values().flat_map(OfNamespace::all).for_each(|kept| kept.feed.end());
-    }
-}
-
 impl Feeds {
     pub(super) fn new(options: EventOptions) -> Feeds {
-        let mut feeds = Feeds::default();
-        feeds.options = options;
-        feeds
+        Feeds { options, ..Feeds::default() }
+    }
+
+    /// Ends every feed: its readers hear that nothing more will come.
+    pub(super) fn end(&mut self) {
+        let ended = std::mem::replace(self, Feeds::new(self.options));
+        ended.namespaces.values().flat_map(OfNamespace::all).for_each(|kept| kept.feed.end());
     }
 
     /// How many read.

@@ -76,6 +76,25 @@ impl Leading {
         }
     }
 
+    /// Ends the leadership: whoever waits gets an answer, and nothing is proposed any more. To end it again does nothing.
+    ///
+    /// | who waits | answer |
+    /// |---|---|
+    /// | a command, or a consumer to be attached, whose record is in flight | `outcome_unknown` |
+    /// | a receive, and a wait for a result | `shutting_down` |
+    /// | the reader of an attached consumer's channel | [`super::channel::DetachedBy::ShardEnded`] |
+    /// | a reader of events | [`super::feed::Heard::Ended`] |
+    ///
+    /// Whoever wants another answer for what is in flight waits until it is applied, as a stop does.
+    fn end(&mut self) {
+        self.proposals.end();
+        self.pulls.end();
+        self.results.end();
+        self.consumers.end();
+        self.feeds.end();
+        self.schedules = Schedules::default();
+    }
+
     /// Pulls that wait.
     pub(super) fn waiting_pulls(&self) -> usize {
         self.pulls.waiting.len()
@@ -113,7 +132,21 @@ impl Leading {
     }
 }
 
+/// A shard whose thread panics has no other end.
+impl Drop for Leading {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 impl<S: Store, C: Clock> Shard<S, C> {
+    /// Ends the leadership of this shard: see [`Leading::end`]. It applies and reads as before.
+    pub(super) fn end_leading(&mut self) {
+        self.leading.end();
+        self.engine.watch_ends(false);
+        self.engine.watch_events(false);
+    }
+
     /// The leader's part of a step: proposes what is due, ends what has waited for long enough, serves those who wait, and hands
     /// the step's batch to the journal. Tells whether there may be more to do at once.
     pub(super) fn lead(&mut self) -> bool {

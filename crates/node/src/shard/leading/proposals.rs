@@ -49,6 +49,22 @@ pub(super) enum Pending {
 /// One for each record on its way, moved several times.
 const _: () = assert!(size_of::<Pending>() <= 80);
 
+impl Pending {
+    /// Answers whoever waits, at the end of the leadership: what becomes of the record is not known here.
+    fn end(self) {
+        match self {
+            Pending::Reply(reply) | Pending::Removal(reply) => {
+                reply.send(Answer::refused(Error::OutcomeUnknown {}));
+            }
+            Pending::Attach(attaching) => attaching.refuse(&Error::OutcomeUnknown {}),
+            Pending::Pull(waiter, _) => {
+                let _ = waiter.pull.reply.send(Err(Error::ShuttingDown {}));
+            }
+            Pending::Internal | Pending::Tick | Pending::Firing(_) | Pending::Owed(_) => {}
+        }
+    }
+}
+
 /// Records on their way into the log.
 #[derive(Debug, Default)]
 pub(super) struct Proposals {
@@ -70,6 +86,13 @@ pub(super) struct Proposals {
 }
 
 impl Proposals {
+    /// Answers whoever waits for a record, and forgets what is owed.
+    pub(super) fn end(&mut self) {
+        let Proposals { in_flight, batch_pending, .. } = std::mem::take(self);
+        let of_batch = batch_pending.into_iter().map(|(_, pending)| pending);
+        in_flight.into_iter().chain(of_batch).for_each(Pending::end);
+    }
+
     /// Whether another request may be taken into the batch of this step.
     pub(in crate::shard) fn take_more(&self) -> bool {
         self.batch.bytes() < STEP_BYTES && self.in_flight_bytes_sum < IN_FLIGHT_BYTES

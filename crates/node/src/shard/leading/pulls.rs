@@ -43,6 +43,14 @@ pub(super) struct Pulls {
 }
 
 impl Pulls {
+    /// Answers every waiting receive, and forgets all claims.
+    pub(super) fn end(&mut self) {
+        let mut ended = std::mem::take(self);
+        while let Some(waiter) = ended.waiting.pop_any() {
+            let _ = waiter.pull.reply.send(Err(Error::ShuttingDown {}));
+        }
+    }
+
     /// A message has become ready in this queue.
     #[inline]
     pub(in crate::shard) fn note_ready(&mut self, queue: QueueId) {

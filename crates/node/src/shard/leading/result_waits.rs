@@ -55,6 +55,13 @@ impl ResultWaits {
         if until_us <= monotonic_us { self.remove(ticket) } else { None }
     }
 
+    /// Answers every wait.
+    pub(super) fn end(&mut self) {
+        for (_, wait) in std::mem::take(self).waits.into_values() {
+            answer(wait, Err(Error::ShuttingDown {}));
+        }
+    }
+
     /// When the next one's time is over.
     pub(super) fn next_end_us(&self) -> Option<u64> {
         self.ends.first().map(|&(until_us, _)| until_us)
