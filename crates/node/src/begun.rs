@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use crate::api::{Delivered, Sent};
-use crate::handle::{item_results, unexpected};
 use crate::pulling::PullGuard;
 use crate::shard::request::Answer;
+use crate::shard::request::unexpected;
 
 /// A send on its way.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Settling {
                 Ok(receiver) => receiver.await.map_err(|_| Error::OutcomeUnknown {}),
                 Err(error) => Err(error),
             };
-            match answer.and_then(|answer| item_results(answer, items)) {
+            match answer.and_then(|answer| answer.into_item_results(items)) {
                 Ok(of_slice) if results.is_empty() => results = of_slice,
                 Ok(of_slice) => results.extend(of_slice),
                 Err(error) => {

@@ -4,7 +4,7 @@ use sluice_engine::Error;
 use sluice_engine::change::Change;
 use sluice_engine::command::Command;
 
-use crate::handle::{Node, item_results};
+use crate::handle::Node;
 
 impl Node {
     /// Changes messages, each for itself; one result per item, in order.
@@ -13,6 +13,6 @@ impl Node {
     /// When the change as a whole is refused: fields out of range, unknown namespace, unknown queue to move to, overload.
     pub async fn change(&self, change: &Change<'_>) -> Result<Vec<Result<(), Error>>, Error> {
         let answer = self.propose(change.namespace, &Command::Change(*change)).await?;
-        item_results(answer, change.items.len())
+        answer.into_item_results(change.items.len())
     }
 }

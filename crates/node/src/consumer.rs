@@ -13,7 +13,7 @@ use sluice_engine::query::{ConsumerView, HeldView};
 use tokio::sync::oneshot;
 
 use crate::api::Delivered;
-use crate::handle::{Node, item_results};
+use crate::handle::Node;
 use crate::pulling::{give_back, give_back_later, load, take_all};
 use crate::shard::channel::{Channel, DetachedBy, Handed, News};
 use crate::shard::request::Attaching;
@@ -200,7 +200,7 @@ impl Consumer {
         self.reached = receipts.iter().map(|receipt| receipt.token).fold(before, u64::max);
         let resumed = self.node.propose(namespace, &command).await;
         self.reached = before;
-        let results = item_results(resumed?, receipts.len())?;
+        let results = resumed?.into_item_results(receipts.len())?;
         let taken = receipts.iter().zip(&results).filter(|(_, result)| result.is_ok());
         self.reached = taken.map(|(receipt, _)| receipt.token).fold(before, u64::max);
         Ok(results)

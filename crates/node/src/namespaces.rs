@@ -25,8 +25,9 @@ use sluice_engine::settings::Quotas;
 use sluice_journal::Class;
 use tokio::sync::oneshot;
 
-use crate::handle::{Node, unexpected};
+use crate::handle::Node;
 use crate::placement::Place;
+use crate::shard::request::unexpected;
 use crate::shard::request::{Proposal, ReplyTo, Request};
 
 /// Pause before a step that has to be done, and could not be, is tried again.

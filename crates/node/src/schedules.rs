@@ -8,8 +8,9 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::ScheduleView;
 
 use crate::blobs;
-use crate::handle::{Node, unexpected};
+use crate::handle::Node;
 use crate::schedule::ScheduleSpec;
+use crate::shard::request::unexpected;
 use crate::shard::store;
 
 /// Schedules that one look gives, so that no look delays the shard.

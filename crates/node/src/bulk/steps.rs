@@ -13,7 +13,6 @@ use sluice_journal::BlobRead;
 use super::page::{Page, Reading, Seen, SeenMessage, find};
 use super::{BulkAction, BulkRequest, BulkState, BulkView};
 use crate::blobs::Unread;
-use crate::handle::item_results;
 use crate::shard::request::{Answer, Looking};
 
 /// Shortest and longest rest between two pages; in between, as long as the page took.
@@ -72,7 +71,7 @@ pub enum Heard {
 /// See the module.
 #[derive(Debug)]
 pub struct Steps {
-    pub(super) view: BulkView,
+    pub(crate) view: BulkView,
     portions: Portions,
     /// The last message that it is about.
     last: MessageId,
@@ -177,7 +176,7 @@ impl Steps {
             (Phase::Read(portion), Heard::Read(read)) => self.has_read(now_us, portion, read),
             (Phase::Change(items), Heard::Time) => Ok(self.propose(items)),
             (Phase::Change(items), Heard::Changed(answer)) => {
-                match answer.and_then(|answer| item_results(answer, items.len())) {
+                match answer.and_then(|answer| answer.into_item_results(items.len())) {
                     Ok(results) => {
                         let changed = results.iter().filter(|result| result.is_ok()).count();
                         Ok(self.has_changed(now_us, items.len(), changed))

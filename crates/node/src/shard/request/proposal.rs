@@ -162,6 +162,15 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// One result for each of so many items, in order.
+    ///
+    /// # Errors
+    /// Why the command as a whole was refused.
+    pub(crate) fn into_item_results(self, items: usize) -> Result<Vec<Result<(), Error>>, Error> {
+        self.result?;
+        Ok(if self.results.is_empty() { vec![Ok(()); items] } else { self.results })
+    }
+
     /// The command as a whole was refused.
     pub(crate) fn refused(error: Error) -> Answer {
         Answer { result: Err(error), results: Vec::new(), duplicates: None }
