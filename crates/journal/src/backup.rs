@@ -22,14 +22,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::codec::Put;
 use crate::disk::File;
+use crate::file_kind::Kind;
 use crate::keys::chunks;
 use crate::keys::keyring::KEYRING;
-use crate::log::codec::Put;
+use crate::lock::lock;
 use crate::log::files::{Pin, is_out_of_handles};
 use crate::log::header::Position;
-use crate::log::manifest::{FORMAT_VERSION, Kind, MANIFEST, Manifest};
-use crate::log::shared::{Shared, lock};
+use crate::log::manifest::{FORMAT_VERSION, MANIFEST, Manifest};
+use crate::log::shared::Shared;
 
 pub use restore::{Incoming, RestoreError, restore, restore_on};
 

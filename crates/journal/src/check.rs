@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::Disk;
-use crate::keys::store::Keys;
+use crate::file_kind::Kind;
 use crate::keys::{Encryption, RootKeys};
 use crate::log::file::BlobHolder;
+use crate::log::file_keys::Keys;
 use crate::log::files::Files;
-use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, Sealed};
+use crate::log::manifest::{BlobFile, MANIFEST, Manifest, Sealed};
 use crate::log::recovery::{follow, load_blob_table};
 use crate::log::replay::Stretch;
 use crate::log::sealing::load_table;

@@ -2,7 +2,7 @@
 //!
 //! Each file has a *data key* of its own, which is random. Data keys lie in the [keyring](keyring), a file of the
 //! directory, each wrapped (encrypted) by a *root key*, which never lies there. The root key is the operator's: its
-//! [id](KeyId) stands with every data key, so that it can be said which one is missing.
+//! [id](crate::KeyId) stands with every data key, so that it can be said which one is missing.
 //!
 //! Why no nonce is ever used twice under one key:
 //! - a data key that was read from the keyring only opens. What seals is only ever a key that this process has made, for
@@ -23,8 +23,6 @@ pub(crate) mod chunks;
 pub(crate) mod cipher;
 pub(crate) mod keyring;
 mod root;
-mod rotate;
-pub(crate) mod store;
 
 use std::fmt::Debug;
 use std::io;
@@ -32,9 +30,8 @@ use std::sync::Arc;
 
 use ring::rand::SecureRandom;
 
-pub use root::{KeyId, RootKey, RootKeys};
-pub use rotate::{KeyStatus, KeyUse, Keyring};
-pub use store::keys_needed;
+use crate::key_id::KeyId;
+pub use root::{RootKey, RootKeys};
 
 /// What keys, salts and nonces come from.
 pub trait Random: Send + Sync + Debug {

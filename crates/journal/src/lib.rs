@@ -8,24 +8,35 @@
 
 mod backup;
 mod check;
+mod codec;
 pub mod disk;
+mod file_kind;
+mod key_id;
 pub mod keys;
+mod lock;
 mod log;
 mod memory;
+mod open;
 mod options;
+mod rotation;
 pub mod seam;
 mod status;
 
 pub use backup::{Backup, Backups, Incoming, RestoreError, restore, restore_on};
 pub use check::{CheckReport, CheckedFile, check};
 pub use disk::{Disk, FsDisk};
-pub use keys::{Encryption, KeyId, KeyStatus, KeyUse, Keyring, Random, RootKey, RootKeys, keys_needed};
+pub use key_id::KeyId;
+pub use keys::{Encryption, Random, RootKey, RootKeys};
 pub use log::ahead::{read_together, take_ahead};
 pub use log::blob::{BlobLocation, BlobRead};
-pub use log::{DiskJournal, Maintenance, Notice, Opened, Owner, Replay, SnapshotReader, Writer};
+pub use log::file_keys::keys_needed;
+pub use log::{DiskJournal, Maintenance, Notice, Replay, SnapshotReader, Writer};
 pub use log::{holds_journal, journal_file, owner_of};
 pub use memory::MemoryJournal;
+pub use open::Opened;
+pub use options::Owner;
 pub use options::{Durability, Knows, Options};
+pub use rotation::{KeyStatus, KeyUse, Keyring};
 pub use seam::Journal;
 pub use seam::batch::{Batch, Record, RecordWriter, Records};
 pub use seam::blob::{BlobError, BlobKey};

@@ -4,7 +4,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::keys::Encryption;
-use crate::log::Owner;
+
+/// Where a journal belongs among others, and how recent it is. The journal keeps it and makes nothing of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Owner {
+    /// Identity of the server.
+    pub server: u64,
+    /// Number of the shard.
+    pub shard: u32,
+    /// Number of the server's last start that opened this journal; 0: none.
+    pub start: u64,
+}
 
 /// When a batch counts as committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::keys::KeyId;
+use crate::key_id::KeyId;
 
 /// Figures of a journal; counts are since it was opened.
 #[derive(Clone, Debug, Default)]

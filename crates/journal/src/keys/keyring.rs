@@ -13,9 +13,10 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 use super::cipher::{Aead, FileKey, SecretBytes, TAG};
-use super::{KeyId, Random, RootKey};
+use super::{Random, RootKey};
+use crate::codec::{Put, Reader};
 use crate::disk::{Disk, OpenMode, read_exact_at};
-use crate::log::codec::{Put, Reader};
+use crate::key_id::KeyId;
 use crate::status::OpenError;
 
 /// Name of the keyring.

@@ -18,11 +18,11 @@ use bytes::{Bytes, BytesMut};
 
 use crate::disk::File;
 use crate::keys::cipher::CHUNK;
+use crate::lock::lock;
+use crate::log::blob::BlobSeal;
 use crate::log::blob::{BlobLocation, BlobRead};
-use crate::log::file::BlobSeal;
 use crate::log::files::is_out_of_handles;
 use crate::log::sealing;
-use crate::log::shared::lock;
 use crate::seam::batch::{BLOB_HEAD, blob_checksum};
 use crate::seam::blob::BlobError;
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use crate::disk::File;
-use crate::log::file::BlobSeal;
+use crate::keys::chunks::ChunkCipher;
+use crate::keys::cipher::BatchCipher;
 use crate::log::files::{LogFile, is_out_of_handles};
+use crate::log::header::Position;
 use crate::log::sealing;
 use crate::seam::batch::{BLOB_HEAD, blob_checksum};
 use crate::seam::blob::{BlobError, BlobKey};
@@ -18,6 +20,16 @@ const HANDLE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Where a blob of this process's journals is.
 pub type BlobRead = crate::seam::blob::BlobRead<BlobLocation>;
+
+/// How a blob is encrypted.
+#[derive(Clone, Debug)]
+pub(crate) enum BlobSeal {
+    Plain,
+    /// As records of the batch whose head is here.
+    Batch(Arc<BatchCipher>, Position),
+    /// In chunks of the file.
+    Chunks(Arc<ChunkCipher>),
+}
 
 /// A place on disk that holds a blob; stays readable while this is held, even when compaction moves the blob.
 #[derive(Clone, Debug)]

@@ -1,26 +1,13 @@
 //! A file with blobs, and which of them are live.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::keys::chunks::ChunkCipher;
-use crate::keys::cipher::BatchCipher;
-use crate::log::blob::BlobLocation;
+use crate::log::blob::{BlobLocation, BlobSeal};
 use crate::log::files::{Handle, Seal};
 use crate::log::header::Position;
 use crate::log::table::{Place, Table};
 use crate::seam::batch::BLOB_HEAD;
 use crate::seam::blob::BlobKey;
-
-/// How a blob is encrypted.
-#[derive(Clone, Debug)]
-pub(crate) enum BlobSeal {
-    Plain,
-    /// As records of the batch whose head is here.
-    Batch(Arc<BatchCipher>, Position),
-    /// In chunks of the file.
-    Chunks(Arc<ChunkCipher>),
-}
 
 impl Handle {
     /// Where a blob lies that the file's table tells of.

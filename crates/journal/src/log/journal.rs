@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::lock::lock;
 use crate::log::ahead::budget_of;
 use crate::log::blob::{BlobLocation, BlobRead};
 use crate::log::cache::Cache;
 use crate::log::header::HEADER;
 use crate::log::index::{FoundBlob, Index};
-use crate::log::shared::{Note, Proposal, Shared, lock};
+use crate::log::shared::{Note, Proposal, Shared};
 use crate::log::snapshot::{Head, Work};
 use crate::options::Durability;
 use crate::seam::Journal;

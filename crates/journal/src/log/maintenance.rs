@@ -7,7 +7,6 @@ mod scrub;
 mod snapshots;
 
 pub use notice::Notice;
-pub(crate) use prepare::BEGIN_PART;
 
 use std::io;
 use std::sync::Arc;
@@ -15,11 +14,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::disk::File;
+use crate::file_kind::Kind;
+use crate::lock::lock;
 use crate::log::entry::Entry;
 use crate::log::files::is_out_of_handles;
-use crate::log::manifest::{Kind, Sealed};
+use crate::log::manifest::Sealed;
 use crate::log::sealing::write_table;
-use crate::log::shared::{Note, Shared, is_full, is_passing, lock};
+use crate::log::shared::{Note, Shared, is_full, is_passing};
 use crate::log::table::Table;
 use crate::log::writer::Writer;
 use crate::options::Durability;

@@ -23,18 +23,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::disk::{Disk, File, LockError, OpenMode};
-use crate::keys::Keyring;
+use crate::file_kind::Kind;
 use crate::keys::keyring::KEYRING;
-use crate::keys::store::Keys;
 use crate::log::ahead::{Ahead, budget_of};
 use crate::log::entry::Entry;
 use crate::log::file::BlobHolder;
+use crate::log::file_keys::Keys;
 use crate::log::files::{Files, Handle};
 use crate::log::header::HEADER;
 use crate::log::index::{Current, Index};
 use crate::log::journal::{DiskJournal, Snapshots};
 use crate::log::maintenance::Maintenance;
-use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, RESTORING, Sealed};
+use crate::log::manifest::{BlobFile, MANIFEST, Manifest, RESTORING, Sealed};
 use crate::log::replay::{Replay, Stretch};
 use crate::log::sealing::{load_table, write_table};
 use crate::log::shared::Shared;
@@ -42,7 +42,6 @@ use crate::log::snapshot::SnapshotReader;
 use crate::log::space::RESERVE;
 use crate::log::table::{LogTable, Table};
 use crate::log::writer::{State, Writer};
-use crate::log::{Backups, Opened};
 use crate::options::{Durability, Options};
 use crate::seam::batch::Records;
 use crate::status::{OpenError, RecoveryReport};
@@ -54,18 +53,25 @@ const FIRST_PREFILL: u64 = 4 << 20;
 
 const SEGMENT_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 30;
 
-impl DiskJournal {
-    /// Opens the journal in a directory, which is made when missing.
-    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Opened, OpenError> {
-        if !SEGMENT_BYTES.contains(&options.segment_bytes) {
-            let (least, most) = SEGMENT_BYTES.into_inner();
-            let found = options.segment_bytes;
-            return Err(OpenError::Setting(format!(
-                "segment_bytes is {found}; it must be {least} to {most}"
-            )));
-        }
-        Opening::begin(disk, options)?.finish()
+/// The sides of a journal that was opened, and what is to be replayed.
+pub(crate) struct Recovered {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) journal: DiskJournal,
+    pub(crate) writer: Writer,
+    pub(crate) maintenance: Maintenance,
+    pub(crate) snapshot: Option<SnapshotReader>,
+    pub(crate) replay: Replay,
+    pub(crate) report: RecoveryReport,
+}
+
+/// Opens the journal in a directory, which is made when missing.
+pub(crate) fn recover(disk: Arc<dyn Disk>, options: Options) -> Result<Recovered, OpenError> {
+    if !SEGMENT_BYTES.contains(&options.segment_bytes) {
+        let (least, most) = SEGMENT_BYTES.into_inner();
+        let found = options.segment_bytes;
+        return Err(OpenError::Setting(format!("segment_bytes is {found}; it must be {least} to {most}")));
     }
+    Opening::begin(disk, options)?.finish()
 }
 
 /// A directory being opened.
@@ -107,7 +113,7 @@ impl Opening {
         Ok(Opening { disk, options, files, lock, manifest, report })
     }
 
-    fn finish(mut self) -> Result<Opened, OpenError> {
+    fn finish(mut self) -> Result<Recovered, OpenError> {
         let dir = self.options.dir.clone();
         let snapshot = self.open_snapshot()?;
         let mut stretches = Vec::new();
@@ -165,11 +171,10 @@ impl Opening {
         let writer =
             Writer::new(shared.clone(), State::new(moved.handle, moved.offset, moved.prefilled, link));
         let last_time_us = self.report.last_time_us;
-        Ok(Opened {
+        Ok(Recovered {
             journal: DiskJournal::new(shared.clone(), link.next_index, last_time_us, index, snapshots),
             maintenance: Maintenance::new(shared.clone(), writer.clone(), entries),
-            backups: Backups::new(shared.clone()),
-            keyring: Keyring::new(shared),
+            shared,
             writer,
             snapshot,
             replay,

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::io;
 
 use crate::disk::File;
+use crate::file_kind::Kind;
 use crate::keys::chunks::ChunkCipher;
 use crate::keys::cipher::{BatchCipher, CHUNK, TAG, tag_bytes};
 use crate::log::files::{Files, Seal};
+use crate::log::header::next_sector;
 use crate::log::header::{HEADER, Header, Position, checksum, front};
-use crate::log::manifest::{Kind, Sealed};
-use crate::log::scan::next_sector;
+use crate::log::manifest::Sealed;
 use crate::log::table::Table;
 use crate::seam::batch::seal_blobs;
 use crate::seam::blob::BlobError;

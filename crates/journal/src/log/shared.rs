@@ -3,16 +3,19 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::disk::whole::aside;
 use crate::disk::{DirLock, Disk};
+use crate::file_kind::Kind;
+use crate::lock::lock;
 use crate::log::file::BlobHolder;
 use crate::log::files::{Files, Handle, is_out_of_handles};
 use crate::log::header::Position;
-use crate::log::manifest::{Kind, Link, MANIFEST, Manifest, aside};
+use crate::log::manifest::{Link, MANIFEST, Manifest};
 use crate::log::signal::Signal;
 use crate::log::space::Space;
 use crate::options::Options;
@@ -22,11 +25,6 @@ use crate::seam::event::Committed;
 /// How often, and after which pauses, a directory is opened again that must be synced when there are no handles: 30 s.
 const HANDLE_TRIES: u32 = 3_000;
 const HANDLE_PAUSE: Duration = Duration::from_millis(10);
-
-/// Locks; a panic elsewhere does not make the data wrong, since each holder leaves it whole at every step.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A batch on its way to the disk.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use crate::disk::{File, OpenMode};
-use crate::log::shared::{Shared, is_full, lock};
+use crate::lock::lock;
+use crate::log::shared::{Shared, is_full};
 use crate::seam::event::{Class, Refused};
 
 /// Name of the reserve.

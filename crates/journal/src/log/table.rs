@@ -6,7 +6,7 @@
 //! follow, since a blob is read with its batch's head. A blob file's table stands at its end, sorted by key: `u32` blobs, then per blob
 //! `u64` index, `u32` item, `u32` offset, `u32` length. Offsets are of the blob itself; its checksum stands before it.
 
-use crate::log::codec::{Put, Reader};
+use crate::codec::{Put, Reader};
 use crate::log::header::front;
 use crate::seam::batch::Records;
 use crate::seam::blob::BlobKey;

@@ -11,18 +11,22 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use crate::disk::File;
+use crate::file_kind::Kind;
+use crate::lock::lock;
 use crate::log::files::Handle;
+use crate::log::header::next_sector;
 use crate::log::header::{Header, Position, front};
-use crate::log::maintenance::BEGIN_PART;
-use crate::log::manifest::{Kind, Link, OpenSegment};
-use crate::log::scan::next_sector;
+use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
-use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing, lock};
+use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing};
 use crate::options::Durability;
 use crate::seam::event::Committed;
 
 /// Most bytes that are gathered for one write, unless one batch alone is larger.
 const GROUP_BYTES: usize = 8 << 20;
+
+/// The part of a segment after which the next one is prepared: filling it takes a while, and the log goes on meanwhile.
+pub(crate) const BEGIN_PART: u64 = 8;
 
 /// Memory that the write buffer keeps between steps.
 const BUFFER_KEPT: usize = 2 * GROUP_BYTES;
@@ -556,7 +560,8 @@ mod tests {
     use std::time::Duration;
 
     use crate::disk::FsDisk;
-    use crate::log::{DiskJournal, Opened};
+    use crate::log::DiskJournal;
+    use crate::open::Opened;
     use crate::options::Options;
     use crate::seam::Journal;
     use crate::seam::batch::Batch;

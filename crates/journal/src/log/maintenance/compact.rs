@@ -6,13 +6,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
 use crate::disk::File;
+use crate::file_kind::Kind;
 use crate::keys::chunks::Appender;
+use crate::lock::lock;
 use crate::log::ahead::Ahead;
 use crate::log::entry::Entry;
 use crate::log::file::BlobHolder;
 use crate::log::files::Handle;
-use crate::log::manifest::{BlobFile, Kind};
-use crate::log::shared::{Note, lock};
+use crate::log::manifest::BlobFile;
+use crate::log::shared::Note;
 use crate::log::table::{BlobTable, Place, Table};
 use crate::seam::batch::{BLOB_HEAD, blob_checksum};
 use crate::seam::blob::{BlobError, BlobKey};

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
 use crate::disk::File;
+use crate::file_kind::Kind;
 use crate::keys::chunks::Appender;
 use crate::log::files::Handle;
-use crate::log::manifest::{Kind, SnapshotFile};
+use crate::log::manifest::SnapshotFile;
 use crate::log::shared::{Note, Shared};
 use crate::log::snapshot::{Encoder, Head, Work};
 

@@ -5,12 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::cipher::FileKey;
-use super::keyring::{KEYRING, Ring};
-use super::{Encryption, KeyId, Random, RootKeys};
 use crate::disk::Disk;
-use crate::log::manifest::{Manifest, write_whole};
-use crate::log::shared::lock;
+use crate::disk::whole::write_whole;
+use crate::key_id::KeyId;
+use crate::keys::cipher::FileKey;
+use crate::keys::keyring::{KEYRING, Ring};
+use crate::keys::{Encryption, Random, RootKeys};
+use crate::lock::lock;
+use crate::log::manifest::Manifest;
 use crate::status::OpenError;
 
 /// Keys that are made ahead, so that the keyring is replaced once for so many files.

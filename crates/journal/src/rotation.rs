@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{KeyId, RootKeys};
-use crate::log::shared::{Shared, lock};
+use crate::key_id::KeyId;
+use crate::keys::RootKeys;
+use crate::lock::lock;
+use crate::log::shared::Shared;
 
 /// Looks at the root keys in use, and replaces them, from any thread.
 #[derive(Clone, Debug)]

@@ -1,0 +1,46 @@
+//! Opening a journal on disk: all its sides at once.
+
+use std::sync::Arc;
+
+use crate::backup::Backups;
+use crate::disk::Disk;
+use crate::log::recovery::{Recovered, recover};
+use crate::log::{DiskJournal, Maintenance, Replay, SnapshotReader, Writer};
+use crate::options::Options;
+use crate::rotation::Keyring;
+use crate::status::{OpenError, RecoveryReport};
+
+/// What opening gives: restore the state from `snapshot`, replay `replay`, tell `journal` what is live
+/// ([`DiskJournal::set_live`]), then serve.
+#[derive(Debug)]
+pub struct Opened {
+    /// The shard's side.
+    pub journal: DiskJournal,
+    /// Writes and syncs; clones share the work.
+    pub writer: Writer,
+    /// Everything in the background.
+    pub maintenance: Maintenance,
+    /// Backups while serving.
+    pub backups: Backups,
+    /// The keys, while serving.
+    pub keyring: Keyring,
+    /// The latest snapshot.
+    pub snapshot: Option<SnapshotReader>,
+    /// Committed batches after the snapshot.
+    pub replay: Replay,
+    /// What was found.
+    pub report: RecoveryReport,
+}
+
+impl DiskJournal {
+    /// Opens the journal in a directory, which is made when missing.
+    ///
+    /// # Errors
+    /// Why it does not open: file, cause and remedy.
+    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Opened, OpenError> {
+        let Recovered { shared, journal, writer, maintenance, snapshot, replay, report } =
+            recover(disk, options)?;
+        let (backups, keyring) = (Backups::new(shared.clone()), Keyring::new(shared));
+        Ok(Opened { journal, writer, maintenance, backups, keyring, snapshot, replay, report })
+    }
+}
