@@ -9,8 +9,7 @@ use sluice_engine::Error;
 use sluice_engine::command::Command;
 use sluice_journal::{Batch, Class, Refused};
 
-use super::pulls::Claims;
-use super::waiting_pulls::WaitingPull;
+use super::waiting_pulls::{Claims, WaitingPull};
 use crate::clock::Clock;
 use crate::shard::Shard;
 use crate::shard::request::{Answer, Attaching, Proposal, ReplyTo, class_of, write_record};

@@ -12,7 +12,7 @@ use sluice_journal::Class;
 use smallvec::SmallVec;
 
 use super::proposals::Pending;
-use super::waiting_pulls::{QueueIds, WaitingPull, WaitingPulls};
+use super::waiting_pulls::{Claims, QueueIds, WaitingPull, WaitingPulls};
 use crate::clock::Clock;
 use crate::shard::Shard;
 use crate::shard::given::{Given, read_given, release};
@@ -24,9 +24,6 @@ use crate::shard::store::Store;
 const NAMES_MAX: usize = 100_000;
 /// Wait after which a pull that is overloaded may come back.
 const RETRY_AFTER_MS: u64 = 1_000;
-
-/// Ready messages that a pull has claimed, by queue.
-pub(super) type Claims = SmallVec<[(QueueId, u32); 2]>;
 
 /// Receives that wait, and what receives in flight have claimed.
 #[derive(Debug, Default)]

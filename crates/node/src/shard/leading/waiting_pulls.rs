@@ -15,7 +15,10 @@ use crate::shard::request::Pull;
 /// Stale entries that are not worth a clean-up.
 const STALE_MIN: usize = 64;
 
-/// The queues of a pull, and what it claims of each: mostly one.
+/// Ready messages that a pull has claimed, by queue.
+pub(super) type Claims = SmallVec<[(QueueId, u32); 2]>;
+
+/// The queues of a pull: mostly one.
 pub(super) type QueueIds = SmallVec<[QueueId; 2]>;
 
 /// A pull with its queues resolved.

@@ -1,5 +1,6 @@
 //! What comes into a shard's mailbox, and where its answers go.
 
+mod answer;
 mod attach;
 mod letters;
 mod look;
@@ -11,12 +12,13 @@ mod watch;
 use sluice_engine::command::Command;
 use sluice_journal::Batch;
 
+pub(crate) use answer::unexpected;
+pub use answer::{Answer, Completion};
 pub use attach::Attaching;
 pub use look::{Looking, Read};
 pub(super) use proposal::class_of;
-pub(crate) use proposal::unexpected;
-pub use proposal::{Answer, Proposal, ReplyTo, write_record};
-pub use pull::{Completion, Pull, PullReply};
+pub use proposal::{Proposal, ReplyTo, write_record};
+pub use pull::{Pull, PullReply};
 pub use wait::{Await, Seen};
 pub use watch::{Left, Reader, Topic, Watch};
 

@@ -1,15 +1,12 @@
 //! Records that callers put into the log, and what comes of them.
 
-use sluice_engine::Error;
 use sluice_engine::change::ChangeAction;
 use sluice_engine::command::{Command, RecordSink};
-use sluice_engine::outcome::Reply;
 use sluice_engine::settings::QueuePatch;
 use sluice_journal::{Batch, Class, RecordWriter};
 use tokio::sync::oneshot;
 
-use super::pull::Completion;
-use crate::api::Duplicates;
+use super::answer::{Answer, Completion};
 use crate::mailbox::Mailbox;
 
 /// Bytes that an item about takes in a record, beside payload and headers.
@@ -150,33 +147,6 @@ impl RecordSink for Sink<'_> {
     }
 }
 
-/// What came of a proposal.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// The whole.
-    pub result: Result<Reply, Error>,
-    /// Item by item where the command has items; empty when every item went well.
-    pub results: Vec<Result<(), Error>>,
-    /// Send: what was sent before, by its unique key.
-    pub duplicates: Option<Box<Duplicates>>,
-}
-
-impl Answer {
-    /// One result for each of so many items, in order.
-    ///
-    /// # Errors
-    /// Why the command as a whole was refused.
-    pub(crate) fn into_item_results(self, items: usize) -> Result<Vec<Result<(), Error>>, Error> {
-        self.result?;
-        Ok(if self.results.is_empty() { vec![Ok(()); items] } else { self.results })
-    }
-
-    /// The command as a whole was refused.
-    pub(crate) fn refused(error: Error) -> Answer {
-        Answer { result: Err(error), results: Vec::new(), duplicates: None }
-    }
-}
-
 /// Where an answer goes.
 #[derive(Debug)]
 pub enum ReplyTo {
@@ -201,9 +171,4 @@ impl ReplyTo {
             }
         }
     }
-}
-
-/// The error of a reply that does not belong to its command.
-pub(crate) fn unexpected(reply: &Reply) -> Error {
-    Error::Internal { reason: format!("the engine answered {reply:?}") }
 }
