@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::disk::Disk;
 use crate::file_kind::Kind;
 use crate::keys::{Encryption, RootKeys};
-use crate::log::file::BlobHolder;
+use crate::log::blob_holder::BlobHolder;
 use crate::log::file_keys::Keys;
 use crate::log::files::Files;
 use crate::log::manifest::{BlobFile, MANIFEST, Manifest, Sealed};
@@ -14,9 +14,10 @@ use crate::log::recovery::{follow, load_blob_table};
 use crate::log::replay::Stretch;
 use crate::log::sealing::load_table;
 use crate::log::snapshot::SnapshotReader;
+use crate::open_error::{Damage, OpenError};
 use crate::seam::batch::damaged_blobs;
 use crate::seam::blob::BlobError;
-use crate::status::{Cut, Damage, OpenError};
+use crate::status::Cut;
 
 /// Files that are open at once.
 const OPEN_FILES: usize = 16;

@@ -19,11 +19,9 @@
 //! Three parties share the work, none of which waits for another: [`DiskJournal`] on the shard's thread, the
 //! [`Writer`], and [`Maintenance`]. Each is a set of steps; threads are somebody else's.
 
-pub(crate) mod ahead;
 pub(crate) mod blob;
+pub(crate) mod blob_holder;
 mod cache;
-mod entry;
-pub(crate) mod file;
 pub(crate) mod file_keys;
 pub(crate) mod files;
 pub(crate) mod header;
@@ -31,9 +29,11 @@ mod index;
 mod journal;
 mod maintenance;
 pub(crate) mod manifest;
+pub(crate) mod read_ahead;
 pub(crate) mod recovery;
 pub(crate) mod replay;
 pub(crate) mod scan;
+mod sealed_file;
 pub(crate) mod sealing;
 pub(crate) mod shared;
 pub(crate) mod signal;

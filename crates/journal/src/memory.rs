@@ -46,7 +46,7 @@ impl MemoryJournal {
     #[inline]
     fn keep(&mut self, index: u64, blobs: u32, bytes: Bytes) {
         if let Some(Some(page)) = self.pages.back_mut() {
-            page.slots[(index % PAGE) as usize] = Slot::new(bytes, blobs);
+            page.slots[(index % PAGE) as usize] = LiveRecord::new(bytes, blobs);
             page.live += blobs;
             page.blobs += blobs;
         }
@@ -172,7 +172,7 @@ impl Journal for MemoryJournal {
 /// Records with neighbouring indexes.
 #[derive(Debug)]
 struct Page {
-    slots: Box<[Slot]>,
+    slots: Box<[LiveRecord]>,
     /// Blobs that are live.
     live: u32,
     /// Blobs that were put here.
@@ -181,12 +181,12 @@ struct Page {
 
 impl Default for Page {
     fn default() -> Page {
-        Page { slots: (0..PAGE).map(|_| Slot::default()).collect(), live: 0, blobs: 0 }
+        Page { slots: (0..PAGE).map(|_| LiveRecord::default()).collect(), live: 0, blobs: 0 }
     }
 }
 
 impl Page {
-    fn slot(&self, key: BlobKey) -> &Slot {
+    fn slot(&self, key: BlobKey) -> &LiveRecord {
         &self.slots[(key.index % PAGE) as usize]
     }
 
@@ -204,7 +204,7 @@ impl Page {
                     into.insert(BlobKey { index, item }, Bytes::copy_from_slice(&blob));
                 }
             }
-            *slot = Slot::default();
+            *slot = LiveRecord::default();
         }
         self.live = 0;
     }
@@ -212,7 +212,7 @@ impl Page {
 
 /// A record with live blobs; the default has none.
 #[derive(Debug, Default)]
-struct Slot {
+struct LiveRecord {
     record: Bytes,
     /// One bit per live blob; with more than 64 blobs, how many are live.
     live: u64,
@@ -220,19 +220,19 @@ struct Slot {
     many: Option<Box<[u64]>>,
 }
 
-impl Slot {
+impl LiveRecord {
     #[inline]
-    fn new(record: Bytes, blobs: u32) -> Slot {
+    fn new(record: Bytes, blobs: u32) -> LiveRecord {
         if blobs <= 64 {
-            return Slot { record, live: u64::MAX >> (64 - blobs), many: None };
+            return LiveRecord { record, live: u64::MAX >> (64 - blobs), many: None };
         }
-        Slot::of_many(record, blobs)
+        LiveRecord::of_many(record, blobs)
     }
 
     #[cold]
-    fn of_many(record: Bytes, blobs: u32) -> Slot {
+    fn of_many(record: Bytes, blobs: u32) -> LiveRecord {
         let many = vec![u64::MAX; blobs.div_ceil(64) as usize].into_boxed_slice();
-        Slot { record, live: u64::from(blobs), many: Some(many) }
+        LiveRecord { record, live: u64::from(blobs), many: Some(many) }
     }
 
     fn blob_count(&self) -> u32 {
@@ -263,7 +263,7 @@ impl Slot {
             }
         }
         if self.live == 0 {
-            *self = Slot::default();
+            *self = LiveRecord::default();
         }
         true
     }

@@ -6,9 +6,10 @@ use crate::backup::Backups;
 use crate::disk::Disk;
 use crate::log::recovery::{Recovered, recover};
 use crate::log::{DiskJournal, Maintenance, Replay, SnapshotReader, Writer};
+use crate::open_error::OpenError;
 use crate::options::Options;
 use crate::rotation::Keyring;
-use crate::status::{OpenError, RecoveryReport};
+use crate::status::RecoveryReport;
 
 /// What opening gives: restore the state from `snapshot`, replay `replay`, tell `journal` what is live
 /// ([`DiskJournal::set_live`]), then serve.

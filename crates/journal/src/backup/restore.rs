@@ -15,8 +15,8 @@ use crate::keys::RootKeys;
 use crate::keys::keyring::{KEYRING, Ring};
 use crate::log::manifest::{FORMAT_VERSION, MANIFEST, Manifest, RESTORING};
 use crate::log::recovery::take_lock;
+use crate::open_error::{OpenError, not_among, writer};
 use crate::options::Owner;
-use crate::status::{OpenError, not_among, writer};
 
 /// Largest chunk that is taken; larger ones are damage.
 const CHUNK_MAX: usize = 64 << 20;

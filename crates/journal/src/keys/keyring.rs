@@ -17,7 +17,7 @@ use super::{Random, RootKey};
 use crate::codec::{Put, Reader};
 use crate::disk::{Disk, OpenMode, read_exact_at};
 use crate::key_id::KeyId;
-use crate::status::OpenError;
+use crate::open_error::OpenError;
 
 /// Name of the keyring.
 pub(crate) const KEYRING: &str = "keyring";

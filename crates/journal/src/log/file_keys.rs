@@ -13,7 +13,7 @@ use crate::keys::keyring::{KEYRING, Ring};
 use crate::keys::{Encryption, Random, RootKeys};
 use crate::lock::lock;
 use crate::log::manifest::Manifest;
-use crate::status::OpenError;
+use crate::open_error::OpenError;
 
 /// Keys that are made ahead, so that the keyring is replaced once for so many files.
 const SPARES: u64 = 64;
@@ -25,11 +25,11 @@ pub(crate) struct Keys {
     dir: PathBuf,
     random: Arc<dyn Random>,
     new_files: bool,
-    state: Mutex<State>,
+    state: Mutex<KeyState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct KeyState {
     roots: RootKeys,
     /// As it is on the disk, but for keys that are needed no more.
     ring: Ring,
@@ -58,7 +58,7 @@ impl Keys {
             ring = load_ring(&**disk, dir, manifest)?;
             keys = unwrap_all(&ring, dir, manifest, &encryption.roots)?;
         }
-        let state = State { roots: encryption.roots.clone(), ring, keys, spares: BTreeSet::new() };
+        let state = KeyState { roots: encryption.roots.clone(), ring, keys, spares: BTreeSet::new() };
         Ok(Arc::new(Keys {
             disk: disk.clone(),
             dir: dir.to_owned(),
@@ -174,7 +174,7 @@ impl Keys {
 
     /// Makes keys for the files from `next` on that have none, under the current root key. Those that were made ahead
     /// before go, when they are under another one.
-    fn make(&self, state: &mut State, next: u64) -> io::Result<()> {
+    fn make(&self, state: &mut KeyState, next: u64) -> io::Result<()> {
         let Some(root) = state.roots.current().cloned() else {
             return Err(io::Error::other("there is no root key"));
         };
@@ -201,7 +201,7 @@ impl Keys {
     }
 
     /// Replaces the keyring. After an error either may be on the disk: what only one of them holds is not used any more.
-    fn put(&self, state: &mut State, ring: Ring) -> io::Result<()> {
+    fn put(&self, state: &mut KeyState, ring: Ring) -> io::Result<()> {
         let put = write_whole(&*self.disk, &self.dir, KEYRING, &ring.encode());
         match put.and_then(|()| self.disk.sync_dir(&self.dir)) {
             Ok(()) => state.ring = ring,

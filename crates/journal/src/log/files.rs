@@ -18,11 +18,11 @@ use crate::key_id::KeyId;
 use crate::keys::chunks::{self, ChunkCipher, HEAD};
 use crate::keys::cipher::{BatchCipher, FileKey};
 use crate::lock::lock;
-use crate::log::ahead::Ahead;
 use crate::log::file_keys::Keys;
+use crate::log::read_ahead::ReadAhead;
 use crate::log::signal::Signal;
+use crate::open_error::OpenError;
 use crate::seam::blob::BlobError;
-use crate::status::OpenError;
 
 /// The numbered files of a data directory.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Files {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     keys: Arc<Keys>,
-    ahead: Ahead,
+    ahead: ReadAhead,
     /// Most files that are kept open only to read them.
     open_max: usize,
     /// Files that are open only to be read; those at the front were opened first.
@@ -52,7 +52,7 @@ struct Names {
 impl Files {
     /// Keeps nothing that is read ahead.
     pub(crate) fn new(disk: Arc<dyn Disk>, dir: &Path, open_max: usize, keys: Arc<Keys>) -> Arc<Files> {
-        Files::with_ahead(disk, dir, open_max, keys, Ahead::default())
+        Files::with_ahead(disk, dir, open_max, keys, ReadAhead::default())
     }
 
     pub(crate) fn with_ahead(
@@ -60,14 +60,14 @@ impl Files {
         dir: &Path,
         open_max: usize,
         keys: Arc<Keys>,
-        ahead: Ahead,
+        ahead: ReadAhead,
     ) -> Arc<Files> {
         let (open, names, signal) = (Mutex::default(), Mutex::default(), Arc::default());
         Arc::new(Files { disk, dir: dir.to_owned(), keys, ahead, open_max, open, names, signal })
     }
 
     /// What was read ahead.
-    pub(crate) fn ahead(&self) -> &Ahead {
+    pub(crate) fn ahead(&self) -> &ReadAhead {
         &self.ahead
     }
 
@@ -371,7 +371,7 @@ impl LogFile {
     }
 
     /// What was read ahead of this file, and of the others.
-    pub(crate) fn ahead(&self) -> &Ahead {
+    pub(crate) fn ahead(&self) -> &ReadAhead {
         &self.files.ahead
     }
 

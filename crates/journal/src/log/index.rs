@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::log::blob::BlobLocation;
-use crate::log::file::{BlobHolder, Live};
+use crate::log::blob_holder::{BlobHolder, Live};
 use crate::log::files::Handle;
 use crate::log::manifest::Link;
 use crate::log::shared::Complete;
-use crate::log::table::{LogTable, Place, Table};
+use crate::log::table::{BlobPlace, LogTable, Table};
 use crate::seam::blob::BlobKey;
 
 /// Blobs looked at in one slice of a move.
@@ -17,7 +17,7 @@ const MOVE_SLICE: u32 = 2048;
 #[derive(Debug)]
 pub(crate) enum FoundBlob<'a> {
     /// In a log segment, so that the cache may have it.
-    Log(&'a Handle, &'a Table, Place),
+    Log(&'a Handle, &'a Table, BlobPlace),
     /// In a file that compaction has written.
     Copied(BlobLocation),
 }

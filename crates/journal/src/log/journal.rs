@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::lock::lock;
-use crate::log::ahead::budget_of;
 use crate::log::blob::{BlobLocation, BlobRead};
 use crate::log::cache::Cache;
 use crate::log::header::HEADER;
 use crate::log::index::{FoundBlob, Index};
+use crate::log::read_ahead::budget_of;
 use crate::log::shared::{Note, Proposal, Shared};
 use crate::log::snapshot::{Head, Work};
+use crate::open_error::OpenError;
 use crate::options::Durability;
 use crate::seam::Journal;
 use crate::seam::batch::Batch;
 use crate::seam::blob::BlobKey;
 use crate::seam::event::{Class, Committed, Event, Refused};
-use crate::status::{OpenError, Status};
+use crate::status::Status;
 
 /// Largest batch, so that offsets fit 32 bits whatever the segment already holds.
 const BATCH_BYTES_MAX: usize = 1 << 30;
@@ -37,13 +38,13 @@ pub struct DiskJournal {
     cache_misses: u64,
     batches: u64,
     records: u64,
-    snapshots: Snapshots,
+    snapshots: SnapshotTrigger,
     failure_told: bool,
 }
 
 /// When the next snapshot is due.
 #[derive(Debug, Default)]
-pub(crate) struct Snapshots {
+pub(crate) struct SnapshotTrigger {
     /// Log bytes since the last one began.
     log_bytes: u64,
     /// Size of the last one.
@@ -54,9 +55,9 @@ pub(crate) struct Snapshots {
     running: bool,
 }
 
-impl Snapshots {
-    pub(crate) fn found(log_bytes: u64, last_len: u64) -> Snapshots {
-        Snapshots { log_bytes, last_len, ..Snapshots::default() }
+impl SnapshotTrigger {
+    pub(crate) fn found(log_bytes: u64, last_len: u64) -> SnapshotTrigger {
+        SnapshotTrigger { log_bytes, last_len, ..SnapshotTrigger::default() }
     }
 }
 
@@ -66,7 +67,7 @@ impl DiskJournal {
         next_index: u64,
         last_time_us: u64,
         index: Index,
-        snapshots: Snapshots,
+        snapshots: SnapshotTrigger,
     ) -> DiskJournal {
         let cache_bytes = shared.options.cache_bytes;
         let cache = Cache::new(cache_bytes - budget_of(cache_bytes));
@@ -110,7 +111,7 @@ impl DiskJournal {
 
     /// Whether it is time for a snapshot: for the length of the log, for the space that one would free, or on request.
     pub fn wants_snapshot(&self) -> bool {
-        let Snapshots { log_bytes, last_len, live_blobs, requested, running } = self.snapshots;
+        let SnapshotTrigger { log_bytes, last_len, live_blobs, requested, running } = self.snapshots;
         if running || !self.shared.live_known.load(Relaxed) || self.shared.failure().is_some() {
             return false;
         }

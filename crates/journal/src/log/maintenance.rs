@@ -16,9 +16,9 @@ use std::time::Duration;
 use crate::disk::File;
 use crate::file_kind::Kind;
 use crate::lock::lock;
-use crate::log::entry::Entry;
 use crate::log::files::is_out_of_handles;
 use crate::log::manifest::Sealed;
+use crate::log::sealed_file::SealedFile;
 use crate::log::sealing::write_table;
 use crate::log::shared::{Note, Shared, is_full, is_passing};
 use crate::log::table::Table;
@@ -49,10 +49,10 @@ const RETRY_US: u64 = 100_000;
 pub struct Maintenance {
     shared: Arc<Shared>,
     writer: Writer,
-    entries: Vec<Entry>,
+    entries: Vec<SealedFile>,
     /// What compaction has written last, until the shard has taken it over.
-    moving: Option<Entry>,
-    snapshots: snapshots::Snapshots,
+    moving: Option<SealedFile>,
+    snapshots: snapshots::SnapshotWriting,
     compaction: Option<compact::Compaction>,
     preparing: Option<prepare::Preparing>,
     scrub: scrub::Scrub,
@@ -86,13 +86,13 @@ enum Job {
 const JOBS: [Job; 5] = [Job::Look, Job::Snapshot, Job::Compact, Job::Seal, Job::Prepare];
 
 impl Maintenance {
-    pub(crate) fn new(shared: Arc<Shared>, writer: Writer, entries: Vec<Entry>) -> Maintenance {
+    pub(crate) fn new(shared: Arc<Shared>, writer: Writer, entries: Vec<SealedFile>) -> Maintenance {
         Maintenance {
             shared,
             writer,
             entries,
             moving: None,
-            snapshots: snapshots::Snapshots::default(),
+            snapshots: snapshots::SnapshotWriting::default(),
             compaction: None,
             preparing: None,
             scrub: scrub::Scrub::default(),
@@ -298,7 +298,7 @@ impl Maintenance {
         Ok(true)
     }
 
-    fn seal_segment(&self, complete: &crate::log::shared::Complete) -> io::Result<Entry> {
+    fn seal_segment(&self, complete: &crate::log::shared::Complete) -> io::Result<SealedFile> {
         self.sync_log()?;
         let holder = &complete.holder;
         let sealed = Sealed {
@@ -325,7 +325,7 @@ impl Maintenance {
         // case, and must not be sealed once more.
         let _ = holder.handle.file.set_len(holder.len);
         holder.handle.file.only_read();
-        Ok(Entry::sealed(&sealed, holder.clone()))
+        Ok(SealedFile::sealed(&sealed, holder.clone()))
     }
 
     /// Makes the whole log durable, so that nothing which it settles is needed after a power loss.
@@ -404,7 +404,7 @@ impl Maintenance {
     }
 
     /// Removes the files of an entry that the manifest does not name any more.
-    fn remove_files(&self, entry: &Entry) {
+    fn remove_files(&self, entry: &SealedFile) {
         let number = entry.holder.number();
         let kinds = match entry.holder.table {
             Table::Log(_) => &[Kind::Log, Kind::Table][..],

@@ -14,8 +14,8 @@ use crate::disk::{Disk, OpenMode};
 use crate::file_kind::Kind;
 use crate::keys::keyring::KEYRING;
 use crate::log::header::Position;
+use crate::open_error::OpenError;
 use crate::options::Owner;
-use crate::status::OpenError;
 
 /// Version of everything in a journal's directory, and of backups; another one is refused. It grows when any
 /// of it changes.

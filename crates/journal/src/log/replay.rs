@@ -9,9 +9,9 @@ use crate::log::files::Handle;
 use crate::log::header::{HEADER, Header, Position};
 use crate::log::manifest::Link;
 use crate::log::scan::{Found, Scanner};
+use crate::open_error::OpenError;
 use crate::seam::batch::Records;
 use crate::seam::event::Committed;
-use crate::status::OpenError;
 
 /// A stretch of the log in one segment, from its first batch on.
 #[derive(Debug)]

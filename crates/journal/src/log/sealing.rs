@@ -12,9 +12,9 @@ use crate::log::header::next_sector;
 use crate::log::header::{HEADER, Header, Position, checksum, front};
 use crate::log::manifest::Sealed;
 use crate::log::table::Table;
+use crate::open_error::OpenError;
 use crate::seam::batch::seal_blobs;
 use crate::seam::blob::BlobError;
-use crate::status::OpenError;
 
 /// Bytes read with a head, in the hope that the blob that is looked for, or at least all tags, are among them.
 const PROBE: usize = 4 << 10;

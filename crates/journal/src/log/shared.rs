@@ -12,7 +12,7 @@ use crate::disk::whole::aside;
 use crate::disk::{DirLock, Disk};
 use crate::file_kind::Kind;
 use crate::lock::lock;
-use crate::log::file::BlobHolder;
+use crate::log::blob_holder::BlobHolder;
 use crate::log::files::{Files, Handle, is_out_of_handles};
 use crate::log::header::Position;
 use crate::log::manifest::{Link, MANIFEST, Manifest};

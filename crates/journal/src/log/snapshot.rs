@@ -12,7 +12,7 @@ use crate::lock::lock;
 use crate::log::files::Handle;
 use crate::log::header::checksum;
 use crate::log::manifest::SnapshotFile;
-use crate::status::OpenError;
+use crate::open_error::OpenError;
 
 const MAGIC: [u8; 8] = *b"SLUICES2";
 const HEAD: usize = 28;

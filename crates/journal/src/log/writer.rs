@@ -35,14 +35,14 @@ const BUFFER_KEPT: usize = 2 * GROUP_BYTES;
 #[derive(Clone, Debug)]
 pub struct Writer {
     shared: Arc<Shared>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<WriterState>>,
     /// Held in a step. The state is held for moments by others too, and they leave what is queued where it is.
     stepping: Arc<Mutex<()>>,
 }
 
 /// Where the writer stands.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct WriterState {
     segment: Handle,
     prefilled: u64,
     /// Where the next batch is encoded to.
@@ -68,11 +68,11 @@ pub(crate) struct State {
     ready: Vec<Note>,
 }
 
-impl State {
+impl WriterState {
     /// Begins where recovery has left off: after what is synced in this segment.
-    pub(crate) fn new(segment: Handle, offset: u64, prefilled: u64, link: Link) -> State {
+    pub(crate) fn new(segment: Handle, offset: u64, prefilled: u64, link: Link) -> WriterState {
         let synced = Position { segment: segment.number, offset };
-        State {
+        WriterState {
             segment,
             prefilled,
             offset: next_sector(offset),
@@ -190,7 +190,7 @@ impl State {
 }
 
 impl Writer {
-    pub(crate) fn new(shared: Arc<Shared>, state: State) -> Writer {
+    pub(crate) fn new(shared: Arc<Shared>, state: WriterState) -> Writer {
         Writer { shared, state: Arc::new(Mutex::new(state)), stepping: Arc::default() }
     }
 
@@ -381,7 +381,7 @@ impl Writer {
     }
 
     /// Writes what is to do; `false` when there was nothing or no room.
-    fn run(&self, state: &mut MutexGuard<'_, State>) -> Result<bool, String> {
+    fn run(&self, state: &mut MutexGuard<'_, WriterState>) -> Result<bool, String> {
         if state.idle() {
             self.shared.space.stalled.store(false, Relaxed);
             return Ok(false);
@@ -406,7 +406,7 @@ impl Writer {
     }
 
     /// Encodes batches into the buffer; `false` when the next segment could not be made for lack of room.
-    fn gather(&self, state: &mut State) -> Result<bool, String> {
+    fn gather(&self, state: &mut WriterState) -> Result<bool, String> {
         while let Some(proposal) = state.todo.front() {
             let bytes = state.batch_bytes(proposal.bytes.len());
             let at = state.offset;
@@ -428,7 +428,7 @@ impl Writer {
         Ok(true)
     }
 
-    fn stage(&self, state: &mut State, proposal: Proposal) -> Result<(), String> {
+    fn stage(&self, state: &mut WriterState, proposal: Proposal) -> Result<(), String> {
         let Proposal { first_index, records, time_us, bytes } = proposal;
         debug_assert_eq!(first_index, state.link.next_index, "batches come in order");
         let offset = state.encode(&self.shared, &bytes, records, time_us)?;
@@ -438,7 +438,7 @@ impl Writer {
     }
 
     /// Bytes that fit into the current segment: no more than were prefilled when another prefilled one waits.
-    fn limit(&self, state: &State) -> u64 {
+    fn limit(&self, state: &WriterState) -> u64 {
         match lock(&self.shared.fresh).front() {
             Some(fresh) if fresh.prefilled > 0 => state.prefilled,
             _ => self.shared.options.segment_bytes,
@@ -446,7 +446,7 @@ impl Writer {
     }
 
     /// Goes on to the next segment, the one made ahead or one made now; `false` when there is no room for one.
-    fn begin_segment(&self, state: &mut State) -> Result<bool, String> {
+    fn begin_segment(&self, state: &mut WriterState) -> Result<bool, String> {
         let ready = lock(&self.shared.fresh).pop_front();
         let Fresh { handle, prefilled } = match ready.map_or_else(|| add_segment(&self.shared), Ok) {
             Ok(fresh) => fresh,
@@ -466,7 +466,7 @@ impl Writer {
     }
 
     /// Writes the buffer; `false` when there is no room.
-    fn write(&self, state: &mut State) -> Result<bool, String> {
+    fn write(&self, state: &mut WriterState) -> Result<bool, String> {
         let mut result = state.segment.file.write_at(&state.buffer, state.buffer_at);
         if result.as_ref().is_err_and(is_full) && self.shared.release_reserve() {
             result = state.segment.file.write_at(&state.buffer, state.buffer_at);
@@ -486,13 +486,13 @@ impl Writer {
             state.last_batch = state.written;
             self.wake_maintenance(state, written_before, first_unsynced);
         }
-        let State { staged, ready, .. } = state;
+        let WriterState { staged, ready, .. } = state;
         ready.append(staged);
         Ok(true)
     }
 
     /// Maintenance sleeps until something is due: a sync by interval, or the next segment to be made.
-    fn wake_maintenance(&self, state: &State, before: Position, first_unsynced: bool) {
+    fn wake_maintenance(&self, state: &WriterState, before: Position, first_unsynced: bool) {
         let by_interval = matches!(self.shared.options.durability, Durability::Interval(_));
         let begin_at = self.shared.options.segment_bytes.min(state.fits(&self.shared)) / BEGIN_PART;
         let from = if before.segment == state.written.segment { before.offset } else { 0 };
@@ -502,7 +502,7 @@ impl Writer {
         }
     }
 
-    fn sync_held(&self, state: &mut State) -> Result<(), String> {
+    fn sync_held(&self, state: &mut WriterState) -> Result<(), String> {
         state.align(&self.shared)?;
         for file in state.unsynced.drain(..) {
             self.sync_file(&*file)?;
@@ -521,7 +521,7 @@ impl Writer {
     }
 
     /// Tells the shard's side of what is durable as the durability asks.
-    fn publish(&self, state: &mut State) {
+    fn publish(&self, state: &mut WriterState) {
         if state.ready.is_empty() {
             return;
         }

@@ -23,7 +23,7 @@ const RETRY_US: u64 = 2_000_000;
 
 /// Where the snapshot stands.
 #[derive(Debug, Default)]
-pub(super) struct Snapshots {
+pub(super) struct SnapshotWriting {
     building: Option<Building>,
     /// Given up: what still comes of it is dropped.
     given_up: bool,
@@ -40,7 +40,7 @@ struct Building {
     unsynced: u64,
 }
 
-impl Snapshots {
+impl SnapshotWriting {
     /// When something is due by itself.
     pub(super) fn due_us(&self) -> Option<u64> {
         self.tell_at_us

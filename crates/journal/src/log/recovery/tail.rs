@@ -16,9 +16,10 @@ use crate::log::sealing::append_batch;
 use crate::log::sealing::write_table;
 use crate::log::shared::is_full;
 use crate::log::table::{LogTable, Table};
+use crate::open_error::OpenError;
 use crate::options::Options;
 use crate::seam::batch::Records;
-use crate::status::{Cut, OpenError};
+use crate::status::Cut;
 
 /// Bytes gathered for one write.
 const WRITE_BYTES: usize = 1 << 20;

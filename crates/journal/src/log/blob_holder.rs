@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::log::blob::{BlobLocation, BlobSeal};
 use crate::log::files::{Handle, Seal};
 use crate::log::header::Position;
-use crate::log::table::{Place, Table};
+use crate::log::table::{BlobPlace, Table};
 use crate::seam::batch::BLOB_HEAD;
 use crate::seam::blob::BlobKey;
 
 impl Handle {
     /// Where a blob lies that the file's table tells of.
-    pub(crate) fn location(&self, table: &Table, key: BlobKey, place: Place) -> BlobLocation {
+    pub(crate) fn location(&self, table: &Table, key: BlobKey, place: BlobPlace) -> BlobLocation {
         let seal = match &self.seal {
             Seal::Plain => BlobSeal::Plain,
             Seal::Chunks(cipher) => BlobSeal::Chunks(cipher.clone()),

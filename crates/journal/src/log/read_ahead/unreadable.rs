@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::{CHUNK_BYTES, Place};
+use super::{CHUNK_BYTES, SpanPlace};
 
 /// Most places that are remembered; those found first go first.
 const PLACES_MAX: usize = 64;
@@ -18,7 +18,7 @@ pub(super) struct Unreadable {
 impl Unreadable {
     /// Remembers that a span from here to `until` could not be read. What is read for one begins in the chunk before it at
     /// the earliest, and ends in the one behind it.
-    pub(super) fn note(&mut self, (number, from): Place, until: u64) {
+    pub(super) fn note(&mut self, (number, from): SpanPlace, until: u64) {
         if self.parts.len() == PLACES_MAX {
             self.parts.pop_front();
         }
@@ -26,7 +26,7 @@ impl Unreadable {
     }
 
     /// How far a span may go that begins here and is to go to `until`; no further than `from`: there is to be none.
-    pub(super) fn limit(&self, (number, from): Place, until: u64) -> u64 {
+    pub(super) fn limit(&self, (number, from): SpanPlace, until: u64) -> u64 {
         let behind = self.parts.iter().filter(|(other, part)| *other == number && from < part.end);
         behind.map(|(_, part)| part.start).fold(until, u64::min)
     }

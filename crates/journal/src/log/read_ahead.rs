@@ -57,16 +57,16 @@ pub(crate) fn budget_of(cache_bytes: u64) -> u64 {
 
 /// The spans of a journal.
 #[derive(Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct ReadAhead {
     budget: u64,
     slots: Mutex<Slots>,
 }
 
 #[derive(Debug, Default)]
 struct Slots {
-    by_place: BTreeMap<Place, Slot>,
+    by_place: BTreeMap<SpanPlace, SpanSlot>,
     /// Under the numbers of the slots, as they came.
-    order: BTreeMap<u64, Place>,
+    order: BTreeMap<u64, SpanPlace>,
     next_number: u64,
     /// What all take of memory.
     bytes: u64,
@@ -74,11 +74,11 @@ struct Slots {
 }
 
 /// Number of the file, and where the span begins in it.
-type Place = (u64, u64);
+type SpanPlace = (u64, u64);
 
 /// A span, or one that somebody is reading.
 #[derive(Debug)]
-struct Slot {
+struct SpanSlot {
     /// Which in the order.
     number: u64,
     /// Where it ends, or is meant to.
@@ -108,13 +108,13 @@ impl Reading {
 /// A part of a file.
 #[derive(Debug)]
 struct Span {
-    place: Place,
+    place: SpanPlace,
     bytes: Vec<u8>,
 }
 
 impl Span {
     /// What is kept of a read that began here and gave these bytes. A small part of a large read does not keep that in memory.
-    fn new(place: Place, mut bytes: Vec<u8>) -> Arc<Span> {
+    fn new(place: SpanPlace, mut bytes: Vec<u8>) -> Arc<Span> {
         if bytes.capacity() > 2 * bytes.len() {
             bytes.shrink_to_fit();
         }
@@ -159,7 +159,7 @@ fn end(location: &BlobLocation) -> u64 {
 
 impl Slots {
     /// The span with the latest beginning that is not behind this place.
-    fn before(&self, (number, from): Place) -> Option<(u64, &Slot)> {
+    fn before(&self, (number, from): SpanPlace) -> Option<(u64, &SpanSlot)> {
         let (place, slot) = self.by_place.range((number, 0)..=(number, from)).next_back()?;
         Some((place.1, slot))
     }
@@ -171,7 +171,7 @@ impl Slots {
     }
 
     /// How long a span is to be at least that begins here.
-    fn length_at(&self, (number, from): Place, budget: u64) -> u64 {
+    fn length_at(&self, (number, from): SpanPlace, budget: u64) -> u64 {
         match self.before((number, from)) {
             Some((start, slot)) if slot.end + GAP_BYTES_MAX >= from => {
                 let twice = (2 * (slot.end - start)).clamp(SPAN_BYTES_MIN, SPAN_BYTES_MAX);
@@ -182,12 +182,12 @@ impl Slots {
     }
 
     /// Puts a span there that ends at `end` and takes so many bytes of memory, instead of what began at this place.
-    fn insert(&mut self, place: Place, end: u64, bytes: u64, reading: &Arc<Reading>, budget: u64) {
+    fn insert(&mut self, place: SpanPlace, end: u64, bytes: u64, reading: &Arc<Reading>, budget: u64) {
         self.remove(place);
         let (number, bytes) = (self.next_number, bytes + SLOT_BYTES);
         self.next_number += 1;
         self.bytes += bytes;
-        self.by_place.insert(place, Slot { number, end, bytes, reading: Arc::clone(reading) });
+        self.by_place.insert(place, SpanSlot { number, end, bytes, reading: Arc::clone(reading) });
         self.order.insert(number, place);
         while self.bytes > budget
             && let Some((_, oldest)) = self.order.pop_first()
@@ -196,7 +196,7 @@ impl Slots {
         }
     }
 
-    fn remove(&mut self, place: Place) {
+    fn remove(&mut self, place: SpanPlace) {
         if let Some(slot) = self.by_place.remove(&place) {
             self.bytes -= slot.bytes;
             self.order.remove(&slot.number);
@@ -204,9 +204,9 @@ impl Slots {
     }
 }
 
-impl Ahead {
-    pub(crate) fn new(budget: u64) -> Ahead {
-        Ahead { budget, slots: Mutex::default() }
+impl ReadAhead {
+    pub(crate) fn new(budget: u64) -> ReadAhead {
+        ReadAhead { budget, slots: Mutex::default() }
     }
 
     /// What all spans take of memory.
@@ -257,10 +257,10 @@ impl Ahead {
 }
 
 /// By one who reads blobs in the order in which they lie, and shares nothing with others.
-impl Ahead {
+impl ReadAhead {
     /// Spans of one's own.
-    pub(crate) fn own() -> Ahead {
-        Ahead::new(SPANS_MIN * SPAN_BYTES_MAX)
+    pub(crate) fn own() -> ReadAhead {
+        ReadAhead::new(SPANS_MIN * SPAN_BYTES_MAX)
     }
 
     /// As [`BlobLocation::fetch`].

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::log::file::BlobHolder;
+use crate::log::blob_holder::BlobHolder;
 use crate::log::index::Range;
 use crate::log::manifest::Sealed;
 use crate::log::table::{BLOB_ENTRY, Table};
 
 /// A file that gets no more blobs.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct SealedFile {
     pub(crate) holder: Arc<BlobHolder>,
     /// Record indexes that it stands for, each with an exclusive end.
     pub(crate) ranges: Vec<(u64, u64)>,
@@ -17,14 +17,14 @@ pub(crate) struct Entry {
     pub(crate) seen: (u64, u64),
 }
 
-impl Entry {
-    pub(crate) fn new(holder: Arc<BlobHolder>, ranges: Vec<(u64, u64)>) -> Entry {
-        Entry { holder, ranges, seen: (u64::MAX, 0) }
+impl SealedFile {
+    pub(crate) fn new(holder: Arc<BlobHolder>, ranges: Vec<(u64, u64)>) -> SealedFile {
+        SealedFile { holder, ranges, seen: (u64::MAX, 0) }
     }
 
     /// A sealed segment.
-    pub(crate) fn sealed(sealed: &Sealed, holder: Arc<BlobHolder>) -> Entry {
-        Entry::new(holder, vec![(sealed.start.next_index, sealed.end.next_index)])
+    pub(crate) fn sealed(sealed: &Sealed, holder: Arc<BlobHolder>) -> SealedFile {
+        SealedFile::new(holder, vec![(sealed.start.next_index, sealed.end.next_index)])
     }
 
     /// What the shard's index needs of it.
