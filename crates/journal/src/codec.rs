@@ -1,4 +1,4 @@
-//! Little-endian fields, written to and read from bytes.
+//! Little-endian encoding and decoding of fields.
 
 /// Reads fields; `None` when the bytes end early.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);

@@ -1,8 +1,14 @@
-//! The journal of Sluice: one ordered log of records per shard, and the state snapshots that shorten its replay.
+//! The journal of Sluice: one ordered log of records per shard, and the snapshots of state that shorten its
+//! replay.
 //!
-//! What lives here: records and checksums, group commit, segments, manifest, recovery, snapshots, compaction, reading
-//! blobs back, scrubbing, backup, encryption at rest. What does not: what a record means. A record is a body, which replay
-//! needs, and blobs, which stay where they are until released.
+//! Contents: encoding and checksums of records, group commit, segments, manifest, recovery, snapshots,
+//! compaction, reading blobs back, scrubbing, backup, encryption at rest. The meaning of a record is not
+//! known here. A record is a body, which replay needs, and blobs, which stay on disk until they are released.
+//!
+//! Modules: [`seam`] the interface that users of a journal stand on; `memory` the journal in memory; `log`
+//! the journal on disk, on [`disk`] the file system and [`keys`] the encryption; `open`, `rotation`,
+//! `backup`, `check` what is done with a journal on disk as a whole; `options`, `status`, `open_error` their
+//! types.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,8 +1,8 @@
-//! Taking a mutex whatever became of those who held it before.
+//! Locking of mutexes after panics.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks; a panic elsewhere does not make the data wrong, since each holder leaves it whole at every step.
+/// Locks a mutex, also after a panic of a holder: every holder leaves the data consistent at each step.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

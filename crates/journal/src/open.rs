@@ -11,30 +11,30 @@ use crate::options::Options;
 use crate::rotation::Keyring;
 use crate::status::RecoveryReport;
 
-/// What opening gives: restore the state from `snapshot`, replay `replay`, tell `journal` what is live
-/// ([`DiskJournal::set_live`]), then serve.
+/// The parts of an open journal. Restore the state from `snapshot`, apply `replay`, call
+/// [`DiskJournal::set_live`], then serve.
 #[derive(Debug)]
 pub struct Opened {
-    /// The shard's side.
+    /// Proposes, and gives committed batches; for the shard's thread.
     pub journal: DiskJournal,
     /// Writes and syncs; clones share the work.
     pub writer: Writer,
-    /// Everything in the background.
+    /// Background work.
     pub maintenance: Maintenance,
-    /// Backups while serving.
+    /// Begins backups.
     pub backups: Backups,
-    /// The keys, while serving.
+    /// Shows and replaces root keys.
     pub keyring: Keyring,
     /// The latest snapshot.
     pub snapshot: Option<SnapshotReader>,
     /// Committed batches after the snapshot.
     pub replay: Replay,
-    /// What was found.
+    /// Findings of the opening.
     pub report: RecoveryReport,
 }
 
 impl DiskJournal {
-    /// Opens the journal in a directory, which is made when missing.
+    /// Opens the journal in a directory, which is created when missing.
     ///
     /// # Errors
     /// Why it does not open: file, cause and remedy.

@@ -1,4 +1,4 @@
-//! Root keys are looked at, and replaced, while the journal is open.
+//! Root keys of an open journal: which are in use, and their replacement.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use crate::keys::RootKeys;
 use crate::lock::lock;
 use crate::log::shared::Shared;
 
-/// Looks at the root keys in use, and replaces them, from any thread.
+/// Handle that shows and replaces the root keys, from any thread.
 #[derive(Clone, Debug)]
 pub struct Keyring {
     shared: Arc<Shared>,
 }
 
-/// What a journal's files are encrypted under.
+/// Root keys in use by a journal.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct KeyStatus {
-    /// What new files are encrypted under; `None`: they are not.
+    /// Root key of new files; `None`: they are not encrypted.
     pub current: Option<KeyId>,
-    /// By root key; `None`: files that are not encrypted.
+    /// Use of each root key; `None`: files that are not encrypted.
     pub uses: BTreeMap<Option<KeyId>, KeyUse>,
 }
 
-/// What is encrypted under one root key.
+/// Files under one root key.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KeyUse {
-    /// Segments, snapshots and files of copied blobs.
+    /// Number of segments, snapshots and files of copied blobs.
     pub files: u64,
-    /// Bytes of those that are not written any more.
+    /// Bytes of those files that are complete.
     pub bytes: u64,
 }
 
@@ -38,7 +38,7 @@ impl Keyring {
         Keyring { shared }
     }
 
-    /// What is encrypted under which key now.
+    /// The root keys in use now.
     pub fn status(&self) -> KeyStatus {
         let keys = self.shared.files.keys();
         let manifest = lock(&self.shared.manifest).clone();
@@ -60,10 +60,12 @@ impl Keyring {
         status
     }
 
-    /// Replaces the root keys. When this returns, everything that is written from then on is under the first of them: the
-    /// segment that grows ends with its last batch. What was written before follows as compaction and snapshots write it
-    /// anew, and needs its root key until then. Blocks for some writes. After an error the old ones
-    /// are in use.
+    /// Replaces the root keys. Whatever is written after the return is under the first of them: the growing
+    /// segment ends with its last batch. Older files keep their root key until compaction or a snapshot
+    /// rewrites them. Blocks for some writes.
+    ///
+    /// # Errors
+    /// The old keys stay in use.
     pub fn replace(&self, roots: RootKeys) -> Result<(), String> {
         let shared = &self.shared;
         if let Some(what) = shared.failure() {

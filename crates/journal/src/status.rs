@@ -1,77 +1,77 @@
-//! Figures and findings that a journal tells of itself.
+//! Metrics of a journal, and the findings of opening one.
 
 use std::path::PathBuf;
 
-/// Figures of a journal; counts are since it was opened.
+/// Metrics of a journal. Counts are since it was opened.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
-    /// Batches committed.
+    /// Number of batches committed.
     pub batches: u64,
-    /// Records committed.
+    /// Number of records committed.
     pub records: u64,
-    /// Bytes written to the log, headers included.
+    /// Bytes written to the log, heads included.
     pub log_bytes: u64,
-    /// Syncs of files.
+    /// Number of syncs of files and directories.
     pub fsyncs: u64,
     /// Duration of the last sync of the log, in microseconds.
     pub last_fdatasync_us: u64,
-    /// Bytes that the journal's files take.
+    /// Disk space of the journal's files, in bytes.
     pub disk_bytes: u64,
-    /// Bytes free on the disk, as last seen.
+    /// Free disk space at the last look, in bytes.
     pub disk_free_bytes: u64,
-    /// Segments, of the log and of compaction.
+    /// Number of files with records or blobs: segments, and files of compaction.
     pub segments: u64,
-    /// Snapshots taken.
+    /// Number of snapshots taken.
     pub snapshots: u64,
-    /// Whether one is being taken.
+    /// True while a snapshot is being written.
     pub snapshot_running: bool,
-    /// Bytes that compaction has copied.
+    /// Bytes copied by compaction.
     pub compacted_bytes: u64,
-    /// Blobs that did not verify.
+    /// Number of blobs found damaged.
     pub damaged_blobs: u64,
-    /// Bytes in the cache.
+    /// Memory used by the cache, in bytes.
     pub cache_bytes: u64,
-    /// Blob reads that had to go to the disk.
+    /// Number of blob reads that missed the cache.
     pub cache_misses: u64,
-    /// Whether growing batches are refused for lack of room.
+    /// True while growing batches are refused for lack of disk space.
     pub full: bool,
-    /// Whether free space is below the low-water mark.
+    /// True while free space is below the low-water mark.
     pub low: bool,
-    /// Segments that were not ready when the log needed them, so that it had to wait for their making.
+    /// Number of segments that were created only when the log needed them, which delays it.
     pub late_segments: u64,
-    /// Bytes of the reserve that are left.
+    /// Size of the reserve at present, in bytes.
     pub reserve_bytes: u64,
 }
 
-/// What opening a journal found.
+/// Findings of opening a journal.
 #[derive(Clone, Debug, Default)]
 pub struct RecoveryReport {
-    /// Whether the journal is new.
+    /// True when the journal was created.
     pub fresh: bool,
-    /// Number of this opening: larger than those of all before.
+    /// Term of this opening, larger than those of all before.
     pub term: u64,
-    /// Index that the next record gets.
+    /// Index of the next record.
     pub next_index: u64,
     /// Time of the last batch, or of the snapshot, in microseconds since the Unix epoch; 0: none.
     pub last_time_us: u64,
-    /// What was cut from the end of the log.
+    /// The end of the log that was cut off, if any.
     pub cut: Option<Cut>,
-    /// Whether the journal is new or was closed in order. Otherwise what was written since the manifest last
-    /// told how far the log is durable may be missing without a trace.
+    /// True when the end of the log is known: the journal is new or was closed in order. Otherwise records
+    /// written after the manifest last noted the durable position may be missing without a trace.
     pub end_known: bool,
-    /// Other things that an operator may want to know, as sentences.
+    /// Notes for the operator, as sentences.
     pub notes: Vec<String>,
 }
 
-/// An end of the log that was not whole, and of which nothing on the disk tells that it had been synced.
+/// An incomplete end of the log that nothing on disk shows to have been synced.
 #[derive(Clone, Debug)]
 pub struct Cut {
-    /// The segment.
+    /// File of the segment.
     pub file: PathBuf,
-    /// Where in it the first bad batch began.
+    /// Offset of the first bad batch in it, in bytes.
     pub offset: u64,
-    /// Index that its first record would have had.
+    /// Index of that batch's first record.
     pub index: u64,
-    /// Bytes from there to the last one that is not zero.
+    /// Length from there to the last byte that is not zero.
     pub bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! A file with blobs, and which of them are live.
+//! Complete files with blobs, and which of their blobs are live.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -10,7 +10,7 @@ use crate::seam::batch::BLOB_HEAD;
 use crate::seam::blob::BlobKey;
 
 impl Handle {
-    /// Where a blob lies that the file's table tells of.
+    /// Location of a blob by its entry in the file's table.
     pub(crate) fn location(&self, table: &Table, key: BlobKey, place: BlobPlace) -> BlobLocation {
         let seal = match &self.seal {
             Seal::Plain => BlobSeal::Plain,
@@ -25,7 +25,7 @@ impl Handle {
     }
 }
 
-/// Which blobs of a file are live, while it still gets more.
+/// Live blobs of a file that still grows.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     bits: Vec<u64>,
@@ -39,7 +39,7 @@ impl Live {
         Live { bits: vec![0; blobs.div_ceil(64) as usize], blobs: 0, bytes: 0 }
     }
 
-    /// Has room for this many blobs.
+    /// Grows to this many blobs.
     pub(crate) fn grow(&mut self, blobs: u32) {
         self.bits.resize(blobs.div_ceil(64) as usize, 0);
     }
@@ -48,7 +48,7 @@ impl Live {
         self.bits.get(ordinal as usize / 64).is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
     }
 
-    /// Whether this changed anything. `len`: of the blob.
+    /// Sets whether a blob of `len` bytes is live. True when that changed.
     pub(crate) fn set(&mut self, ordinal: u32, len: u32, live: bool) -> bool {
         if self.contains(ordinal) == live {
             return false;
@@ -63,13 +63,13 @@ impl Live {
     }
 }
 
-/// A file that gets no more blobs. The shard alone changes what is live, and it only gets less once serving has begun;
-/// so maintenance may read it at any time and sees at least what is live.
+/// A file that gets no more blobs. Only the shard's thread changes which are live, and once serving has begun
+/// they only become fewer: maintenance may read at any time and sees at least what is live.
 #[derive(Debug)]
 pub(crate) struct BlobHolder {
     pub(crate) handle: Handle,
     pub(crate) table: Table,
-    /// Bytes of the file that belong to the journal.
+    /// Length of the journal's part of the file, in bytes.
     pub(crate) len: u64,
     live: Box<[AtomicU64]>,
     live_blobs: AtomicU64,
@@ -77,7 +77,7 @@ pub(crate) struct BlobHolder {
 }
 
 impl BlobHolder {
-    /// A file of which nothing is live.
+    /// A file without live blobs.
     pub(crate) fn new(handle: Handle, table: Table, len: u64) -> BlobHolder {
         let words = table.len().div_ceil(64);
         BlobHolder {
@@ -98,7 +98,7 @@ impl BlobHolder {
         self.live_blobs.load(Relaxed)
     }
 
-    /// Bytes of live blobs, with what compaction would write for each.
+    /// Bytes that compaction would copy: live blobs with their heads.
     pub(crate) fn live_bytes(&self) -> u64 {
         self.live_bytes.load(Relaxed) + self.live_blobs() * BLOB_HEAD as u64
     }
@@ -112,7 +112,7 @@ impl BlobHolder {
         self.table.ordinal(key).filter(|ordinal| self.is_live(*ordinal))
     }
 
-    /// A file of whose blobs those are live that have their bit set.
+    /// A file with these live blobs.
     pub(crate) fn with_live(handle: Handle, table: Table, len: u64, live: Live) -> BlobHolder {
         debug_assert_eq!(live.bits.len(), table.len().div_ceil(64) as usize);
         BlobHolder {
@@ -125,7 +125,7 @@ impl BlobHolder {
         }
     }
 
-    /// For the shard only. Whether this changed anything.
+    /// Sets whether a blob is live; for the shard's thread only. True when that changed.
     pub(crate) fn set_live(&self, ordinal: u32, live: bool) -> bool {
         if self.is_live(ordinal) == live {
             return false;

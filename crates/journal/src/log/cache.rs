@@ -1,4 +1,4 @@
-//! The newest bytes of the log, kept in memory within a budget.
+//! Cache of the newest batches, within a budget of memory.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use bytes::Bytes;
 
 use crate::log::table::BlobPlace;
 
-/// Bytes that an entry costs beside its own, so that tiny batches do not outgrow the budget.
+/// Memory of a batch besides its bytes, so that tiny batches do not exceed the budget.
 const ENTRY_BYTES: u64 = 64;
 
-/// Batches in the order of the log; the oldest go first.
+/// Batches in the order of the log; the oldest are dropped first.
 #[derive(Debug)]
 pub(crate) struct Cache {
     entries: VecDeque<CachedBatch>,
@@ -20,7 +20,7 @@ pub(crate) struct Cache {
 #[derive(Debug)]
 struct CachedBatch {
     first_index: u64,
-    /// Where the bytes stand in their segment.
+    /// Offset of the bytes in their segment.
     offset: u64,
     bytes: Bytes,
 }
@@ -44,7 +44,7 @@ impl Cache {
         }
     }
 
-    /// The bytes at this place of the segment that holds the record with this index.
+    /// The bytes of a blob, by the index of its record and its place in the segment.
     pub(crate) fn get(&self, index: u64, place: BlobPlace) -> Option<Bytes> {
         let after = self.entries.partition_point(|entry| entry.first_index <= index);
         let entry = &self.entries[after.checked_sub(1)?];

@@ -1,13 +1,13 @@
-//! What was read from the disk together with blobs that were asked for: their neighbours mostly come next.
+//! Read-ahead: parts of files that were read together with a blob, since its neighbours mostly come next.
 //!
-//! A *span* is a part of a file in memory, decrypted. Blobs that lie side by side are read in one, and one that begins where
-//! another ends is twice as long, so that a backlog that is worked in order is read and decrypted once, in large pieces,
-//! by however many consumers, while blobs here and there cost the chunks that they lie in. Spans are kept within a budget of
-//! what they take of memory; those read first go first.
+//! A *span* is a decrypted part of a file in memory. Neighbouring blobs are read in one span, and a span that
+//! begins where another ends is twice as long. So a backlog that is worked in order is read and decrypted
+//! once, in large pieces, by however many consumers, while scattered blobs cost only the chunks that they lie
+//! in. The memory of all spans has a budget; the oldest span is dropped first.
 //!
-//! A span only ever has bytes that a committed batch has put there, and nothing is written there again, so that it cannot be
-//! out of date. It ends before the first chunk that does not open. A blob whose checksum is wrong in it, or that no span
-//! has, is read by itself, which decides whether it is damaged. So is what lies where the disk failed to give a span.
+//! A span only holds bytes of committed batches, which are never overwritten, so it cannot be out of date. It
+//! ends before the first chunk that does not decrypt. A blob whose checksum is wrong in its span, or that no
+//! span holds, is read alone, which decides whether it is damaged; so is a blob where reading a span failed.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::collections::BTreeMap;
@@ -30,27 +30,28 @@ use unreadable::Unreadable;
 
 mod unreadable;
 
-/// Reading for a span begins and ends with a chunk.
+/// Granularity of reading for spans, in bytes: a chunk.
 const CHUNK_BYTES: u64 = CHUNK as u64;
 
-/// Most bytes that one span is meant to have. Chunks are read as a whole, so that some more may come along.
+/// Target for the largest span, in bytes. Whole chunks are read, so that a span can be a little longer.
 const SPAN_BYTES_MAX: u64 = 128 << 10;
-/// Least bytes of a span that continues another ...
+/// Shortest span that continues another, in bytes.
 const SPAN_BYTES_MIN: u64 = 16 << 10;
-/// ... unless the budget is smaller: so many are to be there at a time.
+/// Number of spans that the budget must hold; limits their length when the budget is small.
 const SPANS_MIN: u64 = 4;
-/// Two blobs that are no further apart are read together: most chunks between them are opened in any case.
+/// Largest gap between two blobs that are read together, in bytes: most chunks in the gap are opened in any
+/// case.
 const GAP_BYTES_MAX: u64 = CHUNK_BYTES;
-/// Larger blobs are read by themselves.
+/// Largest blob that is read by spans, in bytes.
 const BLOB_BYTES_MAX: usize = 32 << 10;
-/// What a span takes besides its bytes, at most: its places in the maps, and what is shared of it.
+/// Upper limit of the memory of a span besides its bytes: entries in maps and shared state, in bytes.
 const SLOT_BYTES: u64 = 320;
-/// Most bytes of all spans ...
+/// Upper limit of the memory of all spans, in bytes.
 const BYTES_MAX: u64 = 8 << 20;
-/// ... and which part of the cache's budget they may have.
+/// Divisor of the cache's budget: upper limit of the memory of all spans.
 const CACHE_PART: u64 = 8;
 
-/// Which part of the budget of a journal's cache is for spans.
+/// Memory for spans out of a cache's budget, in bytes.
 pub(crate) fn budget_of(cache_bytes: u64) -> u64 {
     (cache_bytes / CACHE_PART).min(BYTES_MAX)
 }
@@ -65,40 +66,40 @@ pub(crate) struct ReadAhead {
 #[derive(Debug, Default)]
 struct Slots {
     by_place: BTreeMap<SpanPlace, SpanSlot>,
-    /// Under the numbers of the slots, as they came.
+    /// Spans by age.
     order: BTreeMap<u64, SpanPlace>,
     next_number: u64,
-    /// What all take of memory.
+    /// Memory of all spans, in bytes.
     bytes: u64,
     unreadable: Unreadable,
 }
 
-/// Number of the file, and where the span begins in it.
+/// Number of the file, and offset of the span in it.
 type SpanPlace = (u64, u64);
 
-/// A span, or one that somebody is reading.
+/// A span, present or being read.
 #[derive(Debug)]
 struct SpanSlot {
-    /// Which in the order.
+    /// Number by age.
     number: u64,
-    /// Where it ends, or is meant to.
+    /// End offset, actual or planned.
     end: u64,
-    /// What it takes of memory, or is meant to.
+    /// Memory, actual or planned, in bytes.
     bytes: u64,
     reading: Arc<Reading>,
 }
 
-/// A span that may still be read.
+/// A read of a span, shared by all who wait for it.
 #[derive(Debug, Default)]
 struct Reading {
-    /// Held as long as it is being read.
+    /// Held while the span is being read.
     under_way: Mutex<()>,
-    /// Whoever wants it once it is here waits for nobody. Unset afterwards: it could not be read.
+    /// The span, once read. Unset after the read: it failed.
     span: OnceLock<Arc<Span>>,
 }
 
 impl Reading {
-    /// The span, once it is read.
+    /// Waits for the read; `None`: it failed.
     fn wait(&self) -> Option<Arc<Span>> {
         drop(lock(&self.under_way));
         self.span.get().cloned()
@@ -113,7 +114,7 @@ struct Span {
 }
 
 impl Span {
-    /// What is kept of a read that began here and gave these bytes. A small part of a large read does not keep that in memory.
+    /// The span of a read. Shrinks the memory when the read was much larger.
     fn new(place: SpanPlace, mut bytes: Vec<u8>) -> Arc<Span> {
         if bytes.capacity() > 2 * bytes.len() {
             bytes.shrink_to_fit();
@@ -130,7 +131,7 @@ impl Span {
         number == location.file.number() && start <= from(location) && end(location) <= self.end()
     }
 
-    /// A blob that it holds, if that has its checksum.
+    /// The blob at this location, if its checksum matches.
     fn blob(&self, location: &BlobLocation) -> Option<&[u8]> {
         let at = from(location).checked_sub(self.place.1)? as usize;
         let (head, rest) = self.bytes.get(at..)?.split_first_chunk::<BLOB_HEAD>()?;
@@ -138,7 +139,7 @@ impl Span {
         (blob_checksum(location.key, blob).to_le_bytes() == *head).then_some(blob)
     }
 
-    /// How many bytes it has to give for these blobs, up to the first that it does not hold.
+    /// Total length of the leading blobs that the span holds, in bytes.
     fn held_len<B: Borrow<BlobRead>>(&self, blobs: &[B]) -> usize {
         let len = |blob: &B| match blob.borrow() {
             BlobRead::OnDisk(location) => self.holds(location).then(|| location.len()),
@@ -148,7 +149,7 @@ impl Span {
     }
 }
 
-/// Where a blob begins with its checksum.
+/// Offset of a blob's checksum.
 fn from(location: &BlobLocation) -> u64 {
     location.offset - BLOB_HEAD as u64
 }
@@ -158,19 +159,19 @@ fn end(location: &BlobLocation) -> u64 {
 }
 
 impl Slots {
-    /// The span with the latest beginning that is not behind this place.
+    /// The last span that begins at or before this place.
     fn before(&self, (number, from): SpanPlace) -> Option<(u64, &SpanSlot)> {
         let (place, slot) = self.by_place.range((number, 0)..=(number, from)).next_back()?;
         Some((place.1, slot))
     }
 
-    /// The span that has this blob, or is meant to.
+    /// The span that holds this blob, or will.
     fn with(&self, location: &BlobLocation) -> Option<&Arc<Reading>> {
         let (_, slot) = self.before((location.file.number(), from(location)))?;
         (slot.end >= end(location)).then_some(&slot.reading)
     }
 
-    /// How long a span is to be at least that begins here.
+    /// Minimum length of a span that begins here, in bytes.
     fn length_at(&self, (number, from): SpanPlace, budget: u64) -> u64 {
         match self.before((number, from)) {
             Some((start, slot)) if slot.end + GAP_BYTES_MAX >= from => {
@@ -181,7 +182,7 @@ impl Slots {
         }
     }
 
-    /// Puts a span there that ends at `end` and takes so many bytes of memory, instead of what began at this place.
+    /// Inserts a span, in place of the one at the same offset, and drops the oldest beyond the budget.
     fn insert(&mut self, place: SpanPlace, end: u64, bytes: u64, reading: &Arc<Reading>, budget: u64) {
         self.remove(place);
         let (number, bytes) = (self.next_number, bytes + SLOT_BYTES);
@@ -209,17 +210,18 @@ impl ReadAhead {
         ReadAhead { budget, slots: Mutex::default() }
     }
 
-    /// What all spans take of memory.
+    /// Memory of all spans, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         lock(&self.slots).bytes
     }
 
-    /// The span with this blob, if nobody has to wait for it.
+    /// The span with this blob, if it is in memory.
     fn find(&self, location: &BlobLocation) -> Option<Arc<Span>> {
         lock(&self.slots).with(location)?.span.get().cloned()
     }
 
-    /// The span with this blob. If there is none, one is read that goes to `until` at least. Blocks. `None`: it could not be.
+    /// The span with this blob; otherwise reads one that extends to `until` at least. Blocks. `None`: reading
+    /// failed.
     fn read(&self, location: &BlobLocation, until: u64) -> Option<Arc<Span>> {
         let mut slots = lock(&self.slots);
         if let Some(reading) = slots.with(location).cloned() {
@@ -256,9 +258,9 @@ impl ReadAhead {
     }
 }
 
-/// By one who reads blobs in the order in which they lie, and shares nothing with others.
+/// For a reader of its own, which reads blobs in their order on disk.
 impl ReadAhead {
-    /// Spans of one's own.
+    /// An empty cache of spans for one reader.
     pub(crate) fn own() -> ReadAhead {
         ReadAhead::new(SPANS_MIN * SPAN_BYTES_MAX)
     }
@@ -286,14 +288,14 @@ impl ReadAhead {
         }
     }
 
-    /// The span with this blob, unless the blob is to be read by itself.
+    /// The span with this blob; `None`: it is to be read alone.
     fn next(&self, location: &BlobLocation) -> Option<Arc<Span>> {
         let small = location.len() <= BLOB_BYTES_MAX;
         small.then(|| self.read(location, end(location))).flatten().filter(|span| span.holds(location))
     }
 }
 
-/// Reads a span that begins with this blob, or with the chunk that it begins in. `None`: nothing opens there.
+/// Reads a span that begins with this blob or its chunk. `None`: nothing decrypts there.
 fn read_span(location: &BlobLocation, until: u64) -> io::Result<Option<Arc<Span>>> {
     let (file, from) = (&*location.file, from(location));
     let read = match &location.seal {
@@ -312,7 +314,7 @@ fn read_span(location: &BlobLocation, until: u64) -> io::Result<Option<Arc<Span>
     Ok(found.map(|(start, bytes)| Span::new((file.number(), start), bytes)))
 }
 
-/// How far a span is to go that has the first of these blobs and those after it that lie close by.
+/// End offset of the leading run of blobs that lie close together.
 fn run<B: Borrow<BlobRead>>(blobs: &[B]) -> u64 {
     let mut last: Option<&BlobLocation> = None;
     for blob in blobs {
@@ -332,14 +334,14 @@ fn run<B: Borrow<BlobRead>>(blobs: &[B]) -> u64 {
     last.map_or(0, end)
 }
 
-/// Takes blobs that are on disk from what was read ahead and is in memory, up to the first that is not there.
-/// Whether none is left that is on disk.
+/// Replaces blobs on disk by those that were read ahead, up to the first that was not. True when none is left
+/// on disk. Never blocks.
 pub fn take_ahead<B: BorrowMut<BlobRead>>(blobs: &mut [B]) -> bool {
     take(blobs, AtMiss::End, |location, _| location.file.ahead().find(location))
 }
 
-/// Reads blobs that are on disk, those together that lie together. Blocks. What is on disk still afterwards has to be read by
-/// itself: it is large, or damaged, or could not be read.
+/// Reads blobs on disk, neighbours together. Blocks. Those still on disk afterwards have to be read alone:
+/// they are large or damaged, or reading failed.
 pub fn read_together<B: BorrowMut<BlobRead>>(blobs: &mut [B]) {
     take(blobs, AtMiss::GoOn, |location, rest| {
         let until = run(rest).min(from(location) + SPAN_BYTES_MAX);
@@ -347,16 +349,16 @@ pub fn read_together<B: BorrowMut<BlobRead>>(blobs: &mut [B]) {
     });
 }
 
-/// What becomes of the blobs behind one that no span has.
+/// Handling of the blobs after one that no span holds.
 #[derive(Clone, Copy, PartialEq)]
 enum AtMiss {
-    /// They are looked for as well.
+    /// Look them up too.
     GoOn,
-    /// They are left as they are: whoever reads that one reads them, too.
+    /// Leave them: whoever reads that one reads them too.
     End,
 }
 
-/// Copies what `span_of` gives for a blob and those that follow it: so a few bytes that are kept do not keep a span.
+/// Copies blobs out of their spans, so that a few bytes in use do not keep a span in memory.
 fn take<B: BorrowMut<BlobRead>>(
     blobs: &mut [B],
     at_miss: AtMiss,
@@ -392,18 +394,18 @@ fn take<B: BorrowMut<BlobRead>>(
     all
 }
 
-/// Copies from spans: those from one share a buffer that has room for them and no more.
+/// Copies out of spans; those out of one span share a buffer of exactly their size.
 #[derive(Default)]
 struct Copies {
     finished: Vec<(usize, Bytes)>,
-    /// From the span at hand.
+    /// Copies out of the current span.
     bytes: BytesMut,
-    /// Of which blob each is, and where it begins.
+    /// Blob, and offset in `bytes`, of each copy out of the current span.
     found: Vec<(usize, usize)>,
 }
 
 impl Copies {
-    /// Nothing more comes from the span at hand.
+    /// Ends the copies out of the current span.
     fn finish(&mut self) {
         let copies = std::mem::take(&mut self.bytes).freeze();
         let mut end = copies.len();

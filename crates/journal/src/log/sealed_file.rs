@@ -1,4 +1,4 @@
-//! Files with blobs, as maintenance sees them.
+//! Complete files with blobs, for maintenance.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use crate::log::index::Range;
 use crate::log::manifest::Sealed;
 use crate::log::table::{BLOB_ENTRY, Table};
 
-/// A file that gets no more blobs.
+/// A file that gets no more blobs: a sealed segment, or one of compaction.
 #[derive(Clone, Debug)]
 pub(crate) struct SealedFile {
     pub(crate) holder: Arc<BlobHolder>,
-    /// Record indexes that it stands for, each with an exclusive end.
+    /// Ranges of record indexes whose blobs it holds, each with an exclusive end.
     pub(crate) ranges: Vec<(u64, u64)>,
-    /// How many blobs were live when that last changed, and when it was seen to.
+    /// Number of live blobs when it last changed, and when that was seen, in microseconds.
     pub(crate) seen: (u64, u64),
 }
 
@@ -27,13 +27,13 @@ impl SealedFile {
         SealedFile::new(holder, vec![(sealed.start.next_index, sealed.end.next_index)])
     }
 
-    /// What the shard's index needs of it.
+    /// Its ranges for the index of blobs.
     pub(crate) fn index_ranges(&self) -> impl Iterator<Item = Range> {
         let ranges = self.ranges.iter().filter(|(first, end)| first < end);
         ranges.map(|(first, end)| Range { first: *first, end: *end, holder: self.holder.clone() })
     }
 
-    /// Whether a snapshot that holds everything up to this record makes the file's records needless.
+    /// True when a snapshot up to `applied_index` replaces the file's records.
     pub(crate) fn is_covered(&self, applied_index: u64) -> bool {
         match self.holder.table {
             Table::Log(_) => self.ranges.iter().all(|(_, end)| *end <= applied_index + 1),
@@ -41,7 +41,7 @@ impl SealedFile {
         }
     }
 
-    /// Whether less than half of the file would be left after compaction.
+    /// True when compaction would keep less than half of the file.
     pub(crate) fn is_mostly_dead(&self) -> bool {
         let table = self.holder.live_blobs() * BLOB_ENTRY as u64;
         (self.holder.live_bytes() + table) * 2 < self.holder.len

@@ -1,23 +1,23 @@
-//! Where reading ahead has failed: one sector that the disk cannot give is not to fail the reading of all that lies around it,
-//! again and again. A drive may take seconds to give up.
+//! Places where reading ahead failed. One unreadable sector must not fail the reading of its neighbourhood
+//! again and again: a drive may take seconds to give up.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::{CHUNK_BYTES, SpanPlace};
 
-/// Most places that are remembered; those found first go first.
+/// Upper limit of places; the oldest is dropped first.
 const PLACES_MAX: usize = 64;
 
-/// Parts of files that are not read ahead.
+/// Parts of files that are excluded from reading ahead.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable {
     parts: VecDeque<(u64, Range<u64>)>,
 }
 
 impl Unreadable {
-    /// Remembers that a span from here to `until` could not be read. What is read for one begins in the chunk before it at
-    /// the earliest, and ends in the one behind it.
+    /// Notes that reading a span from here to `until` failed. A read extends at most one chunk beyond either
+    /// end.
     pub(super) fn note(&mut self, (number, from): SpanPlace, until: u64) {
         if self.parts.len() == PLACES_MAX {
             self.parts.pop_front();
@@ -25,7 +25,8 @@ impl Unreadable {
         self.parts.push_back((number, from.saturating_sub(CHUNK_BYTES)..until + CHUNK_BYTES));
     }
 
-    /// How far a span may go that begins here and is to go to `until`; no further than `from`: there is to be none.
+    /// Limit for a span that begins here and is to end at `until`. A result up to `from`: no span may be
+    /// read.
     pub(super) fn limit(&self, (number, from): SpanPlace, until: u64) -> u64 {
         let behind = self.parts.iter().filter(|(other, part)| *other == number && from < part.end);
         behind.map(|(_, part)| part.start).fold(until, u64::min)
