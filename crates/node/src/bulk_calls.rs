@@ -9,9 +9,9 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use tokio::time::Instant;
 
 use crate::blobs;
-use crate::bulk::{Bulk, BulkRequest, BulkView, Heard, Next, Portions, Steps};
+use crate::bulk::{Bulk, BulkRequest, BulkView, Next, Portions, StepInput, Steps};
 use crate::handle::Node;
-use crate::shard::request::{Answer, Looking};
+use crate::shard::request::{Answer, ShardView};
 
 impl Node {
     /// Begins a bulk; it goes on whatever becomes of its caller. Only messages that are there now are changed.
@@ -23,7 +23,7 @@ impl Node {
         request.check(self.limits())?;
         let shard = self.inner.placement.shard_of(request.namespace)?;
         let request = Arc::new(request);
-        let begin = move |at: &mut Looking<'_>| Steps::begin(at, request, Portions::default());
+        let begin = move |at: &mut ShardView<'_>| Steps::begin(at, request, Portions::default());
         let mut steps = self.look(shard, begin).await??;
         let bulk = self.inner.bulks.begin(&mut steps.view)?;
         let view = bulk.view().clone();
@@ -63,7 +63,7 @@ impl Node {
 /// Goes through the queue to the end.
 async fn run(node: Node, shard: u32, bulk: Arc<Bulk>, mut steps: Steps) {
     let began = Instant::now();
-    let mut heard = Heard::Time;
+    let mut heard = StepInput::Time;
     loop {
         if bulk.cancelled.load(Ordering::Relaxed) {
             steps.cancel();
@@ -72,13 +72,15 @@ async fn run(node: Node, shard: u32, bulk: Arc<Bulk>, mut steps: Steps) {
         bulk.view().clone_from(steps.view());
         heard = match next {
             Next::Look(page) => {
-                Heard::Seen(node.look(shard, move |at| page.see(at)).await.and_then(|seen| seen))
+                StepInput::Seen(node.look(shard, move |at| page.see(at)).await.and_then(|seen| seen))
             }
-            Next::Read(reads) => Heard::Read(blobs::load(reads).await),
-            Next::Change(items) => Heard::Changed(change(&node, shard, &steps.view().request, &items).await),
+            Next::Read(reads) => StepInput::Read(blobs::load(reads).await),
+            Next::Change(items) => {
+                StepInput::Changed(change(&node, shard, &steps.view().request, &items).await)
+            }
             Next::Rest { until_us } => {
                 tokio::time::sleep_until(began + Duration::from_micros(until_us)).await;
-                Heard::Time
+                StepInput::Time
             }
             Next::End => break,
         };

@@ -16,7 +16,7 @@ use crate::bulk::Bulks;
 use crate::driver::Threads;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
-use crate::shard::request::{Answer, Looking, Proposal, Read, ReplyTo, Request};
+use crate::shard::request::{Answer, Proposal, Read, ReplyTo, Request, ShardView};
 
 /// Wait after which a caller that found the mailbox full may come back.
 const RETRY_AFTER_MS: u64 = 500;
@@ -170,7 +170,7 @@ impl Node {
     pub(crate) async fn look<T: std::marker::Send + 'static>(
         &self,
         shard: u32,
-        look: impl FnOnce(&mut Looking<'_>) -> T + std::marker::Send + 'static,
+        look: impl FnOnce(&mut ShardView<'_>) -> T + std::marker::Send + 'static,
     ) -> Result<T, Error> {
         let (sender, receiver) = oneshot::channel();
         let read = Read(Box::new(move |looking| {

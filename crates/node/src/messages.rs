@@ -10,9 +10,9 @@ use sluice_engine::limits::{Limits, SLICE_ITEMS};
 use tokio::sync::oneshot;
 
 use crate::api::{Delivered, ReceiveOptions, Sent};
-use crate::begun::{Receiving, Sending, Settling, Slice};
 use crate::handle::Node;
-use crate::pulling::PullGuard;
+use crate::pending::{Receiving, Sending, Settling, Slice};
+use crate::receiving::PullGuard;
 use crate::shard::request::{Pull, PullReply, Request};
 
 /// Longest wait of a receive.

@@ -26,7 +26,7 @@ use sluice_journal::Class;
 use tokio::sync::oneshot;
 
 use crate::handle::Node;
-use crate::placement::Place;
+use crate::placement::NamespacePlace;
 use crate::shard::request::unexpected;
 use crate::shard::request::{Proposal, ReplyTo, Request};
 
@@ -138,7 +138,7 @@ impl Node {
             self.last_step(0, &undo).await?;
             return Err(error);
         }
-        self.inner.placement.insert(name, Place { namespace, shard });
+        self.inner.placement.insert(name, NamespacePlace { namespace, shard });
         self.changed(name).await
     }
 
@@ -148,7 +148,7 @@ impl Node {
         shard_told: Option<u32>,
         change: impl FnOnce(Quotas) -> Quotas,
     ) -> Result<NamespaceView, Error> {
-        let Place { namespace, shard } = self.inner.placement.by_name(name)?;
+        let NamespacePlace { namespace, shard } = self.inner.placement.by_name(name)?;
         if let Some(told) = shard_told.filter(|told| *told != shard) {
             let reason = format!("the namespace lives on shard {shard}, not {told}: it cannot be moved");
             return Err(Error::InvalidArgument { field: "shard".to_owned(), reason });
@@ -167,7 +167,7 @@ impl Node {
     }
 
     async fn delete(&self, name: &str, force: bool) -> Result<(), Error> {
-        let Place { namespace, shard } = self.inner.placement.by_name(name)?;
+        let NamespacePlace { namespace, shard } = self.inner.placement.by_name(name)?;
         let delete = |force| Command::NamespaceDelete { namespace, force };
         if shard == 0 || !force {
             done_if_gone(self.step(shard, &delete(force)).await)?;

@@ -24,10 +24,10 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use tokio::sync::watch;
 
-pub use crate::blobs::Unread;
+pub use crate::blobs::ReadFailure;
 pub use filter::{Filter, HeaderIs};
-pub use page::{Page, Seen};
-pub use steps::{Heard, Next, Portions, Steps};
+pub use page::{Page, PageSeen};
+pub use steps::{Next, Portions, StepInput, Steps};
 
 /// Bulks of a node that run at once.
 pub const BULKS_RUNNING_MAX: usize = 8;

@@ -13,9 +13,9 @@ pub mod store;
 
 mod applying;
 mod damage;
-mod given;
+mod delivery;
 mod leading;
-mod looks;
+mod reads;
 mod snapshot;
 
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ use request::{Read, Request};
 use snapshot::Snapshotting;
 use store::Store;
 
-pub(crate) use given::release;
+pub(crate) use delivery::release;
 pub use leading::begin;
 
 /// Requests that one step takes from the mailbox.

@@ -14,7 +14,7 @@ use sluice_node::Heard;
 use sluice_node::shard::Step;
 use sluice_node::shard::channel::{Channel, DetachedBy, News};
 use sluice_node::shard::request::{
-    Answer, Attaching, Await, Given, Proposal, Read, Reader, ReplyTo, Request, Seen, Topic, Watch,
+    Answer, Attaching, Given, Proposal, Read, Reader, ReplyTo, Request, ResultWait, Topic, WaitOutcome, Watch,
 };
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
@@ -28,7 +28,7 @@ const LONG_US: u64 = 3600 * SECOND_US;
 /// One caller of each kind that waits without a record in flight.
 struct Waiting {
     pull: oneshot::Receiver<Result<Vec<Given>, Error>>,
-    result: oneshot::Receiver<Result<Seen, Error>>,
+    result: oneshot::Receiver<Result<WaitOutcome, Error>>,
     channel: Arc<Channel>,
     reader: Reader,
 }
@@ -47,7 +47,7 @@ impl Waiting {
         assert!(sent.result.is_ok(), "{sent:?}");
         let (reply, result) = oneshot::channel();
         let id = MessageId { namespace: NAMESPACE, sequence: sequence_of(&sent) };
-        rig.mailbox.push(Request::Await(Await { ticket: 1, id, wait_us: LONG_US, reply })).unwrap();
+        rig.mailbox.push(Request::Await(ResultWait { ticket: 1, id, wait_us: LONG_US, reply })).unwrap();
         let (reply, mut reader) = oneshot::channel();
         let topic = Topic { namespace: NAMESPACE, queue: None };
         rig.mailbox.push(Request::Watch(Box::new(Watch { topic, after: None, reply }))).unwrap();

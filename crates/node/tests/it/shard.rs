@@ -12,7 +12,7 @@ use sluice_engine::{BlobRef, Command, Error};
 use sluice_journal::BlobKey;
 use sluice_node::clock::Clock;
 use sluice_node::shard::channel::{DetachedBy, News};
-use sluice_node::shard::request::{Given, Looking, Proposal, Read, ReplyTo, Request};
+use sluice_node::shard::request::{Given, Proposal, Read, ReplyTo, Request, ShardView};
 
 use crate::rig::{KEY, Rig, SECOND_US};
 
@@ -170,7 +170,7 @@ fn a_flood_of_looks_does_not_hold_up_the_next_batch() {
     let done = Arc::new(AtomicU64::new(0));
     for _ in 0..1_000 {
         let (done, time) = (done.clone(), rig.time.clone());
-        let look = move |_: Result<&mut Looking<'_>, Error>| {
+        let look = move |_: Result<&mut ShardView<'_>, Error>| {
             time.advance(200);
             done.fetch_add(1, Relaxed);
         };
@@ -191,7 +191,7 @@ fn looks_that_are_too_many_are_told_so() {
     let refused = Arc::new(AtomicU64::new(0));
     for _ in 0..10_000 {
         let (refused, time) = (refused.clone(), rig.time.clone());
-        let look = move |looking: Result<&mut Looking<'_>, Error>| {
+        let look = move |looking: Result<&mut ShardView<'_>, Error>| {
             time.advance(200);
             refused.fetch_add(u64::from(matches!(looking, Err(Error::Overloaded { .. }))), Relaxed);
         };

@@ -13,7 +13,7 @@ use sluice_engine::id::NamespaceId;
 use crate::api::EventOptions;
 use crate::clock::Clock;
 use crate::shard::Shard;
-use crate::shard::feed::{EventPosition, Feed, Place, Told, ToldDetail};
+use crate::shard::feed::{EventPlace, EventPosition, Feed, Told, ToldDetail};
 use crate::shard::request::{Left, Reader, Topic, Watch};
 use crate::shard::store::Store;
 
@@ -121,7 +121,7 @@ impl Feeds {
     }
 
     /// One more reader of a feed, which is made if need be. `now` is the place of what happens next.
-    fn enter(&mut self, topic: &Topic, now: Place, run: u64) -> Result<Arc<Feed>, Error> {
+    fn enter(&mut self, topic: &Topic, now: EventPlace, run: u64) -> Result<Arc<Feed>, Error> {
         let of_namespace = self.namespaces.get(&topic.namespace);
         let (feeds, readers) = of_namespace.map_or((0, 0), OfNamespace::figures);
         if self.readers >= self.options.readers || readers >= share(self.options.readers) {
@@ -274,7 +274,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.outcome.events = events;
     }
 
-    fn tell_event(&mut self, place: Place, event: Event) {
+    fn tell_event(&mut self, place: EventPlace, event: Event) {
         if !self.leading.feeds.namespaces.contains_key(&event.namespace) {
             return;
         }

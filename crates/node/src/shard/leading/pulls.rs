@@ -15,7 +15,7 @@ use super::proposals::Pending;
 use super::waiting_pulls::{Claims, QueueIds, WaitingPull, WaitingPulls};
 use crate::clock::Clock;
 use crate::shard::Shard;
-use crate::shard::given::{Given, read_given, release};
+use crate::shard::delivery::{Given, read_given, release};
 use crate::shard::request::{Pull, write_record};
 use crate::shard::store::Store;
 

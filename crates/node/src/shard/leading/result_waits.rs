@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::clock::Clock;
 use crate::shard::Shard;
-use crate::shard::request::{Await, Seen};
+use crate::shard::request::{ResultWait, WaitOutcome};
 use crate::shard::store::{self, Store};
 
 /// Wait after which a caller may come back that found too many waiting.
@@ -21,7 +21,7 @@ const RETRY_AFTER_MS: u64 = 1_000;
 /// All that wait, by ticket, message, and end of their time.
 #[derive(Debug, Default)]
 pub(super) struct ResultWaits {
-    waits: FxHashMap<u64, (u64, Await)>,
+    waits: FxHashMap<u64, (u64, ResultWait)>,
     messages: FxHashMap<MessageId, SmallVec<[u64; 1]>>,
     ends: BTreeSet<(u64, u64)>,
 }
@@ -31,13 +31,13 @@ impl ResultWaits {
         self.waits.len()
     }
 
-    fn push(&mut self, wait: Await, until_us: u64) {
+    fn push(&mut self, wait: ResultWait, until_us: u64) {
         self.messages.entry(wait.id).or_default().push(wait.ticket);
         self.ends.insert((until_us, wait.ticket));
         self.waits.insert(wait.ticket, (until_us, wait));
     }
 
-    fn remove(&mut self, ticket: u64) -> Option<Await> {
+    fn remove(&mut self, ticket: u64) -> Option<ResultWait> {
         let (until_us, wait) = self.waits.remove(&ticket)?;
         self.ends.remove(&(until_us, ticket));
         if let Some(tickets) = self.messages.get_mut(&wait.id) {
@@ -50,7 +50,7 @@ impl ResultWaits {
     }
 
     /// Takes those whose time is over by then.
-    fn pop_ended(&mut self, monotonic_us: u64) -> Option<Await> {
+    fn pop_ended(&mut self, monotonic_us: u64) -> Option<ResultWait> {
         let &(until_us, ticket) = self.ends.first()?;
         if until_us <= monotonic_us { self.remove(ticket) } else { None }
     }
@@ -69,7 +69,7 @@ impl ResultWaits {
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    pub(in crate::shard) fn take_await(&mut self, wait: Await) {
+    pub(in crate::shard) fn take_await(&mut self, wait: ResultWait) {
         let view = match self.engine.message(wait.id) {
             Ok(view) => view,
             Err(error) => return answer(wait, Err(error)),
@@ -131,7 +131,7 @@ fn end_of(
     store: &mut impl Store,
     id: MessageId,
     state: Option<State>,
-) -> Result<Seen, Error> {
+) -> Result<WaitOutcome, Error> {
     match (engine.message(id), state) {
         (Ok(view), state) => Ok(see(store, state.unwrap_or(view.state), Some(view))),
         (Err(_), Some(state)) => Ok(see(store, state, None)),
@@ -139,15 +139,15 @@ fn end_of(
     }
 }
 
-fn see(store: &mut impl Store, state: State, view: Option<MessageView>) -> Seen {
+fn see(store: &mut impl Store, state: State, view: Option<MessageView>) -> WaitOutcome {
     let mut read = |blob: BlobRef| store::read(store, blob);
     let result = view.as_ref().and_then(|view| view.result).map(&mut read);
     let note = view.as_ref().and_then(|view| view.progress?.note).map(&mut read);
-    Seen { state, view, result, note }
+    WaitOutcome { state, view, result, note }
 }
 
 /// A caller that has gone does not mind.
-fn answer(wait: Await, seen: Result<Seen, Error>) {
+fn answer(wait: ResultWait, seen: Result<WaitOutcome, Error>) {
     let _ = wait.reply.send(seen);
 }
 
@@ -161,8 +161,12 @@ mod tests {
     #[test]
     fn waits_leave_every_table_at_once() {
         let id = |sequence| MessageId { namespace: NamespaceId::DEFAULT, sequence };
-        let wait =
-            |ticket, sequence| Await { ticket, id: id(sequence), wait_us: 0, reply: oneshot::channel().0 };
+        let wait = |ticket, sequence| ResultWait {
+            ticket,
+            id: id(sequence),
+            wait_us: 0,
+            reply: oneshot::channel().0,
+        };
         let mut awaiting = ResultWaits::default();
         for (ticket, sequence, until_us) in [(1, 7, 30), (2, 7, 10), (3, 8, 20)] {
             awaiting.push(wait(ticket, sequence), until_us);

@@ -34,7 +34,7 @@ pub(super) struct WaitingPull {
 
 /// Where a waiting pull is kept. Ages grow, so a slot that was reused is told by its age, and places sort by it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Place {
+struct WaitKey {
     age: u64,
     slot: u32,
 }
@@ -42,7 +42,7 @@ struct Place {
 /// Those who wait for one queue, oldest first.
 #[derive(Debug, Default)]
 struct Line {
-    places: VecDeque<Place>,
+    places: VecDeque<WaitKey>,
     live: usize,
 }
 
@@ -52,10 +52,10 @@ pub(super) struct WaitingPulls {
     slots: Vec<Option<(u64, WaitingPull)>>,
     vacant: Vec<u32>,
     lines: FxHashMap<QueueId, Line>,
-    ends: BinaryHeap<Reverse<(u64, Place)>>,
-    tickets: FxHashMap<u64, Place>,
+    ends: BinaryHeap<Reverse<(u64, WaitKey)>>,
+    tickets: FxHashMap<u64, WaitKey>,
     /// Pulls that name a queue which did not exist when they were lined up.
-    incomplete: BTreeSet<Place>,
+    incomplete: BTreeSet<WaitKey>,
     next_age: u64,
 }
 
@@ -70,7 +70,7 @@ impl WaitingPulls {
             self.slots.push(None);
             (self.slots.len() - 1) as u32
         });
-        let place = Place { age: self.next_age, slot };
+        let place = WaitKey { age: self.next_age, slot };
         self.next_age += 1;
         for queue in &waiter.queues {
             let line = self.lines.entry(*queue).or_default();
@@ -116,7 +116,7 @@ impl WaitingPulls {
     /// Takes all pulls that wait for a queue of which this is true.
     pub(super) fn take_if(&mut self, of: impl Fn(QueueId) -> bool) -> Vec<WaitingPull> {
         let lines = self.lines.iter().filter(|(queue, _)| of(**queue));
-        let places: BTreeSet<Place> = lines.flat_map(|(_, line)| line.places.iter().copied()).collect();
+        let places: BTreeSet<WaitKey> = lines.flat_map(|(_, line)| line.places.iter().copied()).collect();
         places.into_iter().filter_map(|place| self.remove(place)).collect()
     }
 
@@ -148,11 +148,11 @@ impl WaitingPulls {
         if self.len() == 0 { None } else { self.ends.peek().map(|Reverse((until_us, _))| *until_us) }
     }
 
-    fn is_live(&self, place: Place) -> bool {
+    fn is_live(&self, place: WaitKey) -> bool {
         self.slots[place.slot as usize].as_ref().is_some_and(|(age, _)| *age == place.age)
     }
 
-    fn remove(&mut self, place: Place) -> Option<WaitingPull> {
+    fn remove(&mut self, place: WaitKey) -> Option<WaitingPull> {
         if !self.is_live(place) {
             return None;
         }
@@ -180,8 +180,9 @@ impl WaitingPulls {
             self.lines.remove(&queue);
         } else if line.places.len() > 2 * line.live + STALE_MIN {
             let slots = &self.slots;
-            let is_live =
-                |place: &Place| slots[place.slot as usize].as_ref().is_some_and(|(age, _)| *age == place.age);
+            let is_live = |place: &WaitKey| {
+                slots[place.slot as usize].as_ref().is_some_and(|(age, _)| *age == place.age)
+            };
             line.places.retain(is_live);
         }
     }

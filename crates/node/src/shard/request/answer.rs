@@ -4,7 +4,7 @@ use sluice_engine::Error;
 use sluice_engine::outcome::Reply;
 
 use crate::api::Duplicates;
-use crate::shard::given::Given;
+use crate::shard::delivery::Given;
 
 /// What came of a proposal.
 #[derive(Clone, Debug)]

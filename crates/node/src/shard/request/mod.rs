@@ -3,10 +3,10 @@
 mod answer;
 mod attach;
 mod letters;
-mod look;
 mod proposal;
 mod pull;
-mod wait;
+mod read;
+mod result_wait;
 mod watch;
 
 use sluice_engine::command::Command;
@@ -15,14 +15,14 @@ use sluice_journal::Batch;
 pub(crate) use answer::unexpected;
 pub use answer::{Answer, Completion};
 pub use attach::Attaching;
-pub use look::{Looking, Read};
 pub(super) use proposal::class_of;
 pub use proposal::{Proposal, ReplyTo, write_record};
 pub use pull::{Pull, PullReply};
-pub use wait::{Await, Seen};
+pub use read::{Read, ShardView};
+pub use result_wait::{ResultWait, WaitOutcome};
 pub use watch::{Left, Reader, Topic, Watch};
 
-pub use super::given::{Given, GivenDetails};
+pub use super::delivery::{Given, GivenDetails};
 
 /// One request to a shard.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub enum Request {
     /// Give messages, now or when there are some.
     Pull(Box<Pull>),
     /// Tell what becomes of a message, when that is known.
-    Await(Await),
+    Await(ResultWait),
     /// Give messages as they become ready, for as long as the consumer is attached.
     Attach(Box<Attaching>),
     /// Read the events of a feed.

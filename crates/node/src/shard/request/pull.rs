@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::answer::Completion;
 use crate::api::Room;
 use crate::mailbox::Mailbox;
-use crate::shard::given::Given;
+use crate::shard::delivery::Given;
 
 /// Where a pull's messages go.
 #[derive(Debug)]

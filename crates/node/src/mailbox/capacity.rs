@@ -37,17 +37,17 @@ impl Load {
 
 /// Limits, and how much of them is taken.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct Capacity {
     taken: CachePadded<AtomicU64>,
     requests_max: u64,
     bytes_max: u64,
 }
 
-impl Room {
-    pub(super) fn new(requests_max: usize, bytes_max: u64) -> Room {
+impl Capacity {
+    pub(super) fn new(requests_max: usize, bytes_max: u64) -> Capacity {
         // Half of what a load can tell, so that no sum overflows.
         let bytes_max = bytes_max.min(1 << (BYTES_BITS - 1));
-        Room { taken: CachePadded::new(AtomicU64::new(0)), requests_max: requests_max as u64, bytes_max }
+        Capacity { taken: CachePadded::new(AtomicU64::new(0)), requests_max: requests_max as u64, bytes_max }
     }
 
     /// The most requests that can ever be in.
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn both_limits_hold_and_each_has_a_reserve() {
-        let room = Room::new(16, 800);
+        let room = Capacity::new(16, 800);
         assert!(room.enter(Load::of(700), false) && !room.enter(Load::of(101), false));
         assert!(room.enter(Load::of(100), false) && !room.enter(Load::of(1), false));
         assert!(room.enter(Load::of(100), true) && !room.enter(Load::of(1), true));
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_request_that_is_alone_fits_whatever_its_size() {
-        let room = Room::new(16, 10);
+        let room = Capacity::new(16, 10);
         assert!(room.enter(Load::of(11), false) && !room.enter(Load::of(0), false));
         room.leave(Load::of(11));
         assert_eq!(room.taken.load(Ordering::Relaxed), 0);

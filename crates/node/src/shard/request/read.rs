@@ -4,13 +4,13 @@ use sluice_engine::outcome::Delivery;
 use sluice_engine::{Engine, Error};
 
 use crate::shard::ShardFigures;
-use crate::shard::given::{Given, read_given};
+use crate::shard::delivery::{Given, read_given};
 use crate::shard::store::Store;
 
-type ReadFn = dyn FnOnce(Result<&mut Looking<'_>, Error>) + Send;
+type ReadFn = dyn FnOnce(Result<&mut ShardView<'_>, Error>) + Send;
 
 /// What a look at a shard can see.
-pub struct Looking<'a> {
+pub struct ShardView<'a> {
     /// The state.
     pub engine: &'a Engine,
     /// The log's time, in microseconds since the Unix epoch.
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Read {
     }
 }
 
-impl Looking<'_> {
+impl ShardView<'_> {
     /// The bytes of a delivery that was handed over without them; `None` when its lease is over.
     pub(crate) fn fetch(&mut self, delivery: Delivery) -> Option<Given> {
         if !self.engine.is_held(&delivery.receipt, self.now_us) {

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 /// A caller that wants to know what became of a message.
 #[derive(Debug)]
-pub struct Await {
+pub struct ResultWait {
     /// Names it to [`super::Request::Cancel`]; unique in the process.
     pub ticket: u64,
     /// Which message.
@@ -16,12 +16,12 @@ pub struct Await {
     /// How long it may wait, in microseconds.
     pub wait_us: u64,
     /// Where the answer goes.
-    pub reply: oneshot::Sender<Result<Seen, Error>>,
+    pub reply: oneshot::Sender<Result<WaitOutcome, Error>>,
 }
 
 /// What was seen of a message; its bytes may still have to be read.
 #[derive(Debug)]
-pub struct Seen {
+pub struct WaitOutcome {
     /// Done, dead, or where it stands when the time is over.
     pub state: State,
     /// The message, if it is still there.

@@ -9,10 +9,10 @@ use sluice_engine::query::State;
 use tokio::sync::oneshot;
 
 use crate::api::{Awaited, ProgressSeen};
-use crate::blobs::{self, Unread};
+use crate::blobs::{self, ReadFailure};
 use crate::handle::Node;
 use crate::shard::request::Request;
-use crate::shard::request::{Await, Seen};
+use crate::shard::request::{ResultWait, WaitOutcome};
 
 /// Longest wait for a result.
 const RESULT_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ struct Waiting<'a> {
     node: &'a Node,
     shard: u32,
     ticket: u64,
-    receiver: Option<oneshot::Receiver<Result<Seen, Error>>>,
+    receiver: Option<oneshot::Receiver<Result<WaitOutcome, Error>>>,
 }
 
 impl Drop for Waiting<'_> {
@@ -52,7 +52,7 @@ impl Node {
         let shard = self.inner.placement.shard_of(id.namespace).map_err(not_found)?;
         let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
         let (reply, receiver) = oneshot::channel();
-        self.push(shard, Request::Await(Await { ticket, id, wait_us: wait.as_micros() as u64, reply }))?;
+        self.push(shard, Request::Await(ResultWait { ticket, id, wait_us: wait.as_micros() as u64, reply }))?;
         let mut waiting = Waiting { node: self, shard, ticket, receiver: Some(receiver) };
         let Some(receiver) = &mut waiting.receiver else { return Err(Error::ShuttingDown {}) };
         let seen = receiver.await;
@@ -61,14 +61,14 @@ impl Node {
     }
 }
 
-async fn load(id: MessageId, seen: Seen) -> Result<Awaited, Error> {
-    let Seen { state, view, result, note } = seen;
+async fn load(id: MessageId, seen: WaitOutcome) -> Result<Awaited, Error> {
+    let WaitOutcome { state, view, result, note } = seen;
     match state {
         State::Done => {
             let loaded = blobs::load(result.into_iter().collect()).await.pop().transpose();
             let result = loaded.map_err(|unread| match unread {
-                Unread::Damaged => Error::PayloadDamaged { id: id.to_string() },
-                Unread::Later => {
+                ReadFailure::Damaged => Error::PayloadDamaged { id: id.to_string() },
+                ReadFailure::Later => {
                     Error::Overloaded { what: "reads from the disk", retry_after_ms: RETRY_AFTER_MS }
                 }
             })?;

@@ -3,7 +3,7 @@
 
 use sluice_engine::Error;
 
-use super::request::{Looking, Read};
+use super::request::{Read, ShardView};
 use super::store::Store;
 use super::{Shard, ShardFigures};
 use crate::clock::Clock;
@@ -32,7 +32,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let until_us = self.clock.monotonic_us() + STEP_LOOKS_US;
         while let Some(read) = self.looks.pop_front() {
             let figures: ShardFigures = self.figures;
-            (read.0)(Ok(&mut Looking {
+            (read.0)(Ok(&mut ShardView {
                 engine: &self.engine,
                 now_us: self.now_us,
                 waiting: self.leading.waiting_pulls(),

@@ -9,9 +9,9 @@ use sluice_engine::{Engine, Error};
 use sluice_journal::BlobRead;
 
 use crate::api::Stored;
-use crate::blobs::{self, Unread};
+use crate::blobs::{self, ReadFailure};
 use crate::handle::Node;
-use crate::shard::request::Looking;
+use crate::shard::request::ShardView;
 use crate::shard::store;
 
 /// A listing that finds little looks on for so long before it gives out a page that is not full.
@@ -24,7 +24,7 @@ const LOOK_QUEUES: usize = 200;
 const RETRY_AFTER_MS: u64 = 1_000;
 
 /// A message with the places of its bytes, as it comes from the shard.
-struct Seen {
+struct MessageParts {
     view: MessageView,
     queue: String,
     blob: Option<BlobRead>,
@@ -207,21 +207,21 @@ fn missing(queue: &str) -> Error {
 }
 
 /// Like [`see`], with what its holders have told.
-fn see_all(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
+fn see_all(at: &mut ShardView<'_>, view: MessageView, payload: bool) -> MessageParts {
     let note = view.progress.and_then(|progress| progress.note);
     let bytes = |blob: Option<BlobRef>| blob.filter(|_| payload);
     let told = [note, bytes(view.checkpoint), bytes(view.result)];
     let told = told.map(|blob| blob.map(|blob| store::read(at.journal, blob)));
-    Seen { told, ..see(at, view, payload) }
+    MessageParts { told, ..see(at, view, payload) }
 }
 
-fn see(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
+fn see(at: &mut ShardView<'_>, view: MessageView, payload: bool) -> MessageParts {
     let mut read = |blob: &BlobRef| store::read(at.journal, *blob);
     let blob = payload.then(|| read(&view.blob));
     let errors = view.history.iter().map(|attempt| attempt.error.as_ref().map(&mut read)).collect();
     let tags = view.tags.as_ref().map(&mut read);
     let notes = view.changes.iter().map(|changed| read(&changed.note)).collect();
-    Seen {
+    MessageParts {
         queue: at.engine.queue_name(view.queue).unwrap_or_default().to_owned(),
         blob,
         errors,
@@ -232,10 +232,10 @@ fn see(at: &mut Looking<'_>, view: MessageView, payload: bool) -> Seen {
     }
 }
 
-async fn load(seen: Vec<Seen>) -> Result<Vec<Stored>, Error> {
+async fn load(seen: Vec<MessageParts>) -> Result<Vec<Stored>, Error> {
     let mut blobs = Vec::new();
     let mut shapes = Vec::with_capacity(seen.len());
-    for Seen { view, queue, blob, errors, told, tags, notes } in seen {
+    for MessageParts { view, queue, blob, errors, told, tags, notes } in seen {
         let texts: Vec<bool> = errors.iter().map(Option::is_some).collect();
         let has_told = told.each_ref().map(Option::is_some);
         shapes.push((view, queue, blob.is_some(), texts, has_told, tags.is_some(), notes.len()));
@@ -243,7 +243,7 @@ async fn load(seen: Vec<Seen>) -> Result<Vec<Stored>, Error> {
         blobs.extend(tags.into_iter().chain(notes));
     }
     let loaded = blobs::load(blobs).await;
-    if loaded.contains(&Err(Unread::Later)) {
+    if loaded.contains(&Err(ReadFailure::Later)) {
         return Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: RETRY_AFTER_MS });
     }
     let mut loaded = loaded.into_iter().map(Result::ok);

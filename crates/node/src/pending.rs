@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tokio::sync::oneshot;
 
 use crate::api::{Delivered, Sent};
-use crate::pulling::PullGuard;
+use crate::receiving::PullGuard;
 use crate::shard::request::Answer;
 use crate::shard::request::unexpected;
 

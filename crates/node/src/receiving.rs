@@ -11,7 +11,7 @@ use sluice_journal::{BlobRead, take_ahead};
 use tokio::sync::oneshot;
 
 use crate::api::{Delivered, DeliveredDetails};
-use crate::blobs::{self, Unread};
+use crate::blobs::{self, ReadFailure};
 use crate::handle::Node;
 use crate::log_limiter::LogLimiter;
 use crate::shard::release;
@@ -71,12 +71,12 @@ pub(crate) async fn load(node: &Node, shard: u32, given: Vec<Given>) -> Vec<Deli
         places.push((delivery, queue, details));
     }
     let mut loaded = blobs::load(blobs).await.into_iter();
-    let mut next = || loaded.next().unwrap_or(Err(Unread::Later));
+    let mut next = || loaded.next().unwrap_or(Err(ReadFailure::Later));
     let mut delivered = Vec::with_capacity(places.len());
     let mut later = Vec::new();
     for (delivery, queue, details) in places {
         let blob = next();
-        let details = details.map(|(known, there)| -> Result<_, Unread> {
+        let details = details.map(|(known, there)| -> Result<_, ReadFailure> {
             let [checkpoint, tags] = there.map(|there| there.then(&mut next));
             Ok(Box::new(DeliveredDetails {
                 correlation_id: known.correlation_id,
@@ -90,7 +90,7 @@ pub(crate) async fn load(node: &Node, shard: u32, given: Vec<Given>) -> Vec<Deli
         });
         match (blob, details.transpose()) {
             (Ok(blob), Ok(details)) => delivered.push(Delivered { delivery, queue, blob, details }),
-            (Err(Unread::Damaged), _) => hold(node, shard, &delivery),
+            (Err(ReadFailure::Damaged), _) => hold(node, shard, &delivery),
             _ => later.push(delivery.receipt),
         }
     }
@@ -154,10 +154,10 @@ static DAMAGED: LogLimiter = LogLimiter::new();
 fn unless_damaged(
     delivery: &Delivery,
     what: &str,
-    loaded: Option<Result<Bytes, Unread>>,
-) -> Result<Option<Bytes>, Unread> {
+    loaded: Option<Result<Bytes, ReadFailure>>,
+) -> Result<Option<Bytes>, ReadFailure> {
     match loaded.transpose() {
-        Err(Unread::Damaged) => {
+        Err(ReadFailure::Damaged) => {
             // Each of its deliveries finds the damage anew.
             if let Some(left_out) = DAMAGED.due() {
                 let message = delivery.receipt.id;
