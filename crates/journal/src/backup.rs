@@ -22,14 +22,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::codec::Put;
 use crate::disk::File;
+use crate::file_kind::Kind;
 use crate::keys::chunks;
 use crate::keys::keyring::KEYRING;
-use crate::log::codec::Put;
+use crate::lock::lock;
 use crate::log::files::{Pin, is_out_of_handles};
 use crate::log::header::Position;
-use crate::log::manifest::{FORMAT_VERSION, Kind, MANIFEST, Manifest};
-use crate::log::shared::{Shared, lock};
+use crate::log::manifest::{FORMAT_VERSION, MANIFEST, Manifest};
+use crate::log::shared::Shared;
 
 pub use restore::{Incoming, RestoreError, restore, restore_on};
 
@@ -37,14 +39,14 @@ const MAGIC: [u8; 8] = *b"SLUICEBK";
 const TAG_FILE: u8 = 1;
 const TAG_END: u8 = 2;
 
-/// How often, and after which pauses, a file is opened again when there are no file handles: 30 s.
+/// Tries, and pause between two, of opening a file without file handles: 30 s in all.
 const HANDLE_TRIES: u32 = 1_500;
 const HANDLE_PAUSE: Duration = Duration::from_millis(20);
 
-/// Bytes of a file in one chunk.
+/// Size of a chunk of a file, in bytes.
 const CHUNK: usize = 256 << 10;
 
-/// Begins backups, from any thread.
+/// Handle that begins backups, from any thread.
 #[derive(Clone, Debug)]
 pub struct Backups {
     shared: Arc<Shared>,
@@ -55,8 +57,9 @@ impl Backups {
         Backups { shared }
     }
 
-    /// Pins what is committed now, which is quick: the files are opened one at a time, as they are copied. A fresh snapshot
-    /// ([`crate::DiskJournal::request_snapshot`]) before makes the stream shorter, and restoring faster.
+    /// Pins the committed state of this moment, which is quick: files are opened one at a time as they are
+    /// copied. A fresh snapshot ([`crate::DiskJournal::request_snapshot`]) before makes the backup shorter,
+    /// and restoring faster.
     pub fn begin(&self) -> Backup {
         // Held, so that nothing which is named goes before it is pinned.
         let held = lock(&self.shared.manifest);
@@ -111,7 +114,7 @@ impl Backups {
         files
     }
 
-    /// Length of a file that holds so much.
+    /// Length on disk of a file with this much content, in bytes.
     fn file_len(&self, number: u64, held: u64) -> u64 {
         if self.shared.files.keys().root_of(number).is_some() { chunks::file_len(held) } else { held }
     }
@@ -120,7 +123,7 @@ impl Backups {
 #[derive(Debug)]
 struct Pinned {
     pin: Pin,
-    /// `None`: all of it, which may become less meanwhile, when sealing cuts the zeros at its end.
+    /// Length to copy; `None`: to its end, which sealing may move forward meanwhile.
     len: Option<u64>,
 }
 
@@ -133,7 +136,7 @@ struct Copying {
     len: Option<u64>,
 }
 
-/// A backup being read.
+/// A backup as a stream of bytes.
 #[derive(Debug)]
 pub struct Backup {
     keyring: Option<Vec<u8>>,
@@ -147,8 +150,10 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// The next bytes of the stream, some 256 KiB at most; `None` at its end. Blocks for one read. A stream that ends
-    /// with an error is not a backup, and [`restore`] refuses it.
+    /// The next bytes of the stream, at most about 256 KiB; `None` at the end. Blocks for one read.
+    ///
+    /// # Errors
+    /// A file could not be read. The stream is then no backup, and [`restore`] refuses it.
     pub fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
         if self.done {
             return Ok(None);
@@ -224,7 +229,7 @@ impl Backup {
     }
 }
 
-/// Opens a file, and waits a while for a handle when there is none.
+/// Opens a file; waits for a file handle when there is none.
 fn open(pin: &Pin) -> io::Result<Arc<dyn File>> {
     for _ in 0..HANDLE_TRIES {
         match pin.open() {

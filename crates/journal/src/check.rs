@@ -1,48 +1,50 @@
-//! Verifies a data directory that no process uses, to the last blob. Never writes.
+//! Verification of a data directory that no process uses, down to the last blob. Never writes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::Disk;
-use crate::keys::store::Keys;
+use crate::file_kind::Kind;
 use crate::keys::{Encryption, RootKeys};
-use crate::log::file::BlobHolder;
+use crate::log::blob_holder::BlobHolder;
+use crate::log::file_keys::Keys;
 use crate::log::files::Files;
-use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, Sealed};
+use crate::log::manifest::{BlobFile, MANIFEST, Manifest, Sealed};
 use crate::log::recovery::{follow, load_blob_table};
 use crate::log::replay::Stretch;
 use crate::log::sealing::load_table;
 use crate::log::snapshot::SnapshotReader;
+use crate::open_error::{Damage, OpenError};
 use crate::seam::batch::damaged_blobs;
 use crate::seam::blob::BlobError;
-use crate::status::{Cut, Damage, OpenError};
+use crate::status::Cut;
 
-/// Files that are open at once.
+/// Upper limit of open files.
 const OPEN_FILES: usize = 16;
 
-/// What a check has found.
+/// Result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
-    /// Number of the last opening.
+    /// Term of the last opening.
     pub term: u64,
-    /// Files that were verified.
+    /// Verified files.
     pub files: Vec<CheckedFile>,
-    /// Batches in the log.
+    /// Number of batches in the log.
     pub batches: u64,
-    /// Records in the log.
+    /// Number of records in the log.
     pub records: u64,
-    /// Blobs that were verified, live or not.
+    /// Number of verified blobs, live or not.
     pub blobs: u64,
-    /// Index of the last record that the snapshot holds; 0: no snapshot.
+    /// Index of the last record in the snapshot; 0: no snapshot.
     pub snapshot_index: u64,
-    /// Index that the next record will get.
+    /// Index of the next record.
     pub next_index: u64,
-    /// What opening will cut: it is not whole, and nothing tells that it had been synced.
+    /// The incomplete end of the log that opening will cut off, if any.
     pub cut: Option<Cut>,
-    /// Whether the journal was closed in order. Otherwise what was written since the manifest last told how
-    /// far the log is durable may be missing without a trace.
+    /// True when the journal was closed in order. Otherwise records written after the manifest last noted the
+    /// synced position may be missing without a trace.
     pub end_known: bool,
-    /// Damage. Empty: all is well.
+    /// Damage found; empty: none.
     pub problems: Vec<Damage>,
 }
 
@@ -55,8 +57,10 @@ pub struct CheckedFile {
     pub bytes: u64,
 }
 
-/// Verifies the data directory. Damage is in the report; an error means that it could not be looked at, or that its
-/// manifest is not to be used, or that one of `roots` is missing.
+/// Verifies a data directory. Damage goes into the report.
+///
+/// # Errors
+/// The directory cannot be read, its manifest is unusable, or one of the root keys is missing.
 pub fn check(disk: Arc<dyn Disk>, dir: &Path, roots: &RootKeys) -> Result<CheckReport, OpenError> {
     if disk.is_locked(dir).map_err(OpenError::io(dir, "look into"))? {
         return Err(OpenError::InUse { dir: dir.to_owned(), pid: None });
@@ -98,7 +102,7 @@ impl Checker<'_> {
         self.keep(result)
     }
 
-    /// Damage goes into the report, and the check goes on.
+    /// Adds damage to the report, so that the check goes on; other errors end it.
     fn keep(&mut self, result: Result<(), OpenError>) -> Result<(), OpenError> {
         match result {
             Err(OpenError::Damaged(damage)) => self.report.problems.push(damage),
@@ -135,7 +139,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Verifies every batch and every blob of a part of the log.
+    /// Verifies every batch and blob of a part of the log.
     fn stretch(&mut self, stretch: &Stretch) -> Result<(), OpenError> {
         let report = &mut self.report;
         stretch.verify(self.manifest.identity, self.manifest.term, |found| {

@@ -2,7 +2,7 @@
 //!
 //! Each file has a *data key* of its own, which is random. Data keys lie in the [keyring](keyring), a file of the
 //! directory, each wrapped (encrypted) by a *root key*, which never lies there. The root key is the operator's: its
-//! [id](KeyId) stands with every data key, so that it can be said which one is missing.
+//! [id](crate::KeyId) stands with every data key, so that it can be said which one is missing.
 //!
 //! Why no nonce is ever used twice under one key:
 //! - a data key that was read from the keyring only opens. What seals is only ever a key that this process has made, for
@@ -23,8 +23,6 @@ pub(crate) mod chunks;
 pub(crate) mod cipher;
 pub(crate) mod keyring;
 mod root;
-mod rotate;
-pub(crate) mod store;
 
 use std::fmt::Debug;
 use std::io;
@@ -32,17 +30,16 @@ use std::sync::Arc;
 
 use ring::rand::SecureRandom;
 
-pub use root::{KeyId, RootKey, RootKeys};
-pub use rotate::{KeyStatus, KeyUse, Keyring};
-pub use store::keys_needed;
+use crate::key_id::KeyId;
+pub use root::{RootKey, RootKeys};
 
-/// What keys, salts and nonces come from.
+/// Source of random bytes for keys, salts and nonces.
 pub trait Random: Send + Sync + Debug {
-    /// Fills with bytes that nobody can guess.
+    /// Fills `bytes` with unpredictable bytes.
     fn fill(&self, bytes: &mut [u8]) -> io::Result<()>;
 }
 
-/// The operating system's randomness.
+/// Random bytes of the operating system.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct SystemRandom;
 
@@ -53,18 +50,18 @@ impl Random for SystemRandom {
     }
 }
 
-/// Whether and how a journal is encrypted.
+/// Encryption settings of a journal.
 #[derive(Clone, Debug)]
 pub struct Encryption {
-    /// The keys at hand; new files get the first. Files that were encrypted are read with them in any case.
+    /// Root keys; new files get the first, existing files are read with any.
     pub roots: RootKeys,
-    /// Whether new files are encrypted.
+    /// True when new files are encrypted.
     pub new_files: bool,
-    /// Where data keys come from. Of use to simulators, which need the same bytes each time.
+    /// Source of random bytes. Simulators set it, to get the same bytes each time.
     pub random: Arc<dyn Random>,
 }
 
-/// Nothing is encrypted, and nothing that is can be read.
+/// No encryption, and no root keys.
 impl Default for Encryption {
     fn default() -> Encryption {
         Encryption::only_read(RootKeys::default())
@@ -72,17 +69,17 @@ impl Default for Encryption {
 }
 
 impl Encryption {
-    /// New files are encrypted under the first of these keys.
+    /// Encryption of new files under the first of these keys.
     pub fn with(roots: RootKeys) -> Encryption {
         Encryption { roots, new_files: true, random: Arc::new(SystemRandom) }
     }
 
-    /// The root key that new files get; `None`: they are not encrypted.
+    /// Root key of new files; `None`: they are not encrypted.
     pub fn root_of_new(&self) -> Option<KeyId> {
         self.roots.current().map(RootKey::id).filter(|_| self.new_files)
     }
 
-    /// New files are not encrypted; those that are can be read with these keys.
+    /// No encryption of new files; these keys read existing ones.
     pub fn only_read(roots: RootKeys) -> Encryption {
         Encryption { roots, new_files: false, random: Arc::new(SystemRandom) }
     }

@@ -1,33 +1,52 @@
-//! The journal of Sluice: one ordered log of records per shard, and the state snapshots that shorten its replay.
+//! The journal of Sluice: one ordered log of records per shard, and the snapshots of state that shorten its
+//! replay.
 //!
-//! What lives here: records and checksums, group commit, segments, manifest, recovery, snapshots, compaction, reading
-//! blobs back, scrubbing, backup, encryption at rest. What does not: what a record means. A record is a body, which replay
-//! needs, and blobs, which stay where they are until released.
+//! Contents: encoding and checksums of records, group commit, segments, manifest, recovery, snapshots,
+//! compaction, reading blobs back, scrubbing, backup, encryption at rest. The meaning of a record is not
+//! known here. A record is a body, which replay needs, and blobs, which stay on disk until they are released.
+//!
+//! Modules: [`seam`] the interface that users of a journal stand on; `memory` the journal in memory; `log`
+//! the journal on disk, on [`disk`] the file system and [`keys`] the encryption; `open`, `rotation`,
+//! `backup`, `check` what is done with a journal on disk as a whole; `options`, `status`, `open_error` their
+//! types.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backup;
 mod check;
+mod codec;
 pub mod disk;
+mod file_kind;
+mod key_id;
 pub mod keys;
+mod lock;
 mod log;
 mod memory;
+mod open;
+mod open_error;
 mod options;
+mod rotation;
 pub mod seam;
 mod status;
 
 pub use backup::{Backup, Backups, Incoming, RestoreError, restore, restore_on};
 pub use check::{CheckReport, CheckedFile, check};
 pub use disk::{Disk, FsDisk};
-pub use keys::{Encryption, KeyId, KeyStatus, KeyUse, Keyring, Random, RootKey, RootKeys, keys_needed};
-pub use log::ahead::{read_together, take_ahead};
+pub use key_id::KeyId;
+pub use keys::{Encryption, Random, RootKey, RootKeys};
 pub use log::blob::{BlobLocation, BlobRead};
-pub use log::{DiskJournal, Maintenance, Notice, Opened, Owner, Replay, SnapshotReader, Writer};
+pub use log::file_keys::keys_needed;
+pub use log::read_ahead::{read_together, take_ahead};
+pub use log::{DiskJournal, Maintenance, Notice, Replay, SnapshotReader, Writer};
 pub use log::{holds_journal, journal_file, owner_of};
 pub use memory::MemoryJournal;
+pub use open::Opened;
+pub use open_error::{Damage, OpenError};
+pub use options::Owner;
 pub use options::{Durability, Knows, Options};
+pub use rotation::{KeyStatus, KeyUse, Keyring};
 pub use seam::Journal;
 pub use seam::batch::{Batch, Record, RecordWriter, Records};
 pub use seam::blob::{BlobError, BlobKey};
 pub use seam::event::{Class, Committed, Event, Refused};
-pub use status::{Cut, Damage, OpenError, RecoveryReport, Status};
+pub use status::{Cut, RecoveryReport, Status};

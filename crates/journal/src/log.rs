@@ -19,21 +19,21 @@
 //! Three parties share the work, none of which waits for another: [`DiskJournal`] on the shard's thread, the
 //! [`Writer`], and [`Maintenance`]. Each is a set of steps; threads are somebody else's.
 
-pub(crate) mod ahead;
 pub(crate) mod blob;
+pub(crate) mod blob_holder;
 mod cache;
-pub(crate) mod codec;
-mod entry;
-pub(crate) mod file;
+pub(crate) mod file_keys;
 pub(crate) mod files;
 pub(crate) mod header;
 mod index;
 mod journal;
 mod maintenance;
 pub(crate) mod manifest;
+pub(crate) mod read_ahead;
 pub(crate) mod recovery;
 pub(crate) mod replay;
 pub(crate) mod scan;
+mod sealed_file;
 pub(crate) mod sealing;
 pub(crate) mod shared;
 pub(crate) mod signal;
@@ -42,35 +42,9 @@ mod space;
 pub(crate) mod table;
 mod writer;
 
-use crate::backup::Backups;
-use crate::keys::Keyring;
 pub use journal::DiskJournal;
 pub use maintenance::{Maintenance, Notice};
-pub use manifest::{Owner, holds_journal, journal_file, owner_of};
+pub use manifest::{holds_journal, journal_file, owner_of};
 pub use replay::Replay;
 pub use snapshot::SnapshotReader;
 pub use writer::Writer;
-
-use crate::status::RecoveryReport;
-
-/// What opening gives: restore the state from `snapshot`, replay `replay`, tell `journal` what is live
-/// ([`DiskJournal::set_live`]), then serve.
-#[derive(Debug)]
-pub struct Opened {
-    /// The shard's side.
-    pub journal: DiskJournal,
-    /// Writes and syncs; clones share the work.
-    pub writer: Writer,
-    /// Everything in the background.
-    pub maintenance: Maintenance,
-    /// Backups while serving.
-    pub backups: Backups,
-    /// The keys, while serving.
-    pub keyring: Keyring,
-    /// The latest snapshot.
-    pub snapshot: Option<SnapshotReader>,
-    /// Committed batches after the snapshot.
-    pub replay: Replay,
-    /// What was found.
-    pub report: RecoveryReport,
-}

@@ -1,8 +1,8 @@
-//! The journal in memory: commits at once, and keeps live blobs where they were encoded.
+//! The journal in memory: commits at once, and keeps live blobs in the memory that they were encoded in.
 //!
-//! Records lie in pages of [`PAGE`] by index, so that finding one is two steps. A page is dropped when nothing in it
-//! is live. A hand goes round the pages, one for each that is begun, and moves the few blobs of a mostly dead page
-//! into memory of their own: one message that stays does not keep its neighbours' chunk, nor a gap in the directory.
+//! Records are kept in pages of [`PAGE`] by index. A page is dropped when it has no live blob. With each new
+//! page, the next of the older ones is examined in turn: the blobs of a mostly dead page are copied out, so
+//! that one message that stays keeps neither its neighbours' memory nor a page.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,25 +14,25 @@ use crate::seam::batch::{Batch, Records};
 use crate::seam::blob::BlobKey;
 use crate::seam::event::{Class, Committed, Event, Refused};
 
-/// Records in a page.
+/// Number of records in a page.
 const PAGE: u64 = 256;
 
-/// Empty pages that are kept for reuse.
+/// Number of empty pages kept for reuse.
 const SPARE_PAGES: usize = 64;
 
-/// A journal that commits at once and keeps live blobs in memory; gone with the process.
+/// Journal in memory; lost with the process.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
-    /// Records so far; the next has this index plus one.
+    /// Number of records; the next has this index plus one.
     records: u64,
     events: VecDeque<Committed>,
     /// Number of the first page in `pages`.
     first_page: u64,
     pages: VecDeque<Option<Page>>,
     spare: Vec<Page>,
-    /// Page that the hand looks at next.
+    /// Number of the next page to examine.
     hand: u64,
-    /// Live blobs of pages that were mostly dead.
+    /// Live blobs copied out of mostly dead pages.
     evacuated: BTreeMap<BlobKey, Bytes>,
 }
 
@@ -42,11 +42,11 @@ impl MemoryJournal {
         MemoryJournal::default()
     }
 
-    /// Keeps the bytes of a record which has so many blobs.
+    /// Stores a record with `blobs` blobs.
     #[inline]
     fn keep(&mut self, index: u64, blobs: u32, bytes: Bytes) {
         if let Some(Some(page)) = self.pages.back_mut() {
-            page.slots[(index % PAGE) as usize] = Slot::new(bytes, blobs);
+            page.slots[(index % PAGE) as usize] = LiveRecord::new(bytes, blobs);
             page.live += blobs;
             page.blobs += blobs;
         }
@@ -103,7 +103,7 @@ impl MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
-    /// Never given; the disk journal's, so that one shard type may stand on either.
+    /// Never returned. It is the disk journal's, so that one shard type can stand on either.
     type Location = BlobLocation;
 
     fn next_index(&self) -> u64 {
@@ -169,28 +169,28 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Records with neighbouring indexes.
+/// Records with consecutive indexes.
 #[derive(Debug)]
 struct Page {
-    slots: Box<[Slot]>,
-    /// Blobs that are live.
+    slots: Box<[LiveRecord]>,
+    /// Number of live blobs.
     live: u32,
-    /// Blobs that were put here.
+    /// Number of blobs stored.
     blobs: u32,
 }
 
 impl Default for Page {
     fn default() -> Page {
-        Page { slots: (0..PAGE).map(|_| Slot::default()).collect(), live: 0, blobs: 0 }
+        Page { slots: (0..PAGE).map(|_| LiveRecord::default()).collect(), live: 0, blobs: 0 }
     }
 }
 
 impl Page {
-    fn slot(&self, key: BlobKey) -> &Slot {
+    fn slot(&self, key: BlobKey) -> &LiveRecord {
         &self.slots[(key.index % PAGE) as usize]
     }
 
-    /// Whether the blob was live.
+    /// Releases a blob. True when it was live.
     fn release(&mut self, key: BlobKey) -> bool {
         let released = self.slots[(key.index % PAGE) as usize].release(key.item);
         self.live -= u32::from(released);
@@ -204,15 +204,15 @@ impl Page {
                     into.insert(BlobKey { index, item }, Bytes::copy_from_slice(&blob));
                 }
             }
-            *slot = Slot::default();
+            *slot = LiveRecord::default();
         }
         self.live = 0;
     }
 }
 
-/// A record with live blobs; the default has none.
+/// A record with live blobs. The default has none.
 #[derive(Debug, Default)]
-struct Slot {
+struct LiveRecord {
     record: Bytes,
     /// One bit per live blob; with more than 64 blobs, how many are live.
     live: u64,
@@ -220,19 +220,19 @@ struct Slot {
     many: Option<Box<[u64]>>,
 }
 
-impl Slot {
+impl LiveRecord {
     #[inline]
-    fn new(record: Bytes, blobs: u32) -> Slot {
+    fn new(record: Bytes, blobs: u32) -> LiveRecord {
         if blobs <= 64 {
-            return Slot { record, live: u64::MAX >> (64 - blobs), many: None };
+            return LiveRecord { record, live: u64::MAX >> (64 - blobs), many: None };
         }
-        Slot::of_many(record, blobs)
+        LiveRecord::of_many(record, blobs)
     }
 
     #[cold]
-    fn of_many(record: Bytes, blobs: u32) -> Slot {
+    fn of_many(record: Bytes, blobs: u32) -> LiveRecord {
         let many = vec![u64::MAX; blobs.div_ceil(64) as usize].into_boxed_slice();
-        Slot { record, live: u64::from(blobs), many: Some(many) }
+        LiveRecord { record, live: u64::from(blobs), many: Some(many) }
     }
 
     fn blob_count(&self) -> u32 {
@@ -263,7 +263,7 @@ impl Slot {
             }
         }
         if self.live == 0 {
-            *self = Slot::default();
+            *self = LiveRecord::default();
         }
         true
     }

@@ -1,85 +1,100 @@
-//! How a disk journal runs.
+//! Settings of a disk journal.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::keys::Encryption;
-use crate::log::Owner;
 
-/// When a batch counts as committed.
+/// Identity of the place that a journal belongs to, and the start that opened it last. The journal stores it
+/// and does not interpret it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Owner {
+    /// Identity of the server.
+    pub server: u64,
+    /// Number of the shard.
+    pub shard: u32,
+    /// Number of the last start of the server that opened this journal; 0: none.
+    pub start: u64,
+}
+
+/// Point at which a batch is durable for this journal (see [`crate::Journal`]); on one node it is committed
+/// then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
-    /// After fdatasync has returned.
+    /// When fdatasync has returned.
     #[default]
     Always,
-    /// After the write; [`crate::Maintenance`] syncs once per interval. A power loss may take the last interval.
+    /// When it is written. [`crate::Maintenance`] syncs once per interval: a power loss may lose the last
+    /// interval.
     Interval(Duration),
-    /// After the write; synced when the operating system likes, and when a segment is sealed.
+    /// When it is written. The operating system syncs at its own times, and sealing a segment does.
     Os,
 }
 
-/// What the state machine above can replay: asked when opening, before anything is written.
+/// Checks of what the state machine can replay, made before anything is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Knows {
-    /// Whether what follows a snapshot of this behaviour version can be applied; an error says why not.
+    /// Checks the behaviour version of a snapshot. An error says why records after it cannot be applied.
     pub behaviour: fn(u32) -> Result<(), String>,
-    /// Whether a record with this body can be applied; an error says what in it is not known.
+    /// Checks the body of a record. An error says what in it is unknown.
     pub record: fn(&[u8]) -> Result<(), String>,
 }
 
 impl Default for Knows {
-    /// Everything.
+    /// Accepts everything.
     fn default() -> Knows {
         Knows { behaviour: |_| Ok(()), record: |_| Ok(()) }
     }
 }
 
-/// Which part of a disk the reserve, and the log between two snapshots, take at most ...
+/// Divisor of the disk's size: upper limit of the reserve, and of the log between two snapshots.
 const DISK_PART: u64 = 8;
-/// ... and which part a segment, and the margin.
+/// Divisor of the disk's size: upper limit of a segment, and of the margin.
 const SEGMENT_PART: u64 = 16;
-/// No disk makes a segment smaller than this.
+/// Lower limit of that for a segment, in bytes.
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 
 /// Settings of a disk journal.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The data directory; made when missing.
+    /// Data directory; created when missing.
     pub dir: PathBuf,
-    /// When a batch counts as committed.
+    /// Point at which a batch is durable.
     pub durability: Durability,
-    /// Most bytes that are kept in memory to read blobs from: recent batches, and what was read ahead of older ones.
+    /// Budget of the memory for reading blobs, in bytes: recent batches, and what was read ahead.
     pub cache_bytes: u64,
-    /// Bytes kept on the disk for draining when it is full; 0: none.
+    /// Size of the reserve for draining a full disk, in bytes; 0: none.
     pub reserve_bytes: u64,
-    /// Free bytes below which [`crate::Status::low`] is set.
+    /// Free space below which [`crate::Status::low`] is set, in bytes.
     pub low_water_bytes: u64,
-    /// Free bytes, beyond the batch itself, below which growing batches are refused.
+    /// Free space beyond the batch itself below which growing batches are refused, in bytes.
     pub full_margin_bytes: u64,
-    /// Most files that are kept open only to read them; those that are written, and a few for a moment, come on top.
+    /// Upper limit of files kept open for reading alone; files being written are not counted.
     pub open_files: usize,
-    /// Bytes after which the next segment is begun (4 KiB to 1 GiB). A larger batch gets a segment of its own.
+    /// Size at which the next segment begins, in bytes (4 KiB to 1 GiB). A larger batch gets a segment of its
+    /// own.
     pub segment_bytes: u64,
-    /// Log since the last snapshot from which on the next is wanted (or the last one's size, if that is more).
+    /// Log since the last snapshot at which the next is due, in bytes; the last snapshot's size if that is
+    /// larger.
     pub snapshot_log_bytes: u64,
-    /// How fast the scrub reads sealed segments, in bytes per second; 0: no scrub.
+    /// Rate at which the scrub reads sealed segments, in bytes per second; 0: no scrub.
     pub scrub_bytes_per_s: u64,
-    /// Names a new journal, so that bytes of another are never taken for its own; 0: picked at random. Of use to
-    /// simulators, which need the same bytes each time.
+    /// Identity of a new journal, which tells its bytes from another's; 0: random. Simulators set it, to get
+    /// the same bytes each time.
     pub identity: u64,
-    /// Where the journal belongs from this opening on; `None`: as before.
+    /// Owner from this opening on; `None`: unchanged.
     pub owner: Option<Owner>,
-    /// The term of this opening, if it is larger than the last one's; 0: leave it to the journal. A copy of
-    /// the journal gets other terms than the original when both are given the time.
+    /// Lower limit of the term of this opening; 0: none. With the time as limit, a copy of a journal gets
+    /// other terms than the original.
     pub term_min: u64,
-    /// Whether and how it is encrypted.
+    /// Encryption at rest.
     pub encryption: Encryption,
-    /// What the state machine above can replay.
+    /// Checks of what the state machine can replay.
     pub knows: Knows,
 }
 
 impl Options {
-    /// The defaults, for this directory; nothing is encrypted.
+    /// Default settings for this directory, without encryption.
     pub fn new(dir: impl Into<PathBuf>) -> Options {
         Options {
             dir: dir.into(),
@@ -100,9 +115,8 @@ impl Options {
         }
     }
 
-    /// The same for a journal to which this many bytes of a disk belong. On a small one the reserve, the
-    /// margin, segments and the log between two snapshots are smaller, so that most of it is for data and
-    /// what is dead makes room.
+    /// Settings reduced to fit `disk_bytes` of disk: on a small disk the reserve, the margin, segments and
+    /// the log between two snapshots are smaller, so that most of it is for data.
     pub fn fitting(self, disk_bytes: u64) -> Options {
         let segment_bytes = (disk_bytes / SEGMENT_PART).max(SEGMENT_BYTES_MIN);
         Options {

@@ -1,6 +1,6 @@
-//! The seam on which everything above the journal stands: propose a batch; committed batches come back in order.
+//! The interface between a journal and its users: batches are proposed; committed batches come back in order.
 //!
-//! It imports nothing of the journals behind it: [`crate::MemoryJournal`] and [`crate::DiskJournal`] import it.
+//! Nothing here imports a journal: [`crate::MemoryJournal`] and [`crate::DiskJournal`] implement [`Journal`].
 
 pub mod batch;
 pub mod blob;
@@ -27,7 +27,7 @@ use event::{Class, Event, Refused};
 /// already: a new segment under a new term. Purging is logical, because segments with live blobs stay, and a snapshot on the
 /// wire is a backup stream: the state plus every live blob.
 pub trait Journal: Send {
-    /// A place on disk that holds a blob.
+    /// Location of a blob on disk.
     type Location;
 
     /// Index that the next proposed record will have; the first record of a log has 1.
@@ -36,15 +36,16 @@ pub trait Journal: Send {
     fn durable_index(&self) -> u64;
     /// Index of the last committed record; 0: none. [`Journal::poll`] gives the batches up to it, and none beyond.
     fn committed_index(&self) -> u64;
-    /// Hands a batch over and leaves it empty, its memory reused. Returns the index of its first record.
+    /// Proposes a batch with a time in microseconds since the Unix epoch; leaves the batch empty, its memory
+    /// reused. Returns the index of its first record.
     ///
     /// # Errors
-    /// Why it was not taken: the batch stays as it is.
+    /// The reason for which the batch was refused; the batch is unchanged.
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused>;
-    /// The next event, in the order of the log; `None`: nothing has happened since. Never waits.
+    /// Takes the next event, in the order of the log; `None`: there is none now. Never blocks.
     fn poll(&mut self) -> Option<Event>;
-    /// Finds a live blob.
+    /// Looks up a live blob. Never blocks.
     fn read(&mut self, key: BlobKey) -> BlobRead<Self::Location>;
-    /// Marks a blob as dead: nothing will read it again.
+    /// Marks a blob as dead: its space may be freed.
     fn release(&mut self, key: BlobKey);
 }

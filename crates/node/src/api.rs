@@ -1,5 +1,6 @@
 //! What fronts give to the node and get from it.
 
+use std::fmt::Debug;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,9 +12,8 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{ConsumerTotals, Counters, MessageView, State};
-use sluice_journal::{Encryption, OpenError};
+use sluice_journal::{Encryption, KeyId, OpenError, RootKeys};
 
-use crate::keys::KeySource;
 pub use sluice_journal::Status as JournalStatus;
 
 /// When a reply may leave.
@@ -59,6 +59,22 @@ pub struct Options {
     pub encryption: Encryption,
     /// Where a new root key comes from; `None`: the root keys stay as they are.
     pub key_source: Option<Arc<dyn KeySource>>,
+}
+
+/// Where root keys come from.
+pub trait KeySource: Send + Sync + Debug {
+    /// The root keys with a new first one; `current` is the first one now. What it has made is durable when it returns.
+    /// Blocks.
+    fn rotate(&self, current: KeyId) -> Result<RootKeys, RotateError>;
+}
+
+/// Why there is no new root key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RotateError {
+    /// This source cannot give one, or not now: what the operator has to do.
+    Refused(String),
+    /// It was tried, and failed.
+    Failed(String),
 }
 
 /// How much is kept for those who read events.

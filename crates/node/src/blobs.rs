@@ -21,7 +21,7 @@ static FAILURES: LogLimiter = LogLimiter::new();
 
 /// Why the bytes of a blob are not there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unread {
+pub enum ReadFailure {
     /// They are damaged or gone: trying again is of no use.
     Damaged,
     /// They could not be read now.
@@ -34,7 +34,7 @@ pub(crate) fn is_cached(blob: &BlobRead) -> bool {
 }
 
 /// The bytes of each, in order. One hand-over to a blocking thread reads all that is on disk.
-pub(crate) async fn load(mut blobs: Vec<BlobRead>) -> Vec<Result<Bytes, Unread>> {
+pub(crate) async fn load(mut blobs: Vec<BlobRead>) -> Vec<Result<Bytes, ReadFailure>> {
     if blobs.iter().all(is_cached) || take_ahead(&mut blobs) {
         return read_all(blobs);
     }
@@ -44,14 +44,14 @@ pub(crate) async fn load(mut blobs: Vec<BlobRead>) -> Vec<Result<Bytes, Unread>>
         read_all(blobs)
     });
     let all = all.await;
-    all.unwrap_or_else(|_| vec![Err(Unread::Later); count])
+    all.unwrap_or_else(|_| vec![Err(ReadFailure::Later); count])
 }
 
-fn read_all(blobs: Vec<BlobRead>) -> Vec<Result<Bytes, Unread>> {
+fn read_all(blobs: Vec<BlobRead>) -> Vec<Result<Bytes, ReadFailure>> {
     let mut patience = Patience { retries: RETRIES, pause: FIRST_PAUSE };
     let read = |blob| match blob {
         BlobRead::Cached(bytes) => Ok(bytes),
-        BlobRead::Missing => Err(Unread::Damaged),
+        BlobRead::Missing => Err(ReadFailure::Damaged),
         BlobRead::OnDisk(location) => patience.read(|| location.read()),
     };
     blobs.into_iter().map(read).collect()
@@ -64,7 +64,7 @@ struct Patience {
 }
 
 impl Patience {
-    fn read(&mut self, mut read: impl FnMut() -> Result<Bytes, BlobError>) -> Result<Bytes, Unread> {
+    fn read(&mut self, mut read: impl FnMut() -> Result<Bytes, BlobError>) -> Result<Bytes, ReadFailure> {
         let mut again = false;
         loop {
             let error = match read() {
@@ -78,7 +78,7 @@ impl Patience {
             };
             if damaged || self.retries == 0 {
                 log_failure(&error, damaged);
-                return Err(if damaged { Unread::Damaged } else { Unread::Later });
+                return Err(if damaged { ReadFailure::Damaged } else { ReadFailure::Later });
             }
             self.retries -= 1;
             std::thread::sleep(self.pause);
@@ -106,7 +106,7 @@ mod tests {
     const EMFILE: i32 = 24;
 
     /// Reads that fail with these errors, and then succeed.
-    fn after(errors: &[i32]) -> (Result<Bytes, Unread>, u32) {
+    fn after(errors: &[i32]) -> (Result<Bytes, ReadFailure>, u32) {
         let mut patience = Patience { retries: RETRIES, pause: Duration::ZERO };
         let mut errors = errors.iter();
         let read = patience.read(|| match errors.next() {
@@ -120,25 +120,25 @@ mod tests {
     fn what_passes_is_not_damage() {
         assert_eq!(after(&[]), (Ok(Bytes::from_static(b"x")), RETRIES));
         assert_eq!(after(&[EMFILE, ENOMEM, EIO]).0, Ok(Bytes::from_static(b"x")));
-        assert_eq!(after(&[EMFILE; 9]), (Err(Unread::Later), 0));
+        assert_eq!(after(&[EMFILE; 9]), (Err(ReadFailure::Later), 0));
     }
 
     #[test]
     fn a_sector_that_cannot_be_read_again_and_again_is_damage() {
-        assert_eq!(after(&[EIO; 9]).0, Err(Unread::Damaged));
+        assert_eq!(after(&[EIO; 9]).0, Err(ReadFailure::Damaged));
     }
 
     #[test]
     fn what_does_not_verify_is_damage_at_once() {
         let mut patience = Patience { retries: RETRIES, pause: Duration::ZERO };
         let read = patience.read(|| Err(BlobError::Damaged("the checksum".to_owned())));
-        assert_eq!((read, patience.retries), (Err(Unread::Damaged), RETRIES));
+        assert_eq!((read, patience.retries), (Err(ReadFailure::Damaged), RETRIES));
     }
 
     #[test]
     fn many_failing_reads_do_not_wait_one_after_the_other() {
         let mut patience = Patience { retries: 0, pause: Duration::from_secs(60) };
         let read = patience.read(|| Err(BlobError::Io(io::Error::from_raw_os_error(EIO))));
-        assert_eq!(read, Err(Unread::Later));
+        assert_eq!(read, Err(ReadFailure::Later));
     }
 }

@@ -13,11 +13,11 @@ use sluice_engine::query::{ConsumerView, HeldView};
 use tokio::sync::oneshot;
 
 use crate::api::Delivered;
-use crate::handle::{Node, item_results};
-use crate::pulling::{give_back, give_back_later, load, take_all};
+use crate::handle::Node;
+use crate::receiving::{give_back, give_back_later, load, take_all};
 use crate::shard::channel::{Channel, DetachedBy, Handed, News};
 use crate::shard::request::Attaching;
-use crate::shard::request::{Given, Looking, Request};
+use crate::shard::request::{Given, Request, ShardView};
 
 /// Messages or consumers that one look touches, so that no look delays the shard.
 const LOOK_ITEMS: usize = 200;
@@ -158,7 +158,7 @@ impl Node {
         limit: usize,
     ) -> Result<(ConsumerView, Vec<HeldView>), Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
-        let see = move |at: &mut Looking<'_>| {
+        let see = move |at: &mut ShardView<'_>| {
             Some((at.engine.consumer(namespace, consumer)?, at.engine.held(namespace, consumer, limit)))
         };
         self.look(shard, see)
@@ -200,7 +200,7 @@ impl Consumer {
         self.reached = receipts.iter().map(|receipt| receipt.token).fold(before, u64::max);
         let resumed = self.node.propose(namespace, &command).await;
         self.reached = before;
-        let results = item_results(resumed?, receipts.len())?;
+        let results = resumed?.into_item_results(receipts.len())?;
         let taken = receipts.iter().zip(&results).filter(|(_, result)| result.is_ok());
         self.reached = taken.map(|(receipt, _)| receipt.token).fold(before, u64::max);
         Ok(results)

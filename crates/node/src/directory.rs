@@ -45,12 +45,12 @@ pub(crate) struct Marker {
     start: u64,
     /// Shards that are there.
     pub(crate) shards: u32,
-    state: State,
+    state: DirectoryState,
 }
 
 /// What was begun and is not known to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum DirectoryState {
     Complete,
     /// Shards are being made, up to this many.
     Growing(u32),
@@ -60,9 +60,9 @@ enum State {
 impl Marker {
     fn encode(&self) -> String {
         let state = match self.state {
-            State::Complete => "complete".to_owned(),
-            State::Growing(shards) => format!("growing {shards}"),
-            State::Restoring => "restoring".to_owned(),
+            DirectoryState::Complete => "complete".to_owned(),
+            DirectoryState::Growing(shards) => format!("growing {shards}"),
+            DirectoryState::Restoring => "restoring".to_owned(),
         };
         let Marker { identity, start, shards, .. } = self;
         let body = format!(
@@ -92,9 +92,9 @@ impl Marker {
             )));
         }
         let state = match field("state").map(|state| state.split_once(' ').unwrap_or((state, ""))) {
-            Some(("complete", "")) => Some(State::Complete),
-            Some(("restoring", "")) => Some(State::Restoring),
-            Some(("growing", shards)) => shards.parse().ok().map(State::Growing),
+            Some(("complete", "")) => Some(DirectoryState::Complete),
+            Some(("restoring", "")) => Some(DirectoryState::Restoring),
+            Some(("growing", shards)) => shards.parse().ok().map(DirectoryState::Growing),
             _ => None,
         };
         let marker = Marker {
@@ -115,7 +115,7 @@ impl Marker {
             return None;
         }
         let (identity, start) = owners::latest(data_dir, shards).unwrap_or_else(|| (new_identity(), 0));
-        Some(Marker { identity, start, shards, state: State::Growing(shards) })
+        Some(Marker { identity, start, shards, state: DirectoryState::Growing(shards) })
     }
 
     fn read(data_dir: &Path) -> Result<Option<Marker>, StartError> {
@@ -147,8 +147,8 @@ impl Marker {
     /// Shards that are there, or may be.
     fn shards_at_most(&self) -> u32 {
         match self.state {
-            State::Growing(shards) => shards.max(self.shards),
-            State::Complete | State::Restoring => self.shards,
+            DirectoryState::Growing(shards) => shards.max(self.shards),
+            DirectoryState::Complete | DirectoryState::Restoring => self.shards,
         }
     }
 }
@@ -180,14 +180,16 @@ impl Directory {
         }
         let identity = marker.map_or_else(new_identity, |marker| marker.identity);
         let before = marker.map_or(0, |marker| marker.start);
-        let complete = Marker { identity, start: before.saturating_add(1), shards, state: State::Complete };
+        let complete =
+            Marker { identity, start: before.saturating_add(1), shards, state: DirectoryState::Complete };
         let directory = Directory { path: path.to_owned(), complete };
         let missing = (0..shards).any(|shard| !holds_journal(&shard_dir(path, shard)));
         // A server that has it says itself what becomes of it, and this start will be refused.
         let in_use = FsDisk.is_locked(&shard_dir(path, 0)).unwrap_or(false);
         if missing && !in_use {
             FsDisk.create_dir(path).map_err(|error| directory.failed(&error))?;
-            let growing = Marker { identity, start: before, shards: known, state: State::Growing(shards) };
+            let growing =
+                Marker { identity, start: before, shards: known, state: DirectoryState::Growing(shards) };
             growing.write(path).map_err(|error| directory.failed(&error))?;
         }
         Ok(directory)
@@ -212,7 +214,7 @@ impl Directory {
 
     /// Begins a directory that a backup with so many shards is to be restored into.
     pub(crate) fn begin_restore(path: &Path, shards: u32) -> Result<Restoring, StartError> {
-        let marker = Marker { identity: new_identity(), start: 1, shards, state: State::Restoring };
+        let marker = Marker { identity: new_identity(), start: 1, shards, state: DirectoryState::Restoring };
         let written = FsDisk.create_dir(path).and_then(|()| marker.write(path));
         written.map_err(|error| not_written(path, &error))?;
         Ok(Restoring { path: path.to_owned(), marker })
@@ -238,7 +240,7 @@ impl Restoring {
 
     /// Everything is there.
     pub(crate) fn complete(self) -> Result<(), StartError> {
-        let complete = Marker { state: State::Complete, ..self.marker };
+        let complete = Marker { state: DirectoryState::Complete, ..self.marker };
         complete.write(&self.path).map_err(|error| not_written(&self.path, &error))
     }
 }
@@ -274,7 +276,7 @@ fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String> {
             .chain((0..last).filter(|shard| !holds(*shard)).map(|shard| lost(data_dir, shard)))
             .collect();
     };
-    if marker.state == State::Restoring {
+    if marker.state == DirectoryState::Restoring {
         return vec![format!(
             "restoring a backup into {dir} was begun and not finished: remove the directory, and restore the backup again"
         )];
@@ -334,7 +336,7 @@ mod tests {
     #[test]
     fn a_marker_comes_back_and_any_flipped_byte_is_seen() {
         let path = Path::new("directory");
-        for state in [State::Complete, State::Growing(7), State::Restoring] {
+        for state in [DirectoryState::Complete, DirectoryState::Growing(7), DirectoryState::Restoring] {
             let marker = Marker { identity: 0x12ab, start: 9, shards: 3, state };
             let text = marker.encode();
             assert_eq!(Marker::decode(path, &text).expect("whole"), marker);

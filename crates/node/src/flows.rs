@@ -8,7 +8,8 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::GroupView;
 
 use crate::api::Sent;
-use crate::handle::{Node, unexpected};
+use crate::handle::Node;
+use crate::shard::request::unexpected;
 
 impl Node {
     /// Sends the messages of a group and its callback, whose id is the last one; all or none.

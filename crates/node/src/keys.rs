@@ -1,6 +1,5 @@
 //! Root keys while the node runs: which are in use, and changing them.
 
-use std::fmt::Debug;
 use std::sync::PoisonError;
 
 use sluice_engine::Error;
@@ -8,24 +7,9 @@ use sluice_journal::{FsDisk, Keyring, RootKeys, keys_needed};
 pub use sluice_journal::{KeyId, KeyStatus, KeyUse};
 
 use crate::api::StartError;
+pub use crate::api::{KeySource, RotateError};
 use crate::directory::{SHARDS_MAX, shard_dir};
 use crate::handle::Node;
-
-/// Where root keys come from.
-pub trait KeySource: Send + Sync + Debug {
-    /// The root keys with a new first one; `current` is the first one now. What it has made is durable when it returns.
-    /// Blocks.
-    fn rotate(&self, current: KeyId) -> Result<RootKeys, RotateError>;
-}
-
-/// Why there is no new root key.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum RotateError {
-    /// This source cannot give one, or not now: what the operator has to do.
-    Refused(String),
-    /// It was tried, and failed.
-    Failed(String),
-}
 
 /// The root keys that it takes to open a data directory.
 ///

@@ -1,7 +1,7 @@
 //! The way into a shard: a lock-free queue, bounded in number and in bytes, and one wake-up for as many requests as came
 //! meanwhile. When its owner ends it is closed, and whoever comes at that moment or later gets an answer, too.
 
-mod room;
+mod capacity;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -12,8 +12,8 @@ use std::time::Duration;
 use crossbeam_queue::ArrayQueue;
 use sluice_engine::Error;
 
-pub use room::Load;
-use room::Room;
+use capacity::Capacity;
+pub use capacity::Load;
 
 /// How often an owner without work lets other threads run before it goes to sleep: some 20 µs on an idle machine.
 const YIELDS_BEFORE_SLEEP: u32 = 50;
@@ -44,7 +44,7 @@ impl<T> Clone for Mailbox<T> {
 struct Shared<T> {
     queue: ArrayQueue<T>,
     /// Counted where bytes are bounded; the queue itself bounds the number.
-    room: Option<Room>,
+    room: Option<Capacity>,
     /// What must not be refused; looked at only while the flag is up.
     sure: Mutex<VecDeque<T>>,
     has_sure: AtomicBool,
@@ -63,11 +63,11 @@ impl<T: Letter> Mailbox<T> {
     /// A mailbox that holds up to `capacity` requests of together up to `bytes` bytes, and some more that relieve. A
     /// single request fits whatever its size.
     pub fn with_bytes(capacity: usize, bytes: u64) -> Mailbox<T> {
-        let room = Room::new(capacity.max(1), bytes);
+        let room = Capacity::new(capacity.max(1), bytes);
         Mailbox::bounded(room.requests_in_all(), Some(room))
     }
 
-    fn bounded(capacity: usize, room: Option<Room>) -> Mailbox<T> {
+    fn bounded(capacity: usize, room: Option<Capacity>) -> Mailbox<T> {
         Mailbox {
             shared: Arc::new(Shared {
                 queue: ArrayQueue::new(capacity),

@@ -4,7 +4,7 @@ use sluice_engine::NamespaceId;
 
 use crate::api::{JournalStatus, NodeMetrics, ShardMetrics};
 use crate::handle::Node;
-use crate::shard::request::Looking;
+use crate::shard::request::ShardView;
 
 impl Node {
     /// Figures of every shard; a shard that is stopping is left out.
@@ -24,7 +24,7 @@ impl Node {
 const OWN_QUEUES_MAX: usize = 16;
 
 /// Its own queues, with tokens and the audit log, are left out: nobody's work waits there.
-fn figures(at: &mut Looking<'_>) -> ShardMetrics {
+fn figures(at: &mut ShardView<'_>) -> ShardMetrics {
     let own = at.engine.queues(NamespaceId::SYS, "", None, OWN_QUEUES_MAX);
     let mut counters = at.engine.totals();
     for of_queue in own.iter().map(|queue| &queue.counters) {

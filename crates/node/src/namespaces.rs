@@ -2,7 +2,7 @@
 //!
 //! A change takes a step on each of the two. It runs to its end in a task of its own, whatever becomes of its
 //! caller, one change at a time; and steps come in such an order that the next start can tell what a stop in
-//! between has left. Shard 0 is right then, and the other follows it (`shard/begin.rs`). The numbers that
+//! between has left. Shard 0 is right then, and the other follows it (`shard/leading/begin.rs`). The numbers that
 //! shard 0 has given tell a deletion that was interrupted from a shard 0 that has lost its newest records: a
 //! namespace with a greater number than all of these is not deleted, but made known to shard 0.
 //!
@@ -25,8 +25,9 @@ use sluice_engine::settings::Quotas;
 use sluice_journal::Class;
 use tokio::sync::oneshot;
 
-use crate::handle::{Node, unexpected};
-use crate::placement::Place;
+use crate::handle::Node;
+use crate::placement::NamespacePlace;
+use crate::shard::request::unexpected;
 use crate::shard::request::{Proposal, ReplyTo, Request};
 
 /// Pause before a step that has to be done, and could not be, is tried again.
@@ -137,7 +138,7 @@ impl Node {
             self.last_step(0, &undo).await?;
             return Err(error);
         }
-        self.inner.placement.insert(name, Place { namespace, shard });
+        self.inner.placement.insert(name, NamespacePlace { namespace, shard });
         self.changed(name).await
     }
 
@@ -147,7 +148,7 @@ impl Node {
         shard_told: Option<u32>,
         change: impl FnOnce(Quotas) -> Quotas,
     ) -> Result<NamespaceView, Error> {
-        let Place { namespace, shard } = self.inner.placement.by_name(name)?;
+        let NamespacePlace { namespace, shard } = self.inner.placement.by_name(name)?;
         if let Some(told) = shard_told.filter(|told| *told != shard) {
             let reason = format!("the namespace lives on shard {shard}, not {told}: it cannot be moved");
             return Err(Error::InvalidArgument { field: "shard".to_owned(), reason });
@@ -166,7 +167,7 @@ impl Node {
     }
 
     async fn delete(&self, name: &str, force: bool) -> Result<(), Error> {
-        let Place { namespace, shard } = self.inner.placement.by_name(name)?;
+        let NamespacePlace { namespace, shard } = self.inner.placement.by_name(name)?;
         let delete = |force| Command::NamespaceDelete { namespace, force };
         if shard == 0 || !force {
             done_if_gone(self.step(shard, &delete(force)).await)?;

@@ -9,14 +9,14 @@ use sluice_engine::query::NamespaceView;
 
 /// Where a namespace lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct NamespacePlace {
     pub(crate) namespace: NamespaceId,
     pub(crate) shard: u32,
 }
 
 #[derive(Debug, Default)]
 struct Tables {
-    by_name: HashMap<String, Place>,
+    by_name: HashMap<String, NamespacePlace>,
     by_id: HashMap<NamespaceId, u32>,
 }
 
@@ -31,12 +31,12 @@ impl Placement {
     pub(crate) fn from_views(views: &[NamespaceView]) -> Placement {
         let placement = Placement::default();
         for view in views {
-            placement.insert(&view.name, Place { namespace: view.id, shard: view.shard });
+            placement.insert(&view.name, NamespacePlace { namespace: view.id, shard: view.shard });
         }
         placement
     }
 
-    pub(crate) fn insert(&self, name: &str, place: Place) {
+    pub(crate) fn insert(&self, name: &str, place: NamespacePlace) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.by_name.insert(name.to_owned(), place);
         tables.by_id.insert(place.namespace, place.shard);
@@ -49,7 +49,7 @@ impl Placement {
         }
     }
 
-    pub(crate) fn by_name(&self, name: &str) -> Result<Place, Error> {
+    pub(crate) fn by_name(&self, name: &str) -> Result<NamespacePlace, Error> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables
             .by_name

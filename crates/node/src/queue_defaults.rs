@@ -7,7 +7,8 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::DefaultsView;
 use sluice_engine::settings::QueuePatch;
 
-use crate::handle::{Node, unexpected};
+use crate::handle::Node;
+use crate::shard::request::unexpected;
 
 impl Node {
     /// Sets all that queues begin with which are made from here on with a name that matches. Tells whether the pattern is new.

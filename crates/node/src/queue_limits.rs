@@ -9,7 +9,8 @@ use sluice_engine::limit::LimitRules;
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::{LimitKeyView, LimitView, Page};
 
-use crate::handle::{Node, unexpected};
+use crate::handle::Node;
+use crate::shard::request::unexpected;
 
 /// A listing that finds few keys looks on for so long before it gives out a page that is not full.
 const PAGE_TIME: Duration = Duration::from_millis(100);

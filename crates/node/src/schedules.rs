@@ -8,8 +8,9 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::ScheduleView;
 
 use crate::blobs;
-use crate::handle::{Node, unexpected};
+use crate::handle::Node;
 use crate::schedule::ScheduleSpec;
+use crate::shard::request::unexpected;
 use crate::shard::store;
 
 /// Schedules that one look gives, so that no look delays the shard.
@@ -125,7 +126,7 @@ impl Node {
         let (view, blob) = found.ok_or_else(|| not_found(schedule))?;
         match blobs::load(vec![blob]).await.pop() {
             Some(Ok(bytes)) => Ok((Schedule::new(view), bytes)),
-            Some(Err(blobs::Unread::Later)) => {
+            Some(Err(blobs::ReadFailure::Later)) => {
                 Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 })
             }
             _ => Err(Error::PayloadDamaged { id: format!("of schedule {schedule}") }),

@@ -49,7 +49,17 @@ struct Starting<'a> {
     reports: Vec<RecoveryReport>,
 }
 
-pub(crate) fn start(options: Options) -> Result<Node, StartError> {
+impl Node {
+    /// Opens the data directory, recovers, and starts the shards. Blocks until ready to serve.
+    ///
+    /// # Errors
+    /// A sentence for the operator: what is wrong with the directory, the journal or the clock, and what to do.
+    pub fn start(options: Options) -> Result<Node, StartError> {
+        start(options)
+    }
+}
+
+fn start(options: Options) -> Result<Node, StartError> {
     check(&options)?;
     let (failing, failure) = watch::channel(None);
     let mut starting = Starting {

@@ -7,12 +7,16 @@ use std::sync::Arc;
 
 use super::{CHUNK, MAGIC, TAG_END, TAG_FILE};
 use crate::check::check;
+use crate::disk::whole::write_whole;
 use crate::disk::{Disk, FsDisk, OpenMode};
+use crate::file_kind::Kind;
+use crate::key_id::KeyId;
+use crate::keys::RootKeys;
 use crate::keys::keyring::{KEYRING, Ring};
-use crate::keys::{KeyId, RootKeys};
-use crate::log::manifest::{FORMAT_VERSION, Kind, MANIFEST, Manifest, Owner, RESTORING, write_whole};
+use crate::log::manifest::{FORMAT_VERSION, MANIFEST, Manifest, RESTORING};
 use crate::log::recovery::take_lock;
-use crate::status::{OpenError, not_among, writer};
+use crate::open_error::{OpenError, not_among, writer};
+use crate::options::Owner;
 
 /// Largest chunk that is taken; larger ones are damage.
 const CHUNK_MAX: usize = 64 << 20;

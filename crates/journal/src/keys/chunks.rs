@@ -10,8 +10,7 @@ use std::sync::Arc;
 use super::Random;
 use super::cipher::{Aead, CHUNK, FileKey, TAG, derive, nonce};
 use crate::disk::File;
-use crate::log::files::LogFile;
-use crate::log::manifest::Kind;
+use crate::file_kind::Kind;
 use crate::seam::blob::BlobError;
 
 const MAGIC: [u8; 8] = *b"SLUICEC1";
@@ -154,7 +153,7 @@ fn aead(key: &FileKey, kind: Kind, head: &[u8; HEAD]) -> Aead {
 /// Writes such a file, encrypted or not.
 #[derive(Debug)]
 pub(crate) struct Appender {
-    file: Arc<LogFile>,
+    file: Arc<dyn File>,
     cipher: Option<Arc<ChunkCipher>>,
     /// What is not yet written.
     pub(crate) buffer: Vec<u8>,
@@ -164,7 +163,7 @@ pub(crate) struct Appender {
 }
 
 impl Appender {
-    pub(crate) fn new(file: Arc<LogFile>, cipher: Option<Arc<ChunkCipher>>) -> Appender {
+    pub(crate) fn new(file: Arc<dyn File>, cipher: Option<Arc<ChunkCipher>>) -> Appender {
         Appender { file, cipher, buffer: Vec::new(), written: 0, sealed: Vec::new() }
     }
 
@@ -215,8 +214,9 @@ impl Appender {
 mod tests {
     use super::*;
     use crate::disk::FsDisk;
-    use crate::keys::store::Keys;
-    use crate::keys::{KeyId, SystemRandom};
+    use crate::key_id::KeyId;
+    use crate::keys::SystemRandom;
+    use crate::log::file_keys::Keys;
     use crate::log::files::Files;
 
     #[test]

@@ -7,7 +7,8 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 use ring::hmac;
 use zeroize::Zeroizing;
 
-use super::{KeyId, Random};
+use super::Random;
+use crate::key_id::KeyId;
 
 /// Most bytes that are sealed together. Measured: 154 ns per KiB, against 168 with 4 KiB and 141 with 64 KiB; and to read
 /// one blob of a few bytes, 1.2 µs are spent on its chunk.

@@ -13,31 +13,32 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 use super::cipher::{Aead, FileKey, SecretBytes, TAG};
-use super::{KeyId, Random, RootKey};
+use super::{Random, RootKey};
+use crate::codec::{Put, Reader};
 use crate::disk::{Disk, OpenMode, read_exact_at};
-use crate::log::codec::{Put, Reader};
-use crate::status::OpenError;
+use crate::key_id::KeyId;
+use crate::open_error::OpenError;
 
-/// Name of the keyring.
+/// File name of the keyring.
 pub(crate) const KEYRING: &str = "keyring";
 
 const MAGIC: [u8; 8] = *b"SLUICEKR";
 const FORMAT_VERSION: u32 = 1;
 
-/// Bytes of one key.
+/// Length of an encoded key, in bytes.
 const ENTRY: usize = 8 + 8 + 12 + 32 + TAG;
 
-/// A data key, wrapped.
+/// A wrapped data key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Wrapped {
-    /// The root key that it takes to open it.
+    /// Root key that unwraps it.
     pub(crate) root: KeyId,
     nonce: [u8; 12],
     secret: [u8; 32],
     tag: [u8; TAG],
 }
 
-/// What the file says.
+/// Content of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Ring {
     pub(crate) identity: u64,
@@ -68,7 +69,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Opens a key; `None`: it is not what was wrapped.
+    /// Unwraps a key; `None`: it does not authenticate.
     pub(crate) fn unwrap(&self, number: u64, wrapped: &Wrapped, root: &RootKey) -> Option<FileKey> {
         let mut secret = Zeroizing::new(wrapped.secret);
         let context = self.context(number);

@@ -8,25 +8,10 @@ use zeroize::Zeroizing;
 
 use super::Random;
 use super::cipher::{Secret, derive};
+use crate::key_id::KeyId;
 
 /// Most root keys at once.
 const KEYS_MAX: usize = 1000;
-
-/// Names a root key, and tells nothing of it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyId(pub(crate) u64);
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// A key that data keys are wrapped with: 32 bytes, gone from memory when dropped.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Reading a blob from the file that holds it.
+//! Location of a blob on disk, and reading it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,26 +6,39 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use crate::disk::File;
-use crate::log::file::BlobSeal;
+use crate::keys::chunks::ChunkCipher;
+use crate::keys::cipher::BatchCipher;
 use crate::log::files::{LogFile, is_out_of_handles};
+use crate::log::header::Position;
 use crate::log::sealing;
 use crate::seam::batch::{BLOB_HEAD, blob_checksum};
 use crate::seam::blob::{BlobError, BlobKey};
 
-/// How often, and after which pauses, a read is tried again that got no file handle: 5 s.
+/// Tries, and pause between two, of a read that got no file handle: 5 s in all.
 const HANDLE_TRIES: u32 = 250;
 const HANDLE_PAUSE: Duration = Duration::from_millis(20);
 
-/// Where a blob of this process's journals is.
+/// Result of looking up a blob of a disk journal.
 pub type BlobRead = crate::seam::blob::BlobRead<BlobLocation>;
 
-/// A place on disk that holds a blob; stays readable while this is held, even when compaction moves the blob.
+/// Encryption of a blob.
+#[derive(Clone, Debug)]
+pub(crate) enum BlobSeal {
+    Plain,
+    /// With the batch whose head is at this position.
+    Batch(Arc<BatchCipher>, Position),
+    /// In the chunks of its file.
+    Chunks(Arc<ChunkCipher>),
+}
+
+/// Location of a blob on disk. It stays readable while this value is held, also when compaction moves the
+/// blob.
 #[derive(Clone, Debug)]
 pub struct BlobLocation {
     pub(crate) file: Arc<LogFile>,
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// What lies before this place of the file is as it will stay.
+    /// Offset before which the file does not change any more.
     pub(crate) committed: u64,
     pub(crate) key: BlobKey,
     pub(crate) seal: BlobSeal,
@@ -37,14 +50,17 @@ impl BlobLocation {
         self.len as usize
     }
 
-    /// Whether the blob is empty.
+    /// True when the blob is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Reads and verifies the blob. Blocks: not for the shard thread.
+    /// Reads and verifies the blob. Blocks: not for the shard's thread.
     ///
-    /// When the process has no file handles left, this waits for one for some seconds before it gives up.
+    /// Without free file handles it waits up to 5 s for one.
+    ///
+    /// # Errors
+    /// The blob is damaged, or the operating system failed.
     pub fn read(&self) -> Result<Bytes, BlobError> {
         for _ in 0..HANDLE_TRIES {
             match self.read_now() {
@@ -71,7 +87,8 @@ impl BlobLocation {
         Ok(blob.freeze())
     }
 
-    /// Reads the blob behind its checksum, decrypted and not verified: fewer bytes at the end of the file.
+    /// Reads checksum and blob, decrypted and not verified. Returns the bytes read; fewer only at the end of
+    /// the file.
     pub(crate) fn fetch(&self, bytes: &mut [u8]) -> Result<usize, BlobError> {
         let from = self.offset - BLOB_HEAD as u64;
         let read = match &self.seal {

@@ -1,26 +1,26 @@
-//! The newest bytes of the log, kept in memory within a budget.
+//! Cache of the newest batches, within a budget of memory.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use crate::log::table::Place;
+use crate::log::table::BlobPlace;
 
-/// Bytes that an entry costs beside its own, so that tiny batches do not outgrow the budget.
+/// Memory of a batch besides its bytes, so that tiny batches do not exceed the budget.
 const ENTRY_BYTES: u64 = 64;
 
-/// Batches in the order of the log; the oldest go first.
+/// Batches in the order of the log; the oldest are dropped first.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<CachedBatch>,
     bytes: u64,
     budget: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedBatch {
     first_index: u64,
-    /// Where the bytes stand in their segment.
+    /// Offset of the bytes in their segment.
     offset: u64,
     bytes: Bytes,
 }
@@ -36,7 +36,7 @@ impl Cache {
 
     pub(crate) fn push(&mut self, first_index: u64, offset: u64, bytes: Bytes) {
         self.bytes += bytes.len() as u64 + ENTRY_BYTES;
-        self.entries.push_back(Entry { first_index, offset, bytes });
+        self.entries.push_back(CachedBatch { first_index, offset, bytes });
         while self.bytes > self.budget
             && let Some(oldest) = self.entries.pop_front()
         {
@@ -44,8 +44,8 @@ impl Cache {
         }
     }
 
-    /// The bytes at this place of the segment that holds the record with this index.
-    pub(crate) fn get(&self, index: u64, place: Place) -> Option<Bytes> {
+    /// The bytes of a blob, by the index of its record and its place in the segment.
+    pub(crate) fn get(&self, index: u64, place: BlobPlace) -> Option<Bytes> {
         let after = self.entries.partition_point(|entry| entry.first_index <= index);
         let entry = &self.entries[after.checked_sub(1)?];
         let start = u64::from(place.offset).checked_sub(entry.offset)? as usize;
@@ -64,10 +64,10 @@ mod tests {
         for i in 0..3 {
             cache.push(i * 5, i * 100, Bytes::from(vec![i as u8; 10]));
         }
-        assert_eq!(cache.get(4, Place { offset: 3, len: 2 }), None);
-        assert_eq!(cache.get(7, Place { offset: 103, len: 2 }).unwrap(), &[1, 1][..]);
-        assert_eq!(cache.get(99, Place { offset: 208, len: 2 }).unwrap(), &[2, 2][..]);
-        assert_eq!(cache.get(99, Place { offset: 209, len: 2 }), None);
+        assert_eq!(cache.get(4, BlobPlace { offset: 3, len: 2 }), None);
+        assert_eq!(cache.get(7, BlobPlace { offset: 103, len: 2 }).unwrap(), &[1, 1][..]);
+        assert_eq!(cache.get(99, BlobPlace { offset: 208, len: 2 }).unwrap(), &[2, 2][..]);
+        assert_eq!(cache.get(99, BlobPlace { offset: 209, len: 2 }), None);
         assert_eq!(cache.bytes(), 2 * (10 + ENTRY_BYTES));
     }
 }

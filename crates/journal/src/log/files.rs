@@ -1,9 +1,9 @@
-//! Which files are open, and which names may go.
+//! Open files of a data directory, and removal of their names.
 //!
-//! A data directory may hold thousands of segments, and a process only so many handles. So a file that is only read is
-//! opened when it is read, and of those the ones that were read longest ago are closed again. As a closed file could not
-//! be found any more once its name is gone, a name stays for as long as a [`Pin`] says that somebody may still read it;
-//! maintenance removes it afterwards, so that nobody else waits for that.
+//! A data directory may hold thousands of segments, and a process only so many file handles. So a file that
+//! is only read is opened on demand, and those read longest ago are closed. A closed file could not be opened
+//! again once its name is removed, so a name stays while a [`Pin`] says that somebody may still read it;
+//! maintenance removes it afterwards.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -11,17 +11,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 
+use crate::disk::whole::write_whole;
 use crate::disk::{Disk, File, OpenMode, read_exact_at};
-use crate::keys::KeyId;
+use crate::file_kind::Kind;
+use crate::key_id::KeyId;
 use crate::keys::chunks::{self, ChunkCipher, HEAD};
 use crate::keys::cipher::{BatchCipher, FileKey};
-use crate::keys::store::Keys;
-use crate::log::ahead::Ahead;
-use crate::log::manifest::{Kind, write_whole};
-use crate::log::shared::lock;
+use crate::lock::lock;
+use crate::log::file_keys::Keys;
+use crate::log::read_ahead::ReadAhead;
 use crate::log::signal::Signal;
+use crate::open_error::OpenError;
 use crate::seam::blob::BlobError;
-use crate::status::OpenError;
 
 /// The numbered files of a data directory.
 #[derive(Debug)]
@@ -29,29 +30,29 @@ pub(crate) struct Files {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     keys: Arc<Keys>,
-    ahead: Ahead,
-    /// Most files that are kept open only to read them.
+    ahead: ReadAhead,
+    /// Upper limit of files kept open for reading alone.
     open_max: usize,
-    /// Files that are open only to be read; those at the front were opened first.
+    /// Files open for reading alone, in the order of opening.
     open: Mutex<VecDeque<Weak<LogFile>>>,
     names: Mutex<Names>,
-    /// Raised when a name can go.
+    /// Raised when a name can be removed.
     signal: Arc<Signal>,
 }
 
 #[derive(Debug, Default)]
 struct Names {
     pins: HashMap<(Kind, u64), u32>,
-    /// To be removed when nobody pins them any more.
+    /// Names to remove once no pin holds them.
     doomed: HashSet<(Kind, u64)>,
-    /// To be removed now.
+    /// Names to remove now.
     gone: Vec<(Kind, u64)>,
 }
 
 impl Files {
-    /// Keeps nothing that is read ahead.
+    /// Without read-ahead.
     pub(crate) fn new(disk: Arc<dyn Disk>, dir: &Path, open_max: usize, keys: Arc<Keys>) -> Arc<Files> {
-        Files::with_ahead(disk, dir, open_max, keys, Ahead::default())
+        Files::with_ahead(disk, dir, open_max, keys, ReadAhead::default())
     }
 
     pub(crate) fn with_ahead(
@@ -59,14 +60,14 @@ impl Files {
         dir: &Path,
         open_max: usize,
         keys: Arc<Keys>,
-        ahead: Ahead,
+        ahead: ReadAhead,
     ) -> Arc<Files> {
         let (open, names, signal) = (Mutex::default(), Mutex::default(), Arc::default());
         Arc::new(Files { disk, dir: dir.to_owned(), keys, ahead, open_max, open, names, signal })
     }
 
-    /// What was read ahead.
-    pub(crate) fn ahead(&self) -> &Ahead {
+    /// Spans read ahead.
+    pub(crate) fn ahead(&self) -> &ReadAhead {
         &self.ahead
     }
 
@@ -84,7 +85,7 @@ impl Files {
         self.dir.join(kind.name(number))
     }
 
-    /// A file that the manifest names, to read it.
+    /// Opens a file that the manifest names, for reading.
     pub(crate) fn named(self: &Arc<Files>, kind: Kind, number: u64) -> Result<Handle, OpenError> {
         let mut handle = self.handle(kind, number, None);
         match handle.file.get() {
@@ -100,7 +101,7 @@ impl Files {
         }
     }
 
-    /// The segments behind this one, in order, whether or not a manifest names them.
+    /// The segments after this one, in order, whether or not a manifest names them.
     pub(crate) fn segments_behind(&self, number: u64) -> io::Result<Vec<u64>> {
         let names = self.disk.list(&self.dir)?;
         let mut found: Vec<u64> = names
@@ -125,7 +126,7 @@ impl Files {
         Ok(Handle { seal, ..self.handle(kind, number, Some(file)) })
     }
 
-    /// Whether a file was made for the root key that new files get.
+    /// True when the file was made under the root key of new files.
     pub(crate) fn is_current(&self, handle: &Handle) -> bool {
         match &handle.seal {
             Seal::Batches(_, root) => self.keys.current() == Some(*root),
@@ -133,7 +134,7 @@ impl Files {
         }
     }
 
-    /// How a file that is there is read.
+    /// Encryption of an existing file.
     fn seal_of(&self, kind: Kind, handle: &Handle) -> Result<Seal, OpenError> {
         let Some(key) = self.keys.get(handle.number) else { return Ok(Seal::Plain) };
         if kind == Kind::Log {
@@ -163,13 +164,13 @@ impl Files {
         Handle { number, file, path, seal: Seal::Plain }
     }
 
-    /// Keeps a name for as long as the pin is held.
+    /// Pins a name.
     pub(crate) fn pin(self: &Arc<Files>, kind: Kind, number: u64) -> Pin {
         *lock(&self.names).pins.entry((kind, number)).or_default() += 1;
         Pin { files: self.clone(), kind, number }
     }
 
-    /// Removes a name, at once or when nobody pins it any more. One that stays is removed at the next start.
+    /// Removes a name, now or when the last pin is dropped. One that stays is removed at the next start.
     pub(crate) fn remove(&self, kind: Kind, number: u64) {
         let mut names = lock(&self.names);
         if names.pins.contains_key(&(kind, number)) {
@@ -179,7 +180,7 @@ impl Files {
         }
     }
 
-    /// Removes the names that nobody needs any more.
+    /// Removes the names that no pin holds any more.
     pub(crate) fn remove_gone(&self) {
         let gone = std::mem::take(&mut lock(&self.names).gone);
         for (kind, number) in gone {
@@ -192,7 +193,7 @@ impl Files {
         write_whole(&*self.disk, &self.dir, name, bytes)
     }
 
-    /// Opens a file to read it. When the system has no handles left, own ones are given up first.
+    /// Opens a file for reading. Without free handles it closes other files first.
     pub(crate) fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         match self.disk.open(path, OpenMode::Read) {
             Err(error) if is_out_of_handles(&error) && self.close_all() => {
@@ -202,7 +203,7 @@ impl Files {
         }
     }
 
-    /// Closes all files that are open only to be read. Whether there were any.
+    /// Closes all files open for reading alone. True when there were any.
     pub(crate) fn close_all(&self) -> bool {
         let mut open = lock(&self.open);
         let before = open.len();
@@ -216,7 +217,7 @@ impl Files {
         lock(&self.open).len()
     }
 
-    /// Keeps count of a file that was opened, and closes others when there are too many.
+    /// Registers an opened file, and closes others beyond the limit.
     fn opened(&self, file: Weak<LogFile>) {
         let mut open = lock(&self.open);
         open.push_back(file);
@@ -238,7 +239,7 @@ impl Files {
     }
 }
 
-/// Keeps a name while it is held.
+/// Guard that keeps the name of a file.
 #[derive(Debug)]
 pub(crate) struct Pin {
     files: Arc<Files>,
@@ -287,14 +288,14 @@ pub(crate) struct Handle {
     pub(crate) seal: Seal,
 }
 
-/// How what a file holds is encrypted.
+/// Encryption of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Seal {
-    /// Not at all.
+    /// None.
     Plain,
-    /// Batch by batch: a segment. With the root key that its key is wrapped with.
+    /// Per batch (segments); with the root key that wraps the file's key.
     Batches(Arc<BatchCipher>, KeyId),
-    /// In chunks from beginning to end: any other file.
+    /// In chunks (all other files).
     Chunks(Arc<ChunkCipher>),
 }
 
@@ -317,7 +318,7 @@ impl Seal {
 }
 
 impl Handle {
-    /// Reads what a file that is written from beginning to end holds; fewer bytes only at its end.
+    /// Reads the content of a file in chunks; fewer bytes only at its end.
     pub(crate) fn read_held(&self, buffer: &mut [u8], offset: u64) -> Result<usize, BlobError> {
         match self.seal.chunks() {
             Some(cipher) => cipher.read_at(&*self.file, buffer, offset),
@@ -325,7 +326,7 @@ impl Handle {
         }
     }
 
-    /// As [`Handle::read_held`], and all of it must be there.
+    /// As [`Handle::read_held`]; an error when fewer bytes are there.
     pub(crate) fn read_held_exact(&self, buffer: &mut [u8], offset: u64) -> Result<(), OpenError> {
         match self.read_held(buffer, offset) {
             Ok(read) if read == buffer.len() => Ok(()),
@@ -335,32 +336,32 @@ impl Handle {
         }
     }
 
-    /// How much such a file holds.
+    /// Length of the content, in bytes.
     pub(crate) fn held_len(&self) -> io::Result<u64> {
         let len = self.file.len()?;
         Ok(if self.seal.is_plain() { len } else { chunks::held_len(len) })
     }
 }
 
-/// A file that is open only when somebody needs it: always while it is written, and else now and then.
+/// A file that is opened on demand, and always open while it is written.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     me: Weak<LogFile>,
     files: Arc<Files>,
     path: Arc<PathBuf>,
     held: Mutex<Option<Arc<dyn File>>>,
-    /// Read since it was last thought of closing it.
+    /// Used since the last time that closing it was considered.
     used: AtomicBool,
     pin: Pin,
 }
 
 impl LogFile {
-    /// Nothing will be written or synced any more: it may be closed and opened again.
+    /// Ends writing: from now on the file may be closed and opened again.
     pub(crate) fn only_read(&self) {
         self.files.opened(self.me.clone());
     }
 
-    /// Its number: no other file of the directory ever has it.
+    /// Number of the file, unique in the directory for ever.
     pub(crate) fn number(&self) -> u64 {
         self.pin.number
     }
@@ -369,8 +370,8 @@ impl LogFile {
         &self.path
     }
 
-    /// What was read ahead of this file, and of the others.
-    pub(crate) fn ahead(&self) -> &Ahead {
+    /// Spans read ahead, of all files.
+    pub(crate) fn ahead(&self) -> &ReadAhead {
         &self.files.ahead
     }
 
@@ -387,7 +388,7 @@ impl LogFile {
         Ok(file)
     }
 
-    /// Closes it, unless somebody is just opening it.
+    /// Closes the file; `false` when somebody is opening it.
     fn close(&self) -> bool {
         let mut held = match self.held.try_lock() {
             Ok(held) => held,
@@ -425,7 +426,7 @@ impl File for LogFile {
     }
 }
 
-/// Whether this process, or the system, has no file handles left, which passes.
+/// True when the process or the system has no file handles left, which passes.
 pub(crate) fn is_out_of_handles(error: &io::Error) -> bool {
     let errno = rustix::io::Errno::from_io_error(error);
     matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))

@@ -24,8 +24,17 @@
 //! The head names its own position, so that an old batch in recycled bytes, or one inside a payload, is not taken for
 //! a batch of the log.
 
+use crate::codec::Reader;
 use crate::keys::cipher::{nonce, tag_bytes};
-use crate::log::codec::Reader;
+
+/// Writes after a sync begin at a multiple of this, so that a write torn by a power loss never touches a sector with
+/// bytes that were already synced.
+pub(crate) const SECTOR: u64 = 512;
+
+/// Rounds up to a sector's beginning.
+pub(crate) fn next_sector(offset: u64) -> u64 {
+    offset.next_multiple_of(SECTOR)
+}
 
 /// Bytes of a head.
 pub(crate) const HEADER: usize = 96;

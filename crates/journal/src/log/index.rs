@@ -1,32 +1,32 @@
-//! Which file holds a blob, and whether it is live; the shard's alone.
+//! Index of blobs: which file holds each, and whether it is live. Used by the shard's thread alone.
 
 use std::sync::Arc;
 
 use crate::log::blob::BlobLocation;
-use crate::log::file::{BlobHolder, Live};
+use crate::log::blob_holder::{BlobHolder, Live};
 use crate::log::files::Handle;
 use crate::log::manifest::Link;
 use crate::log::shared::Complete;
-use crate::log::table::{LogTable, Place, Table};
+use crate::log::table::{BlobPlace, LogTable, Table};
 use crate::seam::blob::BlobKey;
 
-/// Blobs looked at in one slice of a move.
+/// Blobs per slice of a move.
 const MOVE_SLICE: u32 = 2048;
 
-/// Where a live blob lies.
+/// Result of looking up a live blob.
 #[derive(Debug)]
 pub(crate) enum FoundBlob<'a> {
-    /// In a log segment, so that the cache may have it.
-    Log(&'a Handle, &'a Table, Place),
-    /// In a file that compaction has written.
+    /// In a segment; the cache may hold it.
+    Log(&'a Handle, &'a Table, BlobPlace),
+    /// In a file of compaction.
     Copied(BlobLocation),
 }
 
-/// A stretch of record indexes whose blobs lie in one file.
+/// A range of record indexes whose blobs are in one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Range {
     pub(crate) first: u64,
-    /// Exclusive.
+    /// Exclusive end.
     pub(crate) end: u64,
     pub(crate) holder: Arc<BlobHolder>,
 }
@@ -34,16 +34,16 @@ pub(crate) struct Range {
 /// All blobs of the journal.
 #[derive(Debug)]
 pub(crate) struct Index {
-    /// In the order of record indexes, without overlap.
+    /// Ordered by record index, without overlap.
     ranges: Vec<Range>,
     current: Current,
     moving: Option<Moving>,
     live_blobs: u64,
-    /// Not needed any more; to be freed by somebody who has the time.
+    /// Files not needed any more, to be freed elsewhere.
     retired: Vec<Arc<BlobHolder>>,
 }
 
-/// The segment that grows.
+/// The growing segment.
 #[derive(Debug)]
 pub(crate) struct Current {
     handle: Handle,
@@ -52,7 +52,7 @@ pub(crate) struct Current {
     live: Live,
 }
 
-/// Blobs on their way to another file: the target's first `cursor` blobs are live where they are in the sources.
+/// A move of blobs to another file: for the first `cursor` blobs of the target, it knows which are live.
 #[derive(Debug)]
 struct Moving {
     sources: Vec<u64>,
@@ -70,7 +70,7 @@ impl Index {
         self.live_blobs
     }
 
-    /// Adds the blobs of a batch that was committed now; all are live.
+    /// Adds the blobs of a committed batch; all are live.
     pub(crate) fn push(&mut self, records: &[u8], offset: u64) {
         let current = &mut self.current;
         let before = current.table.len();
@@ -85,7 +85,7 @@ impl Index {
         self.live_blobs += u64::from(after - before);
     }
 
-    /// Goes on to the next segment; the one before is complete.
+    /// Begins the next segment; returns the complete one.
     pub(crate) fn next_segment(&mut self, handle: Handle, start: Link, finished_len: u64) -> Complete {
         let table = self.current.table.next_log(start.next_index, !handle.seal.is_plain());
         let next = Current::new(handle, start, table);
@@ -114,7 +114,7 @@ impl Index {
         })
     }
 
-    /// Makes a blob live, at the beginning; `false` when there is none of this key and length.
+    /// Marks a blob as live, at the start; `false` when there is none of this key and length.
     pub(crate) fn revive(&mut self, key: BlobKey, len: u32) -> bool {
         if key.index >= self.current.start.next_index {
             let Some(ordinal) = self.current.table.ordinal(key) else { return false };
@@ -129,7 +129,7 @@ impl Index {
         same
     }
 
-    /// Lets go of a blob. Whether it was live.
+    /// Marks a blob as dead. True when it was live.
     pub(crate) fn release(&mut self, key: BlobKey) -> bool {
         let released = if key.index >= self.current.start.next_index {
             self.current.release(key)
@@ -148,12 +148,12 @@ impl Index {
         released
     }
 
-    /// Begins to move: the target holds at least what is live in the sources.
+    /// Begins a move; the target holds at least what is live in the sources.
     pub(crate) fn begin_move(&mut self, sources: Vec<u64>, target: Arc<BlobHolder>) {
         self.moving = Some(Moving { sources, target, cursor: 0 });
     }
 
-    /// Moves a bounded number of blobs. Whether more is to do.
+    /// Moves up to a slice of blobs. True when more are left.
     pub(crate) fn move_slice(&mut self) -> bool {
         let Some(mut moving) = self.moving.take() else { return false };
         let end = moving.target.table.len().min(moving.cursor + MOVE_SLICE);
@@ -182,18 +182,18 @@ impl Index {
         false
     }
 
-    /// Whether a move is under way.
+    /// True while blobs are being moved.
     pub(crate) fn is_moving(&self) -> bool {
         self.moving.is_some()
     }
 
-    /// Forgets a file in which nothing is live.
+    /// Removes a file without live blobs.
     pub(crate) fn drop_file(&mut self, number: u64) {
         let gone = self.ranges.extract_if(.., |range| range.holder.number() == number);
         self.retired.extend(gone.map(|range| range.holder));
     }
 
-    /// Files that are not needed any more. Freeing them takes time.
+    /// Takes the files not needed any more. Freeing them takes time.
     pub(crate) fn take_retired(&mut self) -> Vec<Arc<BlobHolder>> {
         std::mem::take(&mut self.retired)
     }

@@ -1,30 +1,33 @@
-//! The shard's side of a journal on disk.
+//! The shard's part of a journal on disk: proposing, committed batches, finding blobs.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::log::ahead::budget_of;
+use crate::lock::lock;
 use crate::log::blob::{BlobLocation, BlobRead};
 use crate::log::cache::Cache;
 use crate::log::header::HEADER;
 use crate::log::index::{FoundBlob, Index};
-use crate::log::shared::{Note, Proposal, Shared, lock};
+use crate::log::read_ahead::budget_of;
+use crate::log::shared::{Note, Proposal, Shared};
 use crate::log::snapshot::{Head, Work};
+use crate::open_error::OpenError;
 use crate::options::Durability;
 use crate::seam::Journal;
 use crate::seam::batch::Batch;
 use crate::seam::blob::BlobKey;
 use crate::seam::event::{Class, Committed, Event, Refused};
-use crate::status::{OpenError, Status};
+use crate::status::Status;
 
-/// Largest batch, so that offsets fit 32 bits whatever the segment already holds.
+/// Largest batch in bytes, so that offsets within a segment fit 32 bits.
 const BATCH_BYTES_MAX: usize = 1 << 30;
 
-/// The shard's side of a journal on disk. It never blocks.
+/// The shard's part of a journal on disk. No method blocks.
 ///
-/// `propose` does not wake the writer: when the batches of a turn have been proposed, call [`crate::Writer::notify`] (a
-/// thread waits in [`crate::Writer::wait`]) or [`crate::Writer::step`] (right here, which saves two changes of thread).
+/// `propose` does not wake the writer: after the batches of a turn call [`crate::Writer::notify`] (a thread
+/// waits in [`crate::Writer::wait`]) or [`crate::Writer::step`] (on this thread, which saves two thread
+/// switches).
 #[derive(Debug)]
 pub struct DiskJournal {
     shared: Arc<Shared>,
@@ -36,26 +39,26 @@ pub struct DiskJournal {
     cache_misses: u64,
     batches: u64,
     records: u64,
-    snapshots: Snapshots,
+    snapshots: SnapshotTrigger,
     failure_told: bool,
 }
 
-/// When the next snapshot is due.
+/// State that decides when the next snapshot is due.
 #[derive(Debug, Default)]
-pub(crate) struct Snapshots {
-    /// Log bytes since the last one began.
+pub(crate) struct SnapshotTrigger {
+    /// Log since the last snapshot began, in bytes.
     log_bytes: u64,
-    /// Size of the last one.
+    /// Size of the last snapshot, in bytes.
     last_len: u64,
-    /// Live blobs when the last one began.
+    /// Number of live blobs when the last snapshot began.
     live_blobs: u64,
     requested: bool,
     running: bool,
 }
 
-impl Snapshots {
-    pub(crate) fn found(log_bytes: u64, last_len: u64) -> Snapshots {
-        Snapshots { log_bytes, last_len, ..Snapshots::default() }
+impl SnapshotTrigger {
+    pub(crate) fn found(log_bytes: u64, last_len: u64) -> SnapshotTrigger {
+        SnapshotTrigger { log_bytes, last_len, ..SnapshotTrigger::default() }
     }
 }
 
@@ -65,7 +68,7 @@ impl DiskJournal {
         next_index: u64,
         last_time_us: u64,
         index: Index,
-        snapshots: Snapshots,
+        snapshots: SnapshotTrigger,
     ) -> DiskJournal {
         let cache_bytes = shared.options.cache_bytes;
         let cache = Cache::new(cache_bytes - budget_of(cache_bytes));
@@ -84,15 +87,19 @@ impl DiskJournal {
         }
     }
 
-    /// What to call, on any thread, when [`Journal::poll`] has something to give. The first one set stays.
+    /// Sets the function that is called, on any thread, when [`Journal::poll`] has an event. The first one
+    /// set stays.
     pub fn set_waker(&mut self, wake: Arc<dyn Fn() + Send + Sync>) {
         if self.shared.waker.set(wake).is_ok() {
             self.shared.wake_shard();
         }
     }
 
-    /// After replay: every blob that the state still refers to, with its length. Until then nothing is known to be dead, so
-    /// releases are ignored and no space is freed. A blob that is not there, or has another length, is damage.
+    /// Tells, after replay, every blob that the state refers to, with its length in bytes. Before this call
+    /// releases are ignored and no space is freed.
+    ///
+    /// # Errors
+    /// A blob that is missing or has another length: damage.
     pub fn set_live(&mut self, live: impl IntoIterator<Item = (BlobKey, u32)>) -> Result<(), OpenError> {
         for (key, len) in live {
             if !self.index.revive(key, len) {
@@ -107,9 +114,9 @@ impl DiskJournal {
         Ok(())
     }
 
-    /// Whether it is time for a snapshot: for the length of the log, for the space that one would free, or on request.
+    /// True when a snapshot is due: by the length of the log, by the space that it would free, or on request.
     pub fn wants_snapshot(&self) -> bool {
-        let Snapshots { log_bytes, last_len, live_blobs, requested, running } = self.snapshots;
+        let SnapshotTrigger { log_bytes, last_len, live_blobs, requested, running } = self.snapshots;
         if running || !self.shared.live_known.load(Relaxed) || self.shared.failure().is_some() {
             return false;
         }
@@ -127,8 +134,8 @@ impl DiskJournal {
         self.snapshots.requested = true;
     }
 
-    /// Begins a snapshot of the state just after the record `applied_index` was applied, at the logged time `time_us`.
-    /// `behaviour` says by which rules the state has come about; it is given back with the snapshot, and means nothing here.
+    /// Begins a snapshot of the state just after record `applied_index`, at the logged time `time_us`.
+    /// `behaviour` is stored with the snapshot and not interpreted.
     pub fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32) {
         self.snapshots.requested = false;
         self.snapshots.running = true;
@@ -138,32 +145,33 @@ impl DiskJournal {
         self.shared.maintenance_signal.notify();
     }
 
-    /// Takes the next piece (up to 1 GiB; some 64 KiB to 1 MiB serve best), or gives it back while maintenance is behind.
+    /// Takes the next piece of the snapshot (up to 1 GiB; 64 KiB to 1 MiB serve best). `Err` gives it back
+    /// while maintenance is behind.
     pub fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>> {
         let result = self.shared.snapshot.push_piece(piece);
         self.shared.maintenance_signal.notify();
         result
     }
 
-    /// The snapshot is whole; maintenance puts it in place.
+    /// Ends the snapshot; maintenance puts it in place.
     pub fn snapshot_finish(&mut self) {
         self.shared.snapshot.push(Work::Finish);
         self.shared.maintenance_signal.notify();
     }
 
-    /// The snapshot will not become whole; what was written of it goes.
+    /// Gives the snapshot up; maintenance removes what was written.
     pub fn snapshot_abort(&mut self) {
         self.snapshots.running = false;
         self.shared.snapshot.push(Work::Abort);
         self.shared.maintenance_signal.notify();
     }
 
-    /// Whether a snapshot was begun and is not yet in place (or given up).
+    /// True from the beginning of a snapshot until it is in place or given up.
     pub fn snapshot_running(&self) -> bool {
         self.snapshots.running
     }
 
-    /// Blobs that are live.
+    /// Number of live blobs.
     pub fn live_blobs(&self) -> u64 {
         self.index.live_blobs()
     }
@@ -173,7 +181,7 @@ impl DiskJournal {
         self.last_time_us
     }
 
-    /// Figures.
+    /// Metrics.
     pub fn status(&self) -> Status {
         let counters = &self.shared.counters;
         let free = self.shared.space.free.load(Relaxed);
@@ -199,7 +207,7 @@ impl DiskJournal {
         }
     }
 
-    /// When a proposal counts as committed.
+    /// The durability setting.
     pub fn durability(&self) -> Durability {
         self.shared.options.durability
     }
@@ -247,7 +255,7 @@ impl DiskJournal {
         None
     }
 
-    /// Goes on with a move of blobs, a slice at a time.
+    /// Continues moving blobs to the file of a compaction, one slice.
     fn continue_move(&mut self) {
         if !self.index.is_moving() {
             return;
@@ -261,7 +269,7 @@ impl DiskJournal {
         }
     }
 
-    /// Leaves what is not needed any more to maintenance: freeing tables, and removing files, takes time.
+    /// Hands files and tables that are not needed to maintenance, since freeing them takes time.
     fn retire(&mut self) {
         lock(&self.shared.retired).append(&mut self.index.take_retired());
         self.shared.maintenance_signal.notify();

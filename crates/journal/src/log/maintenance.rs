@@ -1,4 +1,4 @@
-//! Work in the background, in bounded steps.
+//! Background work of a journal, in bounded steps.
 
 mod compact;
 mod notice;
@@ -7,7 +7,6 @@ mod scrub;
 mod snapshots;
 
 pub use notice::Notice;
-pub(crate) use prepare::BEGIN_PART;
 
 use std::io;
 use std::sync::Arc;
@@ -15,50 +14,52 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::disk::File;
-use crate::log::entry::Entry;
+use crate::file_kind::Kind;
+use crate::lock::lock;
 use crate::log::files::is_out_of_handles;
-use crate::log::manifest::{Kind, Sealed};
+use crate::log::manifest::Sealed;
+use crate::log::sealed_file::SealedFile;
 use crate::log::sealing::write_table;
-use crate::log::shared::{Note, Shared, is_full, is_passing, lock};
+use crate::log::shared::{Note, Shared, is_full, is_passing};
 use crate::log::table::Table;
 use crate::log::writer::Writer;
 use crate::options::Durability;
 
-/// How often free space is looked at while bytes are written or room is short.
+/// Interval of measuring free space while bytes are written or space is short, in microseconds.
 const SPACE_EVERY_US: u64 = 100_000;
 
-/// How often it is looked at when nothing happens, as others may fill the disk.
+/// Interval of measuring free space otherwise, since others may fill the disk, in microseconds.
 const SPACE_IDLE_US: u64 = 10_000_000;
 
-/// How often files are looked through at most for what can go.
+/// Shortest time between two searches for files that can be removed or compacted, in microseconds.
 const LOOK_EVERY_US: u64 = 50_000;
 
-/// How long nothing must have been written before an idle marker is.
+/// Idle time of the log before an idle marker is written, in microseconds.
 const IDLE_US: u64 = 20_000;
 
-/// How long nothing must have been written before the manifest tells how far the log is durable.
+/// Idle time of the log before the manifest notes the synced position, in microseconds.
 const NOTE_IDLE_US: u64 = 1_000_000;
 
-/// How long a job rests that found no room, or no file handle.
+/// Pause of a job that found no disk space or no file handle, in microseconds.
 const RETRY_US: u64 = 100_000;
 
-/// Everything in the background: snapshots, sealing, compaction, preallocation, interval syncs, idle markers, scrub,
-/// free space.
+/// Background work: snapshots, sealing, compaction, preparing segments, syncs by interval, idle markers,
+/// scrub, measuring free space.
 #[derive(Debug)]
 pub struct Maintenance {
     shared: Arc<Shared>,
     writer: Writer,
-    entries: Vec<Entry>,
-    /// What compaction has written last, until the shard has taken it over.
-    moving: Option<Entry>,
-    snapshots: snapshots::Snapshots,
+    entries: Vec<SealedFile>,
+    /// File that compaction wrote last, until the shard has taken it over.
+    moving: Option<SealedFile>,
+    snapshots: snapshots::SnapshotWriting,
     compaction: Option<compact::Compaction>,
     preparing: Option<prepare::Preparing>,
     scrub: scrub::Scrub,
-    /// When each job that found no room may try again.
+    /// Time before which each job is not tried again.
     retry_at_us: [u64; JOBS.len()],
     space_at_us: u64,
-    /// Whether something may have died since files were looked through.
+    /// True when blobs may have died since the last search.
     look_wanted: bool,
     look_at_us: u64,
     sync_at_us: u64,
@@ -85,13 +86,13 @@ enum Job {
 const JOBS: [Job; 5] = [Job::Look, Job::Snapshot, Job::Compact, Job::Seal, Job::Prepare];
 
 impl Maintenance {
-    pub(crate) fn new(shared: Arc<Shared>, writer: Writer, entries: Vec<Entry>) -> Maintenance {
+    pub(crate) fn new(shared: Arc<Shared>, writer: Writer, entries: Vec<SealedFile>) -> Maintenance {
         Maintenance {
             shared,
             writer,
             entries,
             moving: None,
-            snapshots: snapshots::Snapshots::default(),
+            snapshots: snapshots::SnapshotWriting::default(),
             compaction: None,
             preparing: None,
             scrub: scrub::Scrub::default(),
@@ -108,7 +109,7 @@ impl Maintenance {
         }
     }
 
-    /// Does some work, at most about a megabyte of it, at the monotonic time `now_us`. Whether more is waiting; if not,
+    /// Does up to about 1 MiB of work, at the monotonic time `now_us`. True when more is waiting; otherwise
     /// [`Maintenance::wait`] for [`Maintenance::idle_us`].
     pub fn step(&mut self, now_us: u64) -> bool {
         if self.shared.failure().is_some() {
@@ -120,12 +121,13 @@ impl Maintenance {
         })
     }
 
-    /// Waits for work, at most this long (`None`: for ever); `false` after [`Writer::stop`].
+    /// Waits for work, at most `most` (`None`: without limit). `false` after [`Writer::stop`].
     pub fn wait(&self, most: Option<Duration>) -> bool {
         self.shared.maintenance_signal.wait(most)
     }
 
-    /// After a step that left nothing to do: how long nothing will be due by itself, in microseconds; `None`: for ever.
+    /// Time until work becomes due by itself, in microseconds, after a step that left nothing to do; `None`:
+    /// never.
     pub fn idle_us(&self, now_us: u64) -> Option<u64> {
         if self.shared.failure().is_some() {
             return None;
@@ -297,7 +299,7 @@ impl Maintenance {
         Ok(true)
     }
 
-    fn seal_segment(&self, complete: &crate::log::shared::Complete) -> io::Result<Entry> {
+    fn seal_segment(&self, complete: &crate::log::shared::Complete) -> io::Result<SealedFile> {
         self.sync_log()?;
         let holder = &complete.holder;
         let sealed = Sealed {
@@ -324,7 +326,7 @@ impl Maintenance {
         // case, and must not be sealed once more.
         let _ = holder.handle.file.set_len(holder.len);
         holder.handle.file.only_read();
-        Ok(Entry::sealed(&sealed, holder.clone()))
+        Ok(SealedFile::sealed(&sealed, holder.clone()))
     }
 
     /// Makes the whole log durable, so that nothing which it settles is needed after a power loss.
@@ -403,7 +405,7 @@ impl Maintenance {
     }
 
     /// Removes the files of an entry that the manifest does not name any more.
-    fn remove_files(&self, entry: &Entry) {
+    fn remove_files(&self, entry: &SealedFile) {
         let number = entry.holder.number();
         let kinds = match entry.holder.table {
             Table::Log(_) => &[Kind::Log, Kind::Table][..],

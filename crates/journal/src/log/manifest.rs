@@ -6,13 +6,16 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::codec::{Put, Reader};
+use crate::disk::whole::{aside, write_aside};
 use crate::disk::{Disk, OpenMode};
+use crate::file_kind::Kind;
 use crate::keys::keyring::KEYRING;
-use crate::log::codec::{Put, Reader};
 use crate::log::header::Position;
-use crate::status::OpenError;
+use crate::open_error::OpenError;
+use crate::options::Owner;
 
 /// Version of everything in a journal's directory, and of backups; another one is refused. It grows when any
 /// of it changes.
@@ -31,42 +34,6 @@ const MANIFEST_BYTES_MAX: u64 = 256 << 20;
 
 /// No length, index or number of a file is larger, so that sums of a few never overflow.
 const NUMBER_MAX: u64 = 1 << 60;
-
-/// Kinds of numbered files.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Kind {
-    /// A segment of the log.
-    Log,
-    /// Where the blobs of a sealed segment lie.
-    Table,
-    /// Live blobs that compaction has copied.
-    Blobs,
-    /// A snapshot.
-    Snapshot,
-}
-
-impl Kind {
-    /// The name of the file of this kind with this number.
-    pub(crate) fn name(self, number: u64) -> String {
-        let ending = match self {
-            Kind::Log => "log",
-            Kind::Table => "table",
-            Kind::Blobs => "blobs",
-            Kind::Snapshot => "snapshot",
-        };
-        format!("{number:012}.{ending}")
-    }
-
-    /// Reads a name.
-    pub(crate) fn parse(name: &str) -> Option<(Kind, u64)> {
-        let (number, _) = name.split_once('.')?;
-        let number = number.parse().ok()?;
-        [Kind::Log, Kind::Table, Kind::Blobs, Kind::Snapshot]
-            .into_iter()
-            .find(|kind| kind.name(number) == name)
-            .map(|kind| (kind, number))
-    }
-}
 
 /// Where the chain of batches stands between two batches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -130,17 +97,6 @@ pub(crate) struct SnapshotFile {
 /// Between terms that the clock does not keep apart. What counts up from a term (the ids of an engine) has
 /// this much room before the next one, which does not know what a lost end of the log has counted.
 const TERM_STEP: u64 = 1_000;
-
-/// Where a journal belongs among others, and how recent it is. The journal keeps it and makes nothing of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Owner {
-    /// Identity of the server.
-    pub server: u64,
-    /// Number of the shard.
-    pub shard: u32,
-    /// Number of the server's last start that opened this journal; 0: none.
-    pub start: u64,
-}
 
 /// What belongs to the journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -386,29 +342,6 @@ impl Manifest {
     pub(crate) fn write_aside(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
         write_aside(disk, dir, MANIFEST, &self.encode()).map(|_| ())
     }
-}
-
-/// Where a file is written before it is renamed.
-pub(crate) fn aside(dir: &Path, name: &str) -> PathBuf {
-    dir.join(format!("{name}.tmp"))
-}
-
-/// Puts a file in place as a whole: written aside, synced, renamed. The directory is yet to be synced.
-pub(crate) fn write_whole(disk: &dyn Disk, dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let aside = write_aside(disk, dir, name, bytes)?;
-    disk.rename(&aside, &dir.join(name))
-}
-
-fn write_aside(disk: &dyn Disk, dir: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-    let aside = aside(dir, name);
-    match disk.remove(&aside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let file = disk.open(&aside, OpenMode::CreateNew)?;
-    file.write_at(bytes, 0)?;
-    file.sync_data()?;
-    Ok(aside)
 }
 
 fn put_link(out: &mut Vec<u8>, link: &Link) {

@@ -23,29 +23,29 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::disk::{Disk, File, LockError, OpenMode};
-use crate::keys::Keyring;
+use crate::file_kind::Kind;
 use crate::keys::keyring::KEYRING;
-use crate::keys::store::Keys;
-use crate::log::ahead::{Ahead, budget_of};
-use crate::log::entry::Entry;
-use crate::log::file::BlobHolder;
+use crate::log::blob_holder::BlobHolder;
+use crate::log::file_keys::Keys;
 use crate::log::files::{Files, Handle};
 use crate::log::header::HEADER;
 use crate::log::index::{Current, Index};
-use crate::log::journal::{DiskJournal, Snapshots};
+use crate::log::journal::{DiskJournal, SnapshotTrigger};
 use crate::log::maintenance::Maintenance;
-use crate::log::manifest::{BlobFile, Kind, MANIFEST, Manifest, RESTORING, Sealed};
+use crate::log::manifest::{BlobFile, MANIFEST, Manifest, RESTORING, Sealed};
+use crate::log::read_ahead::{ReadAhead, budget_of};
 use crate::log::replay::{Replay, Stretch};
+use crate::log::sealed_file::SealedFile;
 use crate::log::sealing::{load_table, write_table};
 use crate::log::shared::Shared;
 use crate::log::snapshot::SnapshotReader;
 use crate::log::space::RESERVE;
 use crate::log::table::{LogTable, Table};
-use crate::log::writer::{State, Writer};
-use crate::log::{Backups, Opened};
+use crate::log::writer::{Writer, WriterState};
+use crate::open_error::OpenError;
 use crate::options::{Durability, Options};
 use crate::seam::batch::Records;
-use crate::status::{OpenError, RecoveryReport};
+use crate::status::RecoveryReport;
 
 pub(crate) use tail::{Tail, follow};
 
@@ -54,18 +54,25 @@ const FIRST_PREFILL: u64 = 4 << 20;
 
 const SEGMENT_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 30;
 
-impl DiskJournal {
-    /// Opens the journal in a directory, which is made when missing.
-    pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Opened, OpenError> {
-        if !SEGMENT_BYTES.contains(&options.segment_bytes) {
-            let (least, most) = SEGMENT_BYTES.into_inner();
-            let found = options.segment_bytes;
-            return Err(OpenError::Setting(format!(
-                "segment_bytes is {found}; it must be {least} to {most}"
-            )));
-        }
-        Opening::begin(disk, options)?.finish()
+/// The sides of a journal that was opened, and what is to be replayed.
+pub(crate) struct Recovered {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) journal: DiskJournal,
+    pub(crate) writer: Writer,
+    pub(crate) maintenance: Maintenance,
+    pub(crate) snapshot: Option<SnapshotReader>,
+    pub(crate) replay: Replay,
+    pub(crate) report: RecoveryReport,
+}
+
+/// Opens the journal in a directory, which is made when missing.
+pub(crate) fn recover(disk: Arc<dyn Disk>, options: Options) -> Result<Recovered, OpenError> {
+    if !SEGMENT_BYTES.contains(&options.segment_bytes) {
+        let (least, most) = SEGMENT_BYTES.into_inner();
+        let found = options.segment_bytes;
+        return Err(OpenError::Setting(format!("segment_bytes is {found}; it must be {least} to {most}")));
     }
+    Opening::begin(disk, options)?.finish()
 }
 
 /// A directory being opened.
@@ -102,23 +109,23 @@ impl Opening {
             }
         };
         report.term = manifest.next_term(options.term_min);
-        let ahead = Ahead::new(budget_of(options.cache_bytes));
+        let ahead = ReadAhead::new(budget_of(options.cache_bytes));
         let files = Files::with_ahead(disk.clone(), &dir, options.open_files, keys, ahead);
         Ok(Opening { disk, options, files, lock, manifest, report })
     }
 
-    fn finish(mut self) -> Result<Opened, OpenError> {
+    fn finish(mut self) -> Result<Recovered, OpenError> {
         let dir = self.options.dir.clone();
         let snapshot = self.open_snapshot()?;
         let mut stretches = Vec::new();
         let mut entries = Vec::new();
         for sealed in self.manifest.sealed.clone() {
             let (stretch, holder) = self.open_sealed(&sealed)?;
-            entries.push(Entry::sealed(&sealed, holder));
+            entries.push(SealedFile::sealed(&sealed, holder));
             stretches.push(stretch);
         }
         for file in self.manifest.blob_files.clone() {
-            entries.push(Entry::new(Arc::new(self.open_blob_file(&file)?), file.ranges));
+            entries.push(SealedFile::new(Arc::new(self.open_blob_file(&file)?), file.ranges));
         }
         let tail = follow(&self.files, &dir, &self.manifest)?;
         tail.refuse_damage()?;
@@ -135,7 +142,7 @@ impl Opening {
         let moved = tail.rewrite(&*self.disk, &self.files, &self.options, &mut self.manifest)?;
         for (sealed, stretch, table) in moved.sealed {
             let holder = Arc::new(BlobHolder::new(stretch.handle.clone(), Table::Log(table), sealed.len));
-            entries.push(Entry::sealed(&sealed, holder));
+            entries.push(SealedFile::sealed(&sealed, holder));
             stretches.push(stretch);
         }
         self.remove_orphans()?;
@@ -147,7 +154,7 @@ impl Opening {
         let replay =
             Replay::new(self.manifest.identity, self.manifest.term, self.manifest.applied_index(), stretches);
         let last_len = self.manifest.snapshot.map_or(0, |s| s.len);
-        let snapshots = Snapshots::found(log_bytes, last_len);
+        let snapshots = SnapshotTrigger::found(log_bytes, last_len);
         let committed = self.manifest.synced_to;
         let last_index = link.next_index - 1;
         let shared = Arc::new(Shared::new(
@@ -160,16 +167,15 @@ impl Opening {
             self.lock,
         ));
         take_room(&shared).map_err(OpenError::io(&dir, "preallocate in"))?;
-        let ranges = entries.iter().flat_map(Entry::index_ranges).collect();
+        let ranges = entries.iter().flat_map(SealedFile::index_ranges).collect();
         let index = Index::new(ranges, Current::new(moved.handle.clone(), moved.start, moved.table));
         let writer =
-            Writer::new(shared.clone(), State::new(moved.handle, moved.offset, moved.prefilled, link));
+            Writer::new(shared.clone(), WriterState::new(moved.handle, moved.offset, moved.prefilled, link));
         let last_time_us = self.report.last_time_us;
-        Ok(Opened {
+        Ok(Recovered {
             journal: DiskJournal::new(shared.clone(), link.next_index, last_time_us, index, snapshots),
             maintenance: Maintenance::new(shared.clone(), writer.clone(), entries),
-            backups: Backups::new(shared.clone()),
-            keyring: Keyring::new(shared),
+            shared,
             writer,
             snapshot,
             replay,

@@ -1,4 +1,4 @@
-//! Committed batches, given again after a start.
+//! Committed batches after the snapshot, read back at a start.
 
 use std::collections::VecDeque;
 
@@ -9,11 +9,11 @@ use crate::log::files::Handle;
 use crate::log::header::{HEADER, Header, Position};
 use crate::log::manifest::Link;
 use crate::log::scan::{Found, Scanner};
+use crate::open_error::OpenError;
 use crate::seam::batch::Records;
 use crate::seam::event::Committed;
-use crate::status::OpenError;
 
-/// A stretch of the log in one segment, from its first batch on.
+/// The batches of one segment, from its first one on.
 #[derive(Debug)]
 pub(crate) struct Stretch {
     pub(crate) handle: Handle,
@@ -39,6 +39,9 @@ impl Replay {
     }
 
     /// The next batch; `None` at the end.
+    ///
+    /// # Errors
+    /// A batch that must be there is missing or damaged, or the file cannot be read.
     pub fn next_batch(&mut self) -> Result<Option<Committed>, OpenError> {
         while let Some(stretch) = self.stretches.front() {
             let scanner = self.scanner.get_or_insert_with(|| stretch.scanner(self.identity, self.term));
@@ -61,7 +64,7 @@ impl Stretch {
         Scanner::new(&self.handle, identity, term, self.start, self.len)
     }
 
-    /// The next batch, which must be there.
+    /// Reads the next batch, which must be there.
     pub(crate) fn next_batch(&self, scanner: &mut Scanner) -> Result<Found, OpenError> {
         let found = scanner.next_batch().map_err(OpenError::io(&self.handle.path, "read"))?;
         found.ok_or_else(|| {
@@ -70,7 +73,7 @@ impl Stretch {
         })
     }
 
-    /// Looks whether the file begins with the head of its first batch.
+    /// Checks that the file begins with the head of its first batch.
     pub(crate) fn verify_head(&self, identity: u64) -> Result<(), OpenError> {
         let path = &self.handle.path;
         let mut bytes = [0; HEADER];
@@ -85,7 +88,7 @@ impl Stretch {
         Err(OpenError::damaged(path, 0, Some(first), what))
     }
 
-    /// Reads all batches, each of which must be whole.
+    /// Reads all batches, each of which must be whole, and passes them to `each`.
     pub(crate) fn verify(
         &self,
         identity: u64,
@@ -100,7 +103,7 @@ impl Stretch {
     }
 }
 
-/// The records of a batch after this index; `None` when there are none.
+/// The part of a batch with records after `applied_index`; `None`: there are none.
 fn after(found: Found, applied_index: u64) -> Option<Committed> {
     let Found { header, records } = found;
     let skip = (applied_index + 1).saturating_sub(header.first_index);

@@ -5,22 +5,13 @@ use std::sync::Arc;
 
 use crate::disk::File;
 use crate::log::files::{Handle, Seal};
-use crate::log::header::{HEADER, Header, MAGIC, Position};
+use crate::log::header::{HEADER, Header, MAGIC, Position, next_sector};
 use crate::log::manifest::Link;
 use crate::log::sealing::open_batch;
 use crate::seam::batch::Records;
 
-/// Writes after a sync begin at a multiple of this, so that a write torn by a power loss never touches a sector with
-/// bytes that were already synced.
-pub(crate) const SECTOR: u64 = 512;
-
 /// Bytes read from the file at once.
 const WINDOW: usize = 256 << 10;
-
-/// Rounds up to a sector's beginning.
-pub(crate) fn next_sector(offset: u64) -> u64 {
-    offset.next_multiple_of(SECTOR)
-}
 
 /// A file seen through a buffer.
 #[derive(Debug)]

@@ -4,16 +4,17 @@ use std::borrow::Cow;
 use std::io;
 
 use crate::disk::File;
+use crate::file_kind::Kind;
 use crate::keys::chunks::ChunkCipher;
 use crate::keys::cipher::{BatchCipher, CHUNK, TAG, tag_bytes};
 use crate::log::files::{Files, Seal};
+use crate::log::header::next_sector;
 use crate::log::header::{HEADER, Header, Position, checksum, front};
-use crate::log::manifest::{Kind, Sealed};
-use crate::log::scan::next_sector;
+use crate::log::manifest::Sealed;
 use crate::log::table::Table;
+use crate::open_error::OpenError;
 use crate::seam::batch::seal_blobs;
 use crate::seam::blob::BlobError;
-use crate::status::OpenError;
 
 /// Bytes read with a head, in the hope that the blob that is looked for, or at least all tags, are among them.
 const PROBE: usize = 4 << 10;

@@ -1,34 +1,32 @@
-//! What the shard's side, the writer and maintenance share.
+//! State shared by the shard's part of a journal, the writer and maintenance.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::disk::whole::aside;
 use crate::disk::{DirLock, Disk};
-use crate::log::file::BlobHolder;
+use crate::file_kind::Kind;
+use crate::lock::lock;
+use crate::log::blob_holder::BlobHolder;
 use crate::log::files::{Files, Handle, is_out_of_handles};
 use crate::log::header::Position;
-use crate::log::manifest::{Kind, Link, MANIFEST, Manifest, aside};
+use crate::log::manifest::{Link, MANIFEST, Manifest};
 use crate::log::signal::Signal;
 use crate::log::space::Space;
 use crate::options::Options;
 use crate::seam::blob::BlobKey;
 use crate::seam::event::Committed;
 
-/// How often, and after which pauses, a directory is opened again that must be synced when there are no handles: 30 s.
+/// Tries, and pause between two, of syncing the directory without file handles: 30 s in all.
 const HANDLE_TRIES: u32 = 3_000;
 const HANDLE_PAUSE: Duration = Duration::from_millis(10);
 
-/// Locks; a panic elsewhere does not make the data wrong, since each holder leaves it whole at every step.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A batch on its way to the disk.
+/// A proposed batch that is not written yet.
 #[derive(Debug)]
 pub(crate) struct Proposal {
     pub(crate) first_index: u64,
@@ -37,16 +35,16 @@ pub(crate) struct Proposal {
     pub(crate) bytes: Bytes,
 }
 
-/// What the shard's side learns from the others, in order.
+/// Message from writer or maintenance to the shard's part, in order.
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// Committed; the records lie at `offset` of the segment that began last.
+    /// A batch is committed; its records are at `offset` of the segment that began last.
     Batch { committed: Committed, records: u32, offset: u64 },
-    /// The segment before is complete, as told, and this one goes on.
+    /// The previous segment is complete, with this length in bytes; `handle` is the one that grows.
     Segment { handle: Handle, start: Link, finished_len: u64 },
-    /// This file holds the blobs of those now.
+    /// `target` holds the live blobs of `sources` from now on.
     Moved { sources: Vec<u64>, target: Arc<BlobHolder> },
-    /// This file had nothing live and is gone.
+    /// The file with this number had no live blob and is removed.
     Dropped { number: u64 },
     /// A snapshot is in place.
     SnapshotDone { len: u64 },
@@ -56,7 +54,7 @@ pub(crate) enum Note {
     Damaged(BlobKey),
 }
 
-/// A segment that is complete, with all its batches committed; to be sealed.
+/// A complete segment, all of whose batches are committed; to be sealed.
 #[derive(Debug)]
 pub(crate) struct Complete {
     pub(crate) start: Link,
@@ -64,11 +62,11 @@ pub(crate) struct Complete {
     pub(crate) holder: Arc<BlobHolder>,
 }
 
-/// A segment that has nothing in it yet.
+/// A prepared, empty segment.
 #[derive(Clone, Debug)]
 pub(crate) struct Fresh {
     pub(crate) handle: Handle,
-    /// Bytes that were filled with zeros and synced.
+    /// Length that was filled with zeros and synced, in bytes.
     pub(crate) prefilled: u64,
 }
 
@@ -83,11 +81,11 @@ pub(crate) struct Counters {
     pub(crate) damaged_blobs: AtomicU64,
     pub(crate) disk_bytes: AtomicU64,
     pub(crate) files: AtomicU64,
-    /// Segments that the writer had to make itself.
+    /// Number of segments that the writer had to make itself.
     pub(crate) late_segments: AtomicU64,
 }
 
-/// What all sides see.
+/// See the module.
 pub(crate) struct Shared {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) options: Options,
@@ -96,33 +94,34 @@ pub(crate) struct Shared {
     pub(crate) queue: Mutex<VecDeque<Proposal>>,
     pub(crate) notes: Mutex<VecDeque<Note>>,
     pub(crate) complete: Mutex<VecDeque<Complete>>,
-    /// Held while it is written, which takes long: not for the shard's thread, but when there is no fresh segment.
+    /// Held while the manifest is written, which takes long: the shard's thread takes it only when no segment
+    /// is prepared.
     pub(crate) manifest: Mutex<Manifest>,
     /// Number of the next file.
     next_file: AtomicU64,
-    /// Segments that are named and ready, in the order of their numbers. Filled while the manifest is held.
+    /// Prepared segments that the manifest names, by number. Filled while the manifest is held.
     pub(crate) fresh: Mutex<VecDeque<Fresh>>,
     pub(crate) files: Arc<Files>,
-    /// What the shard does not need any more, to be freed by maintenance.
+    /// Files that the shard needs no more, to be freed by maintenance.
     pub(crate) retired: Mutex<Vec<Arc<BlobHolder>>>,
-    /// Index of the last record that is durable as the durability asks; changed with `committed_index` alone.
+    /// Index of the last durable record.
     durable_index: AtomicU64,
     /// Index of the last committed record.
     committed_index: AtomicU64,
-    /// Where the committed log ends, for backups.
+    /// Position of the end of the committed log; backups copy up to it.
     pub(crate) committed: Mutex<Position>,
     pub(crate) counters: Counters,
     pub(crate) space: Space,
     pub(crate) snapshot: crate::log::snapshot::Pipe,
-    /// Whether the shard has told what is live.
+    /// True once the shard has told which blobs are live.
     pub(crate) live_known: AtomicBool,
-    /// Whether blobs were released since maintenance looked.
+    /// True when blobs were released since maintenance last looked.
     pub(crate) released: AtomicBool,
-    /// Whether the segment that grows is to end with its last batch.
+    /// True when the growing segment is to end with its last batch.
     pub(crate) roll: AtomicBool,
-    /// Whether the shard is taking over what compaction has moved.
+    /// True while the shard takes over the blobs of a compaction.
     pub(crate) moving: AtomicBool,
-    /// Dead bytes in files that no snapshot covers yet.
+    /// Dead bytes in files that no snapshot covers.
     pub(crate) dead_uncovered: AtomicU64,
     pub(crate) writer_signal: Signal,
     pub(crate) maintenance_signal: Arc<Signal>,
@@ -182,8 +181,8 @@ impl Shared {
         }
     }
 
-    /// The records up to this one, which end at this position, are durable as the durability asks. One node needs
-    /// nobody's consent, so they are committed at once: this is the one place that says so.
+    /// Notes that the records up to `last_index`, which end at `end`, are durable. On one node durable is
+    /// committed: this is the only place that says so.
     pub(crate) fn set_durable(&self, last_index: u64, end: Position) {
         self.durable_index.store(last_index, Ordering::Relaxed);
         self.committed_index.store(last_index, Ordering::Relaxed);
@@ -198,7 +197,7 @@ impl Shared {
         self.committed_index.load(Ordering::Relaxed)
     }
 
-    /// Ends the journal's life: nothing is committed after this.
+    /// Fails the journal for good: nothing is committed afterwards.
     pub(crate) fn poison(&self, what: String) {
         // The first failure is the one to tell.
         let _ = self.failed.set(what);
@@ -206,7 +205,7 @@ impl Shared {
         self.maintenance_signal.notify();
     }
 
-    /// The failure that ended the journal's life.
+    /// The failure, if there was one.
     pub(crate) fn failure(&self) -> Option<&String> {
         self.failed.get()
     }
@@ -222,12 +221,12 @@ impl Shared {
         }
     }
 
-    /// Changes the manifest, on disk first.
+    /// Changes the manifest, on disk and then in memory.
     pub(crate) fn change_manifest<T>(&self, change: impl FnOnce(&mut Manifest) -> T) -> io::Result<T> {
         self.alter_manifest(&mut lock(&self.manifest), change)
     }
 
-    /// As [`Shared::change_manifest`], for who holds it already.
+    /// As [`Shared::change_manifest`], for a caller that holds the manifest.
     pub(crate) fn alter_manifest<T>(
         &self,
         held: &mut Manifest,
@@ -250,7 +249,8 @@ impl Shared {
         Ok(result)
     }
 
-    /// Makes a rename durable. A lack of handles is waited for: there is no way back.
+    /// Syncs the directory after a rename. Waits for file handles when there are none, since the rename
+    /// cannot be undone.
     fn sync_renamed(&self) -> io::Result<()> {
         let mut tries = 0;
         loop {
@@ -296,12 +296,12 @@ impl Shared {
     }
 }
 
-/// Whether this passes, unlike other failures: there is no room on the disk, or the process has no handles left.
+/// True for failures that pass: the disk is full, or the process has no file handles left.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     is_full(error) || is_out_of_handles(error)
 }
 
-/// Whether this means that the disk has no room.
+/// True when the error means that the disk is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::log::shared::lock;
+use crate::lock::lock;
 
 /// Wakes a thread that waits for work.
 #[derive(Debug, Default)]

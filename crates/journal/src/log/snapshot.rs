@@ -7,12 +7,12 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use crate::log::codec::{Put, Reader};
+use crate::codec::{Put, Reader};
+use crate::lock::lock;
 use crate::log::files::Handle;
 use crate::log::header::checksum;
 use crate::log::manifest::SnapshotFile;
-use crate::log::shared::lock;
-use crate::status::OpenError;
+use crate::open_error::OpenError;
 
 const MAGIC: [u8; 8] = *b"SLUICES2";
 const HEAD: usize = 28;

@@ -9,45 +9,48 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use crate::disk::{File, OpenMode};
-use crate::log::shared::{Shared, is_full, lock};
+use crate::lock::lock;
+use crate::log::shared::{Shared, is_full};
 use crate::seam::event::{Class, Refused};
 
-/// Name of the reserve.
+/// File name of the reserve.
 pub(crate) const RESERVE: &str = "reserve";
 
-/// Room that even draining batches leave, as a part of the margin.
+/// Divisor of the margin: space that even draining batches leave.
 const DRAINING_MARGIN_PART: u64 = 16;
 
-/// Once growing batches are refused, this part of the margin has to be free beyond it for them to be taken
-/// again.
+/// Divisor of the margin: further free space needed before growing batches are taken again.
 const AGAIN_PART: u64 = 4;
 
-/// Room on the disk, as last seen.
+/// Free space at the last measurement, and what was used since.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
     pub(crate) free: AtomicU64,
-    /// Bytes proposed since `free` was seen.
+    /// Bytes proposed since the measurement.
     pub(crate) taken: AtomicU64,
-    /// Bytes that the reserve takes now.
+    /// Present size of the reserve, in bytes.
     pub(crate) reserve: AtomicU64,
-    /// The writer waits for room.
+    /// True while the writer waits for disk space.
     pub(crate) stalled: AtomicBool,
-    /// Growing batches have been refused, and it takes a little more room than that to take them again.
+    /// True while growing batches are refused.
     pub(crate) full: AtomicBool,
-    /// The file system cannot reserve room.
+    /// True when the file system cannot preallocate.
     no_reserve: AtomicBool,
     file: Mutex<Option<Arc<dyn File>>>,
 }
 
 impl Space {
-    /// Bytes that are free on the disk, as far as is known: less what was taken since that was looked at.
+    /// Estimate of free space, in bytes: the last measurement less what was used since.
     fn free_now(&self) -> u64 {
         self.free.load(Relaxed).saturating_sub(self.taken.load(Relaxed))
     }
 }
 
 impl Shared {
-    /// Whether a batch of this size may be proposed.
+    /// Checks that a batch of this size and class fits.
+    ///
+    /// # Errors
+    /// The disk is full for it.
     pub(crate) fn room_for(&self, class: Class, bytes: u64) -> Result<(), Refused> {
         let refused = match class {
             Class::Growing => {
@@ -64,7 +67,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Bytes that must be free for a batch of this size.
+    /// Free space that a batch of this size and class needs, in bytes.
     fn needed(&self, class: Class, bytes: u64) -> u64 {
         let space = &self.space;
         let margin = self.options.full_margin_bytes;
@@ -85,7 +88,7 @@ impl Shared {
         self.space.full.load(Relaxed).then_some(self.options.full_margin_bytes / AGAIN_PART)
     }
 
-    /// Bytes that batches of this class may still take.
+    /// Space left for batches of this class, in bytes.
     fn room(&self, class: Class) -> u64 {
         let space = &self.space;
         let left = space.free_now() + space.reserve.load(Relaxed);
@@ -97,13 +100,13 @@ impl Shared {
         }
     }
 
-    /// Whether room is short: more may have come back at any time.
+    /// True while space is short: more may become free at any time.
     pub(crate) fn is_short(&self) -> bool {
         let little = self.room(Class::Growing) <= self.options.full_margin_bytes / AGAIN_PART;
         little || self.space.full.load(Relaxed) || self.reserve_missing()
     }
 
-    /// Looks how much is free, gives up the reserve when it is needed, and takes it again when it is not.
+    /// Measures free space; gives up the reserve when it is needed and restores it when it is not.
     pub(crate) fn look_at_space(&self) -> io::Result<()> {
         let space = &self.space;
         // Before looking: what is proposed meanwhile is counted twice rather than not at all.
@@ -122,13 +125,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether the reserve is to be taken again.
+    /// True when the reserve is to be restored.
     fn reserve_missing(&self) -> bool {
         let space = &self.space;
         space.reserve.load(Relaxed) < self.options.reserve_bytes && !space.no_reserve.load(Relaxed)
     }
 
-    /// Gives the reserve's room back to the disk. Whether there was any.
+    /// Gives up the reserve. True when there was any.
     pub(crate) fn release_reserve(&self) -> bool {
         let file = lock(&self.space.file);
         let Some(file) = &*file else { return false };
@@ -140,7 +143,7 @@ impl Shared {
         true
     }
 
-    /// Takes the reserve's room; that there is too little is no error.
+    /// Allocates the reserve; too little free space is no error.
     pub(crate) fn take_reserve(&self) -> io::Result<()> {
         let bytes = self.options.reserve_bytes;
         if bytes == 0 {
@@ -165,7 +168,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Learns what an earlier run has left of the reserve.
+    /// Reads the size of a reserve left by an earlier run.
     pub(crate) fn find_reserve(&self) -> io::Result<()> {
         let path = self.options.dir.join(RESERVE);
         match self.disk.open(&path, OpenMode::Write) {

@@ -6,7 +6,7 @@
 //! follow, since a blob is read with its batch's head. A blob file's table stands at its end, sorted by key: `u32` blobs, then per blob
 //! `u64` index, `u32` item, `u32` offset, `u32` length. Offsets are of the blob itself; its checksum stands before it.
 
-use crate::log::codec::{Put, Reader};
+use crate::codec::{Put, Reader};
 use crate::log::header::front;
 use crate::seam::batch::Records;
 use crate::seam::blob::BlobKey;
@@ -16,7 +16,7 @@ pub(crate) const BLOB_ENTRY: usize = 20;
 
 /// Where one blob lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct BlobPlace {
     pub(crate) offset: u32,
     pub(crate) len: u32,
 }
@@ -27,7 +27,7 @@ pub(crate) struct LogTable {
     first_index: u64,
     /// Per record the ordinal of its first blob.
     ordinals: Vec<u32>,
-    places: Vec<Place>,
+    places: Vec<BlobPlace>,
     /// Where the heads of batches lie; `None`: the segment is not encrypted.
     batches: Option<Vec<u32>>,
 }
@@ -47,7 +47,7 @@ impl LogTable {
             self.ordinals.push(self.places.len() as u32);
             for item in 0..record.blob_count() {
                 let (start, end) = record.encoded_blob_range(item).unwrap_or_default();
-                self.places.push(Place { offset: at + start as u32, len: (end - start) as u32 });
+                self.places.push(BlobPlace { offset: at + start as u32, len: (end - start) as u32 });
             }
             at += record.encoded_len() as u32;
         }
@@ -96,7 +96,7 @@ impl LogTable {
             return None;
         }
         table.places = (0..blobs)
-            .map(|_| Some(Place { offset: reader.u32()?, len: reader.u32()? }))
+            .map(|_| Some(BlobPlace { offset: reader.u32()?, len: reader.u32()? }))
             .collect::<Option<_>>()?;
         if let Some(batches) = &mut table.batches {
             for _ in 0..reader.count(4)? {
@@ -111,12 +111,12 @@ impl LogTable {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct BlobTable {
     keys: Vec<BlobKey>,
-    places: Vec<Place>,
+    places: Vec<BlobPlace>,
 }
 
 impl BlobTable {
     /// Adds a blob; keys must come in order.
-    pub(crate) fn push(&mut self, key: BlobKey, place: Place) {
+    pub(crate) fn push(&mut self, key: BlobKey, place: BlobPlace) {
         debug_assert!(self.keys.last().is_none_or(|last| *last < key), "keys come in order");
         self.keys.push(key);
         self.places.push(place);
@@ -140,7 +140,7 @@ impl BlobTable {
         let mut table = BlobTable::default();
         for _ in 0..count {
             table.keys.push(BlobKey { index: reader.u64()?, item: reader.u32()? });
-            table.places.push(Place { offset: reader.u32()?, len: reader.u32()? });
+            table.places.push(BlobPlace { offset: reader.u32()?, len: reader.u32()? });
         }
         (reader.0.is_empty() && table.keys.is_sorted()).then_some(table)
     }
@@ -172,7 +172,7 @@ impl Table {
     }
 
     /// Where the head of the batch lies that this blob came with; of use in an encrypted segment only.
-    pub(crate) fn batch_of(&self, place: Place) -> u64 {
+    pub(crate) fn batch_of(&self, place: BlobPlace) -> u64 {
         let Table::Log(LogTable { batches: Some(batches), .. }) = self else { return 0 };
         let after = batches.partition_point(|offset| *offset <= place.offset);
         after.checked_sub(1).map_or(0, |at| u64::from(batches[at]))
@@ -195,7 +195,7 @@ impl Table {
     }
 
     /// Where the blob with this number lies, which must be below [`Table::len`].
-    pub(crate) fn place(&self, ordinal: u32) -> Place {
+    pub(crate) fn place(&self, ordinal: u32) -> BlobPlace {
         self.places()[ordinal as usize]
     }
 
@@ -204,7 +204,7 @@ impl Table {
         self.places().last().map_or(0, |place| u64::from(place.offset) + u64::from(place.len))
     }
 
-    fn places(&self) -> &[Place] {
+    fn places(&self) -> &[BlobPlace] {
         match self {
             Table::Log(table) => &table.places,
             Table::Blobs(table) => &table.places,
@@ -296,8 +296,8 @@ mod tests {
     #[test]
     fn a_blob_table_finds_each_blob() {
         let mut blobs = BlobTable::default();
-        blobs.push(key(3, 1), Place { offset: 4, len: 5 });
-        blobs.push(key(9, 0), Place { offset: 13, len: 2 });
+        blobs.push(key(3, 1), BlobPlace { offset: 4, len: 5 });
+        blobs.push(key(9, 0), BlobPlace { offset: 13, len: 2 });
         let table = Table::Blobs(blobs);
         assert_eq!(table.ordinal(key(9, 0)), Some(1));
         assert_eq!(table.ordinal(key(4, 0)), None);

@@ -1,8 +1,8 @@
-//! The writer: takes everything queued, writes it at once, syncs once, tells the shard.
+//! The writer: encodes queued batches, writes them in one call, syncs once, and publishes what is durable.
 //!
-//! No room on the disk is not a failure here: nothing of the group was acknowledged, so the same bytes are written again
-//! at the same place, first with the reserve given up, then at later steps until there is room. Every other failed
-//! write, and every failed sync, ends the journal's life.
+//! A full disk is not a failure: nothing of the group was acknowledged, so the same bytes are written again
+//! at the same offset, first after the reserve is given up, then at later steps. Any other failed write, and
+//! any failed sync, fails the journal for good.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,64 +11,69 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use crate::disk::File;
+use crate::file_kind::Kind;
+use crate::lock::lock;
 use crate::log::files::Handle;
+use crate::log::header::next_sector;
 use crate::log::header::{Header, Position, front};
-use crate::log::maintenance::BEGIN_PART;
-use crate::log::manifest::{Kind, Link, OpenSegment};
-use crate::log::scan::next_sector;
+use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
-use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing, lock};
+use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing};
 use crate::options::Durability;
 use crate::seam::event::Committed;
 
-/// Most bytes that are gathered for one write, unless one batch alone is larger.
+/// Largest group of batches for one write, in bytes; a larger batch is written alone.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// Memory that the write buffer keeps between steps.
+/// Divisor of a segment's size at which the next segment is prepared: filling it takes a while, and the log
+/// goes on meanwhile.
+pub(crate) const BEGIN_PART: u64 = 8;
+
+/// Capacity that the write buffer keeps between steps, in bytes.
 const BUFFER_KEPT: usize = 2 * GROUP_BYTES;
 
-/// Writes and syncs what has been proposed. Clones share the work, and any thread may step.
+/// Writer of a journal. Clones share the work, and any thread may call `step`.
 #[derive(Clone, Debug)]
 pub struct Writer {
     shared: Arc<Shared>,
-    state: Arc<Mutex<State>>,
-    /// Held in a step. The state is held for moments by others too, and they leave what is queued where it is.
+    state: Arc<Mutex<WriterState>>,
+    /// Held during a step. Others hold `state` briefly and leave the queue alone.
     stepping: Arc<Mutex<()>>,
 }
 
-/// Where the writer stands.
+/// State of the writer.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct WriterState {
     segment: Handle,
     prefilled: u64,
-    /// Where the next batch is encoded to.
+    /// Offset of the next batch in the segment.
     offset: u64,
-    /// The chain after the last batch encoded.
+    /// Link of the batch chain after the last batch encoded.
     link: Link,
     written: Position,
     synced: Position,
-    /// End of the last batch with records.
+    /// End of the last batch that has records.
     last_batch: Position,
     /// The `synced_to` that was last written.
     marked: Position,
-    /// Complete segments that were not synced since.
+    /// Complete segments with unsynced bytes.
     unsynced: Vec<Arc<dyn File>>,
     todo: VecDeque<Proposal>,
     buffer: Vec<u8>,
     buffer_at: u64,
-    /// The chain before the buffer.
+    /// Link of the batch chain before the buffer.
     buffer_link: Link,
-    /// What to tell when the buffer is written.
+    /// Notes to publish when the buffer is written and durable.
     staged: Vec<Note>,
-    /// What to tell when that is durable as the durability asks.
+    /// Notes of written batches, to publish once they are durable as the durability setting asks.
     ready: Vec<Note>,
 }
 
-impl State {
-    /// Begins where recovery has left off: after what is synced in this segment.
-    pub(crate) fn new(segment: Handle, offset: u64, prefilled: u64, link: Link) -> State {
+impl WriterState {
+    /// State after recovery: everything up to `offset` of this segment is synced.
+    pub(crate) fn new(segment: Handle, offset: u64, prefilled: u64, link: Link) -> WriterState {
         let synced = Position { segment: segment.number, offset };
-        State {
+        WriterState {
             segment,
             prefilled,
             offset: next_sector(offset),
@@ -87,7 +92,7 @@ impl State {
         }
     }
 
-    /// Bytes that are meant to go into the current segment.
+    /// Size of the current segment when full, in bytes.
     fn fits(&self, shared: &Shared) -> u64 {
         if self.prefilled > 0 { self.prefilled } else { shared.options.segment_bytes }
     }
@@ -96,7 +101,7 @@ impl State {
         self.todo.is_empty() && self.buffer.is_empty() && self.ready.is_empty()
     }
 
-    /// The chain after the last batch written.
+    /// Link of the batch chain after the last batch written.
     fn written_link(&self) -> &Link {
         if self.buffer.is_empty() { &self.link } else { &self.buffer_link }
     }
@@ -111,7 +116,7 @@ impl State {
         (front(len, !self.segment.seal.is_plain()) + len) as u64
     }
 
-    /// Appends a batch to the buffer, at the writing place. Gives where its records begin.
+    /// Appends a batch to the buffer. Returns the offset of its records in the segment.
     fn encode(&mut self, shared: &Shared, records: &[u8], count: u32, time_us: u64) -> Result<u64, String> {
         if self.buffer.is_empty() {
             self.buffer_at = self.offset;
@@ -169,7 +174,7 @@ impl State {
         cleared.map_err(|error| failed("clear a part of", &self.segment, &error))
     }
 
-    /// Makes proposals again of what is in the buffer.
+    /// Turns the batches in the buffer back into proposals.
     fn take_back(&mut self) {
         self.buffer.clear();
         self.link = self.buffer_link;
@@ -186,12 +191,13 @@ impl State {
 }
 
 impl Writer {
-    pub(crate) fn new(shared: Arc<Shared>, state: State) -> Writer {
+    pub(crate) fn new(shared: Arc<Shared>, state: WriterState) -> Writer {
         Writer { shared, state: Arc::new(Mutex::new(state)), stepping: Arc::default() }
     }
 
-    /// Takes all queued batches, writes, syncs as the durability says, publishes. Tells whether anything came of it;
-    /// `false` at once when another thread is in a step (which takes what is queued before it ends).
+    /// Writes all queued batches, syncs as the durability setting asks, publishes. True when there was
+    /// progress; `false` at once when another thread is in a step (which takes what is queued before it
+    /// ends).
     pub fn step(&self) -> bool {
         let mut progress = false;
         while self.shared.failure().is_none() && !lock(&self.shared.queue).is_empty() || self.is_stalled() {
@@ -229,7 +235,10 @@ impl Writer {
         self.shared.writer_signal.notify();
     }
 
-    /// Makes everything written so far durable. Blocks. An error has ended the journal's life.
+    /// Syncs everything written so far. Blocks.
+    ///
+    /// # Errors
+    /// The failure, which has ended the journal's life.
     pub fn sync(&self) -> Result<(), String> {
         if let Some(what) = self.shared.failure() {
             return Err(what.clone());
@@ -253,9 +262,12 @@ impl Writer {
         Ok(())
     }
 
-    /// An orderly end: makes everything durable and writes down, in the segment and in the manifest, that it
-    /// is. Without that, damage to the last batches could pass for batches that were never synced. Then as
-    /// [`Writer::stop`].
+    /// Closes the journal in order: syncs everything and notes in segment and manifest that it is synced.
+    /// Without the notes, damage to the last batches could be taken for batches that were never synced. Then
+    /// as [`Writer::stop`].
+    ///
+    /// # Errors
+    /// The failure, which has ended the journal's life.
     pub fn finish(&self) -> Result<(), String> {
         self.sync()?;
         self.mark().inspect_err(|what| self.shared.poison(what.clone()))?;
@@ -269,32 +281,31 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes waiting in writer and maintenance end with `false`.
+    /// Ends every wait in writer and maintenance with `false`.
     pub fn stop(&self) {
         self.shared.writer_signal.stop();
         self.shared.maintenance_signal.stop();
     }
 
-    /// Whether there are batches that were written and not yet synced.
+    /// True when batches with records are written and not synced.
     pub(crate) fn has_unsynced(&self) -> bool {
         let state = lock(&self.state);
         state.last_batch > state.synced
     }
 
-    /// Where everything before is durable.
+    /// Position up to which the log is synced.
     pub(crate) fn synced_to(&self) -> Position {
         lock(&self.state).synced
     }
 
-    /// Whether more is durable than the manifest tells.
+    /// True when more is synced than the manifest notes.
     pub(crate) fn note_due(&self) -> bool {
         // Asked for first: who holds the manifest does not wait for the state.
         let synced_to = self.synced_to();
         synced_to > lock(&self.shared.manifest).synced_to
     }
 
-    /// Writes into the manifest how far the log is durable, so that an end of the segment that is lost later
-    /// is missed.
+    /// Notes the synced position in the manifest, so that a later loss of the segment's end is detected.
     pub(crate) fn note_synced(&self) -> io::Result<()> {
         let synced_to = self.synced_to();
         let mut manifest = lock(&self.shared.manifest);
@@ -304,7 +315,7 @@ impl Writer {
         self.shared.alter_manifest(&mut manifest, |manifest| manifest.synced_to = synced_to)
     }
 
-    /// Writes into the manifest that this is the end.
+    /// Notes in the manifest that the journal was closed.
     fn note_closed(&self) -> io::Result<()> {
         let synced_to = self.synced_to();
         self.shared.change_manifest(|manifest| {
@@ -313,23 +324,23 @@ impl Writer {
         })
     }
 
-    /// How full the current segment is, in bytes written and bytes that fit.
+    /// Used and usable bytes of the current segment.
     pub(crate) fn fill(&self) -> (u64, u64) {
         let state = lock(&self.state);
         (state.offset, state.fits(&self.shared))
     }
 
-    /// The file that is being written.
+    /// File of the current segment.
     pub(crate) fn segment_file(&self) -> Arc<dyn File> {
         lock(&self.state).segment.file.clone()
     }
 
-    /// Whether an idle marker is wanted: the last batch is synced, and no later one tells so.
+    /// True when the last batch is synced and no later batch says so: an idle marker is due.
     pub(crate) fn mark_due(&self) -> bool {
         lock(&self.state).mark_due(&self.shared)
     }
 
-    /// Writes an idle marker when the last batch is synced and no later batch tells so. Nobody waits for it.
+    /// Writes an idle marker, if one is due: a batch without records that notes the synced position.
     pub(crate) fn mark(&self) -> Result<bool, String> {
         let marked = {
             // As in a step, so that the shard's thread never waits for this write.
@@ -376,8 +387,8 @@ impl Writer {
         self.shared.space.stalled.load(Relaxed) && self.shared.failure().is_none()
     }
 
-    /// Writes what is to do; `false` when there was nothing or no room.
-    fn run(&self, state: &mut MutexGuard<'_, State>) -> Result<bool, String> {
+    /// Writes all batches; `false` when there was nothing, or no disk space.
+    fn run(&self, state: &mut MutexGuard<'_, WriterState>) -> Result<bool, String> {
         if state.idle() {
             self.shared.space.stalled.store(false, Relaxed);
             return Ok(false);
@@ -401,8 +412,9 @@ impl Writer {
         Ok(published && room)
     }
 
-    /// Encodes batches into the buffer; `false` when the next segment could not be made for lack of room.
-    fn gather(&self, state: &mut State) -> Result<bool, String> {
+    /// Encodes batches into the buffer; `false` when the next segment could not be made for lack of disk
+    /// space.
+    fn gather(&self, state: &mut WriterState) -> Result<bool, String> {
         while let Some(proposal) = state.todo.front() {
             let bytes = state.batch_bytes(proposal.bytes.len());
             let at = state.offset;
@@ -424,7 +436,7 @@ impl Writer {
         Ok(true)
     }
 
-    fn stage(&self, state: &mut State, proposal: Proposal) -> Result<(), String> {
+    fn stage(&self, state: &mut WriterState, proposal: Proposal) -> Result<(), String> {
         let Proposal { first_index, records, time_us, bytes } = proposal;
         debug_assert_eq!(first_index, state.link.next_index, "batches come in order");
         let offset = state.encode(&self.shared, &bytes, records, time_us)?;
@@ -434,15 +446,15 @@ impl Writer {
     }
 
     /// Bytes that fit into the current segment: no more than were prefilled when another prefilled one waits.
-    fn limit(&self, state: &State) -> u64 {
+    fn limit(&self, state: &WriterState) -> u64 {
         match lock(&self.shared.fresh).front() {
             Some(fresh) if fresh.prefilled > 0 => state.prefilled,
             _ => self.shared.options.segment_bytes,
         }
     }
 
-    /// Goes on to the next segment, the one made ahead or one made now; `false` when there is no room for one.
-    fn begin_segment(&self, state: &mut State) -> Result<bool, String> {
+    /// Begins the next segment, prepared or made now; `false` when there is no disk space for one.
+    fn begin_segment(&self, state: &mut WriterState) -> Result<bool, String> {
         let ready = lock(&self.shared.fresh).pop_front();
         let Fresh { handle, prefilled } = match ready.map_or_else(|| add_segment(&self.shared), Ok) {
             Ok(fresh) => fresh,
@@ -461,8 +473,8 @@ impl Writer {
         Ok(true)
     }
 
-    /// Writes the buffer; `false` when there is no room.
-    fn write(&self, state: &mut State) -> Result<bool, String> {
+    /// Writes the buffer; `false` when there is no disk space.
+    fn write(&self, state: &mut WriterState) -> Result<bool, String> {
         let mut result = state.segment.file.write_at(&state.buffer, state.buffer_at);
         if result.as_ref().is_err_and(is_full) && self.shared.release_reserve() {
             result = state.segment.file.write_at(&state.buffer, state.buffer_at);
@@ -482,13 +494,13 @@ impl Writer {
             state.last_batch = state.written;
             self.wake_maintenance(state, written_before, first_unsynced);
         }
-        let State { staged, ready, .. } = state;
+        let WriterState { staged, ready, .. } = state;
         ready.append(staged);
         Ok(true)
     }
 
     /// Maintenance sleeps until something is due: a sync by interval, or the next segment to be made.
-    fn wake_maintenance(&self, state: &State, before: Position, first_unsynced: bool) {
+    fn wake_maintenance(&self, state: &WriterState, before: Position, first_unsynced: bool) {
         let by_interval = matches!(self.shared.options.durability, Durability::Interval(_));
         let begin_at = self.shared.options.segment_bytes.min(state.fits(&self.shared)) / BEGIN_PART;
         let from = if before.segment == state.written.segment { before.offset } else { 0 };
@@ -498,7 +510,7 @@ impl Writer {
         }
     }
 
-    fn sync_held(&self, state: &mut State) -> Result<(), String> {
+    fn sync_held(&self, state: &mut WriterState) -> Result<(), String> {
         state.align(&self.shared)?;
         for file in state.unsynced.drain(..) {
             self.sync_file(&*file)?;
@@ -516,8 +528,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Tells the shard's side of what is durable as the durability asks.
-    fn publish(&self, state: &mut State) {
+    /// Publishes batches that are durable as the durability setting asks.
+    fn publish(&self, state: &mut WriterState) {
         if state.ready.is_empty() {
             return;
         }
@@ -527,7 +539,7 @@ impl Writer {
     }
 }
 
-/// Makes a segment and lets the manifest name it. Slow, and an exception: maintenance makes them ahead of time.
+/// Makes a segment and adds it to the manifest. Slow; normally maintenance makes segments ahead.
 fn add_segment(shared: &Shared) -> io::Result<Fresh> {
     // Held until the new one is named, so that numbers grow in the order of the log.
     let mut manifest = lock(&shared.manifest);
@@ -556,7 +568,8 @@ mod tests {
     use std::time::Duration;
 
     use crate::disk::FsDisk;
-    use crate::log::{DiskJournal, Opened};
+    use crate::log::DiskJournal;
+    use crate::open::Opened;
     use crate::options::Options;
     use crate::seam::Journal;
     use crate::seam::batch::Batch;

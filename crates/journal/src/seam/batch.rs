@@ -1,23 +1,24 @@
-//! Records under construction, and as read back.
+//! Encoding of records, and batches of them.
 //!
-//! An encoded record is: `u32` length of the body, `u32` number of blobs, then for each blob a `u32` with the end of it
-//! within the blobs' bytes, the body, and the blobs, each behind 4 bytes for its checksum. Little endian throughout.
+//! An encoded record is: `u32` length of the body in bytes, `u32` number of blobs; for each blob a `u32` with
+//! its end, counted from the beginning of the blobs' bytes; the body; the blobs, each behind 4 bytes for its
+//! checksum. Little endian throughout.
 
 use bytes::{Bytes, BytesMut};
 
 use super::blob::BlobKey;
 
-/// Bytes of the head of an encoded record.
+/// Length of the head of an encoded record, in bytes.
 pub(crate) const RECORD_HEAD: usize = 8;
 
-/// Bytes before each blob: room for its checksum, which the disk journal fills when it writes, so that each blob can
-/// be verified alone and the thread that encodes need not compute it.
+/// Length of the space for a checksum before each blob, in bytes. The disk journal fills it when it writes,
+/// so that each blob can be verified alone and the thread that encodes need not compute it.
 pub(crate) const BLOB_HEAD: usize = 4;
 
-/// Memory is taken in chunks of this many bytes, and filled batch after batch.
+/// Capacity of a new buffer, in bytes; it is filled by one batch after the other.
 const CHUNK: usize = 64 << 10;
 
-/// Checksum of a blob. It covers the key, so that a blob in another's place does not verify.
+/// CRC-32 of a blob, seeded with its key, so that a blob in another's place does not verify.
 pub(crate) fn blob_checksum(key: BlobKey, blob: &[u8]) -> u32 {
     let seed = (key.index as u32) ^ ((key.index >> 32) as u32).rotate_left(16) ^ key.item.rotate_left(8);
     let mut hasher = crc32fast::Hasher::new_with_initial(seed);
@@ -25,7 +26,7 @@ pub(crate) fn blob_checksum(key: BlobKey, blob: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Records on their way into the log. Its memory is reused from batch to batch.
+/// Encoded records that are proposed together. The memory is reused from batch to batch.
 #[derive(Debug, Default)]
 pub struct Batch {
     buffer: BytesMut,
@@ -38,22 +39,22 @@ impl Batch {
         Batch::default()
     }
 
-    /// Records so far.
+    /// Number of records.
     pub fn records(&self) -> u32 {
         self.records
     }
 
-    /// Encoded bytes so far.
+    /// Length of the encoded records, in bytes.
     pub fn bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Whether it holds no record.
+    /// True when there is no record.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }
 
-    /// Begins a record with this number of blobs. It is complete when the writer is dropped.
+    /// Begins a record with `blobs` blobs. It is complete when the writer is dropped.
     #[inline]
     pub fn record(&mut self, blobs: u32) -> RecordWriter<'_> {
         if self.buffer.capacity() == 0 {
@@ -74,18 +75,18 @@ impl Batch {
         RecordWriter { buffer: &mut self.buffer, start, body, blobs, written: 0, blobs_at: body }
     }
 
-    /// Appends the records of another batch, which was encoded elsewhere.
+    /// Appends the records of another batch.
     pub fn append(&mut self, other: &Batch) {
         self.buffer.extend_from_slice(&other.buffer);
         self.records += other.records;
     }
 
-    /// An empty batch with room for so many encoded bytes, for a single record that is encoded ahead.
+    /// An empty batch with capacity for `bytes` encoded bytes.
     pub fn with_capacity(bytes: usize) -> Batch {
         Batch { buffer: BytesMut::with_capacity(bytes.max(1)), records: 0 }
     }
 
-    /// Takes room for so many encoded bytes at once, so that a large record does not grow into it piece by piece.
+    /// Reserves capacity for `bytes` more encoded bytes, so that a large record is not copied while it grows.
     #[inline]
     pub fn reserve(&mut self, bytes: usize) {
         if self.buffer.capacity() == 0 {
@@ -95,7 +96,7 @@ impl Batch {
         }
     }
 
-    /// Keeps the records for whose number, from 0, `keep` says so.
+    /// Removes each record for which `keep` is false; it gets the record's number, from 0.
     pub fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
         let (bytes, _) = self.take();
         let mut records = Records::new(&bytes);
@@ -111,8 +112,8 @@ impl Batch {
         }
     }
 
-    /// Puts a record of this body alone, without blobs, in the place of each for which `body` gives one: it
-    /// gets the number of the record, from 0, and its body.
+    /// Replaces each record for which `body` gives a body by a record of that body without blobs. `body` gets
+    /// the record's number, from 0, and its present body.
     pub fn replace(&mut self, mut body: impl FnMut(u32, &[u8]) -> Option<Vec<u8>>) {
         let (bytes, _) = self.take();
         let mut records = Records::new(&bytes);
@@ -131,20 +132,20 @@ impl Batch {
         }
     }
 
-    /// Forgets the records, and keeps the memory.
+    /// Removes all records, and keeps the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.records = 0;
     }
 
-    /// Takes the encoded bytes and leaves the batch empty.
+    /// Takes the encoded bytes and the number of records; leaves the batch empty.
     #[inline]
     pub fn take(&mut self) -> (Bytes, u32) {
         (self.buffer.split().freeze(), std::mem::take(&mut self.records))
     }
 }
 
-/// Writes one record: body first, then the blobs.
+/// Writer of one record: the body first, then exactly the announced number of blobs.
 #[derive(Debug)]
 pub struct RecordWriter<'a> {
     buffer: &'a mut BytesMut,
@@ -163,7 +164,10 @@ impl RecordWriter<'_> {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Appends one blob, given in pieces.
+    /// Appends one blob, the concatenation of `pieces`.
+    ///
+    /// # Panics
+    /// When all announced blobs are written.
     #[inline]
     pub fn blob(&mut self, pieces: &[&[u8]]) {
         assert!(self.written < self.blobs, "more blobs than announced");
@@ -198,33 +202,33 @@ impl Drop for RecordWriter<'_> {
     }
 }
 
-/// One record as read back.
+/// A decoded record, borrowed from its encoding.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// What replay needs.
+    /// The bytes that replay needs.
     pub body: &'a [u8],
     ends: &'a [u8],
     blobs: &'a [u8],
 }
 
 impl<'a> Record<'a> {
-    /// How many blobs it has.
+    /// Number of blobs.
     pub fn blob_count(&self) -> u32 {
         (self.ends.len() / 4) as u32
     }
 
-    /// The blob with this number.
+    /// The blob with this number, from 0; `None`: there is none.
     pub fn blob(&self, item: u32) -> Option<&'a [u8]> {
         let (start, end) = self.blob_range(item)?;
         self.blobs.get(start..end)
     }
 
-    /// Encoded length.
+    /// Length of the encoding, in bytes.
     pub(crate) fn encoded_len(&self) -> usize {
         RECORD_HEAD + self.ends.len() + self.body.len() + self.blobs.len()
     }
 
-    /// Where within the encoded record a blob lies.
+    /// Start and end of a blob, counted from the beginning of the encoded record.
     pub(crate) fn encoded_blob_range(&self, item: u32) -> Option<(usize, usize)> {
         let base = RECORD_HEAD + self.ends.len() + self.body.len();
         let (start, end) = self.blob_range(item)?;
@@ -240,19 +244,19 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Iterates over encoded records; ends early at bytes that are not a whole record.
+/// Iterator over encoded records. It ends at the first bytes that are not a whole record.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Records<'a> {
-    /// The records that these bytes hold.
+    /// An iterator over the records in `bytes`.
     pub fn new(bytes: &'a [u8]) -> Records<'a> {
         Records { rest: bytes }
     }
 
-    /// Bytes not yet read.
+    /// The bytes that were not decoded yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -275,7 +279,7 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Fills the checksums of all blobs of these encoded records, the first of which has this index.
+/// Computes the checksum of each blob of encoded records; `first_index` is the index of the first.
 pub(crate) fn seal_blobs(records: &mut [u8], first_index: u64) {
     let mut at = 0;
     let mut index = first_index;
@@ -292,7 +296,7 @@ pub(crate) fn seal_blobs(records: &mut [u8], first_index: u64) {
     }
 }
 
-/// The blobs of these records that do not match their checksums.
+/// Keys of the blobs that do not match their checksums; `first_index` is the index of the first record.
 pub(crate) fn damaged_blobs(records: &[u8], first_index: u64) -> Vec<BlobKey> {
     let mut damaged = Vec::new();
     let mut at = 0;

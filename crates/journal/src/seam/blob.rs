@@ -1,39 +1,39 @@
-//! Blobs of records as the journal's users see them: key, where the bytes are, why they could not be read.
+//! Blobs of records: their keys, how they are found, why reading one fails.
 
 use bytes::Bytes;
 
-/// One blob: record index and item within the record.
+/// Key of a blob; it stays valid when compaction moves the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BlobKey {
     /// Index of the record.
     pub index: u64,
-    /// Which blob of the record, from 0.
+    /// Number of the blob within the record, from 0.
     pub item: u32,
 }
 
-/// Where a blob is.
+/// Result of looking up a blob; `L` is a location on disk.
 #[derive(Debug)]
 pub enum BlobRead<L> {
-    /// Here.
+    /// In memory.
     Cached(Bytes),
-    /// Must be read from disk, off the shard thread.
+    /// On disk at this location: reading blocks, and is not for the shard's thread.
     OnDisk(L),
-    /// Not in the journal (released, or never was).
+    /// Unknown: released, or never written.
     Missing,
 }
 
-/// Why a blob could not be read from disk.
+/// Error of reading a blob from disk.
 #[derive(Debug)]
 pub enum BlobError {
-    /// The bytes there are not those that were written: the message is to be held.
+    /// The bytes do not match their checksum, or cannot be decrypted.
     Damaged(String),
-    /// The operating system refused.
+    /// Error of the operating system.
     Io(std::io::Error),
 }
 
 impl BlobError {
-    /// Whether the next try would fail as well: the bytes are wrong, or the disk cannot give them. Of everything else, as
-    /// of a shortage of memory, only this try has suffered.
+    /// True when another try would fail as well: the bytes are wrong, or the disk reports a medium error.
+    /// False for passing causes, such as a shortage of memory or file handles.
     pub fn is_lasting(&self) -> bool {
         match self {
             BlobError::Damaged(_) => true,

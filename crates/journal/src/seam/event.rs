@@ -1,59 +1,60 @@
-//! What becomes of a proposal, and what else a journal tells its user.
+//! Outcomes of proposals, and the other events of a journal.
 
 use bytes::Bytes;
 
 use super::batch::Records;
 use super::blob::BlobKey;
 
-/// What a batch does to the disk, which decides whether the reserve may serve it.
+/// Class of a batch by its use of the disk, which decides whether the reserve may serve it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// Brings bytes that stay: refused first.
+    /// Adds data that stays. Refused first when the disk is full.
     Growing,
-    /// Settles, detaches, ticks: served from the reserve, so that draining frees space.
+    /// Frees data, or adds next to none: settling, detaching, ticks. Served from the reserve, so that
+    /// draining frees space.
     Draining,
 }
 
-/// Why a batch was not taken. Nothing of it was written.
+/// Reason for which a batch did not enter the log. Nothing of it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// This node may not propose (replicated journals only).
+    /// This node is not the leader (replicated journals only).
     NotLeader,
-    /// No room on the disk for a batch of this class.
+    /// The disk has too little free space for a batch of this class.
     Full {
-        /// Bytes that are left.
+        /// Free space, in bytes.
         free_bytes: u64,
-        /// Bytes that must be left for it, the reserve taken again included.
+        /// Free space that the batch needs, in bytes, including what restores the reserve.
         needed_bytes: u64,
     },
-    /// An earlier write or sync failed; nothing is taken any more.
+    /// An earlier write or sync failed, with this error: the journal takes nothing any more.
     Failed(String),
 }
 
-/// What has happened, in order.
+/// Event of a journal.
 #[derive(Debug)]
 pub enum Event {
-    /// A batch is in the log for ever and is to be applied.
+    /// A batch is committed: it may be applied and answered.
     Committed(Committed),
-    /// A batch that was proposed did not enter the log.
+    /// A proposed batch did not enter the log.
     Refused {
-        /// Index that its first record would have had.
+        /// Index that was given to its first record.
         first_index: u64,
-        /// How many records it had.
+        /// Number of its records.
         records: u32,
-        /// Why.
+        /// Reason.
         why: Refused,
     },
-    /// Whether the batch is in the log is not known.
+    /// It is unknown whether a proposed batch is in the log.
     Unknown {
-        /// Index that its first record would have.
+        /// Index that was given to its first record.
         first_index: u64,
-        /// How many records it had.
+        /// Number of its records.
         records: u32,
     },
-    /// A write or sync failed: no reply may leave after this, ever.
+    /// A write or sync failed, with this error: no answer may leave after this event.
     Failed(String),
-    /// The scrub found that this live blob cannot be read back.
+    /// The scrub could not read this live blob back: it is damaged.
     Damaged(BlobKey),
 }
 
@@ -62,14 +63,14 @@ pub enum Event {
 pub struct Committed {
     /// Index of the first record.
     pub first_index: u64,
-    /// The time that the batch was stamped with, in microseconds since the Unix epoch.
+    /// Time of the batch, in microseconds since the Unix epoch.
     pub time_us: u64,
-    /// The encoded records: iterate with [`Committed::records`].
+    /// The encoded records; see [`Committed::records`].
     pub bytes: Bytes,
 }
 
 impl Committed {
-    /// The records, in order; the first has index `first_index`.
+    /// Iterator over the records; the first has index `first_index`.
     pub fn records(&self) -> Records<'_> {
         Records::new(&self.bytes)
     }

@@ -5,16 +5,15 @@
 //! each message, so that what has changed meanwhile is left alone. It never has more than one record in flight, and
 //! rests between pages. It lives in the node only: a restart ends it, after whichever page was changed last.
 //!
-//! `steps` is all of this as a state machine, `run` the task that drives one, `page` what a look shows,
+//! `steps` is all of this as a state machine, `bulk_calls` the task that drives one, `page` what a look shows,
 //! `filter` what matches.
 
 mod filter;
 mod page;
-mod run;
 mod steps;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,12 +24,10 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use tokio::sync::watch;
 
-pub use crate::blobs::Unread;
-use crate::handle::Node;
-use crate::shard::request::Looking;
+pub use crate::blobs::ReadFailure;
 pub use filter::{Filter, HeaderIs};
-pub use page::{Page, Seen};
-pub use steps::{Heard, Next, Portions, Steps};
+pub use page::{Page, PageSeen};
+pub use steps::{Next, Portions, StepInput, Steps};
 
 /// Bulks of a node that run at once.
 pub const BULKS_RUNNING_MAX: usize = 8;
@@ -226,19 +223,19 @@ impl BulkView {
 
 /// One bulk, shared by its task and those who look.
 #[derive(Debug)]
-struct Bulk {
+pub(crate) struct Bulk {
     view: Mutex<BulkView>,
-    cancelled: AtomicBool,
+    pub(crate) cancelled: AtomicBool,
     /// When it ended.
-    ended: watch::Sender<Option<Instant>>,
+    pub(crate) ended: watch::Sender<Option<Instant>>,
 }
 
 impl Bulk {
-    fn view(&self) -> MutexGuard<'_, BulkView> {
+    pub(crate) fn view(&self) -> MutexGuard<'_, BulkView> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ended(&self) -> Option<Instant> {
+    pub(crate) fn ended(&self) -> Option<Instant> {
         *self.ended.borrow()
     }
 }
@@ -251,7 +248,7 @@ pub(crate) struct Bulks {
 
 impl Bulks {
     /// All that are remembered; the oldest of those that have ended are forgotten first.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Bulk>>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Bulk>>> {
         let mut all = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, bulk| bulk.ended().is_none_or(|ended| ended.elapsed() < ENDED_TIME));
         let mut ended: Vec<_> = all.iter().filter_map(|(id, bulk)| Some((bulk.ended()?, *id))).collect();
@@ -263,7 +260,7 @@ impl Bulks {
     }
 
     /// Enters a bulk that begins now; its id is its time, so that none is given twice, across restarts too.
-    fn begin(&self, view: &mut BulkView) -> Result<Arc<Bulk>, Error> {
+    pub(crate) fn begin(&self, view: &mut BulkView) -> Result<Arc<Bulk>, Error> {
         let mut all = self.lock();
         if all.values().filter(|bulk| bulk.ended().is_none()).count() >= BULKS_RUNNING_MAX {
             return Err(Error::Overloaded { what: "bulks", retry_after_ms: RETRY_AFTER_MS });
@@ -280,57 +277,10 @@ impl Bulks {
         Ok(bulk)
     }
 
-    fn find(&self, namespace: NamespaceId, id: u64) -> Result<Arc<Bulk>, Error> {
+    pub(crate) fn find(&self, namespace: NamespaceId, id: u64) -> Result<Arc<Bulk>, Error> {
         let found = self.lock().get(&id).cloned();
         found
             .filter(|bulk| bulk.view().request.namespace == namespace)
             .ok_or_else(|| Error::BulkNotFound { bulk: id.to_string() })
-    }
-}
-
-impl Node {
-    /// Begins a bulk; it goes on whatever becomes of its caller. Only messages that are there now are changed.
-    ///
-    /// # Errors
-    /// `queue_not_found` for the queue and the one to move to; `invalid_argument` for a filter that cannot match, or
-    /// fields out of range; `overloaded` when too many run.
-    pub async fn bulk_start(&self, request: BulkRequest) -> Result<BulkView, Error> {
-        request.check(self.limits())?;
-        let shard = self.inner.placement.shard_of(request.namespace)?;
-        let request = Arc::new(request);
-        let begin = move |at: &mut Looking<'_>| Steps::begin(at, request, Portions::default());
-        let mut steps = self.look(shard, begin).await??;
-        let bulk = self.inner.bulks.begin(&mut steps.view)?;
-        let view = bulk.view().clone();
-        tokio::spawn(run::run(self.clone(), shard, bulk, steps));
-        Ok(view)
-    }
-
-    /// How far a bulk is.
-    ///
-    /// # Errors
-    /// `bulk_not_found` when there was none with this id, or it ended long ago or before a restart.
-    pub fn bulk(&self, namespace: NamespaceId, id: u64) -> Result<BulkView, Error> {
-        Ok(self.inner.bulks.find(namespace, id)?.view().clone())
-    }
-
-    /// The bulks of a namespace, oldest first.
-    pub fn bulks(&self, namespace: NamespaceId) -> Vec<BulkView> {
-        let all = self.inner.bulks.lock();
-        let views = all.values().map(|bulk| bulk.view().clone());
-        views.filter(|view| view.request.namespace == namespace).collect()
-    }
-
-    /// Ends a bulk: what it has not come to stays as it is. Waits until it has ended; one that had is left as it is.
-    ///
-    /// # Errors
-    /// As [`Node::bulk`].
-    pub async fn bulk_cancel(&self, namespace: NamespaceId, id: u64) -> Result<BulkView, Error> {
-        let bulk = self.inner.bulks.find(namespace, id)?;
-        bulk.cancelled.store(true, Ordering::Relaxed);
-        // It cannot close while the bulk is here.
-        let _ = bulk.ended.subscribe().wait_for(Option::is_some).await;
-        let view = bulk.view().clone();
-        Ok(view)
     }
 }

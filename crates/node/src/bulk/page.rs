@@ -11,8 +11,8 @@ use sluice_journal::BlobRead;
 
 use super::BulkRequest;
 use super::filter::Content;
-use crate::blobs::Unread;
-use crate::shard::request::Looking;
+use crate::blobs::ReadFailure;
+use crate::shard::request::ShardView;
 use crate::shard::store;
 
 /// A page of a queue that a bulk wants to see.
@@ -28,7 +28,7 @@ pub struct Page {
 
 /// A page as it comes from the shard.
 #[derive(Debug)]
-pub struct Seen {
+pub struct PageSeen {
     /// Those that match as far as their index tells.
     pub(super) messages: Vec<SeenMessage>,
     pub(super) scanned: u64,
@@ -60,12 +60,12 @@ impl Page {
     ///
     /// # Errors
     /// `queue_not_found`.
-    pub fn see(&self, at: &mut Looking<'_>) -> Result<Seen, Error> {
+    pub fn see(&self, at: &mut ShardView<'_>) -> Result<PageSeen, Error> {
         let filter = &self.request.filter;
         let queue = find(at.engine, &self.request, &filter.queue)?;
         let page = at.engine.messages(queue, filter.state, self.cursor, self.messages_max);
         let now_us = at.engine.time_us();
-        let mut seen = Seen { messages: Vec::new(), scanned: 0, next: page.next, now_us };
+        let mut seen = PageSeen { messages: Vec::new(), scanned: 0, next: page.next, now_us };
         for view in page.items {
             if view.id > self.last {
                 seen.next = None;
@@ -79,7 +79,7 @@ impl Page {
         Ok(seen)
     }
 
-    fn see_message(&self, at: &mut Looking<'_>, view: MessageView) -> SeenMessage {
+    fn see_message(&self, at: &mut ShardView<'_>, view: MessageView) -> SeenMessage {
         let filter = &self.request.filter;
         let mut errors: Vec<BlobRef> = Vec::new();
         if filter.error_contains.is_some()
@@ -117,7 +117,7 @@ impl Reading {
     /// Takes what was read of it. What is damaged matches nothing.
     pub(super) fn take(
         self,
-        read: &mut impl Iterator<Item = Result<Bytes, Unread>>,
+        read: &mut impl Iterator<Item = Result<Bytes, ReadFailure>>,
     ) -> (MessageView, Content) {
         let mut next = |wanted: bool| if wanted { read.next().and_then(Result::ok) } else { None };
         let (blob, tags) = (next(self.has_blob), next(self.has_tags));

@@ -10,11 +10,10 @@ use sluice_engine::id::MessageId;
 use sluice_engine::query::MessageView;
 use sluice_journal::BlobRead;
 
-use super::page::{Page, Reading, Seen, SeenMessage, find};
+use super::page::{Page, PageSeen, Reading, SeenMessage, find};
 use super::{BulkAction, BulkRequest, BulkState, BulkView};
-use crate::blobs::Unread;
-use crate::handle::item_results;
-use crate::shard::request::{Answer, Looking};
+use crate::blobs::ReadFailure;
+use crate::shard::request::{Answer, ShardView};
 
 /// Shortest and longest rest between two pages; in between, as long as the page took.
 const REST_US: (u64, u64) = (1_000, 50_000);
@@ -40,14 +39,14 @@ impl Default for Portions {
 /// What a bulk asks for.
 #[derive(Debug)]
 pub enum Next {
-    /// A look at this page, between two batches of the shard; [`Heard::Seen`] tells of it.
+    /// A look at this page, between two batches of the shard; [`StepInput::Seen`] tells of it.
     Look(Page),
-    /// These blobs, off the shard's thread; [`Heard::Read`] brings them.
+    /// These blobs, off the shard's thread; [`StepInput::Read`] brings them.
     Read(Vec<BlobRead>),
-    /// A change of these messages as one record, see [`BulkRequest::with_change`]; [`Heard::Changed`] tells
+    /// A change of these messages as one record, see [`BulkRequest::with_change`]; [`StepInput::Changed`] tells
     /// of it.
     Change(Arc<[(MessageId, u64)]>),
-    /// Nothing before this time; then [`Heard::Time`].
+    /// Nothing before this time; then [`StepInput::Time`].
     Rest {
         /// In the microseconds of whoever drives it.
         until_us: u64,
@@ -58,13 +57,13 @@ pub enum Next {
 
 /// What a bulk is told.
 #[derive(Debug)]
-pub enum Heard {
+pub enum StepInput {
     /// That time has passed; of a bulk that begins, nothing else.
     Time,
     /// What the look has shown, or why there was none.
-    Seen(Result<Seen, Error>),
+    Seen(Result<PageSeen, Error>),
     /// The blobs that were to be read, in their order.
-    Read(Vec<Result<Bytes, Unread>>),
+    Read(Vec<Result<Bytes, ReadFailure>>),
     /// The answer to the change, or why there is none.
     Changed(Result<Answer, Error>),
 }
@@ -72,7 +71,7 @@ pub enum Heard {
 /// See the module.
 #[derive(Debug)]
 pub struct Steps {
-    pub(super) view: BulkView,
+    pub(crate) view: BulkView,
     portions: Portions,
     /// The last message that it is about.
     last: MessageId,
@@ -114,7 +113,7 @@ impl Steps {
     /// # Errors
     /// `queue_not_found` for the queue and the one to move to.
     pub fn begin(
-        at: &mut Looking<'_>,
+        at: &mut ShardView<'_>,
         request: Arc<BulkRequest>,
         portions: Portions,
     ) -> Result<Steps, Error> {
@@ -159,25 +158,27 @@ impl Steps {
 
     /// Hears what came of what it asked for last, and says what it asks for next. `now_us` may begin
     /// anywhere, and never runs backwards.
-    pub fn step(&mut self, now_us: u64, heard: Heard) -> Next {
+    pub fn step(&mut self, now_us: u64, heard: StepInput) -> Next {
         self.hear(now_us, heard).unwrap_or_else(|error| {
             self.view.error = Some(error);
             self.end(BulkState::Failed)
         })
     }
 
-    fn hear(&mut self, now_us: u64, heard: Heard) -> Result<Next, Error> {
+    fn hear(&mut self, now_us: u64, heard: StepInput) -> Result<Next, Error> {
         match (std::mem::replace(&mut self.phase, Phase::Ended), heard) {
             (Phase::Ended, _) => Ok(Next::End),
-            (phase, Heard::Time) if now_us < self.rests_until_us => Ok(self.rest(phase, self.rests_until_us)),
-            (Phase::Rest, Heard::Time) => Ok(self.begin_page(now_us)),
-            (Phase::Look, Heard::Time) => Ok(self.look()),
-            (Phase::Look, Heard::Seen(Ok(seen))) => Ok(self.has_seen(now_us, seen)),
-            (Phase::Look, Heard::Seen(Err(error))) => self.retry(now_us, Phase::Look, error),
-            (Phase::Read(portion), Heard::Read(read)) => self.has_read(now_us, portion, read),
-            (Phase::Change(items), Heard::Time) => Ok(self.propose(items)),
-            (Phase::Change(items), Heard::Changed(answer)) => {
-                match answer.and_then(|answer| item_results(answer, items.len())) {
+            (phase, StepInput::Time) if now_us < self.rests_until_us => {
+                Ok(self.rest(phase, self.rests_until_us))
+            }
+            (Phase::Rest, StepInput::Time) => Ok(self.begin_page(now_us)),
+            (Phase::Look, StepInput::Time) => Ok(self.look()),
+            (Phase::Look, StepInput::Seen(Ok(seen))) => Ok(self.has_seen(now_us, seen)),
+            (Phase::Look, StepInput::Seen(Err(error))) => self.retry(now_us, Phase::Look, error),
+            (Phase::Read(portion), StepInput::Read(read)) => self.has_read(now_us, portion, read),
+            (Phase::Change(items), StepInput::Time) => Ok(self.propose(items)),
+            (Phase::Change(items), StepInput::Changed(answer)) => {
+                match answer.and_then(|answer| answer.into_item_results(items.len())) {
                     Ok(results) => {
                         let changed = results.iter().filter(|result| result.is_ok()).count();
                         Ok(self.has_changed(now_us, items.len(), changed))
@@ -228,7 +229,7 @@ impl Steps {
         })
     }
 
-    fn has_seen(&mut self, now_us: u64, seen: Seen) -> Next {
+    fn has_seen(&mut self, now_us: u64, seen: PageSeen) -> Next {
         self.shard_us = seen.now_us;
         self.view.scanned += seen.scanned;
         self.cursor = seen.next;
@@ -260,9 +261,9 @@ impl Steps {
         &mut self,
         now_us: u64,
         portion: Portion,
-        read: Vec<Result<Bytes, Unread>>,
+        read: Vec<Result<Bytes, ReadFailure>>,
     ) -> Result<Next, Error> {
-        if read.contains(&Err(Unread::Later)) {
+        if read.contains(&Err(ReadFailure::Later)) {
             return Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 });
         }
         let Portion { reading, rest, mut matching } = portion;
@@ -337,12 +338,12 @@ mod tests {
     }
 
     /// A page on which nothing matches.
-    fn page(next: Option<u64>) -> Heard {
-        Heard::Seen(Ok(Seen { messages: Vec::new(), scanned: 50, next, now_us: 9 }))
+    fn page(next: Option<u64>) -> StepInput {
+        StepInput::Seen(Ok(PageSeen { messages: Vec::new(), scanned: 50, next, now_us: 9 }))
     }
 
-    fn overloaded() -> Heard {
-        Heard::Seen(Err(Error::Overloaded { what: "reads", retry_after_ms: 1 }))
+    fn overloaded() -> StepInput {
+        StepInput::Seen(Err(Error::Overloaded { what: "reads", retry_after_ms: 1 }))
     }
 
     fn looks(next: &Next) -> bool {
@@ -353,12 +354,12 @@ mod tests {
     fn it_rests_as_long_as_a_page_took_within_bounds() {
         for (took_us, rests_us) in [(0, 1_000), (20_000, 20_000), (9_000_000, 50_000)] {
             let mut steps = steps();
-            assert!(looks(&steps.step(5, Heard::Time)));
+            assert!(looks(&steps.step(5, StepInput::Time)));
             let next = steps.step(5 + took_us, page(Some(50)));
             let until = 5 + took_us + rests_us;
             assert!(matches!(next, Next::Rest { until_us } if until_us == until), "{next:?}");
-            assert!(matches!(steps.step(until - 1, Heard::Time), Next::Rest { .. }));
-            assert!(looks(&steps.step(until, Heard::Time)));
+            assert!(matches!(steps.step(until - 1, StepInput::Time), Next::Rest { .. }));
+            assert!(looks(&steps.step(until, StepInput::Time)));
             assert!(matches!(steps.step(until, page(Some(100))), Next::End));
             let view = steps.view();
             assert_eq!((view.state, view.scanned, view.ended_at_us), (BulkState::Done, 100, Some(9)));
@@ -370,11 +371,11 @@ mod tests {
         let mut steps = steps();
         let mut now_us = 0;
         for _ in 0..RETRIES {
-            assert!(looks(&steps.step(now_us, Heard::Time)));
+            assert!(looks(&steps.step(now_us, StepInput::Time)));
             assert!(matches!(steps.step(now_us, overloaded()), Next::Rest { .. }));
             now_us += RETRY_PAUSE_US;
         }
-        assert!(looks(&steps.step(now_us, Heard::Time)));
+        assert!(looks(&steps.step(now_us, StepInput::Time)));
         assert!(matches!(steps.step(now_us, overloaded()), Next::End));
         assert_eq!(steps.view().state, BulkState::Failed);
         assert!(matches!(steps.view().error, Some(Error::Overloaded { .. })));
@@ -383,17 +384,17 @@ mod tests {
     #[test]
     fn it_ends_between_pages_when_it_is_cancelled() {
         let mut steps = steps();
-        steps.step(0, Heard::Time);
+        steps.step(0, StepInput::Time);
         steps.cancel();
         assert!(matches!(steps.step(0, page(Some(50))), Next::Rest { .. }));
-        assert!(matches!(steps.step(1_000, Heard::Time), Next::End));
+        assert!(matches!(steps.step(1_000, StepInput::Time), Next::End));
         assert_eq!((steps.view().state, steps.view().scanned), (BulkState::Cancelled, 50));
     }
 
     #[test]
     fn it_is_cancelled_while_it_waits_for_what_passes() {
         let mut steps = steps();
-        steps.step(0, Heard::Time);
+        steps.step(0, StepInput::Time);
         steps.cancel();
         assert!(matches!(steps.step(0, overloaded()), Next::End));
         assert_eq!((steps.view().state, &steps.view().error), (BulkState::Cancelled, &None));
@@ -407,7 +408,7 @@ mod tests {
         let id = |sequence| (MessageId { namespace: NamespaceId::DEFAULT, sequence }, 1);
         steps.phase = Phase::Change(Arc::new([id(1), id(2)]));
         let refused = Error::QueueClosed { queue: "b".to_owned() };
-        assert!(matches!(steps.step(0, Heard::Changed(Err(refused))), Next::End));
+        assert!(matches!(steps.step(0, StepInput::Changed(Err(refused))), Next::End));
         let view = steps.view();
         assert_eq!((view.state, view.changed, view.skipped), (BulkState::Failed, 0, 2));
     }
@@ -415,8 +416,8 @@ mod tests {
     #[test]
     fn an_answer_to_nothing_fails_it() {
         let mut steps = steps();
-        assert!(matches!(steps.step(0, Heard::Read(Vec::new())), Next::End));
+        assert!(matches!(steps.step(0, StepInput::Read(Vec::new())), Next::End));
         assert!(matches!(steps.view().error, Some(Error::Internal { .. })));
-        assert!(matches!(steps.step(0, Heard::Time), Next::End));
+        assert!(matches!(steps.step(0, StepInput::Time), Next::End));
     }
 }

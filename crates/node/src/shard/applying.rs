@@ -4,11 +4,9 @@
 use sluice_engine::Error;
 use sluice_journal::{BlobKey, Committed, Event};
 
-use super::proposing::refusal;
-use super::request::{Answer, ReplyTo};
+use super::Shard;
+use super::leading::refusal;
 use super::store::Store;
-use super::{Pending, Shard};
-use crate::api::Duplicates;
 use crate::clock::Clock;
 
 /// Time for applying in one step: after so much of it no further record is begun.
@@ -44,12 +42,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 }
             }
         }
-        self.consumers.flush();
-        self.feeds.flush();
-        if std::mem::take(&mut self.removed) {
-            self.end_orphaned_waits();
-            self.end_orphaned_feeds();
-        }
+        self.hand_over();
         worked
     }
 
@@ -70,22 +63,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         while !over && let Some(record) = records.next() {
             self.apply(committed.time_us, index, record.body);
             *items += 1 + record.body.len() / ITEM_BYTES + self.outcome.deliveries.len();
-            if !self.outcome.ended.is_empty() {
-                self.tell_ends();
-            }
-            if !self.outcome.events.is_empty() {
-                self.tell_events(index);
-            }
-            let concerns_consumers = self.outcome.concerns_consumers();
-            if concerns_consumers {
-                self.tell_consumers();
-            }
-            if let Some(pending) = self.in_flight.pop_front() {
-                self.complete(pending);
-            }
-            if concerns_consumers {
-                self.hand_to_consumers();
-            }
+            self.answer_record(index);
             index += 1;
             if *items >= ITEMS_PER_LOOK {
                 *items = 0;
@@ -111,44 +89,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         for i in 0..self.outcome.ready.len() {
             let queue = self.outcome.ready[i];
-            self.queue_appeared |= self.newest_queue < Some(queue);
-            self.newest_queue = self.newest_queue.max(Some(queue));
-            self.wake(queue);
+            self.leading.note_ready(queue);
         }
-    }
-
-    pub(super) fn settle_in_flight_bytes(&mut self, applied_before: u64) {
-        while self.in_flight_bytes.front().is_some_and(|(first, _)| *first < applied_before) {
-            self.in_flight_bytes_sum -= self.in_flight_bytes.pop_front().map_or(0, |(_, bytes)| bytes);
-        }
-    }
-
-    fn complete(&mut self, pending: Pending) {
-        match pending {
-            Pending::Internal | Pending::Owed(_) | Pending::Reply(ReplyTo::Nobody) => {}
-            Pending::Tick => self.tick_in_flight = false,
-            Pending::Firing(number) => self.schedules.done(number),
-            Pending::Reply(reply) => reply.send(self.answer()),
-            Pending::Removal(reply) => {
-                reply.send(self.answer());
-                self.removed = true;
-            }
-            Pending::Attach(attaching) => self.finish_attaching(*attaching),
-            Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
-        }
-    }
-
-    fn answer(&mut self) -> Answer {
-        let results = if self.outcome.results.iter().any(Result::is_err) {
-            std::mem::take(&mut self.outcome.results)
-        } else {
-            Vec::new()
-        };
-        let duplicates = (!self.outcome.duplicates.is_empty()).then(|| {
-            let ids = std::mem::take(&mut self.outcome.ids);
-            Box::new(Duplicates { ids, items: std::mem::take(&mut self.outcome.duplicates) })
-        });
-        let result = self.outcome.error.take().map_or(Ok(self.outcome.reply), Err);
-        Answer { result, results, duplicates }
     }
 }

@@ -12,7 +12,7 @@ use sluice_engine::outcome::Delivery;
 use sluice_journal::BlobRead;
 use tokio::sync::Notify;
 
-use super::given::Given;
+use super::delivery::Given;
 
 /// Bytes of payloads that wait in memory for one reader.
 const UNREAD_BYTES_MAX: u64 = 1 << 20;
@@ -102,7 +102,7 @@ pub enum News {
 /// Between a shard and one reader. The shard puts in, once a step; the reader takes out.
 #[derive(Debug, Default)]
 pub struct Channel {
-    state: Mutex<State>,
+    state: Mutex<ChannelState>,
     news: Notify,
     unread_bytes: AtomicU64,
     /// Of all channels of the node.
@@ -110,7 +110,7 @@ pub struct Channel {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ChannelState {
     consumer: Option<ConsumerId>,
     unread: VecDeque<Unread>,
     cancelled: Vec<Receipt>,
@@ -118,7 +118,7 @@ struct State {
     detached: Option<DetachedBy>,
 }
 
-impl State {
+impl ChannelState {
     /// How many of those that wait are taken by who takes at most so many, and so many bytes, though at least
     /// one.
     fn fitting(&self, messages: usize, bytes: u64) -> usize {
@@ -145,7 +145,7 @@ impl Channel {
         Channel { unread_bytes_of_all: Arc::clone(unread_bytes_of_all), ..Channel::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ChannelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -27,7 +27,7 @@ pub struct EventPosition {
 }
 
 impl EventPosition {
-    fn place(self) -> Place {
+    fn place(self) -> EventPlace {
         (self.index, self.number)
     }
 }
@@ -63,13 +63,13 @@ impl FromStr for EventPosition {
 }
 
 /// Record and number within.
-pub(super) type Place = (u64, u32);
+pub(super) type EventPlace = (u64, u32);
 
 /// An event with the names that it needs.
 #[derive(Clone, Debug)]
 pub struct Told {
     /// Behind the event.
-    pub(super) place: Place,
+    pub(super) place: EventPlace,
     /// What happened.
     pub kind: EventKind,
     /// When, in microseconds since the Unix epoch: the time of its record.
@@ -155,7 +155,7 @@ pub enum Heard {
 pub struct Feed {
     run: u64,
     /// What happened before is not in it.
-    since: Place,
+    since: EventPlace,
     ring: Mutex<Ring>,
     news: Notify,
 }
@@ -166,7 +166,7 @@ struct Ring {
     /// How many events it has given up ...
     given_up: u64,
     /// ... and the place behind the last of them.
-    floor: Place,
+    floor: EventPlace,
     ended: bool,
 }
 
@@ -179,7 +179,7 @@ impl Ring {
     }
 
     /// Right before the first event that there is: to come back with it is to go on with that one.
-    fn begin(&self) -> Option<Place> {
+    fn begin(&self) -> Option<EventPlace> {
         let (index, number) = self.events.front()?.place;
         Some((index, number.saturating_sub(1)))
     }
@@ -203,7 +203,7 @@ impl Cursor {
 
 impl Feed {
     /// An empty one, for what happens from `since` on.
-    pub(super) fn new(run: u64, since: Place) -> Feed {
+    pub(super) fn new(run: u64, since: EventPlace) -> Feed {
         Feed { run, since, ring: Mutex::default(), news: Notify::new() }
     }
 
@@ -242,7 +242,7 @@ impl Feed {
     }
 
     /// Where a reader begins who was at `after` before, or never was anywhere. `now` is the place of what happens next.
-    pub(super) fn enter(&self, after: Option<EventPosition>, now: Place) -> Cursor {
+    pub(super) fn enter(&self, after: Option<EventPosition>, now: EventPlace) -> Cursor {
         let ring = self.ring();
         let end = ring.given_up + ring.events.len() as u64;
         let Some(after) = after else { return Cursor { at: self.position(end, now), gap: None } };
@@ -289,7 +289,7 @@ impl Feed {
         Some(Heard::Events(events))
     }
 
-    fn position(&self, count: u64, (index, number): Place) -> EventPosition {
+    fn position(&self, count: u64, (index, number): EventPlace) -> EventPosition {
         EventPosition { run: self.run, index, number, count }
     }
 

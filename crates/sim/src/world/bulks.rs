@@ -7,9 +7,9 @@ use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::id::MessageId;
 use sluice_journal::{Batch, BlobError, BlobRead, read_together, take_ahead};
-use sluice_node::bulk::{Heard, Next, Portions, Seen, Steps, Unread};
+use sluice_node::bulk::{Next, PageSeen, Portions, ReadFailure, StepInput, Steps};
 use sluice_node::clock::Clock;
-use sluice_node::shard::request::{Answer, Looking, Read, Request, write_record};
+use sluice_node::shard::request::{Answer, Read, Request, ShardView, write_record};
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -49,10 +49,10 @@ struct Bulk {
 
 /// What a bulk waits for.
 enum Awaits {
-    Look(oneshot::Receiver<Look<Seen>>),
+    Look(oneshot::Receiver<Look<PageSeen>>),
     Blobs(Vec<BlobRead>),
     Answer(u64),
-    Step(Heard),
+    Step(StepInput),
 }
 
 impl Bulks {
@@ -123,12 +123,12 @@ impl World {
     fn look_at<T: Send + 'static>(
         &self,
         op: &Arc<BulkOp>,
-        look: impl FnOnce(&mut Looking<'_>) -> Result<T, Error> + Send + 'static,
+        look: impl FnOnce(&mut ShardView<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<oneshot::Receiver<Look<T>>, Error> {
         let Some(server) = &self.lanes[self.at].server else { return Err(Error::ShuttingDown {}) };
         let (sender, receiver) = oneshot::channel();
         let op = Arc::clone(op);
-        let read = move |at: Result<&mut Looking<'_>, Error>| {
+        let read = move |at: Result<&mut ShardView<'_>, Error>| {
             let looked = at.map(|at| {
                 let sight = Sight::of(&op, at.engine);
                 (look(at), sight)
@@ -157,7 +157,7 @@ impl World {
             (begun, _) => return Err(format!("{op:?} has begun with {begun:?}, when there was {sight:?}")),
         };
         let overseen = Overseen::begin(&op, &sight, history);
-        let awaits = Awaits::Step(Heard::Time);
+        let awaits = Awaits::Step(StepInput::Time);
         clients.bulks.running.push(Bulk { op, steps, awaits, overseen, cancelled: false });
         Ok(())
     }
@@ -178,11 +178,11 @@ impl World {
         bulk.awaits = match next {
             Next::Look(page) => match self.look_at(&bulk.op, move |at| page.see(at)) {
                 Ok(receiver) => Awaits::Look(receiver),
-                Err(error) => Awaits::Step(Heard::Seen(Err(error))),
+                Err(error) => Awaits::Step(StepInput::Seen(Err(error))),
             },
             Next::Read(blobs) => Awaits::Blobs(blobs),
             Next::Change(items) => self.bulk_changes(&mut bulk, &items)?,
-            Next::Rest { .. } => Awaits::Step(Heard::Time),
+            Next::Rest { .. } => Awaits::Step(StepInput::Time),
             Next::End => return self.bulk_ends(&bulk),
         };
         self.lanes[self.at].clients.bulks.running.push(bulk);
@@ -190,31 +190,31 @@ impl World {
     }
 
     /// What has come for a bulk, or what it goes on waiting for.
-    fn bulk_hears(&mut self, bulk: &mut Bulk) -> Result<Result<Heard, Awaits>, String> {
+    fn bulk_hears(&mut self, bulk: &mut Bulk) -> Result<Result<StepInput, Awaits>, String> {
         let (disk, trouble) = (&self.disk, self.tainted || self.armed);
         let Lane { clients, history, .. } = &mut self.lanes[self.at];
-        let awaits = std::mem::replace(&mut bulk.awaits, Awaits::Step(Heard::Time));
+        let awaits = std::mem::replace(&mut bulk.awaits, Awaits::Step(StepInput::Time));
         Ok(match awaits {
             Awaits::Step(heard) => Ok(heard),
             Awaits::Look(mut receiver) => match receiver.try_recv() {
                 Err(TryRecvError::Empty) => Err(Awaits::Look(receiver)),
-                Err(TryRecvError::Closed) => Ok(Heard::Seen(Err(Error::ShuttingDown {}))),
-                Ok(Err(error)) => Ok(Heard::Seen(Err(error))),
+                Err(TryRecvError::Closed) => Ok(StepInput::Seen(Err(Error::ShuttingDown {}))),
+                Ok(Err(error)) => Ok(StepInput::Seen(Err(error))),
                 Ok(Ok((seen, sight))) => {
                     bulk.overseen.look(&sight, history);
-                    Ok(Heard::Seen(seen))
+                    Ok(StepInput::Seen(seen))
                 }
             },
             Awaits::Blobs(blobs) => {
                 // The process may also die between two reads.
                 let excused = || trouble || disk.is_halted();
-                Ok(Heard::Read(read(blobs, excused)?))
+                Ok(StepInput::Read(read(blobs, excused)?))
             }
             Awaits::Answer(tag) => match clients.bulks.answers.remove(&tag) {
                 None => Err(Awaits::Answer(tag)),
                 Some(answer) => {
                     bulk.overseen.answered(&answer);
-                    Ok(Heard::Changed(Ok(answer)))
+                    Ok(StepInput::Changed(Ok(answer)))
                 }
             },
         })
@@ -237,7 +237,7 @@ impl World {
         }
         Ok(match self.propose(op) {
             Some(tag) => Awaits::Answer(tag),
-            None => Awaits::Step(Heard::Changed(Err(overloaded()))),
+            None => Awaits::Step(StepInput::Changed(Err(overloaded()))),
         })
     }
 
@@ -275,7 +275,10 @@ impl World {
 }
 
 /// Reads blobs back as the node does, but for its patience.
-fn read(mut blobs: Vec<BlobRead>, excused: impl Fn() -> bool) -> Result<Vec<Result<Bytes, Unread>>, String> {
+fn read(
+    mut blobs: Vec<BlobRead>,
+    excused: impl Fn() -> bool,
+) -> Result<Vec<Result<Bytes, ReadFailure>>, String> {
     if !take_ahead(&mut blobs) {
         read_together(&mut blobs);
     }
@@ -283,8 +286,8 @@ fn read(mut blobs: Vec<BlobRead>, excused: impl Fn() -> bool) -> Result<Vec<Resu
         BlobRead::Cached(bytes) => Ok(Ok(bytes)),
         BlobRead::OnDisk(location) => match location.read() {
             Ok(bytes) => Ok(Ok(bytes)),
-            Err(BlobError::Io(_)) if excused() => Ok(Err(Unread::Later)),
-            Err(BlobError::Damaged(_)) if excused() => Ok(Err(Unread::Damaged)),
+            Err(BlobError::Io(_)) if excused() => Ok(Err(ReadFailure::Later)),
+            Err(BlobError::Damaged(_)) if excused() => Ok(Err(ReadFailure::Damaged)),
             Err(error) => Err(format!("a bulk cannot read a blob: {error:?}")),
         },
         BlobRead::Missing => Err("a bulk is to read what is not in the journal".to_owned()),

@@ -6,14 +6,16 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
 use crate::disk::File;
+use crate::file_kind::Kind;
 use crate::keys::chunks::Appender;
-use crate::log::ahead::Ahead;
-use crate::log::entry::Entry;
-use crate::log::file::BlobHolder;
+use crate::lock::lock;
+use crate::log::blob_holder::BlobHolder;
 use crate::log::files::Handle;
-use crate::log::manifest::{BlobFile, Kind};
-use crate::log::shared::{Note, lock};
-use crate::log::table::{BlobTable, Place, Table};
+use crate::log::manifest::BlobFile;
+use crate::log::read_ahead::ReadAhead;
+use crate::log::sealed_file::SealedFile;
+use crate::log::shared::Note;
+use crate::log::table::{BlobPlace, BlobTable, Table};
 use crate::seam::batch::{BLOB_HEAD, blob_checksum};
 use crate::seam::blob::{BlobError, BlobKey};
 
@@ -35,12 +37,12 @@ const SMALL_PART: u64 = 8;
 /// A compaction under way.
 #[derive(Debug)]
 pub(super) struct Compaction {
-    sources: Vec<Entry>,
+    sources: Vec<SealedFile>,
     /// Blobs to copy, in the order of their keys: source and number within it.
     work: Vec<(BlobKey, u32, u32)>,
     next: usize,
     /// What was read of the sources.
-    ahead: Ahead,
+    ahead: ReadAhead,
     handle: Handle,
     table: BlobTable,
     file: Appender,
@@ -77,7 +79,7 @@ impl Maintenance {
     }
 
     /// Files worth copying: mostly dead or small, and not about to die by themselves, unless much space is at stake.
-    fn pick_sources(&self, now_us: u64) -> Vec<Entry> {
+    fn pick_sources(&self, now_us: u64) -> Vec<SealedFile> {
         let applied = lock(&self.shared.manifest).applied_index();
         let segment = self.shared.options.segment_bytes;
         let (mut dead, mut live) = (0, 0);
@@ -86,8 +88,8 @@ impl Maintenance {
             live += entry.holder.live_bytes();
         }
         let pressing = dead > (2 * segment).max(live);
-        let settled = |entry: &&Entry| pressing || now_us >= entry.seen.1 + SETTLED_US;
-        let mut picked: Vec<&Entry> = self.candidates(applied).filter(settled).collect();
+        let settled = |entry: &&SealedFile| pressing || now_us >= entry.seen.1 + SETTLED_US;
+        let mut picked: Vec<&SealedFile> = self.candidates(applied).filter(settled).collect();
         let worth = picked.len() > 1 || picked.iter().any(|e| e.is_mostly_dead());
         if !worth {
             return Vec::new();
@@ -106,7 +108,7 @@ impl Maintenance {
     }
 
     /// Files that may be worth copying.
-    fn candidates(&self, applied: u64) -> impl Iterator<Item = &Entry> {
+    fn candidates(&self, applied: u64) -> impl Iterator<Item = &SealedFile> {
         let small = self.shared.options.segment_bytes / SMALL_PART;
         self.entries
             .iter()
@@ -123,7 +125,7 @@ impl Maintenance {
         self.candidates(applied).map(|entry| entry.seen.1 + SETTLED_US).filter(|at| *at > now_us).min()
     }
 
-    fn begin_compaction(&self, sources: Vec<Entry>) -> io::Result<Compaction> {
+    fn begin_compaction(&self, sources: Vec<SealedFile>) -> io::Result<Compaction> {
         let mut work = Vec::new();
         for (source, entry) in (0..).zip(&sources) {
             let holder = &entry.holder;
@@ -133,7 +135,7 @@ impl Maintenance {
         work.sort_unstable();
         let handle = self.shared.create(Kind::Blobs)?;
         let file = Appender::new(handle.file.clone(), handle.seal.chunks().cloned());
-        let (ahead, table) = (Ahead::own(), BlobTable::default());
+        let (ahead, table) = (ReadAhead::own(), BlobTable::default());
         Ok(Compaction { sources, work, next: 0, ahead, handle, table, file })
     }
 
@@ -154,7 +156,7 @@ impl Maintenance {
         Ok(())
     }
 
-    fn place_compaction(&self, compaction: &mut Compaction) -> io::Result<Entry> {
+    fn place_compaction(&self, compaction: &mut Compaction) -> io::Result<SealedFile> {
         let data_len = compaction.file.len();
         let table = Table::Blobs(std::mem::take(&mut compaction.table));
         let bytes = table.encode();
@@ -189,7 +191,7 @@ impl Maintenance {
             manifest.blob_files.push(named);
         })?;
         let len = data_len + bytes.len() as u64;
-        Ok(Entry::new(Arc::new(BlobHolder::new(compaction.handle.clone(), table, len)), ranges))
+        Ok(SealedFile::new(Arc::new(BlobHolder::new(compaction.handle.clone(), table, len)), ranges))
     }
 
     pub(super) fn give_up_compaction(&mut self, now_us: u64) {
@@ -223,7 +225,7 @@ impl Compaction {
                 Err(BlobError::Damaged(_)) => spoil(key, bytes),
                 Err(BlobError::Io(error)) => return Err(error),
             }
-            self.table.push(key, Place { offset: offset as u32, len: location.len });
+            self.table.push(key, BlobPlace { offset: offset as u32, len: location.len });
             copied += len;
         }
         self.file.write()?;

@@ -1,11 +1,11 @@
-//! What an operator should hear of, told once.
+//! Notices for the operator.
 
 use std::io;
 
-/// How often a lack of file handles is told.
+/// Shortest time between two notices of missing file handles, in microseconds.
 const HANDLES_EVERY_US: u64 = 60_000_000;
 
-/// Something that an operator should hear of.
+/// Notice for the operator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// Free space has fallen below the low-water mark.
@@ -27,7 +27,7 @@ pub enum Notice {
     },
 }
 
-/// Notices that were not taken yet.
+/// Notices that were not collected yet.
 #[derive(Debug, Default)]
 pub(super) struct Notices {
     low: bool,
@@ -60,7 +60,7 @@ impl Notices {
 }
 
 impl super::Maintenance {
-    /// What an operator should hear of since this was last called.
+    /// Takes the notices since the last call.
     pub fn notices(&mut self) -> Vec<Notice> {
         self.notices.take()
     }

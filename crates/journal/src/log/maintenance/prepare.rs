@@ -7,9 +7,12 @@ use std::io;
 
 use super::Maintenance;
 use crate::disk::File;
+use crate::file_kind::Kind;
+use crate::lock::lock;
 use crate::log::files::Handle;
-use crate::log::manifest::{Kind, OpenSegment};
-use crate::log::shared::{Fresh, lock};
+use crate::log::manifest::OpenSegment;
+use crate::log::shared::Fresh;
+use crate::log::writer::BEGIN_PART;
 use crate::options::Durability;
 
 /// Zeros written in one step.
@@ -17,9 +20,6 @@ const STEP_BYTES: u64 = 1 << 20;
 
 /// Zeros after which they are synced, so that a sync of the log beside it has little to wait for.
 const SYNC_BYTES: u64 = 2 << 20;
-
-/// The part of a segment after which the next one is prepared: filling it takes a while, and the log goes on meanwhile.
-pub(crate) const BEGIN_PART: u64 = 8;
 
 /// When segments are full sooner than that, two are made ahead.
 const QUICK_US: u64 = 5_000_000;

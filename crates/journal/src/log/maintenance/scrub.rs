@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
-use crate::log::ahead::Ahead;
+use crate::log::read_ahead::ReadAhead;
 use crate::log::shared::Note;
 use crate::seam::batch::BLOB_HEAD;
 use crate::seam::blob::BlobError;
@@ -45,7 +45,7 @@ impl Maintenance {
         let rate = self.shared.options.scrub_bytes_per_s;
         self.scrub.allowance = (rate / (1_000_000 / STEP_EVERY_US)).clamp(1, STEP_BYTES);
         // Each step looks at the disk anew.
-        let ahead = Ahead::own();
+        let ahead = ReadAhead::own();
         for _ in 0..STEP_BLOBS {
             if self.scrub.allowance == 0 || !self.scrub_next(&ahead) {
                 break;
@@ -63,7 +63,7 @@ impl Maintenance {
     }
 
     /// Verifies the next blob; `false` at the end of a round.
-    fn scrub_next(&mut self, ahead: &Ahead) -> bool {
+    fn scrub_next(&mut self, ahead: &ReadAhead) -> bool {
         let Some((number, ordinal)) = self.scrub.at else { return false };
         let entry = self.entries.iter().find(|entry| entry.holder.number() == number);
         let Some(entry) = entry.filter(|entry| ordinal < entry.holder.table.len()) else {

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
 use crate::disk::File;
+use crate::file_kind::Kind;
 use crate::keys::chunks::Appender;
 use crate::log::files::Handle;
-use crate::log::manifest::{Kind, SnapshotFile};
+use crate::log::manifest::SnapshotFile;
 use crate::log::shared::{Note, Shared};
 use crate::log::snapshot::{Encoder, Head, Work};
 
@@ -22,7 +23,7 @@ const RETRY_US: u64 = 2_000_000;
 
 /// Where the snapshot stands.
 #[derive(Debug, Default)]
-pub(super) struct Snapshots {
+pub(super) struct SnapshotWriting {
     building: Option<Building>,
     /// Given up: what still comes of it is dropped.
     given_up: bool,
@@ -39,7 +40,7 @@ struct Building {
     unsynced: u64,
 }
 
-impl Snapshots {
+impl SnapshotWriting {
     /// When something is due by itself.
     pub(super) fn due_us(&self) -> Option<u64> {
         self.tell_at_us

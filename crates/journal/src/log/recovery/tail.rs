@@ -4,19 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::{Disk, File, OpenMode};
+use crate::file_kind::Kind;
 use crate::log::files::{Files, Handle};
+use crate::log::header::next_sector;
 use crate::log::header::{Header, Position};
-use crate::log::manifest::{Kind, Link, MANIFEST, Manifest, OpenSegment, Sealed};
+use crate::log::manifest::{Link, MANIFEST, Manifest, OpenSegment, Sealed};
 use crate::log::recovery::first_prefill;
 use crate::log::replay::Stretch;
-use crate::log::scan::{Found, Scanner, content_end, highest_synced, next_sector};
+use crate::log::scan::{Found, Scanner, content_end, highest_synced};
 use crate::log::sealing::append_batch;
 use crate::log::sealing::write_table;
 use crate::log::shared::is_full;
 use crate::log::table::{LogTable, Table};
+use crate::open_error::OpenError;
 use crate::options::Options;
 use crate::seam::batch::Records;
-use crate::status::{Cut, OpenError};
+use crate::status::Cut;
 
 /// Bytes gathered for one write.
 const WRITE_BYTES: usize = 1 << 20;

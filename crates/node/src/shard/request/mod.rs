@@ -1,26 +1,28 @@
 //! What comes into a shard's mailbox, and where its answers go.
 
+mod answer;
 mod attach;
 mod letters;
-mod look;
 mod proposal;
 mod pull;
-mod wait;
+mod read;
+mod result_wait;
 mod watch;
 
 use sluice_engine::command::Command;
 use sluice_journal::Batch;
 
+pub(crate) use answer::unexpected;
+pub use answer::{Answer, Completion};
 pub use attach::Attaching;
-pub use look::{Looking, Read};
 pub(super) use proposal::class_of;
-pub(crate) use proposal::unexpected;
-pub use proposal::{Answer, Proposal, ReplyTo, write_record};
-pub use pull::{Completion, Pull, PullReply};
-pub use wait::{Await, Seen};
+pub use proposal::{Proposal, ReplyTo, write_record};
+pub use pull::{Pull, PullReply};
+pub use read::{Read, ShardView};
+pub use result_wait::{ResultWait, WaitOutcome};
 pub use watch::{Left, Reader, Topic, Watch};
 
-pub use super::given::{Given, GivenDetails};
+pub use super::delivery::{Given, GivenDetails};
 
 /// One request to a shard.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub enum Request {
     /// Give messages, now or when there are some.
     Pull(Box<Pull>),
     /// Tell what becomes of a message, when that is known.
-    Await(Await),
+    Await(ResultWait),
     /// Give messages as they become ready, for as long as the consumer is attached.
     Attach(Box<Attaching>),
     /// Read the events of a feed.

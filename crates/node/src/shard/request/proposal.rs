@@ -1,15 +1,12 @@
 //! Records that callers put into the log, and what comes of them.
 
-use sluice_engine::Error;
 use sluice_engine::change::ChangeAction;
 use sluice_engine::command::{Command, RecordSink};
-use sluice_engine::outcome::Reply;
 use sluice_engine::settings::QueuePatch;
 use sluice_journal::{Batch, Class, RecordWriter};
 use tokio::sync::oneshot;
 
-use super::pull::Completion;
-use crate::api::Duplicates;
+use super::answer::{Answer, Completion};
 use crate::mailbox::Mailbox;
 
 /// Bytes that an item about takes in a record, beside payload and headers.
@@ -103,7 +100,7 @@ fn size_hint_of_others(command: &Command<'_>) -> usize {
 }
 
 /// Settling without texts and results frees space, so the reserve serves it when the disk is full; texts are
-/// left out then (`proposing.rs`). Who pauses or closes a queue wants less of it.
+/// left out then (`leading/proposals.rs`). Who pauses or closes a queue wants less of it.
 pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
     match command {
         Command::Settle { .. } | Command::Report { .. } if command.blob_count() == 0 => Class::Draining,
@@ -150,24 +147,6 @@ impl RecordSink for Sink<'_> {
     }
 }
 
-/// What came of a proposal.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// The whole.
-    pub result: Result<Reply, Error>,
-    /// Item by item where the command has items; empty when every item went well.
-    pub results: Vec<Result<(), Error>>,
-    /// Send: what was sent before, by its unique key.
-    pub duplicates: Option<Box<Duplicates>>,
-}
-
-impl Answer {
-    /// The command as a whole was refused.
-    pub(crate) fn refused(error: Error) -> Answer {
-        Answer { result: Err(error), results: Vec::new(), duplicates: None }
-    }
-}
-
 /// Where an answer goes.
 #[derive(Debug)]
 pub enum ReplyTo {
@@ -192,9 +171,4 @@ impl ReplyTo {
             }
         }
     }
-}
-
-/// The error of a reply that does not belong to its command.
-pub(crate) fn unexpected(reply: &Reply) -> Error {
-    Error::Internal { reason: format!("the engine answered {reply:?}") }
 }

@@ -6,19 +6,10 @@ use sluice_engine::Error;
 use sluice_engine::id::NamespaceId;
 use tokio::sync::oneshot;
 
-use super::proposal::Answer;
+use super::answer::Completion;
 use crate::api::Room;
 use crate::mailbox::Mailbox;
-use crate::shard::given::Given;
-
-/// What a long-lived caller finds in its mailbox, with the number that it gave.
-#[derive(Debug)]
-pub enum Completion {
-    /// Of a proposal.
-    Answer(u64, Answer),
-    /// Of a pull.
-    Given(u64, Result<Vec<Given>, Error>),
-}
+use crate::shard::delivery::Given;
 
 /// Where a pull's messages go.
 #[derive(Debug)]

@@ -1,0 +1,115 @@
+//! How much a mailbox holds, counted exactly, in number and in bytes. Both stand in one word, so that a request comes
+//! in or is refused at once, and nobody is refused for the sake of another who was refused as well.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+/// The lower bits of a load are bytes, those above are the number of requests.
+const BYTES_BITS: u32 = 40;
+/// Room beyond the limits for requests that make other requests fewer: one part in this many.
+const RESERVE_DIVISOR: u64 = 8;
+
+/// Requests and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Load(u64);
+
+impl Load {
+    /// One request.
+    pub(super) fn of(bytes: usize) -> Load {
+        debug_assert!((bytes as u64) >> BYTES_BITS == 0);
+        Load(1 << BYTES_BITS | bytes as u64)
+    }
+
+    /// Both together.
+    pub(super) fn add(&mut self, other: Load) {
+        self.0 += other.0;
+    }
+
+    fn requests(self) -> u64 {
+        self.0 >> BYTES_BITS
+    }
+
+    fn bytes(self) -> u64 {
+        self.0 & ((1 << BYTES_BITS) - 1)
+    }
+}
+
+/// Limits, and how much of them is taken.
+#[derive(Debug)]
+pub(super) struct Capacity {
+    taken: CachePadded<AtomicU64>,
+    requests_max: u64,
+    bytes_max: u64,
+}
+
+impl Capacity {
+    pub(super) fn new(requests_max: usize, bytes_max: u64) -> Capacity {
+        // Half of what a load can tell, so that no sum overflows.
+        let bytes_max = bytes_max.min(1 << (BYTES_BITS - 1));
+        Capacity { taken: CachePadded::new(AtomicU64::new(0)), requests_max: requests_max as u64, bytes_max }
+    }
+
+    /// The most requests that can ever be in.
+    pub(super) fn requests_in_all(&self) -> usize {
+        with_reserve(self.requests_max) as usize
+    }
+
+    /// Takes room for one request; false when there is none. `reserve`: also of what is kept back.
+    pub(super) fn enter(&self, one: Load, reserve: bool) -> bool {
+        let fits = |taken| self.fits(Load(taken), one, reserve).then_some(taken + one.0);
+        self.taken.try_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    }
+
+    /// Whatever its size, a request that is alone fits.
+    fn fits(&self, taken: Load, one: Load, reserve: bool) -> bool {
+        let (requests_max, bytes_max) = if reserve {
+            (with_reserve(self.requests_max), with_reserve(self.bytes_max))
+        } else {
+            (self.requests_max, self.bytes_max)
+        };
+        let is_alone = taken.requests() == 0;
+        taken.requests() < requests_max && (is_alone || taken.bytes() + one.bytes() <= bytes_max)
+    }
+
+    /// Gives room back.
+    pub(super) fn leave(&self, load: Load) {
+        if load != Load::default() {
+            self.taken.fetch_sub(load.0, Ordering::Relaxed);
+        }
+    }
+}
+
+fn with_reserve(most: u64) -> u64 {
+    most + (most / RESERVE_DIVISOR).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_limits_hold_and_each_has_a_reserve() {
+        let room = Capacity::new(16, 800);
+        assert!(room.enter(Load::of(700), false) && !room.enter(Load::of(101), false));
+        assert!(room.enter(Load::of(100), false) && !room.enter(Load::of(1), false));
+        assert!(room.enter(Load::of(100), true) && !room.enter(Load::of(1), true));
+        for _ in 3..16 {
+            assert!(room.enter(Load::of(0), true));
+        }
+        room.leave(Load::of(0));
+        room.leave(Load::of(100));
+        assert!(room.enter(Load::of(0), false) && room.enter(Load::of(0), false));
+        assert!(!room.enter(Load::of(0), false), "sixteen are in");
+        assert!(room.enter(Load::of(0), true) && room.enter(Load::of(0), true));
+        assert!(!room.enter(Load::of(0), true), "and the reserve of two");
+    }
+
+    #[test]
+    fn a_request_that_is_alone_fits_whatever_its_size() {
+        let room = Capacity::new(16, 10);
+        assert!(room.enter(Load::of(11), false) && !room.enter(Load::of(0), false));
+        room.leave(Load::of(11));
+        assert_eq!(room.taken.load(Ordering::Relaxed), 0);
+    }
+}

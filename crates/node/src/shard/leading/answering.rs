@@ -1,0 +1,71 @@
+//! Telling callers what a record came to, as soon as it is applied.
+
+use super::proposals::Pending;
+use crate::api::Duplicates;
+use crate::clock::Clock;
+use crate::shard::Shard;
+use crate::shard::request::{Answer, ReplyTo};
+use crate::shard::store::Store;
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    /// Tells everybody whom the record concerns that was applied last, and has this index. Consumers hear of what they no
+    /// longer have before whoever asked for it hears that it is done.
+    #[inline]
+    pub(in crate::shard) fn answer_record(&mut self, index: u64) {
+        if !self.outcome.ended.is_empty() {
+            self.tell_ends();
+        }
+        if !self.outcome.events.is_empty() {
+            self.tell_events(index);
+        }
+        let concerns_consumers = self.outcome.concerns_consumers();
+        if concerns_consumers {
+            self.tell_consumers();
+        }
+        if let Some(pending) = self.leading.proposals.in_flight.pop_front() {
+            self.complete(pending);
+        }
+        if concerns_consumers {
+            self.hand_to_consumers();
+        }
+    }
+
+    /// Hands over what one step has for consumers and readers of events, and ends those whose queue or namespace is gone.
+    pub(in crate::shard) fn hand_over(&mut self) {
+        self.leading.consumers.flush();
+        self.leading.feeds.flush();
+        if std::mem::take(&mut self.leading.queues_removed) {
+            self.end_orphaned_waits();
+            self.end_orphaned_feeds();
+        }
+    }
+
+    fn complete(&mut self, pending: Pending) {
+        match pending {
+            Pending::Internal | Pending::Owed(_) | Pending::Reply(ReplyTo::Nobody) => {}
+            Pending::Tick => self.leading.proposals.tick_in_flight = false,
+            Pending::Firing(number) => self.leading.schedules.done(number),
+            Pending::Reply(reply) => reply.send(self.answer()),
+            Pending::Removal(reply) => {
+                reply.send(self.answer());
+                self.leading.queues_removed = true;
+            }
+            Pending::Attach(attaching) => self.finish_attaching(*attaching),
+            Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
+        }
+    }
+
+    fn answer(&mut self) -> Answer {
+        let results = if self.outcome.results.iter().any(Result::is_err) {
+            std::mem::take(&mut self.outcome.results)
+        } else {
+            Vec::new()
+        };
+        let duplicates = (!self.outcome.duplicates.is_empty()).then(|| {
+            let ids = std::mem::take(&mut self.outcome.ids);
+            Box::new(Duplicates { ids, items: std::mem::take(&mut self.outcome.duplicates) })
+        });
+        let result = self.outcome.error.take().map_or(Ok(self.outcome.reply), Err);
+        Answer { result, results, duplicates }
+    }
+}

@@ -1,0 +1,226 @@
+//! Consumers that are attached: each has a channel, into which goes what the engine gives it.
+//!
+//! What one apply gives is gathered, and every channel with news is filled and woken once a step. A consumer that is detached
+//! takes its channel with it; deliveries that were not taken out of it go back, and the attempt does not count.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use sluice_engine::Error;
+use sluice_engine::command::Command;
+use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
+use sluice_engine::limits::SLICE_ITEMS;
+use sluice_engine::outcome::{Delivery, Reply};
+use sluice_journal::Class;
+
+use super::proposals::Pending;
+use crate::clock::Clock;
+use crate::shard::Shard;
+use crate::shard::channel::{Channel, DetachedBy, Handed, Unread};
+use crate::shard::release;
+use crate::shard::request::{Attaching, unexpected};
+use crate::shard::store::Store;
+
+/// How long before the end of its lease it is too late to take a message, if a quarter of the lease is not less.
+const LATE_US_MAX: u64 = 2_000_000;
+/// Between two looks for readers that do not read.
+const LOOK_PAUSE_US: u64 = 250_000;
+
+/// One that is attached, and what the current step has for it.
+#[derive(Debug)]
+struct Attached {
+    namespace: NamespaceId,
+    grace_ms: u64,
+    channel: Arc<Channel>,
+    /// Its reader does not read: it is about to be detached.
+    stalled: bool,
+    handed: Vec<Unread>,
+    cancelled: Vec<Receipt>,
+}
+
+/// All that are attached.
+#[derive(Debug, Default)]
+pub(super) struct Consumers {
+    attached: FxHashMap<ConsumerId, Attached>,
+    /// Those for which there is news.
+    touched: Vec<ConsumerId>,
+    /// The log's time at which to look for readers that do not read, in microseconds; `None`: there is nothing to read.
+    look_us: Option<u64>,
+    /// When that was done last.
+    looked_us: u64,
+}
+
+impl Consumers {
+    fn touch(&mut self, consumer: ConsumerId) -> Option<&mut Attached> {
+        let attached = self.attached.get_mut(&consumer)?;
+        if attached.handed.is_empty() && attached.cancelled.is_empty() {
+            self.touched.push(consumer);
+        }
+        Some(attached)
+    }
+
+    /// Looks at that time, or as soon as one may look again.
+    fn look_by(&mut self, late_us: u64) {
+        let at_us = late_us.max(self.looked_us + LOOK_PAUSE_US);
+        self.look_us = Some(self.look_us.map_or(at_us, |look_us| look_us.min(at_us)));
+    }
+
+    /// Ends every channel: its reader hears that nothing more will come.
+    pub(super) fn end(&mut self) {
+        for attached in std::mem::take(self).attached.into_values() {
+            drop(attached.channel.end(DetachedBy::ShardEnded));
+        }
+    }
+
+    /// When to look for readers that do not read, in the log's time.
+    pub(super) fn look_us(&self) -> Option<u64> {
+        self.look_us
+    }
+
+    /// Puts what one step has for each into its channel.
+    pub(super) fn flush(&mut self) {
+        for consumer in self.touched.drain(..) {
+            if let Some(attached) = self.attached.get_mut(&consumer) {
+                attached.channel.put(&mut attached.handed, &mut attached.cancelled);
+            }
+        }
+    }
+}
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    pub(in crate::shard) fn take_attaching(&mut self, attaching: Box<Attaching>) {
+        if self.leading.draining {
+            return attaching.refuse(&Error::ShuttingDown {});
+        }
+        self.leading.proposals.batch.append(&attaching.record);
+        self.leading.proposals.batch_pending.push((Class::Draining, Pending::Attach(attaching)));
+    }
+
+    /// The record has been applied.
+    pub(super) fn finish_attaching(&mut self, attaching: Attaching) {
+        let Attaching { namespace, grace_ms, channel, reply, .. } = attaching;
+        let consumer = match (self.outcome.error.take(), self.outcome.reply) {
+            (None, Reply::Consumer { consumer }) => consumer,
+            (error, other) => {
+                let _ = reply.send(Err(error.unwrap_or_else(|| unexpected(&other))));
+                return;
+            }
+        };
+        if !channel.open(consumer) {
+            self.owe(&Command::Detach { namespace, consumer, grace_ms: 0, reached: 0 });
+        } else if self.leading.draining {
+            self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
+        }
+        let (handed, cancelled) = (Vec::new(), Vec::new());
+        let attached = Attached { namespace, grace_ms, channel, stalled: false, handed, cancelled };
+        self.leading.consumers.attached.insert(consumer, attached);
+        let _ = reply.send(Ok(consumer));
+    }
+
+    /// Hands out what the latest apply gives to consumers.
+    #[cold]
+    pub(super) fn hand_to_consumers(&mut self) {
+        self.leading.handed_name = None;
+        for at in 0..self.outcome.pushed.len() {
+            let (consumer, delivery) = self.outcome.pushed[at];
+            self.hand_to(consumer, delivery);
+        }
+    }
+
+    /// Tells consumers of what they no longer have. Before whoever asked for it hears that it is done: after that nobody is given
+    /// any of it.
+    pub(super) fn tell_consumers(&mut self) {
+        for (consumer, receipt) in self.outcome.cancelled.drain(..) {
+            if let Some(attached) = self.leading.consumers.touch(consumer) {
+                attached.cancelled.push(receipt);
+            }
+        }
+        for at in 0..self.outcome.detached.len() {
+            let gone = self.leading.consumers.attached.remove(&self.outcome.detached[at]);
+            if let Some(mut attached) = gone {
+                attached.channel.put(&mut attached.handed, &mut attached.cancelled);
+                let by = match attached.stalled {
+                    true => DetachedBy::Stalled,
+                    false if self.leading.draining => DetachedBy::Draining,
+                    false => DetachedBy::Asked,
+                };
+                let unread: Vec<_> = attached.channel.end(by).collect();
+                self.give_back_unread(attached.namespace, &unread);
+            }
+        }
+    }
+
+    fn hand_to(&mut self, consumer: ConsumerId, delivery: Delivery) {
+        let has_room = self.leading.consumers.touch(consumer).map(|attached| attached.channel.has_room());
+        let handed = match has_room {
+            // Nobody reads what it gets.
+            None => {
+                let namespace = delivery.receipt.id.namespace;
+                return self.owe(&Command::Detach { namespace, consumer, grace_ms: 0, reached: 0 });
+            }
+            Some(false) => Handed::Bare(delivery),
+            Some(true) => Handed::Given(self.given(delivery)),
+        };
+        if let Some(attached) = self.leading.consumers.attached.get_mut(&consumer) {
+            attached.channel.count_in(&handed);
+            let lease_us = delivery.lease_until_us.saturating_sub(self.engine.time_us());
+            let late_us = delivery.lease_until_us - (lease_us / 4).min(LATE_US_MAX);
+            attached.handed.push(Unread { late_us, handed });
+            self.leading.consumers.look_by(late_us);
+        }
+    }
+
+    /// Detaches those whose readers let leases come to their end: nobody works on what is not read, so that must not count as
+    /// an attempt, and others should have it.
+    pub(super) fn detach_stalled(&mut self) {
+        if self.leading.consumers.look_us.is_none_or(|look_us| look_us > self.now_us) {
+            return;
+        }
+        self.leading.consumers.looked_us = self.now_us;
+        self.leading.consumers.look_us = None;
+        let mut stalled = Vec::new();
+        let mut next_us = u64::MAX;
+        for (consumer, attached) in &mut self.leading.consumers.attached {
+            match attached.channel.late_us() {
+                Some(late_us) if late_us <= self.now_us && !attached.stalled => {
+                    attached.stalled = true;
+                    stalled.push((*consumer, attached.namespace, attached.grace_ms));
+                }
+                Some(late_us) if late_us > self.now_us => next_us = next_us.min(late_us),
+                _ => {}
+            }
+        }
+        if next_us < u64::MAX {
+            self.leading.consumers.look_by(next_us);
+        }
+        stalled.sort_unstable();
+        if let Some((first, ..)) = stalled.first() {
+            let (consumers, first) = (stalled.len(), first.0);
+            tracing::warn!(consumers, first, "consumers do not read what they are given: they are detached");
+        }
+        for (consumer, namespace, grace_ms) in stalled {
+            self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
+        }
+    }
+
+    /// What nobody has read returns to its queues, and the attempts do not count.
+    fn give_back_unread(&mut self, namespace: NamespaceId, unread: &[Handed]) {
+        for slice in unread.chunks(SLICE_ITEMS) {
+            let items: Vec<_> = slice.iter().map(|handed| release(handed.delivery().receipt)).collect();
+            self.owe(&Command::Settle { namespace, items: &items });
+        }
+    }
+
+    /// Those that are attached get nothing more; what they hold stays theirs for a while.
+    pub(super) fn detach_all(&mut self) {
+        let mut consumers: Vec<_> = self.leading.consumers.attached.iter().collect();
+        consumers.sort_unstable_by_key(|(consumer, _)| **consumer);
+        let detach = |(consumer, attached): (&ConsumerId, &Attached)| {
+            (attached.namespace, *consumer, attached.grace_ms)
+        };
+        let consumers: Vec<_> = consumers.into_iter().map(detach).collect();
+        for (namespace, consumer, grace_ms) in consumers {
+            self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
+        }
+    }
+}

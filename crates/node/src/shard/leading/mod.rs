@@ -1,0 +1,206 @@
+//! What only the leader of a shard has: records that it proposes, callers that wait, and what it does when the time has come.
+//!
+//! A replica that only follows applies the same records to the same state, and has none of this. On one node each shard leads
+//! from its first step to its end.
+
+mod answering;
+pub mod begin;
+mod consumers;
+mod feeds;
+mod proposals;
+mod pulls;
+mod result_waits;
+mod schedules;
+mod waiting_pulls;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sluice_engine::id::QueueId;
+use sluice_journal::Batch;
+
+use super::Shard;
+use super::store::Store;
+use crate::api::EventOptions;
+use crate::clock::Clock;
+use consumers::Consumers;
+use feeds::Feeds;
+use proposals::Proposals;
+use pulls::Pulls;
+use result_waits::ResultWaits;
+use schedules::Schedules;
+
+pub(super) use proposals::refusal;
+
+/// The leader's part of a shard.
+#[derive(Debug)]
+pub(super) struct Leading {
+    /// Records on their way into the log, and who waits for each.
+    proposals: Proposals,
+    /// Receives that wait, and the ready messages that receives in flight have claimed.
+    pulls: Pulls,
+    /// Waits for the end of a message.
+    results: ResultWaits,
+    /// Most pulls that may wait, and most waits for results.
+    waiting_max: usize,
+    /// Attached consumers and their delivery channels.
+    consumers: Consumers,
+    /// Feeds of events and their readers.
+    feeds: Feeds,
+    /// Firings of schedules that are in flight.
+    schedules: Schedules,
+    /// Names of queues, for deliveries and events.
+    names: BTreeMap<QueueId, Arc<str>>,
+    /// The queue of the last delivery of the record that is being applied.
+    handed_name: Option<(QueueId, Arc<str>)>,
+    /// Queues may be gone on which pulls wait, or namespaces with feeds.
+    queues_removed: bool,
+    /// Nothing waits any more: the shard is to stop.
+    draining: bool,
+}
+
+impl Leading {
+    pub(super) fn new(waiting_max: usize, events: EventOptions) -> Leading {
+        Leading {
+            proposals: Proposals::default(),
+            pulls: Pulls::default(),
+            results: ResultWaits::default(),
+            waiting_max,
+            consumers: Consumers::default(),
+            feeds: Feeds::new(events),
+            schedules: Schedules::default(),
+            names: BTreeMap::new(),
+            handed_name: None,
+            queues_removed: false,
+            draining: false,
+        }
+    }
+
+    /// Ends the leadership: whoever waits gets an answer, and nothing is proposed any more. To end it again does nothing.
+    ///
+    /// | who waits | answer |
+    /// |---|---|
+    /// | a command, or a consumer to be attached, whose record is in flight | `outcome_unknown` |
+    /// | a receive, and a wait for a result | `shutting_down` |
+    /// | the reader of an attached consumer's channel | [`super::channel::DetachedBy::ShardEnded`] |
+    /// | a reader of events | [`super::feed::Heard::Ended`] |
+    ///
+    /// Whoever wants another answer for what is in flight waits until it is applied, as a stop does.
+    fn end(&mut self) {
+        self.proposals.end();
+        self.pulls.end();
+        self.results.end();
+        self.consumers.end();
+        self.feeds.end();
+        self.schedules = Schedules::default();
+    }
+
+    /// Pulls that wait.
+    pub(super) fn waiting_pulls(&self) -> usize {
+        self.pulls.waiting.len()
+    }
+
+    /// Readers of events.
+    pub(super) fn event_readers(&self) -> usize {
+        self.feeds.readers()
+    }
+
+    /// Records that are proposed and not yet applied.
+    pub(super) fn in_flight(&self) -> usize {
+        self.proposals.in_flight.len()
+    }
+
+    /// Whether another request may be taken in this step.
+    pub(super) fn takes_more(&self) -> bool {
+        self.proposals.take_more()
+    }
+
+    /// A record that nobody waits for and that has to be in the log sooner or later.
+    pub(super) fn owe_record(&mut self, record: Batch) {
+        self.proposals.owed.push_back(record);
+    }
+
+    /// Takes note of a queue in which a message has become ready.
+    #[inline]
+    pub(super) fn note_ready(&mut self, queue: QueueId) {
+        self.pulls.note_ready(queue);
+    }
+
+    /// Bytes that are proposed and not yet applied.
+    pub(super) fn in_flight_bytes(&self) -> usize {
+        self.proposals.in_flight_bytes_sum
+    }
+}
+
+/// A shard whose thread panics has no other end.
+impl Drop for Leading {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    /// Ends the leadership of this shard: see [`Leading::end`]. It applies and reads as before.
+    pub(super) fn end_leading(&mut self) {
+        self.leading.end();
+        self.engine.watch_ends(false);
+        self.engine.watch_events(false);
+    }
+
+    /// The leader's part of a step: proposes what is due, ends what has waited for long enough, serves those who wait, and hands
+    /// the step's batch to the journal. Tells whether there may be more to do at once.
+    pub(super) fn lead(&mut self) -> bool {
+        self.propose_tick();
+        self.propose_firings();
+        self.end_waits();
+        self.end_awaits(self.monotonic_us);
+        self.end_feeds();
+        self.detach_stalled();
+        self.serve_woken();
+        let worked = self.hold_damaged();
+        self.propose_owed();
+        self.propose_batch() || worked
+    }
+
+    /// How long a leader without requests has nothing to do, in microseconds; `None`: for ever.
+    pub(super) fn leading_idle_us(&self) -> Option<u64> {
+        let proposals = &self.leading.proposals;
+        let room = proposals.room_at_us.saturating_sub(self.monotonic_us);
+        let timer = match self.engine.next_deadline() {
+            Some(deadline) if !proposals.tick_in_flight => {
+                Some(deadline.saturating_sub(self.now_us).max(room))
+            }
+            _ => None,
+        };
+        let firing = self.next_firing_us().map(|at_us| at_us.saturating_sub(self.now_us).max(room));
+        let owed = if proposals.owed.is_empty() { None } else { Some(room) };
+        let until = |end: Option<u64>| end.map(|end_us| end_us.saturating_sub(self.monotonic_us));
+        let wait = until(self.leading.pulls.waiting.next_end_us());
+        let results = until(self.leading.results.next_end_us());
+        let feeds = until(self.leading.feeds.look_us());
+        let look = self.leading.consumers.look_us().map(|at_us| at_us.saturating_sub(self.now_us));
+        [timer, firing, owed, wait, results, look, feeds].into_iter().flatten().min()
+    }
+
+    /// Whether there are records that could be proposed now and are not.
+    pub(super) fn owes(&self) -> bool {
+        !self.leading.proposals.owed.is_empty() && !self.waits_for_room()
+    }
+
+    /// Forgets the caller of a waiting pull or of a wait for a result.
+    pub(super) fn cancel(&mut self, ticket: u64) {
+        self.leading.pulls.waiting.cancel(ticket);
+        self.cancel_await(ticket);
+    }
+
+    /// Ends what waits, and lets nothing wait any more.
+    pub(super) fn drain(&mut self) {
+        if !std::mem::replace(&mut self.leading.draining, true) {
+            self.detach_all();
+        }
+        while let Some(waiter) = self.leading.pulls.waiting.pop_any() {
+            let _ = waiter.pull.reply.send(Ok(Vec::new()));
+        }
+        self.end_awaits(u64::MAX);
+    }
+}

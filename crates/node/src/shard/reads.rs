@@ -1,0 +1,49 @@
+//! Looks at the state. They stand in a line of their own, so that however many there are, the next batch waits for a
+//! few of them at most.
+
+use sluice_engine::Error;
+
+use super::request::{Read, ShardView};
+use super::store::Store;
+use super::{Shard, ShardFigures};
+use crate::clock::Clock;
+
+/// Looks that may wait, beside those in the mailbox.
+const LOOKS_MAX: usize = 4_096;
+/// Time for looks in one step: after so much of it no further look is begun.
+const STEP_LOOKS_US: u64 = 500;
+/// Wait after which a look that was refused may come back.
+const RETRY_AFTER_MS: u64 = 500;
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    pub(super) fn take_look(&mut self, read: Read) {
+        if self.looks.len() < LOOKS_MAX {
+            self.looks.push_back(read);
+        } else {
+            (read.0)(Err(Error::Overloaded { what: "reads", retry_after_ms: RETRY_AFTER_MS }));
+        }
+    }
+
+    /// Looks for a bounded time. Tells whether there are more.
+    pub(super) fn look(&mut self) -> bool {
+        if self.looks.is_empty() {
+            return false;
+        }
+        let until_us = self.clock.monotonic_us() + STEP_LOOKS_US;
+        while let Some(read) = self.looks.pop_front() {
+            let figures: ShardFigures = self.figures;
+            (read.0)(Ok(&mut ShardView {
+                engine: &self.engine,
+                now_us: self.now_us,
+                waiting: self.leading.waiting_pulls(),
+                event_readers: self.leading.event_readers(),
+                figures,
+                journal: &mut self.store,
+            }));
+            if self.clock.monotonic_us() >= until_us {
+                break;
+            }
+        }
+        !self.looks.is_empty()
+    }
+}

@@ -1,0 +1,46 @@
+//! Looks at a shard's state between two batches.
+
+use sluice_engine::outcome::Delivery;
+use sluice_engine::{Engine, Error};
+
+use crate::shard::ShardFigures;
+use crate::shard::delivery::{Given, read_given};
+use crate::shard::store::Store;
+
+type ReadFn = dyn FnOnce(Result<&mut ShardView<'_>, Error>) + Send;
+
+/// What a look at a shard can see.
+pub struct ShardView<'a> {
+    /// The state.
+    pub engine: &'a Engine,
+    /// The log's time, in microseconds since the Unix epoch.
+    pub now_us: u64,
+    /// Where the bytes are.
+    pub journal: &'a mut dyn Store,
+    /// Pulls that wait.
+    pub waiting: usize,
+    /// Readers of events.
+    pub event_readers: usize,
+    /// Records and batches since start.
+    pub figures: ShardFigures,
+}
+
+/// A look at the state: takes bounded time. It is told when too many looks are waiting.
+pub struct Read(pub Box<ReadFn>);
+
+impl std::fmt::Debug for Read {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Read")
+    }
+}
+
+impl ShardView<'_> {
+    /// The bytes of a delivery that was handed over without them; `None` when its lease is over.
+    pub(crate) fn fetch(&mut self, delivery: Delivery) -> Option<Given> {
+        if !self.engine.is_held(&delivery.receipt, self.now_us) {
+            return None;
+        }
+        let queue = self.engine.queue_name(delivery.queue).unwrap_or_default().into();
+        Some(read_given(self.engine, self.journal, delivery, queue))
+    }
+}
