@@ -1,4 +1,4 @@
-//! A file that appears under its name when it is complete, and not before.
+//! Files that appear under their name only when they are complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Beside the file, under a name that nobody can foresee, until [`Part::finish`]; dropped before, it is
-/// removed.
+/// A file under an unpredictable name beside its target, until [`Part::finish`] renames it. Dropping it
+/// before removes it.
 #[derive(Debug)]
 pub(crate) struct Part {
     file: File,
@@ -17,7 +17,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Begins a file with these permission bits. What is under the name of the part, a link too, is never
+    /// Creates a file with these permission bits. An existing file or link with the name of the part is never
     /// written to.
     pub(crate) fn create(target: &Path, mode: u32) -> io::Result<Part> {
         let part = beside(target);
@@ -25,12 +25,12 @@ impl Part {
         Ok(Part { file, part, target: target.to_owned(), finished: false })
     }
 
-    /// Makes what was written durable, so that a full disk shows before anything is replaced.
+    /// Syncs the file, so that a full disk is noticed before anything is replaced.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
 
-    /// Gives it its name, durably, in place of what has that name.
+    /// Renames the file to its target, durably; an existing target is replaced.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.sync()?;
         fs::rename(&self.part, &self.target)?;
@@ -52,20 +52,20 @@ impl Write for Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if !self.finished {
-            // What is left of a failed write is of no use to anybody, and takes only room.
+            // The rest of a failed write is of no use and takes room.
             let _ = fs::remove_file(&self.part);
         }
     }
 }
 
-/// A path beside this one that nobody can foresee, for what is to get its name when it is complete.
+/// Returns an unpredictable path beside `target`, for a file or folder that is renamed when it is complete.
 pub(crate) fn beside(target: &Path) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{:016x}.part", RandomState::new().hash_one(std::process::id())));
     target.with_file_name(name)
 }
 
-/// Makes a name durable: syncs the folder that it is in.
+/// Makes a name durable by a sync of its folder.
 pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()

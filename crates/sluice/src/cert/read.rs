@@ -1,4 +1,4 @@
-//! What is in a certificate.
+//! Reading certificates.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::SystemTime;
@@ -10,29 +10,29 @@ use x509_cert::der::{Decode as _, Tag, Tagged as _};
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{AuthorityKeyIdentifier, BasicConstraints, SubjectAltName, SubjectKeyIdentifier};
 
-/// The organisation in a subject (RFC 5280, appendix A.1: id-at-organizationName).
+/// The object id of the organisation in a subject (RFC 5280, appendix A.1: id-at-organizationName).
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 
-/// What people and `sluice cert` want to know of a certificate.
+/// The contents of a certificate, for people and `sluice cert`.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) subject: String,
-    /// The only part of the subject, if it is a common name.
+    /// The subject, if its only part is a common name.
     pub(crate) common_name: Option<String>,
-    /// Whether `sluice serve --tls auto` has made it.
+    /// Whether `sluice serve --tls auto` made the certificate.
     pub(crate) by_server: bool,
     pub(crate) issuer: String,
-    /// In hexadecimal, as revocation lists have it.
+    /// The serial number in hexadecimal, as revocation lists write it.
     pub(crate) serial: String,
-    /// Names and addresses that it is for.
+    /// The names and addresses that the certificate covers.
     pub(crate) names: Vec<String>,
     pub(crate) not_after: SystemTime,
-    /// The same as text.
+    /// The end of its validity as text.
     pub(crate) expires: String,
     pub(crate) is_ca: bool,
     pub(crate) public_key: Vec<u8>,
     pub(crate) key_id: Option<Vec<u8>>,
-    /// The `key_id` of the CA that has signed it.
+    /// The `key_id` of the CA that signed it.
     pub(crate) issuer_key_id: Option<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is printed when the server is ready: where it listens, where it stores, what it found, what to do next.
+//! The text that is printed when the server is ready: address, storage, recovery, next steps.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,28 +16,28 @@ use crate::cli::{Out, Result};
 use crate::config::Loaded;
 use crate::root_keys::Chosen;
 
-/// The port without which clients need no address.
+/// The port that clients use without being told.
 const DEFAULT_PORT: u16 = 7070;
 
-/// What a start found in the data directory.
+/// The result of recovery at the start.
 struct Found {
     fresh: bool,
     queues: u64,
     messages: u64,
     dead: u64,
     bytes: u64,
-    /// What an operator should read: cuts, and other notes of recovery.
+    /// Remarks for the operator: cuts, and other notes of recovery.
     notes: Vec<String>,
 }
 
-/// What a start has chosen, and how long it took.
+/// The choices of a start, and how long it took.
 pub(super) struct Started {
-    /// How it encrypts; `None`: in memory.
+    /// How the server encrypts; `None`: in memory.
     pub(super) chosen: Option<Chosen>,
     pub(super) took: Duration,
 }
 
-/// Prints it to stdout, for people or machines.
+/// Prints the text, or a JSON object, to stdout.
 pub(super) async fn print(
     loaded: &Loaded,
     address: SocketAddr,
@@ -84,7 +84,7 @@ pub(super) async fn print(
         }));
     }
     let data = if config.memory {
-        "in memory: gone when this process ends".to_owned()
+        "in memory: lost when this process ends".to_owned()
     } else {
         data_dir.display().to_string()
     };
@@ -131,7 +131,8 @@ async fn look(node: &Node) -> Found {
         found.fresh &= report.fresh;
         if let Some(cut) = &report.cut {
             found.notes.push(format!(
-                "shard {number}: cut {} from the end of {} at byte {}: not whole, and nothing tells that it was synced",
+                "shard {number}: cut {} from the end of {} at byte {}: an incomplete batch that was never \
+                confirmed as synced",
                 size(cut.bytes),
                 cut.file.display(),
                 cut.offset
@@ -144,11 +145,13 @@ async fn look(node: &Node) -> Found {
 
 fn durability(durability: sluice_node::Durability) -> &'static str {
     match durability {
-        sluice_node::Durability::Always => "always: a reply means that the data is on the disk",
+        sluice_node::Durability::Always => "always: a reply means that the data is on disk",
         sluice_node::Durability::Interval(_) => {
-            "interval: a power loss may take what came since the last sync"
+            "interval: a power loss may lose what was written since the last sync"
         }
-        sluice_node::Durability::Os => "os: a power loss may take what the system had not written",
+        sluice_node::Durability::Os => {
+            "os: a power loss may lose what the system has not written to disk yet"
+        }
     }
 }
 
@@ -159,10 +162,10 @@ fn encryption(chosen: &Chosen) -> String {
     }
 }
 
-/// The clear word about the key file, once.
+/// The warning about a new key file, printed once.
 fn keep(path: &Path, data: &str) -> String {
     format!(
-        "\n  KEEP A COPY of {}\n  somewhere else, now, apart from backups of the data: without it nobody can read what is in\n  \
+        "\n  KEEP A COPY of {}\n  somewhere else, now, apart from backups of the data: without this key nobody can read\n  \
         {data} again, nor any backup of it.\n",
         path.display()
     )
@@ -170,7 +173,7 @@ fn keep(path: &Path, data: &str) -> String {
 
 fn recovered(found: &Found, took: Duration) -> String {
     if found.fresh {
-        return "nothing, this is a new start".to_owned();
+        return "nothing: this is a new data directory".to_owned();
     }
     format!(
         "{} in {} ({}, {}) in {took:.1?}",
@@ -181,7 +184,7 @@ fn recovered(found: &Found, took: Duration) -> String {
     )
 }
 
-/// Where clients find it.
+/// The URL for clients.
 fn url(address: SocketAddr, secured: &Secured) -> String {
     match &secured.tls {
         None => format!("http://{address}"),
@@ -193,10 +196,10 @@ fn url(address: SocketAddr, secured: &Secured) -> String {
 
 fn access(secured: &Secured) -> &'static str {
     match (secured.tls.is_some(), secured.access.asks()) {
-        (true, true) => "TLS, and callers are asked who they are",
-        (true, false) => "TLS, and whoever reaches this port may do everything",
-        (false, true) => "clear text, and callers are asked who they are",
-        (false, false) => "clear text, and whoever reaches this port may do everything",
+        (true, true) => "TLS; callers must authenticate",
+        (true, false) => "TLS; anybody who reaches this port may do everything",
+        (false, true) => "clear text; callers must authenticate",
+        (false, false) => "clear text; anybody who reaches this port may do everything",
     }
 }
 
@@ -218,12 +221,13 @@ fn next(address: SocketAddr, url: &str, secured: &Secured) -> String {
     }
     let sluice = program();
     format!(
-        "\nNext, in another terminal:\n{server}  {sluice} send emails hello\n  {sluice} work emails -- sh -c 'cat; echo'\n  \
+        "\nNext, in another terminal:\n{server}  {sluice} send emails hello\n  \
+        {sluice} work emails -- sh -c 'cat; echo'\n  \
         {sluice} queue list\nThe API is described at {url}/docs. Ctrl-C stops the server.\n\n"
     )
 }
 
-/// How a shell calls this program: by its name when that finds it, else by its path.
+/// How a shell calls this program: by its name if that is in PATH, else by its path.
 fn program() -> String {
     let name = env!("CARGO_BIN_NAME");
     let Ok(path) = std::env::current_exe().and_then(|path| path.canonicalize()) else {

@@ -1,4 +1,4 @@
-//! What ends a server: signals, and a failed journal.
+//! The end of a server: signals, or a failed journal.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,17 +10,17 @@ use tokio::sync::watch;
 
 use crate::cli::{CliError, Result};
 
-/// Exit code when a second signal ends the process at once, as shells give it for SIGINT.
+/// Exit code when a second signal ends the process at once; shells use it for SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// Tells when to stop, and why.
+/// Says when to stop, and why.
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
     begun: watch::Receiver<bool>,
     end: Arc<Mutex<End>>,
 }
 
-/// What is known of the end.
+/// The reason and the time of the end.
 #[derive(Debug, Default)]
 struct End {
     since: Option<Instant>,
@@ -28,7 +28,7 @@ struct End {
 }
 
 impl Stopping {
-    /// Watches from now on.
+    /// Starts to watch for signals and failures.
     pub(super) fn watch(node: Node) -> Result<Stopping> {
         let open =
             |kind| signal(kind).map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")));
@@ -50,27 +50,27 @@ impl Stopping {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            tracing::warn!("second signal: ending at once");
+            tracing::warn!("second signal: ending the process at once");
             std::process::exit(INTERRUPTED);
         });
         Ok(stopping)
     }
 
-    /// Resolves when the server is to stop.
+    /// Waits until the server is to stop.
     pub(super) fn begun(&self) -> impl Future<Output = ()> + 'static {
         let mut begun = self.begun.clone();
         async move {
-            // An error means that nobody watches any more, which ends the server as well.
+            // An error means that the watching task is gone, which ends the server as well.
             let _ = begun.wait_for(|begun| *begun).await;
         }
     }
 
-    /// Why the journal failed, if that is what ended the server.
+    /// The journal's failure, if that is what ended the server.
     pub(super) fn failure(&self) -> Option<String> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner).failure.clone()
     }
 
-    /// How long it has been stopping.
+    /// Time since the server began to stop.
     pub(super) fn elapsed(&self) -> Duration {
         let since = self.end.lock().unwrap_or_else(PoisonError::into_inner).since;
         since.map_or(Duration::ZERO, |since| since.elapsed())
@@ -78,6 +78,6 @@ impl Stopping {
 }
 
 fn told(signal: &str) -> Option<String> {
-    tracing::info!("{signal}: finishing what is in flight; once more ends at once");
+    tracing::info!("{signal}: finishing running requests; a second signal ends the process at once");
     None
 }

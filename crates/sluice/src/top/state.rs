@@ -1,4 +1,4 @@
-//! What the view shows, and what keys do to it.
+//! The state of the view, and how keys change it.
 
 use std::cmp::Reverse;
 
@@ -7,7 +7,7 @@ use sluice_client::Stored;
 
 use super::sample::{QueueRow, Sample};
 
-/// What a key asks to be done.
+/// What a key asks the server to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Command {
     Quit,
@@ -17,7 +17,7 @@ pub(super) enum Command {
     Peek(String),
 }
 
-/// What the rows are sorted by; all but the name with the largest first.
+/// The sort order of the rows: names ascending, figures descending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sort {
     Name,
@@ -56,19 +56,19 @@ pub(super) enum Pane {
     Consumers,
 }
 
-/// What the next keys are for.
+/// What the next keys mean.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     Look,
-    /// A filter is being typed.
+    /// The user types a filter.
     Filter,
-    /// A yes is waited for.
+    /// The view waits for a confirmation.
     Confirm(Command),
-    /// Messages that are next in line are shown.
+    /// The view shows the messages that are next in line.
     Peek,
 }
 
-/// The whole of what is shown.
+/// Everything that the view shows.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) namespace: String,
@@ -77,10 +77,10 @@ pub(super) struct State {
     pub(super) filter: String,
     pub(super) pane: Pane,
     pub(super) mode: Mode,
-    /// What was done last, or went wrong.
+    /// The last result or error.
     pub(super) note: String,
     pub(super) peeked: (String, Vec<Stored>),
-    /// The queue that is chosen, by name, so that it stays chosen when the order changes.
+    /// The selected queue by name, so that it stays selected when the order changes.
     chosen: Option<String>,
 }
 
@@ -101,7 +101,7 @@ impl State {
         state
     }
 
-    /// Takes over a new look.
+    /// Takes over a new sample.
     pub(super) fn show(&mut self, sample: Sample) {
         self.sample = sample;
         let chosen_is_there = self.selected().is_some();
@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    /// Tells something in the last line; nothing leaves it as it is.
+    /// Sets the text of the last line; an empty text leaves it unchanged.
     pub(super) fn tell(&mut self, note: String) {
         if !note.is_empty() {
             self.note = note;
@@ -138,7 +138,7 @@ impl State {
         rows
     }
 
-    /// Where the chosen queue stands among the rows.
+    /// The index of the selected queue among the rows.
     pub(super) fn selected(&self) -> Option<usize> {
         let chosen = self.chosen.as_deref()?;
         self.rows().iter().position(|row| row.queue.name == chosen)
@@ -151,7 +151,7 @@ impl State {
         self.chosen = name;
     }
 
-    /// What a key press does; what has to be asked of the server is returned.
+    /// Handles a key press; returns a command if the server has to be asked.
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<Command> {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return Some(Command::Quit);
@@ -164,10 +164,10 @@ impl State {
             }
             Mode::Confirm(command) if matches!(key.code, KeyCode::Char('y' | 'Y')) => Some(command),
             Mode::Confirm(_) => {
-                self.note = "nothing was done".into();
+                self.note = "not confirmed: nothing was done".into();
                 None
             }
-            // Any key ends it.
+            // Any key closes the peek.
             Mode::Peek => None,
         }
     }
@@ -227,7 +227,7 @@ impl State {
     }
 }
 
-/// Whether a queue gives no deliveries for now.
+/// Whether deliveries of the queue are paused.
 pub(super) fn is_paused(row: &QueueRow) -> bool {
     row.queue.settings.paused
 }

@@ -1,4 +1,4 @@
-//! Drawing.
+//! Drawing the view.
 
 use std::cmp::Reverse;
 
@@ -14,7 +14,7 @@ use super::sample::{QueueRow, Sample};
 use super::state::{Mode, Pane, State, is_paused};
 use crate::cli::format::{length, now_ms, size, time};
 
-// The words of `sluice queue list`, `consumer list` and `limit list`.
+// The headings are those of `sluice queue list`, `consumer list` and `limit list`.
 const QUEUE_COLUMNS: [&str; 12] = [
     "QUEUE", "SENT/S", "DELIV/S", "ACKED/S", "READY", "DELAYED", "BLOCKED", "LEASED", "HELD", "DEAD", "SIZE",
     "OLDEST",
@@ -22,7 +22,7 @@ const QUEUE_COLUMNS: [&str; 12] = [
 const CONSUMER_COLUMNS: [&str; 7] = ["ID", "NAME", "STATE", "IN FLIGHT", "OF", "OLDEST", "QUEUES"];
 const LIMIT_COLUMNS: [&str; 5] = ["LIMIT", "IN FLIGHT", "WAITING", "NEXT", "QUEUES"];
 
-/// Draws everything.
+/// Draws the whole view.
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(3), Constraint::Length(1)])
@@ -115,7 +115,7 @@ fn draw_limits(frame: &mut Frame<'_>, state: &State, area: Rect) {
     frame.render_widget(Table::new(rows, widths).header(Row::new(LIMIT_COLUMNS).style(bold())), area);
 }
 
-/// Those that hold most come first.
+/// Consumers that hold the most messages come first.
 fn draw_consumers(frame: &mut Frame<'_>, state: &State, area: Rect) {
     let mut consumers: Vec<&Consumer> = state.sample.consumers.iter().collect();
     consumers.sort_by_key(|consumer| Reverse(consumer.in_flight));
@@ -155,7 +155,7 @@ fn draw_peek(frame: &mut Frame<'_>, state: &State, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
 }
 
-/// The look as plain text, for pipes.
+/// The sample as plain text, for pipes.
 pub(super) fn plain(sample: &Sample) -> String {
     let mut widths = QUEUE_COLUMNS.map(str::len);
     let rows: Vec<[String; 12]> = sample.queues.iter().map(queue_cells).collect();

@@ -301,7 +301,7 @@ fn others_may_reach_it_only_when_it_is_safe() {
     let tls = ["--tls-cert", "sluice-tls/server.pem", "--tls-key", "sluice-tls/server.key"];
     let open = [&["serve", "--memory", "--listen", "0.0.0.0:0"][..], &tls].concat();
     let error = at(certs.path(), &open).fails(2);
-    assert!(error.contains("nobody is asked who they are") && error.contains("--tls auto"), "{error}");
+    assert!(error.contains("callers need not authenticate") && error.contains("--tls auto"), "{error}");
     let server = Server::with(&["--memory", "--tls", "auto", "--listen=0.0.0.0:0"]);
     assert!(server.url.starts_with("https://localhost:"), "{}", server.url);
     server.ok(&["send", "q", "x"]);
