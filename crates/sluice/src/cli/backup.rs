@@ -16,10 +16,10 @@ use crate::part::Part;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sluice backup monday.sluice\n  sluice backup - | zstd > monday.sluice.zst\n\n\
-    The server goes on working. The copy is as of one moment. Restore it with `sluice restore`."
+    The server continues to work. The copy is consistent as of one moment. Restore it with `sluice restore`."
 )]
 pub(crate) struct BackupArgs {
-    /// File to write, which only its owner can read; it appears when it is complete. `-`: stdout.
+    /// File to write, readable by its owner only; it appears when it is complete. `-`: stdout.
     file: PathBuf,
     /// Replace the file if it exists.
     #[arg(long)]
@@ -32,7 +32,10 @@ pub(super) async fn run(args: BackupArgs, out: Out) -> Result<u8> {
     let connection = args.server.connect()?;
     let to_stdout = args.file == Path::new("-");
     if !to_stdout && args.file.is_dir() {
-        return Err(CliError::usage(format!("{} is a directory: name a file in it", args.file.display())));
+        return Err(CliError::usage(format!(
+            "{} is a directory: give the path of a file",
+            args.file.display()
+        )));
     }
     if !to_stdout && !args.overwrite && args.file.exists() {
         return Err(CliError::of(
@@ -59,7 +62,7 @@ pub(super) async fn run(args: BackupArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// Writes a file that only its owner can read, and that has its name when it is complete.
+/// Writes a file that only its owner can read, and that appears under its name when it is complete.
 async fn to_file(
     path: &Path,
     connection: &Connection,

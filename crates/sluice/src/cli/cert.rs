@@ -10,31 +10,29 @@ use super::output::Table;
 use super::{CliError, Out, Result, number};
 use crate::cert::{Files, Folder, Maker, pair_names, see};
 
-/// Days that a CA is valid.
+/// Days for which a CA is valid.
 const CA_DAYS: u32 = 3_650;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CertVerb {
     /// Make a CA, which signs the certificates of servers and clients.
-    #[command(
-        after_help = "Whoever has ca.key can make certificates for anybody: keep it where only you can read it."
-    )]
+    #[command(after_help = "Whoever has ca.key can make certificates for anybody: keep the file secret.")]
     Ca {
-        /// Name of the CA, for people.
+        /// Name of the CA, shown in its certificates.
         #[arg(long, default_value = "Sluice CA", value_name = "NAME")]
         name: String,
-        /// How long it is valid.
+        /// Days for which the CA is valid.
         #[arg(long, default_value_t = CA_DAYS, value_name = "N", value_parser = number(1u32..=36_500))]
         days: u32,
         #[command(flatten)]
         dir: Dir,
     },
-    /// Make a certificate for a server, for the names and addresses that clients connect to.
+    /// Make a certificate for a server, with the names and addresses that clients connect to.
     Server {
         /// DNS names and IP addresses.
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
-        /// Name of the files.
+        /// Base name of the files.
         #[arg(long, default_value = "server", value_name = "NAME")]
         file: String,
         #[command(flatten)]
@@ -47,17 +45,17 @@ pub(crate) enum CertVerb {
         observer, operator or admin.\n\
         What no scope in the certificate allows can be allowed in the server's policy file.")]
     Client {
-        /// Who it is: letters, digits, and `.`, `-`, `_`, `@`.
+        /// Name of the client: letters, digits, and `.`, `-`, `_`, `@`.
         name: String,
-        /// What it may do: NAMESPACE=PERM.
+        /// Right of the client: NAMESPACE=PERM; repeat the flag for several rights.
         #[arg(long, value_name = "NAMESPACE=PERM", value_parser = scope)]
         scope: Vec<Scope>,
         #[command(flatten)]
         make: Make,
     },
-    /// Show what is in a certificate, its serial number among it.
+    /// Show the contents of a certificate, with its serial number.
     Show {
-        /// A PEM file.
+        /// Certificate file, PEM.
         file: PathBuf,
     },
 }
@@ -71,24 +69,24 @@ pub(crate) struct Dir {
 
 #[derive(Debug, Args)]
 pub(crate) struct Make {
-    /// How long it is valid, at most as long as its CA.
+    /// Days for which the certificate is valid, at most as long as its CA.
     #[arg(long, default_value_t = 365, value_name = "N", value_parser = number(1u32..=36_500))]
     days: u32,
-    /// Replace files that exist.
+    /// Replace existing files.
     #[arg(long)]
     overwrite: bool,
     #[command(flatten)]
     dir: Dir,
 }
 
-/// A scope as the command line has it.
+/// Parses a scope of the command line.
 pub(super) fn scope(text: &str) -> std::result::Result<Scope, String> {
     let (namespace, perm) =
         text.rsplit_once('=').ok_or("expected NAMESPACE=PERM, such as shop=rw or *=admin")?;
     Scope::new(namespace, perm)?.expect_useful()
 }
 
-/// What somebody is told who makes a `token` or `certificate` that allows nothing by itself.
+/// Warns that a new `token` or `certificate` without a scope allows nothing by itself.
 pub(super) fn without_scope(what: &str) -> String {
     format!(
         "Without --scope this {what} may do nothing, until a rule of the server's policy names it; \

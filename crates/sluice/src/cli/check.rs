@@ -15,16 +15,16 @@ use super::format::{counted, plural, size};
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
 
-/// What is said of a server that was killed, or whose machine lost power.
+/// The remark about a server that was killed, or whose machine lost power.
 pub(crate) const NOT_IN_ORDER: &str =
-    "the server was not stopped in order: whether its very last writes are all there cannot be known";
+    "the server was not stopped in order: nobody can know whether its last writes are all present";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads every file to the last payload and writes nothing. Exit codes: 0 all is
-well, 8 damage was found, 2 this is no data directory, 4 a server uses it.")]
+well, 8 damage was found, 2 not a data directory, 4 a server uses it.")]
 pub(crate) struct CheckArgs {
-    /// The data directory of a server that does not run.
+    /// Data directory of a server that is not running.
     data_dir: PathBuf,
     #[command(flatten)]
     keys: KeyFlags,
@@ -70,18 +70,18 @@ fn shards(data_dir: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if found.is_empty() {
-        return Err(CliError::usage(format!("{} is no data directory of Sluice", data_dir.display()))
+        return Err(CliError::usage(format!("{} is not a data directory of Sluice", data_dir.display()))
             .hint("Give the directory that `sluice serve --data-dir` uses; it holds shard-000 and so on."));
     }
     found.sort();
     Ok(found)
 }
 
-/// What was found in one shard.
+/// The result for one shard.
 struct Shard<'a> {
     dir: &'a Path,
     report: CheckReport,
-    /// What kept it from being verified at all.
+    /// The error that prevented the verification.
     fatal: Option<String>,
 }
 
@@ -91,14 +91,16 @@ impl<'a> Shard<'a> {
             Ok(report) => Ok(Shard { dir, report, fatal: None }),
             Err(OpenError::InUse { .. }) => {
                 Err(CliError::of(Fault::InUse, format!("a server uses {}", dir.display()))
-                    .hint("Stop it first: a check of files that change would prove nothing."))
+                    .hint("Stop the server first: a check of files that change proves nothing."))
             }
             Err(e @ OpenError::Damaged(_)) => {
                 let fatal = Some(e.to_string());
                 Ok(Shard { dir, report: CheckReport::default(), fatal })
             }
-            Err(e @ OpenError::Key { .. }) => Err(CliError::start(&e.into())
-                .hint("--key-source says where the keys are: a file, an environment variable or a command.")),
+            Err(e @ OpenError::Key { .. }) => Err(CliError::start(&e.into()).hint(
+                "Name the source of the keys with --key-source: a file, an environment variable or a \
+                    command.",
+            )),
             Err(e) => Err(CliError::start(&e.into())),
         }
     }
@@ -149,7 +151,8 @@ impl<'a> Shard<'a> {
         );
         if let Some(cut) = &report.cut {
             text.push_str(&format!(
-                "  the next start will cut {} from the end of {}: not whole, and nothing tells that it was synced\n",
+                "  the next start will cut {} from the end of {}: an incomplete batch that was never \
+                confirmed as synced\n",
                 size(cut.bytes),
                 cut.file.display()
             ));

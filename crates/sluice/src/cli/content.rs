@@ -1,8 +1,9 @@
-//! Bytes given by a flag: as they stand, or from a file.
+//! Bytes given by a flag: as text, or from a file.
 
 use super::{CliError, Result};
 
-/// Text that begins with `@` names a file, `@-` stdin; `@@` stands for an `@` at the beginning.
+/// Reads the value of a flag. Text that begins with `@` names a file, `@-` is stdin; `@@` stands for a
+/// literal `@` at the beginning.
 pub(crate) fn content(flag: &str, text: &str) -> Result<Vec<u8>> {
     let read = match text.strip_prefix('@') {
         None => return Ok(text.as_bytes().to_vec()),

@@ -1,16 +1,15 @@
-//! Data directories that a verb is given by name.
+//! Checks of data directories named on the command line.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use super::{CliError, Result};
 
-/// Refuses a path that is there and is no directory, or that cannot be looked at. One that is not there is
-/// none of its business.
+/// Refuses a path that exists and is no directory, or that cannot be read. A missing path is accepted.
 pub(crate) fn expect_directory(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(found) if !found.is_dir() => {
-            Err(CliError::usage(format!("{} is a file, and no data directory of Sluice", path.display()))
+            Err(CliError::usage(format!("{} is a file, not a data directory of Sluice", path.display()))
                 .hint(
                     "Give the directory that `sluice serve --data-dir` uses; it holds shard-000 and so on.",
                 ))

@@ -1,5 +1,5 @@
-//! Errors of the server in the words of the command line: the flag in place of the field that it gave, the
-//! value as it was given, and limits in the flag's units.
+//! Errors of the server in terms of the command line: the flag instead of the JSON field, the value as it was
+//! typed, and limits in the flag's unit.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::config::units::{parse_duration, parse_size, show_duration, show_size}
 /// Fields whose flags have other names.
 const FLAGS: &[(&str, &str)] = &[("result_ttl_ms", "keep-result")];
 
-/// A value with a unit that was given by a flag.
+/// A flag that was given, whose value has a unit.
 struct Given {
     flag: String,
     text: String,
@@ -25,8 +25,8 @@ impl Given {
     }
 }
 
-/// The error in the words of the command line `args`, of the verb `verb`; as it is where it names no field
-/// that one of its flags has given.
+/// Rewrites `error` for the command line `args` of `verb`. Returns it unchanged if it names no field that was
+/// given by a flag.
 pub(super) fn in_flags(error: CliError, args: &[String], verb: &Command) -> CliError {
     let Some(field) = error.details()["field"].as_str() else { return error };
     let Some(given) = given(field, args, verb) else { return error };
@@ -41,7 +41,7 @@ pub(super) fn in_flags(error: CliError, args: &[String], verb: &Command) -> CliE
     error.told(told)
 }
 
-/// What a field was given by, and how it stands on the command line.
+/// Finds the flag that gave a field, with its text.
 fn given(field: &str, args: &[String], verb: &Command) -> Option<Given> {
     let is_size = field.ends_with("bytes");
     let name = if is_size { field } else { field.strip_suffix("_ms")? };
@@ -53,7 +53,7 @@ fn given(field: &str, args: &[String], verb: &Command) -> Option<Given> {
     Some(Given { flag: format!("--{long}"), text, number, is_size })
 }
 
-/// The value of a flag as it was given last.
+/// The last value of a flag in `args`.
 fn value(args: &[String], long: &str, short: Option<char>) -> Option<String> {
     let args: Vec<&str> = args.iter().map(String::as_str).take_while(|arg| *arg != "--").collect();
     let next = |at: usize| args.get(at + 1).map(|next| (*next).to_owned());
@@ -70,7 +70,7 @@ fn value(args: &[String], long: &str, short: Option<char>) -> Option<String> {
     })
 }
 
-/// A sentence with other fields as their flags, and numbers in the unit of `given`.
+/// Replaces other fields by their flags, and numbers by values in the unit of `given`.
 fn with_units(rest: &str, given: &Given, args: &[String], verb: &Command) -> String {
     let words = rest.split(' ').map(|word| {
         let bare = word.trim_end_matches([',', ';', ':', '.']);
@@ -90,7 +90,7 @@ fn millis(text: &str) -> Option<u64> {
     u64::try_from(parse_duration(text).ok()?.as_millis()).ok()
 }
 
-/// What is expected, without the number that was given and whose flag is named already.
+/// The expected range, without the number that was given, because the message begins with its flag.
 fn without_number(rest: &str, number: u64) -> String {
     let [plain, quoted] = [format!(", got {number}"), format!(", got \"{number}\"")];
     rest.strip_suffix(&plain).or(rest.strip_suffix(&quoted)).unwrap_or(rest).replacen(

@@ -14,10 +14,10 @@ use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueVerb {
-    /// List queues and what is in them: messages by state, bytes of payloads, headers and content types, and the age of
-    /// the message that is next in line.
+    /// List queues with their messages by state, their size in bytes (payloads, headers, content types), and
+    /// the age of the message that is next in line.
     List {
-        /// Only queues whose names begin with this.
+        /// Only queues whose names begin with this prefix.
         #[arg(default_value = "")]
         prefix: String,
         #[command(flatten)]
@@ -30,20 +30,21 @@ pub(crate) enum QueueVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Change settings of a queue. They hold for messages that wait in it, too.
+    /// Change settings of a queue. They apply to waiting messages, too.
     Set(Box<SetArgs>),
-    /// Deliver nothing from a queue until it is resumed. Sends go on, and what is leased runs on.
+    /// Stop deliveries from a queue until it is resumed. Sends are accepted, and leases run on.
     Pause(MarkArgs),
-    /// Deliver again.
+    /// Resume deliveries from a queue.
     Resume(MarkArgs),
-    /// Refuse sends to a queue until it is opened. What it holds is delivered.
+    /// Refuse sends to a queue until it is opened. Its messages are still delivered.
     Close(MarkArgs),
-    /// Take sends again.
+    /// Accept sends to a queue again.
     Open(MarkArgs),
-    /// Settings of queues that are not made yet, by pattern of their names.
+    /// Manage the settings with which new queues begin, by pattern of their names.
     #[command(subcommand)]
     Defaults(DefaultsVerb),
-    /// Drop what waits in a queue: ready, delayed, held. Leased messages and dead letters stay.
+    /// Drop the waiting messages of a queue: ready, delayed, blocked, held. Leased messages and dead letters
+    /// stay.
     Purge {
         /// Name of the queue.
         queue: String,
@@ -52,7 +53,7 @@ pub(crate) enum QueueVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Delete a queue and everything in it.
+    /// Delete a queue and all its messages.
     Delete {
         /// Name of the queue.
         queue: String,
@@ -75,7 +76,7 @@ pub(crate) struct MarkArgs {
 pub(crate) struct SetArgs {
     /// Name of the queue.
     queue: String,
-    /// Make the queue if it does not exist.
+    /// Create the queue if it does not exist.
     #[arg(long)]
     create: bool,
     #[command(flatten)]
@@ -108,13 +109,13 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
         QueueVerb::Open(args) => close(args, false, out).await?,
         QueueVerb::Purge { queue, sure, server } => {
             let connection = server.connect()?;
-            sure.ask(&format!("Dropping what waits in queue {queue}"))?;
+            sure.ask(&format!("Dropping the waiting messages of queue {queue}"))?;
             let purged = connection.client.queue_purge(&queue).await.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "purged": purged }), |_| format!("purged {}\n", counted(purged, "message")))?;
         }
         QueueVerb::Delete { queue, sure, server } => {
             let connection = server.connect()?;
-            sure.ask(&format!("Deleting queue {queue} and everything in it"))?;
+            sure.ask(&format!("Deleting queue {queue} with all its messages"))?;
             let deleted = connection.client.queue_delete(&queue).await.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "deleted": deleted }), |_| {
                 format!("deleted {queue} with {}\n", counted(deleted, "message"))
@@ -141,14 +142,14 @@ async fn close(args: MarkArgs, closed: bool, out: Out) -> Result<()> {
 async fn set(args: SetArgs, out: Out) -> Result<()> {
     let change = args.settings.change();
     if change == QueueChange::default() && !args.create {
-        return Err(CliError::usage("nothing to set")
-            .hint("Name at least one of the settings, see `sluice queue set --help`; or --create."));
+        return Err(CliError::usage("no setting given")
+            .hint("Give at least one setting, see `sluice queue set --help`; or --create."));
     }
     let connection = args.server.connect()?;
     let set = connection.client.queue_set(&args.queue, &change, args.create).await;
     let (queue, created) = set.map_err(|e| {
         let error = connection.error(&e);
-        if e.code() == Some("queue_not_found") { error.hint("--create makes it.") } else { error }
+        if e.code() == Some("queue_not_found") { error.hint("--create creates it.") } else { error }
     })?;
     out.show(&queue, |queue| {
         format!(
@@ -160,10 +161,10 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
     })
 }
 
-/// The states of messages, as columns.
+/// The states of messages, as table columns.
 const STATES: &[&str] = &[">READY", ">DELAYED", ">BLOCKED", ">LEASED", ">HELD", ">DEAD", ">DONE"];
 
-/// How many messages are in each of [`STATES`].
+/// The number of messages in each of [`STATES`].
 fn numbers(queue: &Queue) -> [String; STATES.len()] {
     let c = &queue.counts;
     [c.ready, c.delayed, c.blocked, c.leased, c.held, c.dead, c.done].map(|count| count.to_string())
@@ -214,7 +215,7 @@ fn details(queue: &Queue) -> String {
     ];
     let total: Vec<String> = totals.iter().map(|(name, count)| format!("{count} {name}")).collect();
     format!(
-        "{}\n{}\n{}\nsince it was made: {}\n",
+        "{}\n{}\n{}\nsince it was created: {}\n",
         about.render(),
         settings_table(&queue.settings).render(),
         now.render(),

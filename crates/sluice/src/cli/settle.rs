@@ -12,10 +12,11 @@ use super::connect::ServerFlags;
 use super::content::content;
 use super::{CliError, Out, Result, duration, number};
 
-/// Most receipts of one request.
+/// Maximum number of receipts in one request.
 const BATCH: usize = 1_000;
 
-/// What all of these verbs take. It is flattened last, since it ends with flags under a heading of their own.
+/// Arguments that all these verbs share. Flattened last, because it ends with flags under a heading of their
+/// own.
 #[derive(Debug, Args)]
 struct Receipts {
     /// Receipts, as `sluice receive` prints them; `-`: read them from stdin, one per line.
@@ -27,7 +28,7 @@ struct Receipts {
 
 #[derive(Debug, Args)]
 pub(crate) struct AckArgs {
-    /// What the work gave, up to 256 KiB; @PATH reads a file, @- reads stdin.
+    /// Result of the work, up to 256 KiB; @PATH reads a file, @- reads stdin.
     #[arg(long, value_name = "TEXT")]
     result: Option<String>,
     /// Media type of the result.
@@ -39,10 +40,10 @@ pub(crate) struct AckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct NackArgs {
-    /// What went wrong, for the history of the message.
+    /// Error text for the history of the message.
     #[arg(long, short, value_name = "TEXT", default_value = "")]
     error: String,
-    /// Try again after so long [default: as the backoff says].
+    /// Delay before the next attempt [default: the backoff].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     delay: Option<Duration>,
     #[command(flatten)]
@@ -51,7 +52,7 @@ pub(crate) struct NackArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReleaseArgs {
-    /// Ready again after so long [default: at once].
+    /// Delay before the message is ready again [default: none].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     delay: Option<Duration>,
     #[command(flatten)]
@@ -60,7 +61,7 @@ pub(crate) struct ReleaseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
-    /// What is wrong with it, for the history of the message.
+    /// Error text for the history of the message.
     #[arg(long, short, value_name = "TEXT", default_value = "")]
     error: String,
     #[command(flatten)]
@@ -69,16 +70,16 @@ pub(crate) struct RejectArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExtendArgs {
-    /// The new lease, from now [default: the queue's].
+    /// New length of the lease, counted from now [default: the queue's].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     lease: Option<Duration>,
-    /// How far the work has come, in percent.
+    /// Progress of the work, in percent.
     #[arg(long, value_name = "PERCENT", value_parser = number(0u8..=100))]
     progress: Option<u8>,
-    /// A word about the progress, up to 1 KiB.
+    /// Note about the progress, up to 1 KiB.
     #[arg(long, value_name = "TEXT", requires = "progress")]
     note: Option<String>,
-    /// What the next attempt can go on from, up to 256 KiB; @PATH reads a file, @- reads stdin.
+    /// Checkpoint for the next attempt, up to 256 KiB; @PATH reads a file, @- reads stdin.
     #[arg(long, value_name = "TEXT")]
     checkpoint: Option<String>,
     #[command(flatten)]
@@ -172,7 +173,7 @@ impl Receipts {
     }
 }
 
-/// A line for each receipt. The first failure becomes the verb's, the others are told here.
+/// Prints a line for each receipt. The first failure becomes the verb's error, the others are printed here.
 fn tell(
     receipts: &[String],
     results: Vec<ItemResult>,
