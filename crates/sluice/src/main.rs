@@ -4,15 +4,15 @@
 //! queues (engine), durability (journal), protocols (front, client).
 //!
 //! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `cert`
-//! certificates, `part` files that appear when they are complete, `root_keys` the sources of root keys,
-//! `work` runs a command for each message, `top` the live view, `bench` the benchmarks.
+//! certificates, `atomic_file` files that appear when they are complete, `root_keys` the sources of root
+//! keys, `work` runs a command for each message, `top` the live view, `bench` the benchmarks.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod atomic_file;
 mod bench;
 mod cert;
 mod cli;
 mod config;
-mod part;
 mod root_keys;
 mod serve;
 mod top;

@@ -10,8 +10,8 @@ use rcgen::KeyPair;
 
 use super::read::{Seen, see};
 use super::{Authority, Pair};
+use crate::atomic_file::{Part, sync_folder_of};
 use crate::cli::{self, CliError, Fault};
-use crate::part::{Part, sync_folder_of};
 
 const CA: &str = "ca";
 

@@ -11,7 +11,7 @@ use super::connect::{Connection, ServerFlags};
 use super::format::size;
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
-use crate::part::Part;
+use crate::atomic_file::Part;
 
 #[derive(Debug, Args)]
 #[command(

@@ -8,11 +8,11 @@ use serde_json::json;
 use sluice_client::{Bulk, BulkFilter, BulkHeader, Change};
 
 use super::change::{FieldFlags, NoteFlags};
+use super::confirm::Sure;
 use super::connect::{Connection, ServerFlags};
 use super::format::{counted, relative};
 use super::output::Table;
 use super::progress::Progress;
-use super::sure::Sure;
 use super::values::header;
 use super::{CliError, Out, Result, number};
 

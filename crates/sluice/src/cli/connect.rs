@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use sluice_client::{Client, ClientError, Options, TlsFault, TransportKind};
 
-use super::contexts::Contexts;
+use super::context_file::Contexts;
 use super::credentials::CredentialFiles;
 use super::{CliError, Result, duration};
 

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::json;
 use sluice_client::{Client, Options};
 
-use super::contexts::{Context, Contexts};
+use super::context_file::{Context, Contexts};
 use super::credentials::CredentialFiles;
 use super::output::Table;
 use super::{CliError, Out, Result};

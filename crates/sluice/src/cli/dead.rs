@@ -5,11 +5,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::confirm::Sure;
 use super::connect::ServerFlags;
 use super::format::counted;
 use super::message::{PageFlags, Source, list};
 use super::progress::Progress;
-use super::sure::Sure;
 use super::{Out, Result, number};
 
 /// Interval between two requests for the progress of a redrive.

@@ -7,25 +7,24 @@ mod change;
 pub(crate) mod check;
 mod completions;
 mod config;
+mod confirm;
 pub(crate) mod connect;
 mod consumer;
-mod content;
 mod context;
-mod contexts;
+mod context_file;
 pub(crate) mod credentials;
 pub(crate) mod data_dir;
 mod dead;
 pub(crate) mod error;
 mod events;
+mod flag_bytes;
+mod flag_errors;
 mod flow;
 pub(crate) mod format;
-mod globals;
-mod in_flags;
 mod key;
 mod limit;
 mod message;
 mod namespace;
-mod near;
 pub(crate) mod output;
 mod progress;
 mod queue;
@@ -36,9 +35,10 @@ mod request;
 mod restore;
 mod schedule;
 mod send;
+mod server_options;
 mod settle;
 mod status;
-mod sure;
+mod suggest;
 mod token;
 mod values;
 
@@ -159,7 +159,7 @@ enum Verb {
 /// Parses the command line, runs the verb, and turns an error into a message and an exit code.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::command();
-    let args = globals::behind_the_verb(std::env::args_os().collect(), &cli);
+    let args = server_options::behind_the_verb(std::env::args_os().collect(), &cli);
     let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     // Read before parsing, so that a usage error is printed in the requested form, too.
     let json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json");
@@ -169,7 +169,7 @@ pub(crate) fn main() -> ExitCode {
             return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Err(mut e) => {
-            let meant = near::meant(&mut e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
+            let meant = suggest::meant(&mut e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
             if json {
                 let error = CliError::usage(e.to_string().trim().trim_start_matches("error: "));
                 Err(meant.into_iter().fold(error, CliError::hint))
@@ -184,7 +184,7 @@ pub(crate) fn main() -> ExitCode {
     };
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(error) => in_flags::in_flags(error, &words, near::of_verb(&cli, &words)).report(json),
+        Err(error) => flag_errors::in_flags(error, &words, suggest::of_verb(&cli, &words)).report(json),
     }
 }
 

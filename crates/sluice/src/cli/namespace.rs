@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Namespace, QuotaChange};
 
+use super::confirm::Sure;
 use super::connect::ServerFlags;
 use super::format::{size, time};
 use super::output::Table;
-use super::sure::Sure;
 use super::values::size as parse_size;
 use super::{CliError, Out, Result, number};
 

@@ -4,12 +4,12 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Queue, QueueChange};
 
+use super::confirm::Sure;
 use super::connect::ServerFlags;
 use super::format::{counted, length, size, time};
 use super::output::Table;
 use super::queue_defaults::{self, DefaultsVerb};
 use super::queue_settings::{SettingFlags, settings_table};
-use super::sure::Sure;
 use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]

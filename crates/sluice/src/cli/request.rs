@@ -8,7 +8,7 @@ use clap::Args;
 use sluice_client::{Awaited, Message, MessageOptions};
 
 use super::connect::{Connection, ServerFlags};
-use super::content::content;
+use super::flag_bytes::flag_bytes;
 use super::{CliError, Out, Result, duration};
 
 /// How long the result is kept beyond the wait, so that a late reader still finds it.
@@ -44,7 +44,7 @@ pub(super) async fn run(args: RequestArgs, out: Out) -> Result<u8> {
         ..MessageOptions::default()
     };
     let message = Message {
-        payload: content("the payload", &args.payload)?.into(),
+        payload: flag_bytes("the payload", &args.payload)?.into(),
         content_type: args.content_type.map(Into::into),
         options: Some(Box::new(options)),
         ..Message::default()

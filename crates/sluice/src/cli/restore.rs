@@ -10,7 +10,7 @@ use serde_json::json;
 use sluice_journal::RootKeys;
 use sluice_node::backup::RestoreFailure;
 
-use crate::part::beside;
+use crate::atomic_file::beside;
 use crate::root_keys::KeyFlags;
 
 use super::format::{quoted, size};

@@ -9,7 +9,7 @@ use serde_json::json;
 use sluice_client::{ItemResult, Report, Settle, SettleItem, WorkResult};
 
 use super::connect::ServerFlags;
-use super::content::content;
+use super::flag_bytes::flag_bytes;
 use super::{CliError, Out, Result, duration, number};
 
 /// Maximum number of receipts in one request.
@@ -92,7 +92,7 @@ impl AckArgs {
             None => Settle::Ack,
             Some(result) => Settle::AckWith(WorkResult {
                 content_type: self.result_type,
-                bytes: content("--result", &result)?,
+                bytes: flag_bytes("--result", &result)?,
             }),
         };
         self.receipts.settle(&settle, "acked", out).await
@@ -123,7 +123,7 @@ impl ExtendArgs {
         let receipts = self.receipts.read()?;
         if self.progress.is_some() || self.checkpoint.is_some() {
             let checkpoint =
-                self.checkpoint.as_deref().map(|text| content("--checkpoint", text)).transpose()?;
+                self.checkpoint.as_deref().map(|text| flag_bytes("--checkpoint", text)).transpose()?;
             let report = Report {
                 progress: self.progress.map(|percent| (percent, self.note.as_deref().unwrap_or(""))),
                 checkpoint: checkpoint.as_deref(),

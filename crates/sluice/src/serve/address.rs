@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use sluice_front::access::Access;
 use tokio::net::{TcpListener, TcpSocket};
 
-use super::secured::Secured;
+use super::security::Secured;
 use crate::cli::{CliError, Fault, Result};
 use crate::config::{Loaded, Origin};
 

@@ -9,7 +9,7 @@ use sluice_engine::query::State;
 use sluice_node::Node;
 
 use super::auto::Made;
-use super::secured::Secured;
+use super::security::Secured;
 use crate::cli::check::NOT_IN_ORDER;
 use crate::cli::format::{counted, quoted, size};
 use crate::cli::{Out, Result};

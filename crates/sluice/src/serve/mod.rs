@@ -1,7 +1,7 @@
 //! `sluice serve`: runs a server with the given settings until it is told to stop.
 //!
 //! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
-//! the limit of open files, `secured` TLS and rights, `auto` the certificates of `--tls auto`, `names` the
+//! the limit of open files, `security` TLS and rights, `auto` the certificates of `--tls auto`, `names` the
 //! names in them, `stopping` signals.
 
 mod address;
@@ -11,7 +11,7 @@ mod logging;
 mod names;
 pub(crate) mod open_files;
 pub(crate) mod pages;
-mod secured;
+mod security;
 mod stopping;
 
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ use crate::cli::{CliError, Fault, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
 use crate::root_keys::{Chosen, Keeper};
 use banner::Started;
-use secured::Secured;
+use security::Secured;
 use stopping::Stopping;
 
 /// Minimum time for the journal's last sync.
@@ -119,7 +119,7 @@ fn serve_until_stopped(
         tokens.map_err(|e| CliError::of(Fault::Server, format!("cannot read the tokens: {e}")))?;
         address::check(loaded, &address, &secured.access)?;
         let secured = Arc::new(secured);
-        secured::watch(Arc::clone(&secured), node.clone())?;
+        security::watch(Arc::clone(&secured), node.clone())?;
         banner::print(loaded, address, &secured, &node, Started { chosen, took }, out).await?;
         let mut options = http_options(config);
         options.tls = secured.tls.clone();

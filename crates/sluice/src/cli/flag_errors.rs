@@ -105,7 +105,7 @@ mod tests {
     use clap::CommandFactory as _;
     use serde_json::json;
 
-    use super::super::{Cli, near};
+    use super::super::{Cli, suggest};
     use super::*;
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
             let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let error = CliError::server("invalid_argument", message, &json!({"field": field}));
             let cli = Cli::command();
-            assert_eq!(in_flags(error, &args, near::of_verb(&cli, &args)).message(), expected, "{line}");
+            assert_eq!(in_flags(error, &args, suggest::of_verb(&cli, &args)).message(), expected, "{line}");
         }
     }
 }
