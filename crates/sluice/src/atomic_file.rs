@@ -6,23 +6,23 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// A file under an unpredictable name beside its target, until [`Part::finish`] renames it. Dropping it
+/// A file under an unpredictable name beside its target, until [`AtomicFile::finish`] renames it. Dropping it
 /// before removes it.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct AtomicFile {
     file: File,
     part: PathBuf,
     target: PathBuf,
     finished: bool,
 }
 
-impl Part {
+impl AtomicFile {
     /// Creates a file with these permission bits. An existing file or link with the name of the part is never
     /// written to.
-    pub(crate) fn create(target: &Path, mode: u32) -> io::Result<Part> {
+    pub(crate) fn create(target: &Path, mode: u32) -> io::Result<AtomicFile> {
         let part = beside(target);
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
-        Ok(Part { file, part, target: target.to_owned(), finished: false })
+        Ok(AtomicFile { file, part, target: target.to_owned(), finished: false })
     }
 
     /// Syncs the file, so that a full disk is noticed before anything is replaced.
@@ -39,7 +39,7 @@ impl Part {
     }
 }
 
-impl Write for Part {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -49,7 +49,7 @@ impl Write for Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.finished {
             // The rest of a failed write is of no use and takes room.
@@ -82,17 +82,17 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let target = home.path().join("copy");
         let names = || fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
-        let mut part = Part::create(&target, 0o600).unwrap();
+        let mut part = AtomicFile::create(&target, 0o600).unwrap();
         part.write_all(b"secret").unwrap();
         let [path] = &names()[..] else { panic!("{:?}", names()) };
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
-        let other = Part::create(&target, 0o600).unwrap();
+        let other = AtomicFile::create(&target, 0o600).unwrap();
         assert_ne!(other.part, part.part);
         drop(other);
         part.finish().unwrap();
         assert_eq!(names(), std::slice::from_ref(&target));
         assert_eq!(fs::read(&target).unwrap(), b"secret");
-        drop(Part::create(&target, 0o600).unwrap());
+        drop(AtomicFile::create(&target, 0o600).unwrap());
         assert_eq!(names(), [target]);
     }
 }

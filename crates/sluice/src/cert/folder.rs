@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rcgen::KeyPair;
 
-use super::read::{Seen, see};
+use super::read::{CertificateInfo, see};
 use super::{Authority, Pair};
-use crate::atomic_file::{Part, sync_folder_of};
+use crate::atomic_file::{AtomicFile, sync_folder_of};
 use crate::cli::{self, CliError, Fault};
 
 const CA: &str = "ca";
@@ -104,13 +104,13 @@ impl Files {
     }
 
     /// Reads the certificate.
-    pub(crate) fn see(&self) -> Result<Seen, String> {
+    pub(crate) fn see(&self) -> Result<CertificateInfo, String> {
         let pem = fs::read(&self.cert).map_err(|e| format!("cannot read {}: {e}", self.cert.display()))?;
         see(&pem).map_err(|e| format!("{}: {e}", self.cert.display()))
     }
 
     /// Whether the private key exists and matches `seen`, the contents of the certificate.
-    pub(crate) fn fit(&self, seen: &Seen) -> bool {
+    pub(crate) fn fit(&self, seen: &CertificateInfo) -> bool {
         let key = self.read().ok().and_then(|pair| KeyPair::from_pem(&pair.key).ok());
         key.is_some_and(|key| key.public_key_raw() == seen.public_key)
     }
@@ -124,8 +124,8 @@ impl Files {
 }
 
 /// A complete file that has not got its name yet.
-fn written(path: &Path, text: &str, mode: u32) -> std::io::Result<Part> {
-    let mut part = Part::create(path, mode)?;
+fn written(path: &Path, text: &str, mode: u32) -> std::io::Result<AtomicFile> {
+    let mut part = AtomicFile::create(path, mode)?;
     part.write_all(text.as_bytes())?;
     part.sync()?;
     Ok(part)

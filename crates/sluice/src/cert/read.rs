@@ -15,7 +15,7 @@ const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 
 /// The contents of a certificate, for people and `sluice cert`.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct CertificateInfo {
     pub(crate) subject: String,
     /// The subject, if its only part is a common name.
     pub(crate) common_name: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
 }
 
 /// Reads the first certificate of a PEM file.
-pub(crate) fn see(pem: &[u8]) -> Result<Seen, String> {
+pub(crate) fn see(pem: &[u8]) -> Result<CertificateInfo, String> {
     use sluice_front::tls::first_certificate;
     let der = first_certificate(pem)?;
     let unreadable = |e: x509_cert::der::Error| format!("the certificate cannot be read: {e}");
@@ -48,7 +48,7 @@ pub(crate) fn see(pem: &[u8]) -> Result<Seen, String> {
     let key_id = tbs.get::<SubjectKeyIdentifier>().map_err(unreadable)?;
     let issuer_key_id = tbs.get::<AuthorityKeyIdentifier>().map_err(unreadable)?;
     let parts: Vec<&AttributeTypeAndValue> = tbs.subject.0.iter().flat_map(|set| set.0.iter()).collect();
-    Ok(Seen {
+    Ok(CertificateInfo {
         subject: tbs.subject.to_string(),
         common_name: if let [only] = parts.as_slice() { text(only) } else { None },
         by_server: parts

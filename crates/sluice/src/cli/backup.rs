@@ -11,7 +11,7 @@ use super::connect::{Connection, ServerFlags};
 use super::format::size;
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
-use crate::atomic_file::Part;
+use crate::atomic_file::AtomicFile;
 
 #[derive(Debug, Args)]
 #[command(
@@ -70,7 +70,7 @@ async fn to_file(
     progress: &Progress,
 ) -> Result<u64> {
     let failed = |e: std::io::Error| CliError::unwritable(path, &e);
-    let mut part = Part::create(path, 0o600).map_err(failed)?;
+    let mut part = AtomicFile::create(path, 0o600).map_err(failed)?;
     let bytes = copy(connection, download, progress, |piece| part.write_all(piece).map_err(failed)).await?;
     part.finish().map_err(failed)?;
     Ok(bytes)

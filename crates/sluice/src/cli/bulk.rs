@@ -8,7 +8,7 @@ use serde_json::json;
 use sluice_client::{Bulk, BulkFilter, BulkHeader, Change};
 
 use super::change::{FieldFlags, NoteFlags};
-use super::confirm::Sure;
+use super::confirm::Confirmation;
 use super::connect::{Connection, ServerFlags};
 use super::format::{counted, relative};
 use super::output::Table;
@@ -71,7 +71,7 @@ pub(crate) struct StartArgs {
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
-    sure: Sure,
+    confirm: Confirmation,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -165,7 +165,7 @@ async fn start(args: StartArgs, out: Out) -> Result<u8> {
     };
     let connection = args.server.connect()?;
     if let Some(doing) = irrevocable(&change).filter(|_| !args.dry_run) {
-        args.sure.ask(&format!("{doing} all messages of queue {} that match", filter.queue))?;
+        args.confirm.ask(&format!("{doing} all messages of queue {} that match", filter.queue))?;
     }
     let started = connection.client.bulk_start(&change, &filter, &args.note.note(), args.dry_run).await;
     let id = started.map_err(|e| connection.error(&e))?;

@@ -94,14 +94,14 @@ impl MoveArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SetArgs {
+pub(crate) struct ChangeFieldsArgs {
     #[command(flatten)]
     change: ChangeArgs,
     #[command(flatten)]
     fields: FieldFlags,
 }
 
-impl SetArgs {
+impl ChangeFieldsArgs {
     pub(super) async fn run(self, out: Out) -> Result<u8> {
         self.change.run(Change::Set(self.fields.fields()), "changed", out).await
     }

@@ -46,7 +46,7 @@ pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
         let progress = Progress::things(out, None, &format!("verifying {}", dir.display()));
         let result = check(Arc::new(FsDisk), dir, &roots);
         progress.finish();
-        let shard = Shard::of(dir, result)?;
+        let shard = ShardReport::of(dir, result)?;
         damaged |= shard.is_damaged();
         out.show(&shard.to_json(), |_| shard.to_text())?;
     }
@@ -78,24 +78,24 @@ fn shards(data_dir: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The result for one shard.
-struct Shard<'a> {
+struct ShardReport<'a> {
     dir: &'a Path,
     report: CheckReport,
     /// The error that prevented the verification.
     fatal: Option<String>,
 }
 
-impl<'a> Shard<'a> {
-    fn of(dir: &'a Path, result: std::result::Result<CheckReport, OpenError>) -> Result<Shard<'a>> {
+impl<'a> ShardReport<'a> {
+    fn of(dir: &'a Path, result: std::result::Result<CheckReport, OpenError>) -> Result<ShardReport<'a>> {
         match result {
-            Ok(report) => Ok(Shard { dir, report, fatal: None }),
+            Ok(report) => Ok(ShardReport { dir, report, fatal: None }),
             Err(OpenError::InUse { .. }) => {
                 Err(CliError::of(Fault::InUse, format!("a server uses {}", dir.display()))
                     .hint("Stop the server first: a check of files that change proves nothing."))
             }
             Err(e @ OpenError::Damaged(_)) => {
                 let fatal = Some(e.to_string());
-                Ok(Shard { dir, report: CheckReport::default(), fatal })
+                Ok(ShardReport { dir, report: CheckReport::default(), fatal })
             }
             Err(e @ OpenError::Key { .. }) => Err(CliError::start(&e.into()).hint(
                 "Name the source of the keys with --key-source: a file, an environment variable or a \

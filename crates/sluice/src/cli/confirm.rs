@@ -8,13 +8,13 @@ use super::{CliError, Result};
 
 /// Confirmation of a change that cannot be undone.
 #[derive(Debug, Args)]
-pub(crate) struct Sure {
+pub(crate) struct Confirmation {
     /// Do not ask for confirmation.
     #[arg(long, short)]
     yes: bool,
 }
 
-impl Sure {
+impl Confirmation {
     /// Asks at the terminal. Without a terminal, `--yes` is required.
     pub(super) fn ask(&self, what: &str) -> Result<()> {
         if self.yes {

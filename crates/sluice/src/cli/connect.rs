@@ -69,7 +69,7 @@ impl ServerFlags {
         let client =
             if chosen.namespace == "default" { client } else { client.in_namespace(&chosen.namespace) };
         let credentials = chosen.credentials.absolute();
-        let Chosen { namespace, server, origin, .. } = chosen;
+        let ChosenServer { namespace, server, origin, .. } = chosen;
         Ok(Connection { client, namespace, takes_token, credentials, server, origin })
     }
 }
@@ -150,7 +150,7 @@ fn tls_hint(fault: TlsFault, server: &str) -> Option<String> {
     }
 }
 
-struct Chosen {
+struct ChosenServer {
     server: String,
     namespace: String,
     origin: String,
@@ -159,29 +159,29 @@ struct Chosen {
     token: Option<String>,
 }
 
-impl Chosen {
+impl ChosenServer {
     /// A server without a context, to which the credentials in the environment apply.
-    fn new(server: String, origin: &str, env: impl Fn(&str) -> Option<String>) -> Chosen {
+    fn new(server: String, origin: &str, env: impl Fn(&str) -> Option<String>) -> ChosenServer {
         let token = env(TOKEN_VARIABLE);
         let credentials = CredentialFiles::of_environment(env);
-        Chosen { server, namespace: String::new(), origin: origin.to_owned(), credentials, token }
+        ChosenServer { server, namespace: String::new(), origin: origin.to_owned(), credentials, token }
     }
 }
 
-fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<Chosen> {
+fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<ChosenServer> {
     let mut chosen = if let Some(server) = &flags.server {
-        Chosen::new(server.clone(), "--server", &env)
+        ChosenServer::new(server.clone(), "--server", &env)
     } else if let Some(name) = &flags.context {
         named(&Contexts::load()?, name, "--context")?
     } else if let Some(server) = env("SLUICE_SERVER") {
-        Chosen::new(server, "SLUICE_SERVER", &env)
+        ChosenServer::new(server, "SLUICE_SERVER", &env)
     } else if let Some(name) = env("SLUICE_CONTEXT") {
         named(&Contexts::load()?, &name, "SLUICE_CONTEXT")?
     } else {
         let contexts = Contexts::load()?;
         match &contexts.current {
             Some(name) => named(&contexts, name, "`sluice context use`")?,
-            None => Chosen::new(DEFAULT_SERVER.to_owned(), "the default", &env),
+            None => ChosenServer::new(DEFAULT_SERVER.to_owned(), "the default", &env),
         }
     };
     if let Some(namespace) = flags.namespace.clone().or_else(|| env("SLUICE_NAMESPACE")) {
@@ -194,9 +194,9 @@ fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<C
     Ok(chosen)
 }
 
-fn named(contexts: &Contexts, name: &str, by: &str) -> Result<Chosen> {
+fn named(contexts: &Contexts, name: &str, by: &str) -> Result<ChosenServer> {
     let context = contexts.find(name)?;
-    Ok(Chosen {
+    Ok(ChosenServer {
         server: context.server.clone(),
         namespace: context.namespace.clone().unwrap_or_default(),
         origin: format!("the context {name:?}, chosen by {by}"),

@@ -18,14 +18,14 @@ pub(crate) enum ConsumerVerb {
         server: ServerFlags,
     },
     /// Show a consumer and the messages that it holds.
-    Show(ShowArgs),
+    Show(ShowConsumerArgs),
     /// Detach a consumer: it gets no more messages. What it holds returns after the grace period, without
     /// counting as an attempt.
     Detach(DetachArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct ShowConsumerArgs {
     /// Id of the consumer.
     consumer: String,
     /// Maximum number of messages to show, longest held first.
@@ -57,7 +57,7 @@ pub(super) async fn run(verb: ConsumerVerb, out: Out) -> Result<u8> {
             }
             out.list(&consumers, table)?;
         }
-        ConsumerVerb::Show(ShowArgs { consumer, max, server }) => {
+        ConsumerVerb::Show(ShowConsumerArgs { consumer, max, server }) => {
             let connection = server.connect()?;
             let shown = connection.client.consumer(&consumer, max).await;
             out.show(&shown.map_err(|e| connection.error(&e))?, details)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::confirm::Sure;
+use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::counted;
 use super::message::{PageFlags, Source, list};
@@ -35,7 +35,7 @@ pub(crate) enum DeadVerb {
         #[command(flatten)]
         which: Which,
         #[command(flatten)]
-        sure: Sure,
+        confirm: Confirmation,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -92,9 +92,9 @@ pub(super) async fn run(verb: DeadVerb, out: Out) -> Result<u8> {
             list(&server.connect()?, &queue, Source::Dead, &page, out).await?;
         }
         DeadVerb::Redrive(args) => redrive(args, out).await?,
-        DeadVerb::Delete { queue, which, sure, server } => {
+        DeadVerb::Delete { queue, which, confirm, server } => {
             let connection = server.connect()?;
-            sure.ask(&format!("Deleting {} of queue {queue}", which.describe()))?;
+            confirm.ask(&format!("Deleting {} of queue {queue}", which.describe()))?;
             let deleted = connection.client.dead_delete(&queue, which.ids()).await;
             let deleted = deleted.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "deleted": deleted }), |_| {

@@ -12,14 +12,14 @@ use crate::config::units::{parse_duration, parse_size, show_duration, show_size}
 const FLAGS: &[(&str, &str)] = &[("result_ttl_ms", "keep-result")];
 
 /// A flag that was given, whose value has a unit.
-struct Given {
+struct GivenFlag {
     flag: String,
     text: String,
     number: u64,
     is_size: bool,
 }
 
-impl Given {
+impl GivenFlag {
     fn show(&self, number: u64) -> String {
         if self.is_size { show_size(number) } else { show_duration(Duration::from_millis(number)) }
     }
@@ -42,7 +42,7 @@ pub(super) fn in_flags(error: CliError, args: &[String], verb: &Command) -> CliE
 }
 
 /// Finds the flag that gave a field, with its text.
-fn given(field: &str, args: &[String], verb: &Command) -> Option<Given> {
+fn given(field: &str, args: &[String], verb: &Command) -> Option<GivenFlag> {
     let is_size = field.ends_with("bytes");
     let name = if is_size { field } else { field.strip_suffix("_ms")? };
     let elsewhere = FLAGS.iter().find(|(of, _)| *of == field).map(|(_, flag)| (*flag).to_owned());
@@ -50,7 +50,7 @@ fn given(field: &str, args: &[String], verb: &Command) -> Option<Given> {
     let flag = verb.get_arguments().find(|flag| flag.get_long() == Some(&long))?;
     let text = value(args, &long, flag.get_short())?;
     let number = if is_size { parse_size(&text).ok()? } else { millis(&text)? };
-    Some(Given { flag: format!("--{long}"), text, number, is_size })
+    Some(GivenFlag { flag: format!("--{long}"), text, number, is_size })
 }
 
 /// The last value of a flag in `args`.
@@ -71,7 +71,7 @@ fn value(args: &[String], long: &str, short: Option<char>) -> Option<String> {
 }
 
 /// Replaces other fields by their flags, and numbers by values in the unit of `given`.
-fn with_units(rest: &str, given: &Given, args: &[String], verb: &Command) -> String {
+fn with_units(rest: &str, given: &GivenFlag, args: &[String], verb: &Command) -> String {
     let words = rest.split(' ').map(|word| {
         let bare = word.trim_end_matches([',', ';', ':', '.']);
         let end = &word[bare.len()..];

@@ -29,7 +29,7 @@ pub(crate) enum GroupVerb {
     ///
     /// Prints the id of the group, which is the callback's id, and then the ids of the messages, one per
     /// line.
-    Send(SendArgs),
+    Send(SendGroupArgs),
     /// Show the progress of a group.
     Show {
         /// Id of the group, which is the id of its callback.
@@ -43,7 +43,7 @@ pub(crate) enum GroupVerb {
 #[command(after_help = "Example:\n  \
     echo '{\"messages\":[{\"queue\":\"mail\",\"payload\":\"ann\"}],\"callback\":{\"queue\":\"reports\",\"payload\":\"all out\"}}' |\n  \
     sluice group send -")]
-pub(crate) struct SendArgs {
+pub(crate) struct SendGroupArgs {
     /// File with a JSON object as in the HTTP API: a list `messages`, and `callback`; `-`: stdin.
     file: PathBuf,
     /// A repeat with the same key within the server's window sends nothing and prints the ids of the first

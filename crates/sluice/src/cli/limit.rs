@@ -19,12 +19,12 @@ pub(crate) enum LimitVerb {
         server: ServerFlags,
     },
     /// Show a limit and its keys.
-    Show(ShowArgs),
+    Show(ShowLimitArgs),
     /// Create a limit, or replace all its parts. A part that is not given is not limited. It takes effect at
     /// once.
     ///
     /// `sluice queue set QUEUE --limit NAME` makes a queue follow it.
-    Set(SetArgs),
+    Set(SetLimitArgs),
     /// Delete a limit that no queue follows.
     Delete {
         /// Name of the limit.
@@ -35,7 +35,7 @@ pub(crate) enum LimitVerb {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct ShowLimitArgs {
     /// Name of the limit.
     limit: String,
     /// Show only this key.
@@ -52,7 +52,7 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SetArgs {
+pub(crate) struct SetLimitArgs {
     /// Name of the limit.
     limit: String,
     /// Maximum number of messages in flight, of all queues that follow the limit together.
@@ -114,7 +114,7 @@ pub(super) async fn run(verb: LimitVerb, out: Out) -> Result<u8> {
 }
 
 /// Fetches the limit, with the requested number of keys.
-async fn show(args: ShowArgs) -> Result<Limit> {
+async fn show(args: ShowLimitArgs) -> Result<Limit> {
     let connection = args.server.connect()?;
     if let Some(key) = &args.key {
         return connection.client.limit_key(&args.limit, key).await.map_err(|e| connection.error(&e));

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use sluice_client::{Change, Stored};
 
-use super::change::{ChangeArgs, MoveArgs, SetArgs};
+use super::change::{ChangeArgs, ChangeFieldsArgs, MoveArgs};
 use super::connect::{Connection, ServerFlags};
 use super::format::{line, relative, size, time};
 use super::output::Table;
@@ -62,7 +62,7 @@ pub(crate) enum MessageVerb {
     /// Move messages to another queue.
     Move(MoveArgs),
     /// Change fields of waiting messages.
-    Change(SetArgs),
+    Change(ChangeFieldsArgs),
 }
 
 #[derive(Debug, Args)]

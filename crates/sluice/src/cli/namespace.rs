@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Namespace, QuotaChange};
 
-use super::confirm::Sure;
+use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::{size, time};
 use super::output::Table;
@@ -57,7 +57,7 @@ pub(crate) enum NamespaceVerb {
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        sure: Sure,
+        confirm: Confirmation,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -119,10 +119,10 @@ pub(super) async fn run(verb: NamespaceVerb, out: Out) -> Result<u8> {
             let set = connection.client.namespace_set(&name, quotas.change()).await;
             out.show(&set.map_err(|e| connection.error(&e))?, |n| format!("changed\n{}", details(n)))?;
         }
-        NamespaceVerb::Delete { name, force, sure, server } => {
+        NamespaceVerb::Delete { name, force, confirm, server } => {
             let connection = server.connect()?;
             let what = if force { " and everything in it" } else { "" };
-            sure.ask(&format!("Deleting namespace {name}{what}"))?;
+            confirm.ask(&format!("Deleting namespace {name}{what}"))?;
             connection.client.namespace_delete(&name, force).await.map_err(|e| {
                 let error = connection.error(&e);
                 if e.code() == Some("namespace_not_empty") {

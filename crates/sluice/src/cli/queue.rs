@@ -4,12 +4,12 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Queue, QueueChange};
 
-use super::confirm::Sure;
+use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::{counted, length, size, time};
 use super::output::Table;
 use super::queue_defaults::{self, DefaultsVerb};
-use super::queue_settings::{SettingFlags, settings_table};
+use super::queue_settings::{QueueSettingFlags, settings_table};
 use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]
@@ -31,15 +31,15 @@ pub(crate) enum QueueVerb {
         server: ServerFlags,
     },
     /// Change settings of a queue. They apply to waiting messages, too.
-    Set(Box<SetArgs>),
+    Set(Box<SetQueueArgs>),
     /// Stop deliveries from a queue until it is resumed. Sends are accepted, and leases run on.
-    Pause(MarkArgs),
+    Pause(QueueArgs),
     /// Resume deliveries from a queue.
-    Resume(MarkArgs),
+    Resume(QueueArgs),
     /// Refuse sends to a queue until it is opened. Its messages are still delivered.
-    Close(MarkArgs),
+    Close(QueueArgs),
     /// Accept sends to a queue again.
-    Open(MarkArgs),
+    Open(QueueArgs),
     /// Manage the settings with which new queues begin, by pattern of their names.
     #[command(subcommand)]
     Defaults(DefaultsVerb),
@@ -49,7 +49,7 @@ pub(crate) enum QueueVerb {
         /// Name of the queue.
         queue: String,
         #[command(flatten)]
-        sure: Sure,
+        confirm: Confirmation,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -58,14 +58,14 @@ pub(crate) enum QueueVerb {
         /// Name of the queue.
         queue: String,
         #[command(flatten)]
-        sure: Sure,
+        confirm: Confirmation,
         #[command(flatten)]
         server: ServerFlags,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct MarkArgs {
+pub(crate) struct QueueArgs {
     /// Name of the queue.
     queue: String,
     #[command(flatten)]
@@ -73,14 +73,14 @@ pub(crate) struct MarkArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SetArgs {
+pub(crate) struct SetQueueArgs {
     /// Name of the queue.
     queue: String,
     /// Create the queue if it does not exist.
     #[arg(long)]
     create: bool,
     #[command(flatten)]
-    settings: SettingFlags,
+    settings: QueueSettingFlags,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -107,15 +107,15 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
         QueueVerb::Resume(args) => pause(args, false, out).await?,
         QueueVerb::Close(args) => close(args, true, out).await?,
         QueueVerb::Open(args) => close(args, false, out).await?,
-        QueueVerb::Purge { queue, sure, server } => {
+        QueueVerb::Purge { queue, confirm, server } => {
             let connection = server.connect()?;
-            sure.ask(&format!("Dropping the waiting messages of queue {queue}"))?;
+            confirm.ask(&format!("Dropping the waiting messages of queue {queue}"))?;
             let purged = connection.client.queue_purge(&queue).await.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "purged": purged }), |_| format!("purged {}\n", counted(purged, "message")))?;
         }
-        QueueVerb::Delete { queue, sure, server } => {
+        QueueVerb::Delete { queue, confirm, server } => {
             let connection = server.connect()?;
-            sure.ask(&format!("Deleting queue {queue} with all its messages"))?;
+            confirm.ask(&format!("Deleting queue {queue} with all its messages"))?;
             let deleted = connection.client.queue_delete(&queue).await.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "deleted": deleted }), |_| {
                 format!("deleted {queue} with {}\n", counted(deleted, "message"))
@@ -125,21 +125,21 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-async fn pause(args: MarkArgs, paused: bool, out: Out) -> Result<()> {
+async fn pause(args: QueueArgs, paused: bool, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let queue = connection.client.queue_pause(&args.queue, paused).await.map_err(|e| connection.error(&e))?;
     let what = if paused { "paused" } else { "resumed" };
     out.show(&queue, |queue| format!("{what} {}: {} ready\n", queue.name, queue.counts.ready))
 }
 
-async fn close(args: MarkArgs, closed: bool, out: Out) -> Result<()> {
+async fn close(args: QueueArgs, closed: bool, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let queue = connection.client.queue_close(&args.queue, closed).await.map_err(|e| connection.error(&e))?;
     let what = if closed { "closed" } else { "opened" };
     out.show(&queue, |queue| format!("{what} {}\n", queue.name))
 }
 
-async fn set(args: SetArgs, out: Out) -> Result<()> {
+async fn set(args: SetQueueArgs, out: Out) -> Result<()> {
     let change = args.settings.change();
     if change == QueueChange::default() && !args.create {
         return Err(CliError::usage("no setting given")

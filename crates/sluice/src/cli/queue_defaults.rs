@@ -6,7 +6,7 @@ use sluice_client::QueueDefaults;
 
 use super::connect::ServerFlags;
 use super::output::Table;
-use super::queue_settings::SettingFlags;
+use super::queue_settings::QueueSettingFlags;
 use super::{Out, Result};
 
 #[derive(Debug, Subcommand)]
@@ -20,7 +20,7 @@ pub(crate) enum DefaultsVerb {
     /// queues are not changed.
     ///
     /// The longest matching pattern applies; of equally long patterns, the first by name.
-    Set(Box<SetArgs>),
+    Set(Box<SetDefaultsArgs>),
     /// Delete a pattern.
     Delete {
         /// The pattern.
@@ -31,11 +31,11 @@ pub(crate) enum DefaultsVerb {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SetArgs {
+pub(crate) struct SetDefaultsArgs {
     /// A name in which * stands for any number of characters; quote it, so that the shell does not expand it.
     pattern: String,
     #[command(flatten)]
-    settings: SettingFlags,
+    settings: QueueSettingFlags,
     #[command(flatten)]
     server: ServerFlags,
 }

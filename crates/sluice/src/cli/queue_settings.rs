@@ -15,13 +15,13 @@ macro_rules! setting_flags {
     ($($(#[$meta:meta])* $flag:ident: $type:ty => $setting:ident by $given:expr, $shown:expr;)*) => {
         /// Flags for the settings of a queue.
         #[derive(Debug, Args)]
-        pub(super) struct SettingFlags {
+        pub(super) struct QueueSettingFlags {
             $($(#[$meta])* $flag: Option<$type>,)*
             #[command(flatten)]
             weights: WeightFlags,
         }
 
-        impl SettingFlags {
+        impl QueueSettingFlags {
             /// The settings to change.
             pub(super) fn change(self) -> QueueChange {
                 QueueChange { $($setting: self.$flag.map($given),)* fair_weights: self.weights.given() }

@@ -24,29 +24,29 @@ pub(crate) enum ScheduleVerb {
         server: ServerFlags,
     },
     /// Show a schedule and its message.
-    Show(Named),
+    Show(ScheduleArgs),
     /// Create a schedule, or replace it. If its times are not changed, it keeps its next time.
-    Set(Box<SetArgs>),
+    Set(Box<SetScheduleArgs>),
     /// Show the next times of a schedule.
     Next {
         /// Number of times to show.
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = number(1u32..=100))]
         count: u32,
         #[command(flatten)]
-        named: Named,
+        named: ScheduleArgs,
     },
     /// Pause a schedule: its times pass without a message until it is resumed.
-    Pause(Named),
+    Pause(ScheduleArgs),
     /// Resume a paused schedule at its next time.
-    Resume(Named),
+    Resume(ScheduleArgs),
     /// Send the message of a schedule now; its times are not changed.
-    Trigger(Named),
+    Trigger(ScheduleArgs),
     /// Delete a schedule; the messages that it has sent stay.
-    Delete(Named),
+    Delete(ScheduleArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Named {
+pub(crate) struct ScheduleArgs {
     /// Name of the schedule.
     schedule: String,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) struct Named {
     after_help = "Examples:\n  sluice schedule set nightly reports '{}' --cron '0 3 * * *' --time-zone Europe/Berlin\n  \
     sluice schedule set beat pulse --every 30s --missed skip"
 )]
-pub(crate) struct SetArgs {
+pub(crate) struct SetScheduleArgs {
     /// Name of the schedule.
     schedule: String,
     /// Queue to send to.
@@ -139,7 +139,7 @@ pub(super) async fn run(verb: ScheduleVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-async fn set(args: SetArgs, out: Out) -> Result<()> {
+async fn set(args: SetScheduleArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let payload = match &args.file {
         Some(path) => {
@@ -162,7 +162,7 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
     })
 }
 
-async fn pause(named: Named, paused: bool, out: Out) -> Result<()> {
+async fn pause(named: ScheduleArgs, paused: bool, out: Out) -> Result<()> {
     let connection = named.server.connect()?;
     let schedule = connection.client.schedule_pause(&named.schedule, paused).await;
     out.show(&schedule.map_err(|e| connection.error(&e))?, details)

@@ -39,7 +39,7 @@ impl KeyFlags {
     /// Reads the keys for a data directory. Without a key file there are none, because no data may need one.
     pub(crate) fn read(&self, data_dir: &Path) -> Result<RootKeys, String> {
         let source = self.key_source.as_ref().unwrap_or(&RootKeySource::Beside);
-        Ok(Keeper::new(source, data_dir).read()?.unwrap_or_default())
+        Ok(RootKeyStore::new(source, data_dir).read()?.unwrap_or_default())
     }
 
     /// The flag for another command line; empty if it was not given.
@@ -58,23 +58,23 @@ const COMMAND_BYTES_MAX: u64 = 1 << 20;
 
 /// A source of root keys for one data directory.
 #[derive(Clone, Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct RootKeyStore {
     source: RootKeySource,
     data_dir: PathBuf,
 }
 
 /// The encryption of a server, with what to report about it.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ServerEncryption {
     pub(crate) encryption: Encryption,
-    pub(crate) keeper: Keeper,
+    pub(crate) store: RootKeyStore,
     /// The key file, if this start has created it.
     pub(crate) made: Option<PathBuf>,
 }
 
-impl Keeper {
-    pub(crate) fn new(source: &RootKeySource, data_dir: &Path) -> Keeper {
-        Keeper { source: source.clone(), data_dir: data_dir.to_owned() }
+impl RootKeyStore {
+    pub(crate) fn new(source: &RootKeySource, data_dir: &Path) -> RootKeyStore {
+        RootKeyStore { source: source.clone(), data_dir: data_dir.to_owned() }
     }
 
     /// Reads the keys for a server that is about to open the directory. Creates a first key if no data needs
@@ -82,7 +82,7 @@ impl Keeper {
     ///
     /// # Errors
     /// A key is missing, the source gives none, or the directory cannot be read.
-    pub(crate) fn choose(self, encrypt: bool) -> Result<Chosen, StartError> {
+    pub(crate) fn choose(self, encrypt: bool) -> Result<ServerEncryption, StartError> {
         let needed = sluice_node::keys::needed(&self.data_dir)?;
         let mut made = None;
         if matches!(self.source, RootKeySource::Beside | RootKeySource::File(_)) {
@@ -103,7 +103,7 @@ impl Keeper {
             RootKeys::default()
         };
         let encryption = if encrypt { Encryption::with(roots) } else { Encryption::only_read(roots) };
-        Ok(Chosen { encryption, keeper: self, made })
+        Ok(ServerEncryption { encryption, store: self, made })
     }
 
     /// The place of the keys, for messages.
@@ -170,7 +170,7 @@ impl Keeper {
     }
 }
 
-impl KeySource for Keeper {
+impl KeySource for RootKeyStore {
     fn rotate(&self, current: KeyId) -> Result<RootKeys, RotateError> {
         // The operator can correct whatever is wrong with it.
         let roots = self.must_read().map_err(RotateError::Refused)?;
@@ -251,8 +251,8 @@ fn wait(child: &mut Child, time: Duration) -> Result<(ExitStatus, Zeroizing<Stri
 mod tests {
     use super::*;
 
-    fn keeper(source: RootKeySource, data_dir: &Path) -> Keeper {
-        Keeper::new(&source, data_dir)
+    fn store(source: RootKeySource, data_dir: &Path) -> RootKeyStore {
+        RootKeyStore::new(&source, data_dir)
     }
 
     fn id(number: u8) -> KeyId {
@@ -267,15 +267,15 @@ mod tests {
     fn a_first_start_makes_a_key_file_beside_the_data_and_later_ones_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        let first = keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        let first = store(RootKeySource::Beside, &data).choose(true).unwrap();
         assert_eq!(first.made, Some(dir.path().join("data.key")));
         let mode = std::os::unix::fs::PermissionsExt::mode(
             &std::fs::metadata(dir.path().join("data.key")).unwrap().permissions(),
         );
         assert_eq!(mode & 0o777, 0o600);
-        let again = keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        let again = store(RootKeySource::Beside, &data).choose(true).unwrap();
         assert_eq!((again.made, again.encryption.roots.ids()), (None, first.encryption.roots.ids()));
-        let plain = keeper(RootKeySource::Beside, &data).choose(false).unwrap();
+        let plain = store(RootKeySource::Beside, &data).choose(false).unwrap();
         assert!(!plain.encryption.new_files && plain.encryption.roots.ids().is_empty());
         assert!(!data.exists());
     }
@@ -285,18 +285,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         for path in [data.join("key"), data.join("deep/../key"), dir.path().join("data/./x/key")] {
-            let error = keeper(RootKeySource::File(path), &data).choose(true).unwrap_err().to_string();
+            let error = store(RootKeySource::File(path), &data).choose(true).unwrap_err().to_string();
             assert!(error.contains("lies inside the data directory"), "{error}");
         }
         assert!(!data.exists());
-        let error = keeper(RootKeySource::Beside, Path::new("/")).choose(true).unwrap_err().to_string();
+        let error = store(RootKeySource::Beside, Path::new("/")).choose(true).unwrap_err().to_string();
         assert!(error.contains("--key-source file:PATH"), "{error}");
     }
 
     #[test]
     fn a_command_gives_keys_and_says_what_went_wrong() {
         let dir = tempfile::tempdir().unwrap();
-        let read = |line: &str| keeper(RootKeySource::Command(line.to_owned()), dir.path()).read();
+        let read = |line: &str| store(RootKeySource::Command(line.to_owned()), dir.path()).read();
         let keys = read(&format!("echo {}; echo {}", text(1), text(2))).unwrap().unwrap();
         assert_eq!(keys.ids(), [id(1), id(2)]);
         for (line, why) in [("exit 3", "ended with exit status: 3"), ("true", "there is no key in it")] {
@@ -304,7 +304,7 @@ mod tests {
             assert!(error.contains(why), "{error}");
         }
         let error =
-            keeper(RootKeySource::Env("SLUICE_NO_SUCH_KEY".to_owned()), dir.path()).read().unwrap_err();
+            store(RootKeySource::Env("SLUICE_NO_SUCH_KEY".to_owned()), dir.path()).read().unwrap_err();
         assert!(error.contains("the environment variable SLUICE_NO_SUCH_KEY is not set"), "{error}");
     }
 
@@ -336,7 +336,7 @@ mod tests {
     fn a_start_removes_what_a_killed_server_left_of_its_key_file() {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        store(RootKeySource::Beside, &data).choose(true).unwrap();
         let part = |name: &str| dir.path().join(name);
         // No process has the first number; the test's parent is there, and the others are none of a server's.
         let (dead, own) =
@@ -347,7 +347,7 @@ mod tests {
         for path in [&dead, &own, &living].into_iter().chain(&foreign) {
             std::fs::write(path, text(1)).unwrap();
         }
-        keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        store(RootKeySource::Beside, &data).choose(true).unwrap();
         assert!(!dead.exists() && !own.exists() && living.exists());
         assert!(foreign.iter().all(|path| path.exists()));
     }
@@ -357,15 +357,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
         std::fs::write(&path, format!("# mine\n{}\n", text(1))).unwrap();
-        let keeper_of = |source| keeper(source, &dir.path().join("data"));
-        let from_file = keeper_of(RootKeySource::File(path.clone()));
+        let store_of = |source| store(source, &dir.path().join("data"));
+        let from_file = store_of(RootKeySource::File(path.clone()));
         let roots = from_file.rotate(id(1)).unwrap();
         assert_eq!(roots.ids().len(), 2);
         assert_eq!(roots.ids()[1], id(1));
         assert_eq!(from_file.read().unwrap().unwrap().ids(), roots.ids());
         assert!(std::fs::read_to_string(&path).unwrap().contains("# mine"));
         assert_eq!(from_file.rotate(id(1)).unwrap().ids(), roots.ids(), "the operator's first key is taken");
-        let command = |line: String| keeper_of(RootKeySource::Command(line));
+        let command = |line: String| store_of(RootKeySource::Command(line));
         let same = command(format!("echo {}", text(1))).rotate(id(1));
         assert!(matches!(same, Err(RotateError::Refused(why)) if why.contains("prints")));
         for (line, why) in

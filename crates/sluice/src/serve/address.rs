@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use sluice_front::access::Access;
 use tokio::net::{TcpListener, TcpSocket};
 
-use super::security::Secured;
+use super::security::Security;
 use crate::cli::{CliError, Fault, Result};
 use crate::config::{Loaded, Origin};
 
@@ -16,7 +16,7 @@ use crate::config::{Loaded, Origin};
 const BACKLOG: u32 = 4_096;
 
 /// Listens at the address in the settings, unless the settings already show that it is unsafe.
-pub(super) async fn bind(loaded: &Loaded, secured: &Secured) -> Result<TcpListener> {
+pub(super) async fn bind(loaded: &Loaded, security: &Security) -> Result<TcpListener> {
     let listen = &loaded.config.listen;
     let from = origin(loaded);
     let found = tokio::net::lookup_host(listen).await;
@@ -24,7 +24,7 @@ pub(super) async fn bind(loaded: &Loaded, secured: &Secured) -> Result<TcpListen
         .map_err(|e| CliError::usage(format!("cannot find the address {listen} (from {from}): {e}")))?
         .collect();
     let open = found.iter().find(|address| !address.ip().is_loopback());
-    if let Some(open) = open.filter(|_| !loaded.config.insecure && secured.tls.is_none()) {
+    if let Some(open) = open.filter(|_| !loaded.config.insecure && security.tls.is_none()) {
         return Err(clear_text(listen, open, &from));
     }
     listen_at(&found).map_err(|e| {

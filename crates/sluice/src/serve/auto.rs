@@ -26,7 +26,7 @@ const ADMIN_SCOPE: &str = "sluice://ns/*?perm=admin";
 
 /// The folder of the certificates, and the files that the server and clients need.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct AutoCertificates {
     folder: Folder,
     config: Config,
     pub(super) ca: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct Made {
 
 /// What to do about a certificate and its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum PairState {
     /// The pair is present and valid.
     Good,
     /// The server has made the pair; it is valid, but expires soon or lacks a name.
@@ -48,11 +48,11 @@ enum State {
     Foreign,
 }
 
-impl Made {
+impl AutoCertificates {
     /// Creates missing files, and renews certificates that expire soon or lack a name of the server.
-    pub(super) fn ensure(config: &Config) -> Result<Made> {
+    pub(super) fn ensure(config: &Config) -> Result<AutoCertificates> {
         let folder = Folder(config.tls_dir.0.clone().unwrap_or_else(|| beside(config)));
-        let made = Made {
+        let made = AutoCertificates {
             config: config.clone(),
             ca: folder.ca().cert,
             server: folder.files(SERVER),
@@ -76,8 +76,8 @@ impl Made {
     pub(super) fn renew(&self) -> Result<()> {
         let (names, ca) = (names::all(&self.config), self.ca_key_id()?);
         match state(&self.server, &names, &ca)? {
-            State::Good => {}
-            State::Foreign => self.warn_of_foreign()?,
+            PairState::Good => {}
+            PairState::Foreign => self.warn_of_foreign()?,
             state => {
                 let what = format!("a certificate for {}", names.join(", "));
                 self.make(SERVER, &what, state, |ca| ca.server(&names, DAYS, Maker::Server))?;
@@ -86,7 +86,7 @@ impl Made {
         // Both may be kept on the administrator's machine instead.
         let taken_off = !self.client.exist() && !self.folder.ca().key.exists();
         match state(&self.client, &[], &ca)? {
-            State::Good | State::Foreign => {}
+            PairState::Good | PairState::Foreign => {}
             _ if taken_off => {}
             state => {
                 let what = format!("a certificate for an administrator: {}", self.client.cert.display());
@@ -103,14 +103,14 @@ impl Made {
         &self,
         name: &str,
         what: &str,
-        state: State,
+        state: PairState,
         make: impl FnOnce(&Authority) -> std::result::Result<Pair, String>,
     ) -> Result<()> {
         let pair = self.folder.open_ca().map_err(|e| format!("{e}: {ADVICE}")).and_then(|ca| make(&ca));
         let made = pair.map_err(CliError::usage).and_then(|pair| self.folder.write(name, &pair, true));
         match made {
             Ok(_) => tracing::info!("made {what}"),
-            Err(error) if state == State::Short => {
+            Err(error) if state == PairState::Short => {
                 tracing::warn!(
                     "the old one stays in use, because {what} could not be made: {}",
                     error.message()
@@ -168,9 +168,9 @@ fn beside(config: &Config) -> PathBuf {
 
 /// Checks whether a pair exists and matches, is signed by the CA with this key, covers all of these names,
 /// and has enough validity left.
-fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<State> {
+fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<PairState> {
     if !files.exist() {
-        return Ok(State::ToMake);
+        return Ok(PairState::ToMake);
     }
     let seen = files.see().map_err(|e| {
         let key = files.key.display();
@@ -179,14 +179,14 @@ fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<State>
         ))
     })?;
     if !seen.by_server {
-        return Ok(State::Foreign);
+        return Ok(PairState::Foreign);
     }
     let left = seen.not_after.duration_since(SystemTime::now()).unwrap_or_default();
     let has_all = names.iter().all(|name| seen.names.contains(name));
     let does = !left.is_zero() && seen.issuer_key_id == *ca && files.fit(&seen);
     Ok(match does {
-        true if left > RENEW_BEFORE && has_all => State::Good,
-        true => State::Short,
-        false => State::ToMake,
+        true if left > RENEW_BEFORE && has_all => PairState::Good,
+        true => PairState::Short,
+        false => PairState::ToMake,
     })
 }

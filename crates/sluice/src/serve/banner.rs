@@ -8,19 +8,19 @@ use serde_json::json;
 use sluice_engine::query::State;
 use sluice_node::Node;
 
-use super::auto::Made;
-use super::security::Secured;
+use super::auto::AutoCertificates;
+use super::security::Security;
 use crate::cli::check::NOT_IN_ORDER;
 use crate::cli::format::{counted, quoted, size};
 use crate::cli::{Out, Result};
 use crate::config::Loaded;
-use crate::root_keys::Chosen;
+use crate::root_keys::ServerEncryption;
 
 /// The port that clients use without being told.
 const DEFAULT_PORT: u16 = 7070;
 
 /// The result of recovery at the start.
-struct Found {
+struct Recovery {
     fresh: bool,
     queues: u64,
     messages: u64,
@@ -33,7 +33,7 @@ struct Found {
 /// The choices of a start, and how long it took.
 pub(super) struct Started {
     /// How the server encrypts; `None`: in memory.
-    pub(super) chosen: Option<Chosen>,
+    pub(super) chosen: Option<ServerEncryption>,
     pub(super) took: Duration,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Started {
 pub(super) async fn print(
     loaded: &Loaded,
     address: SocketAddr,
-    secured: &Secured,
+    security: &Security,
     node: &Node,
     started: Started,
     out: Out,
@@ -52,7 +52,7 @@ pub(super) async fn print(
         tracing::warn!("{note}");
     }
     let config = &loaded.config;
-    let url = url(address, secured);
+    let url = url(address, security);
     let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
     if out.json {
         return out.object(&json!({
@@ -64,12 +64,12 @@ pub(super) async fn print(
             "shards": config.shards.0,
             "encryption": chosen.as_ref().map(|chosen| json!({
                 "root_key": chosen.encryption.root_of_new().map(|id| id.to_string()),
-                "keys_in": chosen.keeper.place(),
+                "keys_in": chosen.store.place(),
                 "made": chosen.made.is_some(),
             })),
-            "tls": secured.tls.is_some(),
-            "names": secured.made.as_ref().map(Made::names),
-            "credentials": secured.made.as_ref().map(|made| json!({
+            "tls": security.tls.is_some(),
+            "names": security.made.as_ref().map(AutoCertificates::names),
+            "credentials": security.made.as_ref().map(|made| json!({
                 "ca": shown(&made.ca), "cert": shown(&made.client.cert), "key": shown(&made.client.key),
             })),
             "recovery": {
@@ -98,8 +98,8 @@ pub(super) async fn print(
         field("encryption", &encryption(chosen));
     }
     field("shards", &config.shards.0.to_string());
-    field("access", access(secured));
-    if let Some(made) = &secured.made {
+    field("access", access(security));
+    if let Some(made) = &security.made {
         field("names", &format!("{} (--tls-name adds more)", made.names().join(", ")));
     }
     field("recovered", &recovered(&found, took));
@@ -109,13 +109,13 @@ pub(super) async fn print(
     if let Some(path) = chosen.and_then(|chosen| chosen.made) {
         text.push_str(&keep(&path, &data));
     }
-    text.push_str(&next(address, &url, secured));
+    text.push_str(&next(address, &url, security));
     out.text(&text)
 }
 
-async fn look(node: &Node) -> Found {
+async fn look(node: &Node) -> Recovery {
     let metrics = node.metrics().await;
-    let mut found = Found { fresh: true, queues: 0, messages: 0, dead: 0, bytes: 0, notes: Vec::new() };
+    let mut found = Recovery { fresh: true, queues: 0, messages: 0, dead: 0, bytes: 0, notes: Vec::new() };
     for shard in &metrics.shards {
         found.queues += shard.queues;
         found.bytes += shard.counters.bytes;
@@ -155,9 +155,9 @@ fn durability(durability: sluice_node::Durability) -> &'static str {
     }
 }
 
-fn encryption(chosen: &Chosen) -> String {
+fn encryption(chosen: &ServerEncryption) -> String {
     match chosen.encryption.root_of_new() {
-        Some(id) => format!("AES-256-GCM, root key {id} from {}", chosen.keeper.place()),
+        Some(id) => format!("AES-256-GCM, root key {id} from {}", chosen.store.place()),
         None => "off: new files are written without it".to_owned(),
     }
 }
@@ -171,7 +171,7 @@ fn keep(path: &Path, data: &str) -> String {
     )
 }
 
-fn recovered(found: &Found, took: Duration) -> String {
+fn recovered(found: &Recovery, took: Duration) -> String {
     if found.fresh {
         return "nothing: this is a new data directory".to_owned();
     }
@@ -185,8 +185,8 @@ fn recovered(found: &Found, took: Duration) -> String {
 }
 
 /// The URL for clients.
-fn url(address: SocketAddr, secured: &Secured) -> String {
-    match &secured.tls {
+fn url(address: SocketAddr, security: &Security) -> String {
+    match &security.tls {
         None => format!("http://{address}"),
         // A certificate names no wildcard address.
         Some(_) if address.ip().is_unspecified() => format!("https://localhost:{}", address.port()),
@@ -194,8 +194,8 @@ fn url(address: SocketAddr, secured: &Secured) -> String {
     }
 }
 
-fn access(secured: &Secured) -> &'static str {
-    match (secured.tls.is_some(), secured.access.asks()) {
+fn access(security: &Security) -> &'static str {
+    match (security.tls.is_some(), security.access.asks()) {
         (true, true) => "TLS; callers must authenticate",
         (true, false) => "TLS; anybody who reaches this port may do everything",
         (false, true) => "clear text; callers must authenticate",
@@ -207,10 +207,10 @@ fn shown(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
-fn next(address: SocketAddr, url: &str, secured: &Secured) -> String {
-    let plain = secured.tls.is_none() && address.port() == DEFAULT_PORT && address.ip().is_loopback();
+fn next(address: SocketAddr, url: &str, security: &Security) -> String {
+    let plain = security.tls.is_none() && address.port() == DEFAULT_PORT && address.ip().is_loopback();
     let mut server = if plain { String::new() } else { format!("  export SLUICE_SERVER={url}\n") };
-    if let Some(made) = &secured.made {
+    if let Some(made) = &security.made {
         for (name, path) in [
             ("SLUICE_CA", &made.ca),
             ("SLUICE_CERT", &made.client.cert),

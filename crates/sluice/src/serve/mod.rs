@@ -32,9 +32,9 @@ use tokio::runtime::Runtime;
 use crate::cli::data_dir::expect_directory;
 use crate::cli::{CliError, Fault, Out, Result};
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
-use crate::root_keys::{Chosen, Keeper};
+use crate::root_keys::{RootKeyStore, ServerEncryption};
 use banner::Started;
-use security::Secured;
+use security::Security;
 use stopping::Stopping;
 
 /// Minimum time for the journal's last sync.
@@ -103,33 +103,33 @@ fn serve_until_stopped(
         expect_directory(&config.data_dir)?;
     }
     // The port first: a second server on the same port must not touch the data.
-    let secured = Secured::load(config)?;
-    let listener = runtime.block_on(address::bind(loaded, &secured))?;
+    let security = Security::load(config)?;
+    let listener = runtime.block_on(address::bind(loaded, &security))?;
     let address = listener.local_addr().map_err(|e| CliError::failed(format!("cannot listen: {e}")))?;
     let began = Instant::now();
     let chosen = (!config.memory)
-        .then(|| Keeper::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
+        .then(|| RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
         .transpose()
         .map_err(|e| not_started(&e))?;
     let node = Node::start(options(config, chosen.as_ref())).map_err(|e| not_started(&e))?;
     let took = began.elapsed();
     runtime.block_on(async {
         let stopping = Stopping::watch(node.clone())?;
-        let tokens = secured.access.load_tokens(&node).await;
+        let tokens = security.access.load_tokens(&node).await;
         tokens.map_err(|e| CliError::of(Fault::Server, format!("cannot read the tokens: {e}")))?;
-        address::check(loaded, &address, &secured.access)?;
-        let secured = Arc::new(secured);
-        security::watch(Arc::clone(&secured), node.clone())?;
-        banner::print(loaded, address, &secured, &node, Started { chosen, took }, out).await?;
+        address::check(loaded, &address, &security.access)?;
+        let security = Arc::new(security);
+        security::watch(Arc::clone(&security), node.clone())?;
+        banner::print(loaded, address, &security, &node, Started { chosen, took }, out).await?;
         let mut options = http_options(config);
-        options.tls = secured.tls.clone();
-        options.access = secured.access.clone();
+        options.tls = security.tls.clone();
+        options.access = security.access.clone();
         options.allocations = allocations;
-        options.hosts = hosts(config, secured.tls.is_some(), address);
+        options.hosts = hosts(config, security.tls.is_some(), address);
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
         let stopped = serve(listener, node.clone(), options, stopping.begun()).await;
-        secured.access.sum_up_refusals(&node, true).await;
+        security.access.sum_up_refusals(&node, true).await;
         finish(&node, config, &stopping, stopped.connections_cut).await
     })
 }
@@ -156,7 +156,7 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
 }
 
 /// The settings for the node.
-fn options(config: &Config, chosen: Option<&Chosen>) -> Options {
+fn options(config: &Config, chosen: Option<&ServerEncryption>) -> Options {
     Options {
         data_dir: (!config.memory).then(|| config.data_dir.clone()),
         shards: config.shards.as_u32(),
@@ -175,7 +175,7 @@ fn options(config: &Config, chosen: Option<&Chosen>) -> Options {
         low_water_bytes: config.low_water.0,
         accept_clock_jump: config.accept_clock_jump,
         encryption: chosen.map(|chosen| chosen.encryption.clone()).unwrap_or_default(),
-        key_source: chosen.map(|chosen| Arc::new(chosen.keeper.clone()) as Arc<dyn KeySource>),
+        key_source: chosen.map(|chosen| Arc::new(chosen.store.clone()) as Arc<dyn KeySource>),
     }
 }
 

@@ -9,7 +9,7 @@ use sluice_node::Node;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::auto::Made;
+use super::auto::AutoCertificates;
 use crate::cli::{CliError, Result};
 use crate::config::{Config, TlsMode};
 
@@ -22,19 +22,19 @@ const RENEW_EVERY: Duration = Duration::from_secs(12 * 3_600);
 
 /// The TLS configuration and the access rules of a server.
 #[derive(Debug)]
-pub(super) struct Secured {
+pub(super) struct Security {
     pub(super) tls: Option<Arc<Tls>>,
     pub(super) access: Access,
     /// The files that `--tls auto` has made.
-    pub(super) made: Option<Made>,
+    pub(super) made: Option<AutoCertificates>,
 }
 
-impl Secured {
+impl Security {
     /// Loads the files that the settings name.
-    pub(super) fn load(config: &Config) -> Result<Secured> {
+    pub(super) fn load(config: &Config) -> Result<Security> {
         let made = match config.tls {
             TlsMode::Files => None,
-            TlsMode::Auto => Some(Made::ensure(config).map_err(|e| e.context("--tls auto"))?),
+            TlsMode::Auto => Some(AutoCertificates::ensure(config).map_err(|e| e.context("--tls auto"))?),
         };
         let files = match &made {
             Some(made) => Some(TlsFiles {
@@ -51,12 +51,12 @@ impl Secured {
             certificates: tls.as_ref().is_some_and(|tls| tls.asks_clients()),
             rate: rate(config),
         });
-        Ok(Secured { tls, access: access.map_err(CliError::usage)?, made })
+        Ok(Security { tls, access: access.map_err(CliError::usage)?, made })
     }
 
-    /// Loads changed files. Logs an error unless `told` holds it already, and keeps the former contents in
+    /// Loads changed files. Logs an error unless `reported` holds it already, and keeps the former contents in
     /// use. Returns whether anything has changed or is wrong.
-    fn reload(&self, told: &mut Told) -> bool {
+    fn reload(&self, reported: &mut ReportedErrors) -> bool {
         let certificates = self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map_err(|e| e.to_string()));
         let policy = self.access.reload();
         if matches!(certificates, Ok(true)) {
@@ -66,21 +66,21 @@ impl Secured {
             tracing::info!("the new policy is in force");
         }
         let as_it_was = matches!((&certificates, &policy), (Ok(false), Ok(false)));
-        told.certificates.tell(certificates.err(), "the old certificates stay in use");
-        told.policy.tell(policy.err(), "the old policy stays in force");
+        reported.certificates.tell(certificates.err(), "the old certificates stay in use");
+        reported.policy.tell(policy.err(), "the old policy stays in force");
         !as_it_was
     }
 
     /// The same on request: logs the result in any case.
     fn reload_now(&self) {
-        if !self.reload(&mut Told::default()) {
+        if !self.reload(&mut ReportedErrors::default()) {
             tracing::info!("SIGHUP: certificates and policy have not changed");
         }
     }
 
     /// Renews certificates that expire soon, or logs a warning about them.
     fn renew(&self) {
-        if let Some(Err(error)) = self.made.as_ref().map(Made::renew) {
+        if let Some(Err(error)) = self.made.as_ref().map(AutoCertificates::renew) {
             tracing::error!("certificates could not be renewed: {}", error.message());
         }
         if let Some(days) =
@@ -93,16 +93,16 @@ impl Secured {
 
 /// The errors in files that the log has reported.
 #[derive(Debug, Default)]
-struct Told {
-    certificates: Fault,
-    policy: Fault,
+struct ReportedErrors {
+    certificates: LastError,
+    policy: LastError,
 }
 
 /// The last error of a file; `None`: the file is valid.
 #[derive(Debug, Default)]
-struct Fault(Option<String>);
+struct LastError(Option<String>);
 
-impl Fault {
+impl LastError {
     fn tell(&mut self, now: Option<String>, consequence: &str) {
         if let Some(error) = now.as_ref().filter(|_| now != self.0) {
             tracing::error!("{consequence}: {error}");
@@ -123,7 +123,7 @@ fn rate(config: &Config) -> Option<RequestRate> {
 }
 
 /// Watches files, signals and certificates for as long as the server runs.
-pub(super) fn watch(secured: Arc<Secured>, node: Node) -> Result<()> {
+pub(super) fn watch(security: Arc<Security>, node: Node) -> Result<()> {
     let hangup = signal(SignalKind::hangup());
     let mut hangup = hangup.map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")))?;
     let every = |period| {
@@ -132,19 +132,19 @@ pub(super) fn watch(secured: Arc<Secured>, node: Node) -> Result<()> {
         ticks
     };
     let (mut looks, mut notes, mut renewals) = (every(LOOK_EVERY), every(NOTE_EVERY), every(RENEW_EVERY));
-    secured.renew();
+    security.renew();
     tokio::spawn(async move {
-        let mut told = Told::default();
+        let mut reported = ReportedErrors::default();
         loop {
             tokio::select! {
-                _ = hangup.recv() => secured.reload_now(),
+                _ = hangup.recv() => security.reload_now(),
                 _ = looks.tick() => {
-                    secured.reload(&mut told);
+                    security.reload(&mut reported);
                 }
-                _ = renewals.tick() => secured.renew(),
+                _ = renewals.tick() => security.renew(),
                 _ = notes.tick() => {
-                    secured.access.sum_up_refusals(&node, false).await;
-                    if let Err(error) = secured.access.note_uses(&node).await {
+                    security.access.sum_up_refusals(&node, false).await;
+                    if let Err(error) = security.access.note_uses(&node).await {
                         tracing::debug!("the last uses of tokens could not be stored yet: {error}");
                     }
                 }

@@ -17,12 +17,12 @@ const INTERRUPTED: i32 = 130;
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
     begun: watch::Receiver<bool>,
-    end: Arc<Mutex<End>>,
+    end: Arc<Mutex<Shutdown>>,
 }
 
 /// The reason and the time of the end.
 #[derive(Debug, Default)]
-struct End {
+struct Shutdown {
     since: Option<Instant>,
     failure: Option<String>,
 }
@@ -44,7 +44,7 @@ impl Stopping {
                 reason = node.failed() => Some(reason),
             };
             *end.lock().unwrap_or_else(PoisonError::into_inner) =
-                End { since: Some(Instant::now()), failure };
+                Shutdown { since: Some(Instant::now()), failure };
             begin.send_replace(true);
             tokio::select! {
                 _ = interrupt.recv() => {}

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use crate::cli::connect::{Connection, ServerFlags};
 use crate::cli::{CliError, Out, Result, duration};
 use sample::Sampler;
-use state::{Command, Pane, State};
+use state::{Command, Pane, View};
 
 /// Time that the thread which reads keys waits before it checks whether the view has ended.
 const KEY_POLL: Duration = Duration::from_millis(100);
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: TopArgs, out: Out) -> Result<u8> {
     if !std::io::stdout().is_terminal() {
         return Err(CliError::usage("stdout is not a terminal: use `sluice top --once`"));
     }
-    let mut state = State::new(connection.namespace.clone(), first);
+    let mut state = View::new(connection.namespace.clone(), first);
     let mut terminal =
         ratatui::try_init().map_err(|e| CliError::failed(format!("cannot use the terminal: {e}")))?;
     let ended = watch(&args, &connection, &mut sampler, &mut state, &mut terminal).await;
@@ -76,7 +76,7 @@ async fn watch(
     args: &TopArgs,
     connection: &Connection,
     sampler: &mut Sampler,
-    state: &mut State,
+    state: &mut View,
     terminal: &mut ratatui::DefaultTerminal,
 ) -> Result<()> {
     let mut keys = keys();
@@ -104,7 +104,7 @@ async fn watch(
 }
 
 /// Takes a new sample. An error is shown in the view, which keeps the old figures: the server may come back.
-async fn look(connection: &Connection, sampler: &mut Sampler, state: &mut State) {
+async fn look(connection: &Connection, sampler: &mut Sampler, state: &mut View) {
     match sampler.sample(connection, state.pane == Pane::Consumers).await {
         Ok(sample) => state.show(sample),
         Err(error) => state.tell(error.message().to_owned()),
@@ -112,7 +112,7 @@ async fn look(connection: &Connection, sampler: &mut Sampler, state: &mut State)
 }
 
 /// Carries out the command of a key; returns the text to show.
-async fn act(connection: &Connection, command: Command, state: &mut State) -> String {
+async fn act(connection: &Connection, command: Command, state: &mut View) -> String {
     let client = &connection.client;
     let done = match &command {
         Command::Pause(queue) => client.queue_pause(queue, true).await.map(|_| format!("paused {queue}")),

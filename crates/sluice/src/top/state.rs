@@ -70,7 +70,7 @@ pub(super) enum Mode {
 
 /// Everything that the view shows.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct View {
     pub(super) namespace: String,
     pub(super) sample: Sample,
     pub(super) sort: Sort,
@@ -84,9 +84,9 @@ pub(super) struct State {
     chosen: Option<String>,
 }
 
-impl State {
-    pub(super) fn new(namespace: String, sample: Sample) -> State {
-        let mut state = State {
+impl View {
+    pub(super) fn new(namespace: String, sample: Sample) -> View {
+        let mut state = View {
             namespace,
             sample: Sample::default(),
             sort: Sort::Name,
@@ -237,7 +237,7 @@ pub(super) mod tests {
     use super::super::sample::tests::queue;
     use super::*;
 
-    pub(in crate::top) fn state() -> State {
+    pub(in crate::top) fn state() -> View {
         let row = |name, ready, sent_per_s| QueueRow {
             queue: queue(name, ready, 0),
             sent_per_s,
@@ -245,14 +245,14 @@ pub(super) mod tests {
             acked_per_s: 0.0,
         };
         let queues = vec![row("mail", 5, 1.0), row("billing", 9, 2.0), row("mail.bulk", 0, 7.5)];
-        State::new("default".into(), Sample { queues, ..Sample::default() })
+        View::new("default".into(), Sample { queues, ..Sample::default() })
     }
 
-    fn press(state: &mut State, codes: &[KeyCode]) -> Option<Command> {
+    fn press(state: &mut View, codes: &[KeyCode]) -> Option<Command> {
         codes.iter().map(|code| state.key((*code).into())).last().flatten()
     }
 
-    fn names(state: &State) -> Vec<&str> {
+    fn names(state: &View) -> Vec<&str> {
         state.rows().iter().map(|row| row.queue.name.as_str()).collect()
     }
 
@@ -294,7 +294,7 @@ pub(super) mod tests {
 
     #[test]
     fn nothing_to_choose_from_is_no_trouble() {
-        let mut state = State::new("default".into(), Sample::default());
+        let mut state = View::new("default".into(), Sample::default());
         for code in [KeyCode::Up, KeyCode::End, KeyCode::Char('p'), KeyCode::Enter, KeyCode::Char('d')] {
             assert_eq!(state.key(code.into()), None);
         }

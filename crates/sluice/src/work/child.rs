@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 
 use super::environment::variables;
 use super::report::Report;
-use super::signals::Kill;
+use super::signals::CommandSignals;
 
 /// Time between the signal that ends a command and SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ const ERROR_BYTES: usize = 2_000;
 
 /// What all commands of a worker share.
 #[derive(Debug)]
-pub(super) struct Setup {
+pub(super) struct CommandSetup {
     pub(super) command: Vec<OsString>,
     pub(super) server: String,
     pub(super) namespace: String,
@@ -47,7 +47,7 @@ pub(super) struct Setup {
     /// Whether stdout is the message's result, and its media type.
     pub(super) result: bool,
     pub(super) result_type: Option<String>,
-    pub(super) kill: Kill,
+    pub(super) kill: CommandSignals,
     pub(super) report: Report,
     /// Why the command could not be started. The worker then stops, so that no message loses its attempts.
     pub(super) cannot_start: Mutex<Option<String>>,
@@ -55,7 +55,7 @@ pub(super) struct Setup {
 }
 
 /// How a run ended.
-enum End {
+enum RunEnd {
     Exited(io::Result<ExitStatus>),
     TimedOut,
     /// The lease is lost, or the worker is being ended.
@@ -63,7 +63,7 @@ enum End {
 }
 
 /// Runs the command and returns how its message is to be settled.
-pub(super) async fn run(setup: Arc<Setup>, job: Job) -> Settle {
+pub(super) async fn run(setup: Arc<CommandSetup>, job: Job) -> Settle {
     let started = Instant::now();
     let checkpoint = Checkpoint::of(&job.message);
     let settle = match checkpoint.and_then(|file| Ok((start(&setup, &job.message, file.as_ref())?, file))) {
@@ -110,7 +110,7 @@ impl Drop for Checkpoint {
 }
 
 /// Starts the command in a process group of its own, so that Ctrl-C at the terminal reaches this worker only.
-fn start(setup: &Setup, message: &Delivered, checkpoint: Option<&Checkpoint>) -> io::Result<Child> {
+fn start(setup: &CommandSetup, message: &Delivered, checkpoint: Option<&Checkpoint>) -> io::Result<Child> {
     let (program, args) = setup.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     if let Some(checkpoint) = checkpoint {
@@ -137,31 +137,31 @@ fn start(setup: &Setup, message: &Delivered, checkpoint: Option<&Checkpoint>) ->
         .spawn()
 }
 
-async fn finish(setup: &Setup, job: &Job, mut child: Child) -> Settle {
+async fn finish(setup: &CommandSetup, job: &Job, mut child: Child) -> Settle {
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let feeding = tokio::spawn(feed(child.stdin.take(), job.message.payload.clone()));
-    let said = Arc::new(LastWords::default());
+    let said = Arc::new(StderrTail::default());
     let reading = child.stderr.take().map(|stderr| tokio::spawn(pass_on(stderr, Arc::clone(&said))));
     let giving = child.stdout.take().map(|stdout| tokio::spawn(result(stdout)));
     let end = wait(setup, job, &mut child, group).await;
-    if let End::TimedOut = end {
+    if let RunEnd::TimedOut = end {
         end_group(&mut child, group, Signal::TERM).await;
     }
-    if let End::Interrupted(signal) = end {
+    if let RunEnd::Interrupted(signal) = end {
         end_group(&mut child, group, signal.unwrap_or(Signal::TERM)).await;
     }
     feeding.abort();
     match end {
-        End::Interrupted(_) => Settle::Release { delay: None },
-        End::TimedOut => {
+        RunEnd::Interrupted(_) => Settle::Release { delay: None },
+        RunEnd::TimedOut => {
             let limit = setup.timeout.unwrap_or_default();
             let said = said.when_read(reading).await;
             Settle::Nack { error: join(&format!("timed out after {limit:?}"), &said), delay: None }
         }
-        End::Exited(Err(e)) => {
+        RunEnd::Exited(Err(e)) => {
             Settle::Nack { error: format!("cannot wait for the command: {e}"), delay: None }
         }
-        End::Exited(Ok(status)) => {
+        RunEnd::Exited(Ok(status)) => {
             let said = said.when_read(reading).await;
             let settle = judge(status, setup.reject_code, &said);
             match giving {
@@ -183,7 +183,7 @@ async fn result(stdout: ChildStdout) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-async fn with_result(setup: &Setup, giving: JoinHandle<io::Result<Vec<u8>>>) -> Settle {
+async fn with_result(setup: &CommandSetup, giving: JoinHandle<io::Result<Vec<u8>>>) -> Settle {
     let nack = |error: String| Settle::Nack { error, delay: None };
     match timeout(RESULT_AFTER, giving).await {
         Ok(Ok(Ok(bytes))) if bytes.len() <= RESULT_BYTES_MAX => {
@@ -196,7 +196,7 @@ async fn with_result(setup: &Setup, giving: JoinHandle<io::Result<Vec<u8>>>) -> 
     }
 }
 
-async fn wait(setup: &Setup, job: &Job, child: &mut Child, group: Option<Pid>) -> End {
+async fn wait(setup: &CommandSetup, job: &Job, child: &mut Child, group: Option<Pid>) -> RunEnd {
     let mut passed = setup.kill.passed_on();
     let deadline = async {
         match setup.timeout {
@@ -207,10 +207,10 @@ async fn wait(setup: &Setup, job: &Job, child: &mut Child, group: Option<Pid>) -
     tokio::pin!(deadline);
     loop {
         tokio::select! {
-            status = child.wait() => return End::Exited(status),
-            () = &mut deadline => return End::TimedOut,
-            () = job.lost.stopped() => return End::Interrupted(None),
-            signal = setup.kill.killed() => return End::Interrupted(Some(signal)),
+            status = child.wait() => return RunEnd::Exited(status),
+            () = &mut deadline => return RunEnd::TimedOut,
+            () = job.lost.stopped() => return RunEnd::Interrupted(None),
+            signal = setup.kill.killed() => return RunEnd::Interrupted(Some(signal)),
             Ok(signal) = passed.recv() => send(group, signal),
         }
     }
@@ -242,7 +242,7 @@ async fn feed(stdin: Option<ChildStdin>, payload: Payload) {
 }
 
 /// Copies the command's stderr to the worker's, and keeps its end.
-async fn pass_on(mut stderr: ChildStderr, said: Arc<LastWords>) {
+async fn pass_on(mut stderr: ChildStderr, said: Arc<StderrTail>) {
     let mut ours = tokio::io::stderr();
     let mut piece = [0u8; 4096];
     loop {
@@ -260,9 +260,9 @@ async fn pass_on(mut stderr: ChildStderr, said: Arc<LastWords>) {
 
 /// The end of a command's stderr, as far as it has been read.
 #[derive(Debug, Default)]
-struct LastWords(Mutex<Vec<u8>>);
+struct StderrTail(Mutex<Vec<u8>>);
 
-impl LastWords {
+impl StderrTail {
     fn add(&self, piece: &[u8]) {
         let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend_from_slice(piece);

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use crate::cli::connect::{Connection, ServerFlags};
 use crate::cli::format::quoted;
 use crate::cli::{CliError, Out, Result, duration, number, queue_weight};
-use child::Setup;
+use child::CommandSetup;
 use report::Report;
 
 /// Maximum number of characters of the machine's name in the name of a consumer.
@@ -67,7 +67,7 @@ pub(crate) struct WorkArgs {
     /// extended while the command runs.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = lease)]
     lease: Duration,
-    /// End a command that runs longer than this, and nack its message.
+    /// RunEnd a command that runs longer than this, and nack its message.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
     /// Exit code with which a command rejects its message.
@@ -123,10 +123,10 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         return Err(CliError::usage(reason));
     }
     let connection = args.server.connect()?;
-    let (stop, kill) = (Stop::new(), signals::Kill::new());
+    let (stop, kill) = (Stop::new(), signals::CommandSignals::new());
     let signals = signals::watch(stop.clone(), kill.clone(), out)?;
     let report = Report::new(out, args.verbose);
-    let setup = Arc::new(Setup {
+    let setup = Arc::new(CommandSetup {
         command: args.command.clone(),
         server: connection.url(),
         namespace: connection.namespace.clone(),

@@ -12,14 +12,14 @@ use crate::cli::{CliError, Out, Result};
 
 /// Passes signals on to running commands, and tells them to end.
 #[derive(Clone, Debug)]
-pub(super) struct Kill {
+pub(super) struct CommandSignals {
     killed: Arc<watch::Sender<Option<Signal>>>,
     passed_on: broadcast::Sender<Signal>,
 }
 
-impl Kill {
-    pub(super) fn new() -> Kill {
-        Kill { killed: Arc::new(watch::Sender::new(None)), passed_on: broadcast::channel(16).0 }
+impl CommandSignals {
+    pub(super) fn new() -> CommandSignals {
+        CommandSignals { killed: Arc::new(watch::Sender::new(None)), passed_on: broadcast::channel(16).0 }
     }
 
     /// Waits until commands are to be ended; returns the signal to send to them.
@@ -40,7 +40,7 @@ impl Kill {
 }
 
 /// Handles signals until the task is aborted.
-pub(super) fn watch(stop: Stop, kill: Kill, out: Out) -> Result<JoinHandle<()>> {
+pub(super) fn watch(stop: Stop, kill: CommandSignals, out: Out) -> Result<JoinHandle<()>> {
     let open = |kind| signal(kind).map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")));
     let mut interrupt = open(SignalKind::interrupt())?;
     let mut terminate = open(SignalKind::terminate())?;
