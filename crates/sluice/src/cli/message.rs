@@ -49,7 +49,7 @@ pub(crate) enum MessageVerb {
     },
     /// List the messages of a queue by id, which is the order of sending.
     List(ListArgs),
-    /// Cancel messages: they are deleted at once, or at the end of their lease.
+    /// Cancel messages: they are deleted at once, or, if leased, at the end of their delivery.
     Cancel(ChangeArgs),
     /// Hold waiting messages until somebody approves or denies them.
     Hold(ChangeArgs),

@@ -39,7 +39,7 @@ The end of the command decides how its message is settled:
   the --reject-code  reject: a dead letter, never tried again
   any other, signal  nack: another attempt after the backoff; the end of stderr
                      goes into the message's history
-  over --timeout     it is ended, and the message nacked
+  over --timeout     the command is ended, and its message nacked
 
 Ctrl-C or SIGTERM: no new messages, running commands finish. A second one: the
 commands get the signal, after 5 s SIGKILL; their messages are released.
@@ -67,7 +67,7 @@ pub(crate) struct WorkArgs {
     /// extended while the command runs.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = lease)]
     lease: Duration,
-    /// RunEnd a command that runs longer than this, and nack its message.
+    /// End a command that runs longer than this, and nack its message.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
     /// Exit code with which a command rejects its message.

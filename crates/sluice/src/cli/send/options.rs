@@ -61,10 +61,10 @@ pub(super) struct OptionFlags {
     /// Wait until the message with this id is done; repeat the flag for several messages.
     #[arg(long, value_name = "ID")]
     depends_on: Vec<String>,
-    /// Wait for all of these messages, or for any one.
+    /// Whether to wait for all messages of --depends-on, or for any one.
     #[arg(long, value_parser = PossibleValuesParser::new(["all", "any"]), requires = "depends_on")]
     depends_mode: Option<String>,
-    /// What happens to the message when they fail.
+    /// What happens to the message when those of --depends-on fail.
     #[arg(long, value_parser = PossibleValuesParser::new(["cancel", "hold", "run"]), requires = "depends_on")]
     on_parent_failed: Option<String>,
     /// Queue that gets the result as a message when this one is done; repeat the flag for further steps.
@@ -73,7 +73,7 @@ pub(super) struct OptionFlags {
     /// File with a JSON list of steps, with all fields as in the HTTP API; `-`: stdin.
     #[arg(long, value_name = "FILE")]
     chain: Option<PathBuf>,
-    /// Queue that gets the failed message when it or a step fails.
+    /// Queue that gets the message when it, or a step of its chain, fails.
     #[arg(long, value_name = "QUEUE")]
     on_failure: Option<String>,
     /// The steps, once they have been read.
