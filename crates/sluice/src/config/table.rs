@@ -151,7 +151,7 @@ settings! {
         eighth is reserved for settling and extending.";
     mailbox_bytes "mailbox_bytes": Size = "256MiB" in Between(16 * MIB, 64 * GIB),
         "Maximum bytes of the requests that wait for one shard; further requests get `overloaded`. Another \
-        eighth is reserved here too.";
+        eighth is reserved for settling and extending.";
     waiting_receives "waiting_receives": Count = "100000" in Between(1, 10_000_000),
         "Maximum number of receives that wait for messages, per shard; further receives get `overloaded`.";
     events_window "events.window": Count = "10000" in Between(1, 100_000),
