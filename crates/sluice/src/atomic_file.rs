@@ -20,7 +20,7 @@ impl AtomicFile {
     /// Creates a file with these permission bits. An existing file or link with the name of the part is never
     /// written to.
     pub(crate) fn create(target: &Path, mode: u32) -> io::Result<AtomicFile> {
-        let part = beside(target);
+        let part = unique_path_beside(target);
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
         Ok(AtomicFile { file, part, target: target.to_owned(), finished: false })
     }
@@ -59,7 +59,7 @@ impl Drop for AtomicFile {
 }
 
 /// Returns an unpredictable path beside `target`, for a file or folder that is renamed when it is complete.
-pub(crate) fn beside(target: &Path) -> PathBuf {
+pub(crate) fn unique_path_beside(target: &Path) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{:016x}.part", RandomState::new().hash_one(std::process::id())));
     target.with_file_name(name)

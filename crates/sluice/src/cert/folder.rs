@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rcgen::KeyPair;
 
-use super::read::{CertificateInfo, see};
+use super::read::{CertificateInfo, read_certificate};
 use super::{Authority, Pair};
 use crate::atomic_file::{AtomicFile, sync_folder_of};
 use crate::cli::{self, CliError, Fault};
@@ -104,13 +104,13 @@ impl Files {
     }
 
     /// Reads the certificate.
-    pub(crate) fn see(&self) -> Result<CertificateInfo, String> {
+    pub(crate) fn read_certificate(&self) -> Result<CertificateInfo, String> {
         let pem = fs::read(&self.cert).map_err(|e| format!("cannot read {}: {e}", self.cert.display()))?;
-        see(&pem).map_err(|e| format!("{}: {e}", self.cert.display()))
+        read_certificate(&pem).map_err(|e| format!("{}: {e}", self.cert.display()))
     }
 
     /// Whether the private key exists and matches `seen`, the contents of the certificate.
-    pub(crate) fn fit(&self, seen: &CertificateInfo) -> bool {
+    pub(crate) fn matches(&self, seen: &CertificateInfo) -> bool {
         let key = self.read().ok().and_then(|pair| KeyPair::from_pem(&pair.key).ok());
         key.is_some_and(|key| key.public_key_raw() == seen.public_key)
     }

@@ -16,7 +16,7 @@ use rcgen::{
 };
 
 pub(crate) use folder::{Files, Folder, pair_names};
-pub(crate) use read::see;
+pub(crate) use read::read_certificate;
 
 use crate::config::read_host;
 
@@ -68,14 +68,14 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.use_authority_key_identifier_extension = false;
-        let key = KeyPair::generate().map_err(told)?;
-        let cert = params.self_signed(&key).map_err(told)?;
+        let key = KeyPair::generate().map_err(rcgen_error)?;
+        let cert = params.self_signed(&key).map_err(rcgen_error)?;
         Ok(Pair { cert: cert.pem(), key: key.serialize_pem() })
     }
 
     /// Opens a CA that [`Authority::create`] has made.
     pub(crate) fn open(pair: &Pair) -> Result<Authority> {
-        let seen = see(pair.cert.as_bytes())?;
+        let seen = read_certificate(pair.cert.as_bytes())?;
         let key = KeyPair::from_pem(&pair.key).map_err(|e| format!("its private key cannot be read: {e}"))?;
         if !seen.is_ca {
             return Err("its certificate is not that of a CA".to_owned());
@@ -119,8 +119,8 @@ impl Authority {
     fn sign(&self, mut params: CertificateParams) -> Result<Pair> {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.use_authority_key_identifier_extension = true;
-        let key = KeyPair::generate().map_err(told)?;
-        let cert = params.signed_by(&key, &self.issuer).map_err(told)?;
+        let key = KeyPair::generate().map_err(rcgen_error)?;
+        let cert = params.signed_by(&key, &self.issuer).map_err(rcgen_error)?;
         Ok(Pair { cert: cert.pem(), key: key.serialize_pem() })
     }
 }
@@ -145,7 +145,7 @@ fn host(name: &str) -> Result<SanType> {
     Ok(SanType::DnsName(name))
 }
 
-fn told(error: rcgen::Error) -> String {
+fn rcgen_error(error: rcgen::Error) -> String {
     format!("no certificate could be made: {error}")
 }
 
@@ -161,7 +161,7 @@ mod tests {
     fn a_server_is_reached_by_names_and_addresses() {
         let names = ["localhost", "*.example.org", "127.0.0.1", "::1"].map(str::to_owned);
         let pair = authority().server(&names, 365, Maker::Person).unwrap();
-        let seen = see(pair.cert.as_bytes()).unwrap();
+        let seen = read_certificate(pair.cert.as_bytes()).unwrap();
         assert_eq!(seen.names, names);
         assert!(!seen.is_ca);
         let days = seen.not_after.duration_since(SystemTime::now()).unwrap().as_secs() / 86_400;
@@ -175,7 +175,7 @@ mod tests {
     fn a_client_carries_its_name_and_scopes() {
         let scope = "sluice://ns/shop?perm=rw".to_owned();
         let pair = authority().client("billing", std::slice::from_ref(&scope), 1, Maker::Person).unwrap();
-        let seen = see(pair.cert.as_bytes()).unwrap();
+        let seen = read_certificate(pair.cert.as_bytes()).unwrap();
         assert_eq!(seen.names, ["sluice://client/billing".to_owned(), scope]);
         assert!(authority().client("a b", &[], 1, Maker::Person).is_err());
     }
@@ -185,7 +185,7 @@ mod tests {
         let names = ["localhost".to_owned()];
         for (maker, is_own) in [(Maker::Person, false), (Maker::Server, true)] {
             let pair = authority().server(&names, 1, maker).unwrap();
-            assert_eq!(see(pair.cert.as_bytes()).unwrap().by_server, is_own);
+            assert_eq!(read_certificate(pair.cert.as_bytes()).unwrap().by_server, is_own);
         }
     }
 

@@ -37,7 +37,7 @@ pub(crate) struct CertificateInfo {
 }
 
 /// Reads the first certificate of a PEM file.
-pub(crate) fn see(pem: &[u8]) -> Result<CertificateInfo, String> {
+pub(crate) fn read_certificate(pem: &[u8]) -> Result<CertificateInfo, String> {
     use sluice_front::tls::first_certificate;
     let der = first_certificate(pem)?;
     let unreadable = |e: x509_cert::der::Error| format!("the certificate cannot be read: {e}");
@@ -56,7 +56,7 @@ pub(crate) fn see(pem: &[u8]) -> Result<CertificateInfo, String> {
             .any(|part| part.oid == ORGANIZATION && text(part).as_deref() == Some(super::SERVER_MARK)),
         issuer: tbs.issuer.to_string(),
         serial: data_encoding::HEXLOWER.encode(tbs.serial_number.as_bytes()),
-        names: names.map(|(_, names)| names.0.iter().filter_map(shown).collect()).unwrap_or_default(),
+        names: names.map(|(_, names)| names.0.iter().filter_map(name_text).collect()).unwrap_or_default(),
         not_after: tbs.validity.not_after.to_system_time(),
         expires: tbs.validity.not_after.to_string(),
         is_ca: basic.is_some_and(|(_, basic)| basic.ca),
@@ -78,7 +78,7 @@ fn text(part: &AttributeTypeAndValue) -> Option<String> {
     }
 }
 
-fn shown(name: &GeneralName) -> Option<String> {
+fn name_text(name: &GeneralName) -> Option<String> {
     match name {
         GeneralName::DnsName(text)
         | GeneralName::Rfc822Name(text)

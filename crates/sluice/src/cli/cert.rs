@@ -8,7 +8,7 @@ use sluice_front::access::Scope;
 
 use super::output::Table;
 use super::{CliError, Out, Result, number};
-use crate::cert::{Files, Folder, Maker, pair_names, see};
+use crate::cert::{Files, Folder, Maker, pair_names, read_certificate};
 
 /// Days for which a CA is valid.
 const CA_DAYS: u32 = 3_650;
@@ -98,14 +98,14 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
     match verb {
         CertVerb::Ca { name, days, dir } => {
             let folder = Folder(dir.dir);
-            told(out, &folder.make_ca(&name, days)?)?;
+            print_paths(out, &folder.make_ca(&name, days)?)?;
         }
         CertVerb::Server { names, file, make } => {
             pair_names(&file).map_err(CliError::usage)?;
             let folder = Folder(make.dir.dir);
             let ca = folder.open_ca().map_err(no_ca)?;
             let pair = ca.server(&names, make.days, Maker::Person).map_err(CliError::usage)?;
-            told(out, &folder.write(&file, &pair, make.overwrite)?)?;
+            print_paths(out, &folder.write(&file, &pair, make.overwrite)?)?;
         }
         CertVerb::Client { name, scope, make } => {
             pair_names(&name).map_err(CliError::usage)?;
@@ -116,7 +116,7 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
             let ca = folder.open_ca().map_err(no_ca)?;
             let scopes: Vec<String> = scope.iter().map(ToString::to_string).collect();
             let pair = ca.client(&name, &scopes, make.days, Maker::Person).map_err(CliError::usage)?;
-            told(out, &folder.write(&name, &pair, make.overwrite)?)?;
+            print_paths(out, &folder.write(&name, &pair, make.overwrite)?)?;
         }
         CertVerb::Show { file } => show(&file, out)?,
     }
@@ -127,7 +127,7 @@ fn no_ca(reason: String) -> CliError {
     CliError::usage(reason).hint("`sluice cert ca` makes a CA; --dir names its folder.")
 }
 
-fn told(out: Out, files: &Files) -> Result<()> {
+fn print_paths(out: Out, files: &Files) -> Result<()> {
     let (cert, key) = (files.cert.display().to_string(), files.key.display().to_string());
     out.show(&json!({"cert": cert, "key": key}), |_| format!("wrote {cert} and {key}\n"))
 }
@@ -135,7 +135,7 @@ fn told(out: Out, files: &Files) -> Result<()> {
 fn show(file: &std::path::Path, out: Out) -> Result<()> {
     let name = file.display().to_string();
     let pem = std::fs::read(file).map_err(|e| CliError::unreadable(&name, &e))?;
-    let seen = see(&pem).map_err(|e| CliError::usage(format!("{name}: {e}")))?;
+    let seen = read_certificate(&pem).map_err(|e| CliError::usage(format!("{name}: {e}")))?;
     let value = json!({"subject": seen.subject, "issuer": seen.issuer, "serial": seen.serial, "names": seen.names,
         "expires": seen.expires, "ca": seen.is_ca});
     out.show(&value, |_| {

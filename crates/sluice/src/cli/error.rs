@@ -208,14 +208,14 @@ impl CliError {
         match self.message.strip_prefix(&format!("{list}[{at}]")) {
             Some(rest) => {
                 let rest = rest.trim_start_matches(['.', ':', ' ']).to_owned();
-                self.told(rest)
+                self.with_message(rest)
             }
             None => self,
         }
     }
 
     /// Replaces the message.
-    pub(crate) fn told(mut self, message: String) -> CliError {
+    pub(crate) fn with_message(mut self, message: String) -> CliError {
         self.message = message;
         self
     }

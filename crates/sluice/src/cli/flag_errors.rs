@@ -27,7 +27,7 @@ impl GivenFlag {
 
 /// Rewrites `error` for the command line `args` of `verb`. Returns it unchanged if it names no field that was
 /// given by a flag.
-pub(super) fn in_flags(error: CliError, args: &[String], verb: &Command) -> CliError {
+pub(super) fn in_terms_of_flags(error: CliError, args: &[String], verb: &Command) -> CliError {
     let Some(field) = error.details()["field"].as_str() else { return error };
     let Some(given) = given(field, args, verb) else { return error };
     let rest = error.message().strip_prefix(field).and_then(|rest| rest.strip_prefix(": "));
@@ -38,7 +38,7 @@ pub(super) fn in_flags(error: CliError, args: &[String], verb: &Command) -> CliE
         Some(rest) => format!("{flag} {}", with_units(rest, &given, args, verb)),
         None => format!("{flag}: {}", with_units(&rest, &given, args, verb)),
     };
-    error.told(told)
+    error.with_message(told)
 }
 
 /// Finds the flag that gave a field, with its text.
@@ -147,7 +147,11 @@ mod tests {
             let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let error = CliError::server("invalid_argument", message, &json!({"field": field}));
             let cli = Cli::command();
-            assert_eq!(in_flags(error, &args, suggest::of_verb(&cli, &args)).message(), expected, "{line}");
+            assert_eq!(
+                in_terms_of_flags(error, &args, suggest::find_verb(&cli, &args)).message(),
+                expected,
+                "{line}"
+            );
         }
     }
 }

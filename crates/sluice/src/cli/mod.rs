@@ -159,7 +159,7 @@ enum Verb {
 /// Parses the command line, runs the verb, and turns an error into a message and an exit code.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::command();
-    let args = server_options::behind_the_verb(std::env::args_os().collect(), &cli);
+    let args = server_options::move_behind_verb(std::env::args_os().collect(), &cli);
     let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     // Read before parsing, so that a usage error is printed in the requested form, too.
     let json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json");
@@ -169,7 +169,8 @@ pub(crate) fn main() -> ExitCode {
             return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Err(mut e) => {
-            let meant = suggest::meant(&mut e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
+            let meant =
+                suggest::suggestion(&mut e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
             if json {
                 let error = CliError::usage(e.to_string().trim().trim_start_matches("error: "));
                 Err(meant.into_iter().fold(error, CliError::hint))
@@ -184,7 +185,9 @@ pub(crate) fn main() -> ExitCode {
     };
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(error) => flag_errors::in_flags(error, &words, suggest::of_verb(&cli, &words)).report(json),
+        Err(error) => {
+            flag_errors::in_terms_of_flags(error, &words, suggest::find_verb(&cli, &words)).report(json)
+        }
     }
 }
 

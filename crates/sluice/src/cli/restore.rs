@@ -10,7 +10,7 @@ use serde_json::json;
 use sluice_journal::RootKeys;
 use sluice_node::backup::RestoreFailure;
 
-use crate::atomic_file::beside;
+use crate::atomic_file::unique_path_beside;
 use crate::root_keys::KeyFlags;
 
 use super::format::{quoted, size};
@@ -100,7 +100,7 @@ fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<u32> {
     };
     dir.file_name()
         .ok_or_else(|| CliError::usage("DATA_DIR is `/` or ends in `..`: name a directory to create"))?;
-    let part = beside(dir);
+    let part = unique_path_beside(dir);
     let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(failed("make the directory above"))?;
     // Fails if the name exists, so that nobody else's directory is written to.

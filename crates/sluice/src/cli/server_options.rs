@@ -11,7 +11,7 @@ use super::connect::ServerFlags;
 
 /// Moves the server's options that stand before the verb, or between a group and its verb, behind the verb.
 /// The first argument that is not such an option ends the search.
-pub(super) fn behind_the_verb(args: Vec<OsString>, cli: &Command) -> Vec<OsString> {
+pub(super) fn move_behind_verb(args: Vec<OsString>, cli: &Command) -> Vec<OsString> {
     let flags = ServerFlags::augment_args(Command::new("server"));
     let mut args = args.into_iter().peekable();
     let mut front: Vec<OsString> = args.next().into_iter().collect();
@@ -65,7 +65,7 @@ mod tests {
 
     fn moved(line: &str) -> String {
         let args = line.split(' ').map(OsString::from).collect();
-        let args = behind_the_verb(args, &Cli::command());
+        let args = move_behind_verb(args, &Cli::command());
         args.join(OsStr::new(" ")).into_string().unwrap()
     }
 

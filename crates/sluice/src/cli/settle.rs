@@ -132,7 +132,7 @@ impl ExtendArgs {
                 let told = connection.client.report(receipt, self.lease, &report).await;
                 told.map_err(|e| connection.error(&e))?;
                 let done = vec![ItemResult { ok: true, already_settled: false, error: None }];
-                tell(std::slice::from_ref(receipt), done, "extended", out, &mut None)?;
+                print_results(std::slice::from_ref(receipt), done, "extended", out, &mut None)?;
             }
             return Ok(0);
         }
@@ -140,7 +140,7 @@ impl ExtendArgs {
         for batch in receipts.chunks(BATCH) {
             let items = batch.iter().map(|r| (r.as_str(), self.lease));
             let results = connection.client.extend_many(items).await.map_err(|e| connection.error(&e))?;
-            tell(batch, results, "extended", out, &mut failed)?;
+            print_results(batch, results, "extended", out, &mut failed)?;
         }
         failed.map_or(Ok(0), Err)
     }
@@ -157,7 +157,7 @@ impl Receipts {
                 .map(|r| SettleItem { receipt: Cow::Borrowed(r), settle: settle.clone() })
                 .collect();
             let results = connection.client.settle(&items).await.map_err(|e| connection.error(&e))?;
-            tell(batch, results, done, out, &mut failed)?;
+            print_results(batch, results, done, out, &mut failed)?;
         }
         failed.map_or(Ok(0), Err)
     }
@@ -174,7 +174,7 @@ impl Receipts {
 }
 
 /// Prints a line for each receipt. The first failure becomes the verb's error, the others are printed here.
-fn tell(
+fn print_results(
     receipts: &[String],
     results: Vec<ItemResult>,
     done: &str,

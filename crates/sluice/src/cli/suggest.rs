@@ -78,7 +78,7 @@ const ATTEMPTS: (&str, &str) =
 
 /// Returns the suggestion for a wrong command line; `args` begin after the program's name. Removes clap's own
 /// suggestion from the error if this one is better.
-pub(super) fn meant(error: &mut Error, args: &[String], cli: &Command) -> Option<String> {
+pub(super) fn suggestion(error: &mut Error, args: &[String], cli: &Command) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -88,10 +88,10 @@ pub(super) fn meant(error: &mut Error, args: &[String], cli: &Command) -> Option
         ErrorKind::InvalidSubcommand => (verb(text(ContextKind::InvalidSubcommand)?, args)?.to_owned(), true),
         ErrorKind::UnknownArgument => {
             let given = text(ContextKind::InvalidArg)?.strip_prefix("--")?;
-            let flags = of_verb(cli, args).get_arguments().filter_map(|flag| flag.get_long());
+            let flags = find_verb(cli, args).get_arguments().filter_map(|flag| flag.get_long());
             flag(given, &flags.collect::<Vec<_>>(), is_spelt_nearly)?
         }
-        ErrorKind::MissingRequiredArgument => (all_instead_of_ids(error, of_verb(cli, args))?, false),
+        ErrorKind::MissingRequiredArgument => (all_instead_of_ids(error, find_verb(cli, args))?, false),
         _ => return None,
     };
     if is_known {
@@ -136,7 +136,7 @@ fn verb(given: &str, args: &[String]) -> Option<&'static str> {
 }
 
 /// The verb that the arguments begin with.
-pub(super) fn of_verb<'a>(cli: &'a Command, args: &[String]) -> &'a Command {
+pub(super) fn find_verb<'a>(cli: &'a Command, args: &[String]) -> &'a Command {
     let mut level = cli;
     for arg in args.iter().filter(|arg| !arg.starts_with("--")) {
         match level.find_subcommand(arg) {
@@ -162,7 +162,7 @@ mod tests {
     fn told(line: &str) -> (String, Option<String>) {
         let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let mut error = Cli::try_parse_from([&["sluice".to_owned()], &args[..]].concat()).unwrap_err();
-        let meant = meant(&mut error, &args, &Cli::command());
+        let meant = suggestion(&mut error, &args, &Cli::command());
         (error.to_string(), meant)
     }
 
@@ -237,7 +237,7 @@ mod tests {
 
     fn names_a_verb(cli: &Command, line: &str) -> bool {
         let words: Vec<String> = line.split([' ', ';']).skip(1).map(str::to_owned).collect();
-        let verb = of_verb(cli, &words);
+        let verb = find_verb(cli, &words);
         line == "sluice --version"
             || line.trim().starts_with("sluice ") && verb.get_name() != "sluice" && !verb.has_subcommands()
     }

@@ -26,7 +26,7 @@ const PART: &str = ".part";
 const BYTES_MAX: u64 = 1 << 20;
 
 /// The default path of the key file, beside the data directory.
-pub(super) fn beside(data_dir: &Path) -> Result<PathBuf, String> {
+pub(super) fn default_path(data_dir: &Path) -> Result<PathBuf, String> {
     let path = whole(data_dir);
     let Some(name) = path.file_name() else {
         return Err(format!(

@@ -156,7 +156,7 @@ impl RootKeyStore {
     fn file(&self) -> Result<PathBuf, String> {
         let path = match &self.source {
             RootKeySource::File(path) => path.clone(),
-            _ => file::beside(&self.data_dir)?,
+            _ => file::default_path(&self.data_dir)?,
         };
         if file::is_within(&path, &self.data_dir) {
             return Err(format!(

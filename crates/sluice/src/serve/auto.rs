@@ -51,7 +51,7 @@ enum PairState {
 impl AutoCertificates {
     /// Creates missing files, and renews certificates that expire soon or lack a name of the server.
     pub(super) fn ensure(config: &Config) -> Result<AutoCertificates> {
-        let folder = Folder(config.tls_dir.0.clone().unwrap_or_else(|| beside(config)));
+        let folder = Folder(config.tls_dir.0.clone().unwrap_or_else(|| default_folder(config)));
         let made = AutoCertificates {
             config: config.clone(),
             ca: folder.ca().cert,
@@ -123,22 +123,24 @@ impl AutoCertificates {
 
     /// The names in the certificates that the CA has signed.
     fn ca_key_id(&self) -> Result<Option<Vec<u8>>> {
-        let seen = self.folder.ca().see().map_err(|e| CliError::usage(format!("{e}: {ADVICE}")))?;
+        let seen =
+            self.folder.ca().read_certificate().map_err(|e| CliError::usage(format!("{e}: {ADVICE}")))?;
         Ok(seen.key_id)
     }
 
     /// The names in the server's certificate.
     pub(super) fn names(&self) -> Vec<String> {
-        self.server.see().map(|seen| seen.names).unwrap_or_default()
+        self.server.read_certificate().map(|seen| seen.names).unwrap_or_default()
     }
 
     /// Logs what a certificate of somebody else lacks, compared with the settings.
     fn warn_of_foreign(&self) -> Result<()> {
-        let (seen, path) = (self.server.see().map_err(CliError::usage)?, self.server.cert.display());
+        let (seen, path) =
+            (self.server.read_certificate().map_err(CliError::usage)?, self.server.cert.display());
         let named = self.config.tls_name.0.iter().map(String::as_str);
         let missing: Vec<&str> =
             named.filter(|name| !seen.names.iter().any(|has| has.eq_ignore_ascii_case(name))).collect();
-        let ca = self.folder.ca().see().map_err(CliError::usage)?;
+        let ca = self.folder.ca().read_certificate().map_err(CliError::usage)?;
         if seen.issuer != ca.subject {
             tracing::warn!("{path} is signed by {}: give clients the certificate of that CA", seen.issuer);
         }
@@ -160,7 +162,7 @@ impl AutoCertificates {
     }
 }
 
-fn beside(config: &Config) -> PathBuf {
+fn default_folder(config: &Config) -> PathBuf {
     let mut name = config.data_dir.file_name().unwrap_or("sluice".as_ref()).to_owned();
     name.push("-tls");
     config.data_dir.with_file_name(name)
@@ -172,7 +174,7 @@ fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<PairSt
     if !files.exist() {
         return Ok(PairState::ToMake);
     }
-    let seen = files.see().map_err(|e| {
+    let seen = files.read_certificate().map_err(|e| {
         let key = files.key.display();
         CliError::usage(format!(
             "{e}; this file and {key} were not made by --tls auto: correct them, or move both away"
@@ -183,7 +185,7 @@ fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<PairSt
     }
     let left = seen.not_after.duration_since(SystemTime::now()).unwrap_or_default();
     let has_all = names.iter().all(|name| seen.names.contains(name));
-    let does = !left.is_zero() && seen.issuer_key_id == *ca && files.fit(&seen);
+    let does = !left.is_zero() && seen.issuer_key_id == *ca && files.matches(&seen);
     Ok(match does {
         true if left > RENEW_BEFORE && has_all => PairState::Good,
         true => PairState::Short,

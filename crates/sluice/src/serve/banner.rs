@@ -60,7 +60,7 @@ pub(super) async fn print(
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "data_dir": (!config.memory).then(|| data_dir.display().to_string()),
-            "durability": super::shown(config),
+            "durability": super::durability(config),
             "shards": config.shards.0,
             "encryption": chosen.as_ref().map(|chosen| json!({
                 "root_key": chosen.encryption.root_of_new().map(|id| id.to_string()),
@@ -70,7 +70,7 @@ pub(super) async fn print(
             "tls": security.tls.is_some(),
             "names": security.made.as_ref().map(AutoCertificates::names),
             "credentials": security.made.as_ref().map(|made| json!({
-                "ca": shown(&made.ca), "cert": shown(&made.client.cert), "key": shown(&made.client.key),
+                "ca": absolute(&made.ca), "cert": absolute(&made.client.cert), "key": absolute(&made.client.key),
             })),
             "recovery": {
                 "fresh": found.fresh,
@@ -107,7 +107,7 @@ pub(super) async fn print(
         field("note", note);
     }
     if let Some(path) = chosen.and_then(|chosen| chosen.made) {
-        text.push_str(&keep(&path, &data));
+        text.push_str(&key_warning(&path, &data));
     }
     text.push_str(&next(address, &url, security));
     out.text(&text)
@@ -163,7 +163,7 @@ fn encryption(chosen: &ServerEncryption) -> String {
 }
 
 /// The warning about a new key file, printed once.
-fn keep(path: &Path, data: &str) -> String {
+fn key_warning(path: &Path, data: &str) -> String {
     format!(
         "\n  KEEP A COPY of {}\n  somewhere else, now, apart from backups of the data: without this key nobody can read\n  \
         {data} again, nor any backup of it.\n",
@@ -203,7 +203,7 @@ fn access(security: &Security) -> &'static str {
     }
 }
 
-fn shown(path: &Path) -> String {
+fn absolute(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
@@ -216,7 +216,7 @@ fn next(address: SocketAddr, url: &str, security: &Security) -> String {
             ("SLUICE_CERT", &made.client.cert),
             ("SLUICE_CERT_KEY", &made.client.key),
         ] {
-            server.push_str(&format!("  export {name}={}\n", quoted(&shown(path))));
+            server.push_str(&format!("  export {name}={}\n", quoted(&absolute(path))));
         }
     }
     let sluice = program();

@@ -220,7 +220,7 @@ fn http_options(config: &Config) -> HttpOptions {
         guard: Arc::new(Guard::new(guard_options(config))),
         allocations: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        durability: shown(config),
+        durability: durability(config),
     }
 }
 
@@ -245,7 +245,7 @@ fn guard_options(config: &Config) -> GuardOptions {
 }
 
 /// The durability as the configuration spells it.
-fn shown(config: &Config) -> String {
+fn durability(config: &Config) -> String {
     use crate::config::SettingValue as _;
     if config.memory { "memory".to_owned() } else { config.durability.show() }
 }

@@ -66,8 +66,8 @@ impl Security {
             tracing::info!("the new policy is in force");
         }
         let as_it_was = matches!((&certificates, &policy), (Ok(false), Ok(false)));
-        reported.certificates.tell(certificates.err(), "the old certificates stay in use");
-        reported.policy.tell(policy.err(), "the old policy stays in force");
+        reported.certificates.update(certificates.err(), "the old certificates stay in use");
+        reported.policy.update(policy.err(), "the old policy stays in force");
         !as_it_was
     }
 
@@ -103,7 +103,7 @@ struct ReportedErrors {
 struct LastError(Option<String>);
 
 impl LastError {
-    fn tell(&mut self, now: Option<String>, consequence: &str) {
+    fn update(&mut self, now: Option<String>, consequence: &str) {
         if let Some(error) = now.as_ref().filter(|_| now != self.0) {
             tracing::error!("{consequence}: {error}");
         }

@@ -39,8 +39,8 @@ impl Stopping {
         let end = Arc::clone(&stopping.end);
         tokio::spawn(async move {
             let failure = tokio::select! {
-                _ = interrupt.recv() => told("SIGINT"),
-                _ = terminate.recv() => told("SIGTERM"),
+                _ = interrupt.recv() => announce_stop("SIGINT"),
+                _ = terminate.recv() => announce_stop("SIGTERM"),
                 reason = node.failed() => Some(reason),
             };
             *end.lock().unwrap_or_else(PoisonError::into_inner) =
@@ -77,7 +77,7 @@ impl Stopping {
     }
 }
 
-fn told(signal: &str) -> Option<String> {
+fn announce_stop(signal: &str) -> Option<String> {
     tracing::info!("{signal}: finishing running requests; a second signal ends the process at once");
     None
 }

@@ -95,7 +95,7 @@ async fn watch(
                 Some(None) => {}
                 Some(Some(command)) => {
                     let told = act(connection, command, state).await;
-                    state.tell(told);
+                    state.set_note(told);
                     look(connection, sampler, state).await;
                 }
             },
@@ -107,7 +107,7 @@ async fn watch(
 async fn look(connection: &Connection, sampler: &mut Sampler, state: &mut View) {
     match sampler.sample(connection, state.pane == Pane::Consumers).await {
         Ok(sample) => state.show(sample),
-        Err(error) => state.tell(error.message().to_owned()),
+        Err(error) => state.set_note(error.message().to_owned()),
     }
 }
 

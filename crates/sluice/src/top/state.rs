@@ -111,7 +111,7 @@ impl View {
     }
 
     /// Sets the text of the last line; an empty text leaves it unchanged.
-    pub(super) fn tell(&mut self, note: String) {
+    pub(super) fn set_note(&mut self, note: String) {
         if !note.is_empty() {
             self.note = note;
         }

@@ -141,10 +141,10 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         stop: stop.clone(),
     });
     announce(&args, &connection, out);
-    tell_of_queues(&args, &connection, out).await;
+    warn_about_queues(&args, &connection, out).await;
     let worker = Worker::new(connection.client.clone(), options(&args));
     let (events, heard) = mpsc::unbounded_channel();
-    let telling = tokio::spawn(report::tell(report, connection.clone(), heard));
+    let telling = tokio::spawn(report::report_events(report, connection.clone(), heard));
     let run_one = {
         let setup = Arc::clone(&setup);
         move |job| child::run(Arc::clone(&setup), job)
@@ -179,7 +179,7 @@ fn options(args: &WorkArgs) -> WorkerOptions {
 
 /// Warns of paused queues, and of queues that do not exist: the worker would wait forever for a misspelt
 /// name.
-async fn tell_of_queues(args: &WorkArgs, connection: &Connection, out: Out) {
+async fn warn_about_queues(args: &WorkArgs, connection: &Connection, out: Out) {
     for (name, _) in &args.queues {
         // A caller without the right to look at queues may work all the same; other errors are reported by
         // the worker.

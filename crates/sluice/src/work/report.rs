@@ -118,7 +118,7 @@ impl Report {
 }
 
 /// Reports events until the worker ends.
-pub(super) async fn tell(
+pub(super) async fn report_events(
     report: Report,
     connection: Connection,
     mut events: mpsc::UnboundedReceiver<WorkerEvent>,
