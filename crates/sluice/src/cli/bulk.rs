@@ -61,8 +61,6 @@ pub(crate) struct StartArgs {
     #[command(flatten)]
     fields: FieldFlags,
     #[command(flatten)]
-    filter: FilterFlags,
-    #[command(flatten)]
     note: NoteFlags,
     /// Count the messages that would be changed, and change nothing.
     #[arg(long)]
@@ -72,6 +70,8 @@ pub(crate) struct StartArgs {
     detach: bool,
     #[command(flatten)]
     confirm: Confirmation,
+    #[command(flatten)]
+    filter: FilterFlags,
     #[command(flatten)]
     server: ServerFlags,
 }

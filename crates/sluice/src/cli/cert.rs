@@ -15,7 +15,7 @@ const CA_DAYS: u32 = 3_650;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CertVerb {
-    /// Make a CA, which signs the certificates of servers and clients.
+    /// Create a CA, which signs the certificates of servers and clients.
     #[command(after_help = "Whoever has ca.key can make certificates for anybody: keep the file secret.")]
     Ca {
         /// Name of the CA, shown in its certificates.
@@ -27,7 +27,7 @@ pub(crate) enum CertVerb {
         #[command(flatten)]
         dir: Dir,
     },
-    /// Make a certificate for a server, with the names and addresses that clients connect to.
+    /// Create a certificate for a server, with the names and addresses that clients connect to.
     Server {
         /// DNS names and IP addresses.
         #[arg(required = true, value_name = "NAME")]
@@ -38,12 +38,12 @@ pub(crate) enum CertVerb {
         #[command(flatten)]
         make: Make,
     },
-    /// Make a certificate for a client.
+    /// Create a certificate for a client.
     #[command(after_help = "Examples:\n  sluice cert client ops --scope '*=admin'\n  \
         sluice cert client billing --scope shop=rw\n\n\
         A scope is NAMESPACE=PERM with PERM r (receive and settle), w (send), rw,\n\
         observer, operator or admin.\n\
-        What no scope in the certificate allows can be allowed in the server's policy file.")]
+        The server's policy file can add rights that no scope in the certificate gives.")]
     Client {
         /// Name of the client: letters, digits, and `.`, `-`, `_`, `@`.
         name: String,
