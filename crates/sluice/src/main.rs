@@ -1,19 +1,18 @@
 //! The binary: `serve`, and every verb of the command line.
 //!
-//! What lives here: what an operator or a developer types, and what they read. What does not: behaviour of queues
-//! (engine), durability (journal), the wire (front, client).
+//! What lives here: the command line with its output, and the configuration. What does not: behaviour of
+//! queues (engine), durability (journal), protocols (front, client).
 //!
-//! Map: `cli` the verbs; `terminal` the errors, output and values of flags that they share; `connect` the server
-//! that a verb talks to; `config` the server's settings; `serve` the server; `cert` certificates; `part` files that
-//! appear when they are complete; `root_keys` where the keys of encryption are; `top` the live view; `work` the loop
-//! that runs a command for each message.
+//! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `cert`
+//! certificates, `atomic_file` files that appear when they are complete, `root_keys` the sources of root
+//! keys, `work` runs a command for each message, `top` the live view, `bench` the benchmarks.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod atomic_file;
 mod cert;
 mod cli;
 mod config;
 mod connect;
-mod part;
 mod root_keys;
 mod serve;
 mod terminal;

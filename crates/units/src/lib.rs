@@ -1,4 +1,4 @@
-//! Durations (`500ms`, `30s`, `5m`, `1h30m`) and sizes (`64MiB`, `10MB`) as text: in settings and in flags.
+//! Parsing and formatting of durations (`500ms`, `30s`, `5m`, `1h30m`) and sizes (`64MiB`, `10MB`).
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 use std::time::Duration;
@@ -20,11 +20,7 @@ const SIZE_UNITS: &[(&str, u64)] = &[
     ("TiB", 1 << 40),
 ];
 
-/// Reads a duration of whole milliseconds. Its units are `ms`, `s`, `m`, `h` and `d`; parts may follow one
-/// another, as in `1h30m`, and `0` needs no unit.
-///
-/// # Errors
-/// A sentence that says what is expected: the text is no duration, or is longer than 2^64 - 1 milliseconds.
+/// Parses a duration of whole milliseconds, of one or more parts: `1h30m`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || "expected a duration with its unit, such as 500ms, 30s, 5m, 12h, 1h30m or 7d".to_owned();
     let mut rest = text.trim();
@@ -47,11 +43,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(total_ms))
 }
 
-/// Reads a size in bytes. Without a unit the number counts bytes; `kB` to `TB` are powers of 1000, `KiB` to
-/// `TiB` of 1024.
-///
-/// # Errors
-/// A sentence that says what is expected: the text is no size, or is larger than 2^64 - 1 bytes.
+/// Parses a size in bytes.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || "expected a size such as 64MiB, 10MB, 512KiB, or a number of bytes".to_owned();
     let (number, unit) = split_number(text.trim()).ok_or_else(wrong)?;
@@ -65,7 +57,7 @@ fn split_number(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, rest))
 }
 
-/// Writes a duration so that [`parse_duration`] reads the same: `90000` ms are `1m30s`.
+/// Formats a duration so that [`parse_duration`] returns the same: `90000` ms are `1m30s`.
 pub fn show_duration(duration: Duration) -> String {
     let mut rest = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     if rest == 0 {
@@ -81,7 +73,7 @@ pub fn show_duration(duration: Duration) -> String {
     text
 }
 
-/// Writes a size so that [`parse_size`] reads the same.
+/// Formats a size so that [`parse_size`] returns the same.
 pub fn show_size(bytes: u64) -> String {
     let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match units.iter().find(|(_, scale)| bytes >= *scale && bytes.is_multiple_of(*scale)) {

@@ -2,39 +2,39 @@
 /// A header of a message. Names are unique within a message, and the order is kept.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Header {
-    /// 1 byte at least.
+    /// At least 1 byte.
     #[prost(bytes = "bytes", tag = "1")]
     pub name: ::prost::bytes::Bytes,
     /// Names and values of all headers of a message together: at most 16 KiB, and 64 headers.
     #[prost(bytes = "bytes", tag = "2")]
     pub value: ::prost::bytes::Bytes,
 }
-/// Variation of the delay before another attempt.
+/// The delay before another attempt.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Backoff {
     /// `none`, `fixed`, `linear` or `exponential`.
     #[prost(bytes = "bytes", optional, tag = "1")]
     pub kind: ::core::option::Option<::prost::bytes::Bytes>,
-    /// The first delay; default 1000.
+    /// Delay after the first attempt; default 1000.
     #[prost(uint64, optional, tag = "2")]
     pub base_ms: ::core::option::Option<u64>,
-    /// The longest delay; default 600000.
+    /// Maximum delay; default 600000.
     #[prost(uint64, optional, tag = "3")]
     pub cap_ms: ::core::option::Option<u64>,
-    /// Variation up and down, 0 to 100; default 10.
+    /// Random variation of the delay in percent, 0 to 100; default 10.
     #[prost(uint32, optional, tag = "4")]
     pub jitter_percent: ::core::option::Option<u32>,
 }
-/// At most one message of its queue with this key at a time.
+/// Allows at most one message of its queue with this key at a time.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Unique {
     /// 1 to 128 bytes.
     #[prost(bytes = "bytes", tag = "1")]
     pub key: ::prost::bytes::Bytes,
-    /// How long it counts at most, from 1 to ten years; default one day.
+    /// How long the key counts at most, from 1 to ten years; default one day.
     #[prost(uint64, optional, tag = "2")]
     pub window_ms: ::core::option::Option<u64>,
-    /// What frees it: `gone` (default) or `window`.
+    /// When the key becomes free: `gone` (default) or `window`.
     #[prost(bytes = "bytes", optional, tag = "3")]
     pub until: ::core::option::Option<::prost::bytes::Bytes>,
     /// What a duplicate does: `keep` (default), `replace_payload` or `debounce`.
@@ -47,31 +47,31 @@ pub struct Message {
     /// Any octets, up to 1 MiB; may be empty.
     #[prost(bytes = "bytes", tag = "1")]
     pub payload: ::prost::bytes::Bytes,
-    /// Kept and handed out, not interpreted.
+    /// Media type; stored and returned at delivery, not interpreted.
     #[prost(bytes = "bytes", tag = "2")]
     pub content_type: ::prost::bytes::Bytes,
-    /// In order.
+    /// Kept in order.
     #[prost(message, repeated, tag = "3")]
     pub headers: ::prost::alloc::vec::Vec<Header>,
-    /// Up to 16 of 1 to 128 bytes, each once; to find it by.
+    /// Up to 16 of 1 to 128 bytes, each once; bulks can select messages by tag.
     #[prost(bytes = "bytes", repeated, tag = "4")]
     pub tags: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
     /// 0 to 9, higher first; default 0.
     #[prost(uint32, optional, tag = "5")]
     pub priority: ::core::option::Option<u32>,
-    /// Ready after so long, at most ten years. Not together with `deliver_at_ms`.
+    /// Delay until the message is ready, at most ten years. Not together with `deliver_at_ms`.
     #[prost(uint64, optional, tag = "6")]
     pub delay_ms: ::core::option::Option<u64>,
-    /// Ready at this time; a past one means at once.
+    /// Time at which the message is ready; a past time means at once.
     #[prost(uint64, optional, tag = "7")]
     pub deliver_at_ms: ::core::option::Option<u64>,
-    /// 1 to 10,000 attempts before it becomes a dead letter; default: the queue's.
+    /// Attempts before the message becomes a dead letter, 1 to 10,000; default: the queue's.
     #[prost(uint32, optional, tag = "8")]
     pub max_attempts: ::core::option::Option<u32>,
     /// Default: the queue's.
     #[prost(message, optional, boxed, tag = "9")]
     pub backoff: ::core::option::Option<::prost::alloc::boxed::Box<Backoff>>,
-    /// First in, first out among messages with this key (1 to 128 bytes), and one of them in flight.
+    /// Messages with this key (1 to 128 bytes) are delivered first in, first out, one of them in flight.
     #[prost(bytes = "bytes", tag = "10")]
     pub ordering_key: ::prost::bytes::Bytes,
     /// Messages of different keys (1 to 128 bytes) are served in turn.
@@ -83,47 +83,48 @@ pub struct Message {
     /// See Unique.
     #[prost(message, optional, boxed, tag = "13")]
     pub unique: ::core::option::Option<::prost::alloc::boxed::Box<Unique>>,
-    /// Ends after so long if it still waits; at most ten years. Not together with `expires_at_ms`.
+    /// The message expires after this time if it still waits; at most ten years. Not together with
+    /// `expires_at_ms`.
     #[prost(uint64, optional, tag = "14")]
     pub ttl_ms: ::core::option::Option<u64>,
-    /// Ends at this time if it still waits.
+    /// The message expires at this time if it still waits.
     #[prost(uint64, optional, tag = "15")]
     pub expires_at_ms: ::core::option::Option<u64>,
-    /// How long the result of its ack is kept, at most ten years; default 0: not at all.
+    /// How long the result of the ack is kept, at most ten years; default 0: not at all.
     #[prost(uint64, optional, tag = "16")]
     pub result_ttl_ms: ::core::option::Option<u64>,
-    /// Handed through to the reply; 1 to 128 bytes.
+    /// Passed on to the reply; 1 to 128 bytes.
     #[prost(bytes = "bytes", tag = "17")]
     pub correlation_id: ::prost::bytes::Bytes,
-    /// Queue that gets its result as a message.
+    /// Queue that receives the result as a message.
     #[prost(bytes = "bytes", tag = "18")]
     pub reply_to: ::prost::bytes::Bytes,
-    /// Waits for approval first.
+    /// Whether the message is held until somebody approves it.
     #[prost(bool, optional, tag = "19")]
     pub hold: ::core::option::Option<bool>,
-    /// 1 to 100 ids of messages that it waits for; `#0` is the first message of this send.
+    /// 1 to 100 ids of messages to wait for; `#0` is the first message of this send.
     #[prost(bytes = "bytes", repeated, tag = "20")]
     pub depends_on: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// `all` (default) or `any`.
+    /// Wait for `all` (default) or `any` of them.
     #[prost(bytes = "bytes", optional, tag = "21")]
     pub depends_mode: ::core::option::Option<::prost::bytes::Bytes>,
-    /// `cancel` (default), `hold` or `run`.
+    /// What happens if they fail: `cancel` (default), `hold` or `run`.
     #[prost(bytes = "bytes", optional, tag = "22")]
     pub on_parent_failed: ::core::option::Option<::prost::bytes::Bytes>,
-    /// 1 to 100 steps that follow when it is done, one after the other.
+    /// 1 to 100 steps that follow when the message is done, one after the other.
     #[prost(message, repeated, tag = "23")]
     pub chain: ::prost::alloc::vec::Vec<Step>,
-    /// What follows instead when it, or a step, fails.
+    /// Step that is sent when the message, or a step of its chain, fails.
     #[prost(message, optional, boxed, tag = "24")]
     pub on_failure: ::core::option::Option<::prost::alloc::boxed::Box<Step>>,
 }
-/// A step of a chain: the fields of a message that stands for itself, and its queue.
+/// A step of a chain: the fields of an independent message, and its queue.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Step {
-    /// Not given: the result of the step before, or the payload of what has failed.
+    /// Not given: the result of the step before, or the payload of the failed message.
     #[prost(bytes = "bytes", optional, tag = "1")]
     pub payload: ::core::option::Option<::prost::bytes::Bytes>,
-    /// This and tags only with a payload.
+    /// Content type and tags only with a payload.
     #[prost(bytes = "bytes", tag = "2")]
     pub content_type: ::prost::bytes::Bytes,
     #[prost(message, repeated, tag = "3")]
@@ -158,75 +159,75 @@ pub struct Step {
     pub reply_to: ::prost::bytes::Bytes,
     #[prost(bool, optional, tag = "18")]
     pub hold: ::core::option::Option<bool>,
-    /// Where it goes to.
+    /// Queue to send to.
     #[prost(bytes = "bytes", tag = "19")]
     pub queue: ::prost::bytes::Bytes,
 }
-/// A message in its consumer's hands.
+/// A message as its consumer receives it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Delivered {
-    /// Of the message.
+    /// Id of the message.
     #[prost(bytes = "bytes", tag = "1")]
     pub id: ::prost::bytes::Bytes,
-    /// Proof of this delivery; changes with each.
+    /// Receipt: proof of this delivery; differs for each delivery.
     #[prost(bytes = "bytes", tag = "2")]
     pub receipt: ::prost::bytes::Bytes,
-    /// Where it comes from.
+    /// Queue that the message comes from.
     #[prost(bytes = "bytes", tag = "3")]
     pub queue: ::prost::bytes::Bytes,
-    /// As sent.
+    /// Payload, as sent.
     #[prost(bytes = "bytes", tag = "4")]
     pub payload: ::prost::bytes::Bytes,
-    /// As sent.
+    /// Content type, as sent.
     #[prost(bytes = "bytes", tag = "5")]
     pub content_type: ::prost::bytes::Bytes,
-    /// As sent, and those that the server adds.
+    /// As sent, with headers that the server adds.
     #[prost(message, repeated, tag = "6")]
     pub headers: ::prost::alloc::vec::Vec<Header>,
-    /// As last changed.
+    /// Tags, as last changed.
     #[prost(bytes = "bytes", repeated, tag = "7")]
     pub tags: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
     /// 0 to 9.
     #[prost(uint32, tag = "8")]
     pub priority: u32,
-    /// From 1.
+    /// Number of the attempt, from 1.
     #[prost(uint32, tag = "9")]
     pub attempt: u32,
-    /// Attempts before it becomes a dead letter.
+    /// Attempts before the message becomes a dead letter.
     #[prost(uint32, tag = "10")]
     pub max_attempts: u32,
     /// Deliveries in all, including those that did not count as attempts.
     #[prost(uint32, tag = "11")]
     pub deliveries: u32,
-    /// When it was sent.
+    /// Time of the send.
     #[prost(uint64, tag = "12")]
     pub sent_at_ms: u64,
-    /// It is its consumer's until then, unless extended.
+    /// End of the lease, unless it is extended.
     #[prost(uint64, tag = "13")]
     pub lease_until_ms: u64,
-    /// Of a dead letter of another queue: where it died.
+    /// Of a dead letter from another queue: the queue in which it died.
     #[prost(bytes = "bytes", tag = "14")]
     pub from_queue: ::prost::bytes::Bytes,
-    /// And why.
+    /// The reason why it died.
     #[prost(bytes = "bytes", tag = "15")]
     pub reason: ::prost::bytes::Bytes,
-    /// As sent.
+    /// Correlation id, as sent.
     #[prost(bytes = "bytes", tag = "16")]
     pub correlation_id: ::prost::bytes::Bytes,
-    /// As sent.
+    /// Reply queue, as sent.
     #[prost(bytes = "bytes", tag = "17")]
     pub reply_to: ::prost::bytes::Bytes,
-    /// What an earlier attempt has left to go on from.
+    /// Checkpoint of an earlier attempt.
     #[prost(bytes = "bytes", optional, tag = "18")]
     pub checkpoint: ::core::option::Option<::prost::bytes::Bytes>,
-    /// Its media type.
+    /// Media type of the checkpoint.
     #[prost(bytes = "bytes", tag = "19")]
     pub checkpoint_content_type: ::prost::bytes::Bytes,
 }
-/// One delivery to settle.
+/// A delivery to settle.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Settlement {
-    /// Which.
+    /// Receipt of the delivery.
     #[prost(bytes = "bytes", tag = "1")]
     pub receipt: ::prost::bytes::Bytes,
     /// `ack`, `nack`, `release` or `reject`.
@@ -235,62 +236,62 @@ pub struct Settlement {
     /// nack, reject: text for the history, cut at 4,096 bytes.
     #[prost(bytes = "bytes", optional, tag = "3")]
     pub error: ::core::option::Option<::prost::bytes::Bytes>,
-    /// nack, release: ready again after so long, at most ten years; default: the backoff, or at once.
+    /// nack, release: delay until the message is ready, at most ten years; default: the backoff, or at once.
     #[prost(uint64, optional, tag = "4")]
     pub delay_ms: ::core::option::Option<u64>,
-    /// ack: what the work gave, up to 256 KiB.
+    /// ack: result of the work, up to 256 KiB.
     #[prost(bytes = "bytes", optional, tag = "5")]
     pub result: ::core::option::Option<::prost::bytes::Bytes>,
     /// Media type of the result.
     #[prost(bytes = "bytes", optional, tag = "6")]
     pub result_content_type: ::core::option::Option<::prost::bytes::Bytes>,
 }
-/// One lease to extend, and what its holder reports.
+/// A lease to extend, with a report of its holder.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Extension {
-    /// Which delivery.
+    /// Receipt of the delivery.
     #[prost(bytes = "bytes", tag = "1")]
     pub receipt: ::prost::bytes::Bytes,
-    /// From now, 1 to 43,200,000; default: the queue's.
+    /// New length of the lease from now, 1 to 43,200,000; default: the queue's.
     #[prost(uint64, optional, tag = "2")]
     pub lease_ms: ::core::option::Option<u64>,
-    /// How far the work has come.
+    /// Progress of the work.
     #[prost(message, optional, tag = "3")]
     pub progress: ::core::option::Option<Report>,
-    /// What the next attempt can go on from, up to 256 KiB.
+    /// Checkpoint for the next attempt, up to 256 KiB.
     #[prost(bytes = "bytes", optional, tag = "4")]
     pub checkpoint: ::core::option::Option<::prost::bytes::Bytes>,
 }
-/// How far the work on a message has come.
+/// Progress of the work on a message.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Report {
     /// 0 to 100.
     #[prost(uint32, optional, tag = "1")]
     pub percent: ::core::option::Option<u32>,
-    /// Up to 1 KiB.
+    /// Note for people, up to 1 KiB.
     #[prost(bytes = "bytes", optional, tag = "2")]
     pub note: ::core::option::Option<::prost::bytes::Bytes>,
 }
-/// What was wrong.
+/// An error.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Error {
-    /// Stable; never changes its meaning: see docs/errors.md.
+    /// Stable code, which never changes its meaning: see docs/errors.md.
     #[prost(bytes = "bytes", tag = "1")]
     pub code: ::prost::bytes::Bytes,
-    /// For people.
+    /// Message for people.
     #[prost(bytes = "bytes", tag = "2")]
     pub message: ::prost::bytes::Bytes,
-    /// The values in it.
+    /// The values in the message.
     #[prost(map = "string, string", tag = "3")]
     pub details: ::std::collections::HashMap<
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
 }
-/// What a client sends. The first frame is Open.
+/// A frame of the client. The first frame is Open.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ClientFrame {
-    /// The client's own: 1 or more, each larger than the one before.
+    /// Number chosen by the client: 1 or more, each larger than the one before.
     #[prost(uint64, tag = "1")]
     pub number: u64,
     #[prost(oneof = "client_frame::Frame", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
@@ -326,34 +327,34 @@ pub struct Open {
     #[prost(bytes = "bytes", tag = "1")]
     pub namespace: ::prost::bytes::Bytes,
 }
-/// Lets a consumer have messages of some queues as they become ready.
+/// Attaches a consumer: it gets messages of these queues as they become ready.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Attach {
-    /// The client's own name for this consumer within the session; not in use.
+    /// Number of this consumer within the session, chosen by the client; not in use yet.
     #[prost(uint32, tag = "1")]
     pub consumer: u32,
-    /// 1 to 64, each once. One that does not exist is followed from its creation on.
+    /// 1 to 64 queues, each once. For a queue that does not exist, messages come once it is created.
     #[prost(bytes = "bytes", repeated, tag = "2")]
     pub queues: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// Messages that it may hold at a time, up to 10,000; 0: none for now.
+    /// Maximum number of messages that it may hold at a time, up to 10,000; 0: none for now.
     #[prost(uint32, tag = "3")]
     pub credit: u32,
-    /// 1 to 43,200,000; default: each queue's.
+    /// Lease, 1 to 43,200,000; default: each queue's.
     #[prost(uint64, optional, tag = "4")]
     pub lease_ms: ::core::option::Option<u64>,
-    /// A name for those who look; up to 128 bytes.
+    /// Name of the consumer, shown in lists; up to 128 bytes.
     #[prost(bytes = "bytes", tag = "5")]
     pub name: ::prost::bytes::Bytes,
-    /// How long its receipts still count after the session breaks off, if their leases do not end before; 0 to 3,600,000,
-    /// default 30,000. 0: everything goes back at once.
+    /// How long its receipts stay valid after the session breaks, if their leases do not end before; 0 to
+    /// 3,600,000, default 30,000. 0: all messages return at once.
     #[prost(uint64, optional, tag = "6")]
     pub grace_ms: ::core::option::Option<u64>,
-    /// Receipts from before that are to be its own: their leases begin anew. Each has a result. They take credit, and it may
-    /// so hold more than its credit.
+    /// Receipts of a former consumer that this one takes over, with new leases. Each has a result. They use
+    /// credit, and the consumer may thereby hold more than its credit.
     #[prost(bytes = "bytes", repeated, tag = "7")]
     pub resume: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
-/// Sets how many messages a consumer may hold at a time. What it holds beyond stays its own.
+/// Sets the credit of a consumer. It keeps messages that it holds beyond a lowered credit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SetCredit {
     #[prost(uint32, tag = "1")]
@@ -366,7 +367,8 @@ pub struct SetCredit {
 pub struct SettleMany {
     #[prost(message, repeated, tag = "1")]
     pub items: ::prost::alloc::vec::Vec<Settlement>,
-    /// Receipts to ack, beside `items` and counted behind them: the same as items with the outcome `ack` and nothing else.
+    /// Receipts to ack, in addition to `items`; their results are numbered after those of `items`. The same as
+    /// items with the outcome `ack` and no other field.
     #[prost(bytes = "bytes", repeated, tag = "2")]
     pub acks: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
@@ -383,22 +385,24 @@ pub struct SendMany {
     pub queue: ::prost::bytes::Bytes,
     #[prost(message, repeated, tag = "2")]
     pub messages: ::prost::alloc::vec::Vec<Message>,
-    /// As that of a Send: a client that does not know whether its frame arrived may repeat it in its next session.
+    /// As in SendRequest: a client that does not know whether its frame arrived may repeat it in its next
+    /// session.
     #[prost(bytes = "bytes", tag = "3")]
     pub idempotency_key: ::prost::bytes::Bytes,
 }
-/// Gives a consumer nothing more. What it holds goes back to its queues, and the attempts do not count.
+/// Detaches a consumer: it gets no more messages. What it holds returns to its queues, and the attempts do not
+/// count.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Detach {
     #[prost(uint32, tag = "1")]
     pub consumer: u32,
-    /// How long its receipts still count, 0 to 3,600,000; default 0: everything goes back at once.
+    /// How long its receipts stay valid, 0 to 3,600,000; default 0: all messages return at once.
     #[prost(uint64, optional, tag = "2")]
     pub grace_ms: ::core::option::Option<u64>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ping {}
-/// What the server sends.
+/// A frame of the server.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ServerFrame {
     #[prost(oneof = "server_frame::Frame", tags = "1, 2, 3, 4, 5, 6")]
@@ -425,71 +429,73 @@ pub mod server_frame {
 /// Messages for a consumer.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Deliveries {
-    /// As in Attach.
+    /// Number of the consumer, as in Attach.
     #[prost(uint32, tag = "1")]
     pub consumer: u32,
     #[prost(message, repeated, tag = "2")]
     pub messages: ::prost::alloc::vec::Vec<Delivered>,
 }
-/// What came of one frame of the client.
+/// The result of a frame of the client.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FrameResult {
-    /// The frame's.
+    /// Number of the frame.
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    /// The frame as a whole was refused: nothing of it was done.
+    /// Set if the whole frame was refused: nothing of it was done.
     #[prost(message, optional, tag = "2")]
     pub error: ::core::option::Option<Error>,
-    /// Items that did not go as asked; all others did.
+    /// Items that failed; all others succeeded.
     #[prost(message, repeated, tag = "3")]
     pub failures: ::prost::alloc::vec::Vec<ItemFailure>,
     /// SendMany: one id per message, in order.
     #[prost(bytes = "bytes", repeated, tag = "4")]
     pub ids: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
-    /// SendMany: whether it was sent before, by its idempotency key.
+    /// SendMany: whether this send was done before, by its idempotency key.
     #[prost(bool, tag = "5")]
     pub duplicate: bool,
-    /// SendMany: which messages, from 0, are duplicates by their unique keys.
+    /// SendMany: indexes, from 0, of the messages that are duplicates by their unique keys.
     #[prost(uint32, repeated, tag = "6")]
     pub duplicates: ::prost::alloc::vec::Vec<u32>,
 }
-/// An item that did not go as asked.
+/// An item that failed.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ItemFailure {
-    /// Which, from 0.
+    /// Index of the item, from 0.
     #[prost(uint32, tag = "1")]
     pub item: u32,
-    /// The receipt has settled its message before, in whatever way: as good as success.
+    /// Whether the receipt has settled its message before, in whatever way: this counts as success.
     #[prost(bool, tag = "2")]
     pub already_settled: bool,
-    /// Why not, otherwise.
+    /// The error, otherwise.
     #[prost(message, optional, tag = "3")]
     pub error: ::core::option::Option<Error>,
 }
-/// Messages that were cancelled while a consumer of the session holds them: their work is in vain.
+/// Messages that were cancelled while a consumer of the session holds them: their work is useless.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cancellations {
-    /// As in Attach.
+    /// Number of the consumer, as in Attach.
     #[prost(uint32, tag = "1")]
     pub consumer: u32,
     #[prost(bytes = "bytes", repeated, tag = "2")]
     pub receipts: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
-/// The server stops: no deliveries come any more. Finish, settle, close, and connect again, here or elsewhere. What is held
-/// when the server ends can be resumed there within its grace.
+/// The server is about to stop: no more deliveries come. Finish, settle, close, and connect again, here or
+/// elsewhere. Messages that are held when the server ends can be resumed there within their grace period.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Draining {
-    /// For how long this session is still served.
+    /// How long this session is still served.
     #[prost(uint64, tag = "1")]
     pub grace_ms: u64,
 }
-/// Sent when nothing else was for 20 s. A client that hears nothing for a minute may take the session as broken.
+/// Sent after 20 s without any other frame. A client that receives nothing for a minute may take the session
+/// as broken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KeepAlive {}
-/// A consumer gets nothing more, and not because it asked so: its namespace was deleted, or the shard began anew.
+/// A consumer was detached without having asked for it: its namespace was deleted, its client did not read, or
+/// the shard restarted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Detached {
-    /// As in Attach.
+    /// Number of the consumer, as in Attach.
     #[prost(uint32, tag = "1")]
     pub consumer: u32,
 }

@@ -1,4 +1,5 @@
-//! The folder of a CA: `ca.pem` and `ca.key`, and a `.pem` and a `.key` for each certificate that it has signed.
+//! The folder of a CA: `ca.pem` and `ca.key`, and a `.pem` and a `.key` file for each certificate that it has
+//! signed.
 
 use std::fs::{self, DirBuilder};
 use std::io::Write as _;
@@ -7,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 use rcgen::KeyPair;
 
-use super::read::{Seen, see};
+use super::read::{CertificateInfo, read_certificate};
 use super::{Authority, Pair};
-use crate::part::{Part, sync_folder_of};
+use crate::atomic_file::{AtomicFile, sync_folder_of};
 use crate::terminal::{self, CliError, Fault};
 
 const CA: &str = "ca";
 
-/// Names that a pair's files may have.
+/// Checks the base name of a pair's files.
 pub(crate) fn pair_names(name: &str) -> Result<(), String> {
     sluice_calls::access::client_uri(name).map(drop)
 }
 
-/// The two files of a pair.
+/// The paths of a certificate and its key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Files {
     pub(crate) cert: PathBuf,
@@ -31,28 +32,29 @@ pub(crate) struct Files {
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    /// The files of the CA.
+    /// The paths of the CA.
     pub(crate) fn ca(&self) -> Files {
         self.files(CA)
     }
 
-    /// The files of a pair.
+    /// The paths of a pair.
     pub(crate) fn files(&self, name: &str) -> Files {
         Files { cert: self.0.join(format!("{name}.pem")), key: self.0.join(format!("{name}.key")) }
     }
 
-    /// Whether a CA is there.
+    /// Whether the folder has a CA.
     pub(crate) fn has_ca(&self) -> bool {
         self.ca().exist()
     }
 
-    /// The CA, to sign with.
+    /// Opens the CA for signing.
     pub(crate) fn open_ca(&self) -> Result<Authority, String> {
         let files = self.ca();
         Authority::open(&files.read()?).map_err(|e| format!("the CA in {}: {e}", self.0.display()))
     }
 
-    /// Writes a new CA; one that is there is never replaced, since all that it has signed would be worthless.
+    /// Writes a new CA. An existing CA is never replaced, because all its certificates would become
+    /// worthless.
     pub(crate) fn make_ca(&self, name: &str, days: u32) -> terminal::Result<Files> {
         if self.has_ca() {
             let there =
@@ -62,7 +64,7 @@ impl Folder {
         self.write(CA, &Authority::create(name, days).map_err(CliError::usage)?, false)
     }
 
-    /// Writes a pair; with `overwrite` instead of what is there.
+    /// Writes a pair; with `overwrite` it replaces existing files.
     pub(crate) fn write(&self, name: &str, pair: &Pair, overwrite: bool) -> terminal::Result<Files> {
         self.make().map_err(|e| CliError::unwritable(&self.0, &e))?;
         let files = self.files(name);
@@ -72,9 +74,9 @@ impl Folder {
                 return Err(CliError::of(Fault::Exists, there));
             }
         }
-        // Both are on the disk before either has its name, so that a full disk changes nothing. Then the
-        // certificate first: it tells who has made the pair, also when the key did not get its name any more.
-        // A reader finds the two of them, or what does not fit, and looks again.
+        // Both files are on disk before either gets its name, so that a full disk changes nothing. The
+        // certificate is renamed first: it says who made the pair, even if the key does not get its name. A
+        // reader finds both files, or two that do not match, and reads again.
         let mut parts = Vec::with_capacity(2);
         for (path, text, mode) in [(&files.cert, &pair.cert, 0o644), (&files.key, &pair.key, 0o600)] {
             parts.push((path, written(path, text, mode).map_err(|e| CliError::unwritable(path, &e))?));
@@ -85,7 +87,7 @@ impl Folder {
         Ok(files)
     }
 
-    /// Makes the folder, durably, when it is missing.
+    /// Creates the folder durably, if it is missing.
     fn make(&self) -> std::io::Result<()> {
         if self.0.is_dir() {
             return Ok(());
@@ -96,19 +98,19 @@ impl Folder {
 }
 
 impl Files {
-    /// Whether one of them is there.
+    /// Whether one of the files exists.
     pub(crate) fn exist(&self) -> bool {
         self.cert.exists() || self.key.exists()
     }
 
-    /// What is in the certificate.
-    pub(crate) fn see(&self) -> Result<Seen, String> {
+    /// Reads the certificate.
+    pub(crate) fn read_certificate(&self) -> Result<CertificateInfo, String> {
         let pem = fs::read(&self.cert).map_err(|e| format!("cannot read {}: {e}", self.cert.display()))?;
-        see(&pem).map_err(|e| format!("{}: {e}", self.cert.display()))
+        read_certificate(&pem).map_err(|e| format!("{}: {e}", self.cert.display()))
     }
 
-    /// Whether the private key is there and is that of the certificate, of which this was seen.
-    pub(crate) fn fit(&self, seen: &Seen) -> bool {
+    /// Whether the private key exists and matches `seen`, the contents of the certificate.
+    pub(crate) fn matches(&self, seen: &CertificateInfo) -> bool {
         let key = self.read().ok().and_then(|pair| KeyPair::from_pem(&pair.key).ok());
         key.is_some_and(|key| key.public_key_raw() == seen.public_key)
     }
@@ -121,9 +123,9 @@ impl Files {
     }
 }
 
-/// A file that is whole, and yet to get its name.
-fn written(path: &Path, text: &str, mode: u32) -> std::io::Result<Part> {
-    let mut part = Part::create(path, mode)?;
+/// A complete file that has not got its name yet.
+fn written(path: &Path, text: &str, mode: u32) -> std::io::Result<AtomicFile> {
+    let mut part = AtomicFile::create(path, mode)?;
     part.write_all(text.as_bytes())?;
     part.sync()?;
     Ok(part)

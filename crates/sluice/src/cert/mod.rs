@@ -1,8 +1,9 @@
-//! Certificates for people who have none: a CA of their own, and what it signs.
+//! Certificates for those who have no CA: a CA of their own, and the certificates that it signs.
 //!
-//! ECDSA with P-256, which every TLS library has. Keys are written unencrypted and readable by their owner alone.
+//! The keys are ECDSA with P-256, which every TLS library supports. They are written unencrypted, readable by
+//! their owner only.
 //!
-//! Map: `folder` the files of a CA and their names, `read` what is in a certificate.
+//! Map: `folder` the files of a CA, `read` the contents of a certificate.
 
 mod folder;
 mod read;
@@ -15,11 +16,11 @@ use rcgen::{
 };
 
 pub(crate) use folder::{Files, Folder, pair_names};
-pub(crate) use read::see;
+pub(crate) use read::read_certificate;
 
 use crate::config::read_host;
 
-/// A certificate is valid from a little before it was made on, since clocks differ.
+/// Time before now at which a certificate becomes valid, because clocks differ.
 const CLOCK_SLACK: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -30,17 +31,17 @@ pub(crate) struct Pair {
     pub(crate) key: String,
 }
 
-/// Who has a certificate made. The server replaces its own only, so these carry a mark: the organisation of
-/// the subject.
+/// Who makes a certificate. The server replaces only its own certificates, which carry a mark: the
+/// organisation of the subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Maker {
-    /// Somebody, with `sluice cert`.
+    /// A person, with `sluice cert`.
     Person,
     /// `sluice serve --tls auto`.
     Server,
 }
 
-/// The organisation in the subject of what [`Maker::Server`] has made.
+/// The organisation in the subject of certificates made by [`Maker::Server`].
 const SERVER_MARK: &str = "sluice serve --tls auto";
 
 impl Maker {
@@ -51,45 +52,45 @@ impl Maker {
     }
 }
 
-/// A CA that can sign.
+/// A CA that can sign certificates.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    /// When it ends: nothing that it signs is valid longer.
+    /// End of its validity; no certificate that it signs is valid longer.
     expires_at: SystemTime,
 }
 
 type Result<T> = std::result::Result<T, String>;
 
 impl Authority {
-    /// Makes a CA; its name only has to differ from that of others.
+    /// Creates a CA. Its name must differ from the names of others.
     pub(crate) fn create(name: &str, days: u32) -> Result<Pair> {
         let mut params = params(name, days, None)?;
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.use_authority_key_identifier_extension = false;
-        let key = KeyPair::generate().map_err(told)?;
-        let cert = params.self_signed(&key).map_err(told)?;
+        let key = KeyPair::generate().map_err(rcgen_error)?;
+        let cert = params.self_signed(&key).map_err(rcgen_error)?;
         Ok(Pair { cert: cert.pem(), key: key.serialize_pem() })
     }
 
-    /// A CA that [`Authority::create`] has made.
+    /// Opens a CA that [`Authority::create`] has made.
     pub(crate) fn open(pair: &Pair) -> Result<Authority> {
-        let seen = see(pair.cert.as_bytes())?;
+        let seen = read_certificate(pair.cert.as_bytes())?;
         let key = KeyPair::from_pem(&pair.key).map_err(|e| format!("its private key cannot be read: {e}"))?;
         if !seen.is_ca {
-            return Err("its certificate is none of a CA".to_owned());
+            return Err("its certificate is not that of a CA".to_owned());
         }
         if seen.public_key != key.public_key_raw() {
             return Err("its private key is not that of its certificate".to_owned());
         }
-        let only_name = "only a CA that `sluice cert ca` has made can be used here";
+        let only_name = "only a CA made by `sluice cert ca` can be used here";
         let name = seen.common_name.as_deref().ok_or(only_name)?;
         let mut params = params(name, 1, None)?;
         params.key_identifier_method = KeyIdMethod::PreSpecified(seen.key_id.ok_or(only_name)?);
         Ok(Authority { issuer: Issuer::new(params, key), expires_at: seen.not_after })
     }
 
-    /// A certificate for a server that is reached by these names and addresses.
+    /// Makes a certificate for a server with these names and addresses.
     pub(crate) fn server(&self, names: &[String], days: u32, maker: Maker) -> Result<Pair> {
         let first = names.first().ok_or("a server has at least one name")?;
         let mut params = params(first, days, Some(self.expires_at))?;
@@ -99,14 +100,16 @@ impl Authority {
         self.sign(params)
     }
 
-    /// A certificate for a client: its name, and scopes as URIs.
+    /// Makes a certificate for a client with its name and its scopes, as URIs.
     pub(crate) fn client(&self, name: &str, scopes: &[String], days: u32, maker: Maker) -> Result<Pair> {
         let mut params = params(name, days, Some(self.expires_at))?;
         maker.mark(&mut params);
         let identity = sluice_calls::access::client_uri(name)?;
         for uri in std::iter::once(&identity).chain(scopes) {
-            let uri =
-                uri.as_str().try_into().map_err(|e| format!("{uri:?} cannot stand in a certificate: {e}"))?;
+            let uri = uri
+                .as_str()
+                .try_into()
+                .map_err(|e| format!("{uri:?} cannot be part of a certificate: {e}"))?;
             params.subject_alt_names.push(SanType::URI(uri));
         }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -116,8 +119,8 @@ impl Authority {
     fn sign(&self, mut params: CertificateParams) -> Result<Pair> {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.use_authority_key_identifier_extension = true;
-        let key = KeyPair::generate().map_err(told)?;
-        let cert = params.signed_by(&key, &self.issuer).map_err(told)?;
+        let key = KeyPair::generate().map_err(rcgen_error)?;
+        let cert = params.signed_by(&key, &self.issuer).map_err(rcgen_error)?;
         Ok(Pair { cert: cert.pem(), key: key.serialize_pem() })
     }
 }
@@ -133,16 +136,16 @@ fn params(name: &str, days: u32, no_longer_than: Option<SystemTime>) -> Result<C
     Ok(params)
 }
 
-/// A name or address that a client connects to.
+/// Converts a name or address for a certificate.
 fn host(name: &str) -> Result<SanType> {
     if let Some(address) = read_host(name)? {
         return Ok(SanType::IpAddress(address));
     }
-    let name = name.try_into().map_err(|e| format!("{name:?} cannot stand in a certificate: {e}"))?;
+    let name = name.try_into().map_err(|e| format!("{name:?} cannot be part of a certificate: {e}"))?;
     Ok(SanType::DnsName(name))
 }
 
-fn told(error: rcgen::Error) -> String {
+fn rcgen_error(error: rcgen::Error) -> String {
     format!("no certificate could be made: {error}")
 }
 
@@ -158,7 +161,7 @@ mod tests {
     fn a_server_is_reached_by_names_and_addresses() {
         let names = ["localhost", "*.example.org", "127.0.0.1", "::1"].map(str::to_owned);
         let pair = authority().server(&names, 365, Maker::Person).unwrap();
-        let seen = see(pair.cert.as_bytes()).unwrap();
+        let seen = read_certificate(pair.cert.as_bytes()).unwrap();
         assert_eq!(seen.names, names);
         assert!(!seen.is_ca);
         let days = seen.not_after.duration_since(SystemTime::now()).unwrap().as_secs() / 86_400;
@@ -172,7 +175,7 @@ mod tests {
     fn a_client_carries_its_name_and_scopes() {
         let scope = "sluice://ns/shop?perm=rw".to_owned();
         let pair = authority().client("billing", std::slice::from_ref(&scope), 1, Maker::Person).unwrap();
-        let seen = see(pair.cert.as_bytes()).unwrap();
+        let seen = read_certificate(pair.cert.as_bytes()).unwrap();
         assert_eq!(seen.names, ["sluice://client/billing".to_owned(), scope]);
         assert!(authority().client("a b", &[], 1, Maker::Person).is_err());
     }
@@ -182,7 +185,7 @@ mod tests {
         let names = ["localhost".to_owned()];
         for (maker, is_own) in [(Maker::Person, false), (Maker::Server, true)] {
             let pair = authority().server(&names, 1, maker).unwrap();
-            assert_eq!(see(pair.cert.as_bytes()).unwrap().by_server, is_own);
+            assert_eq!(read_certificate(pair.cert.as_bytes()).unwrap().by_server, is_own);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is in a certificate.
+//! Reading certificates.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::SystemTime;
@@ -10,34 +10,34 @@ use x509_cert::der::{Decode as _, Tag, Tagged as _};
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{AuthorityKeyIdentifier, BasicConstraints, SubjectAltName, SubjectKeyIdentifier};
 
-/// The organisation in a subject (RFC 5280, appendix A.1: id-at-organizationName).
+/// The object id of the organisation in a subject (RFC 5280, appendix A.1: id-at-organizationName).
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 
-/// What people and `sluice cert` want to know of a certificate.
+/// The contents of a certificate, for people and `sluice cert`.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct CertificateInfo {
     pub(crate) subject: String,
-    /// The only part of the subject, if it is a common name.
+    /// The subject, if its only part is a common name.
     pub(crate) common_name: Option<String>,
-    /// Whether `sluice serve --tls auto` has made it.
+    /// Whether `sluice serve --tls auto` made the certificate.
     pub(crate) by_server: bool,
     pub(crate) issuer: String,
-    /// In hexadecimal, as revocation lists have it.
+    /// The serial number in hexadecimal, as revocation lists write it.
     pub(crate) serial: String,
-    /// Names and addresses that it is for.
+    /// The names and addresses that the certificate covers.
     pub(crate) names: Vec<String>,
     pub(crate) not_after: SystemTime,
-    /// The same as text.
+    /// The end of its validity as text.
     pub(crate) expires: String,
     pub(crate) is_ca: bool,
     pub(crate) public_key: Vec<u8>,
     pub(crate) key_id: Option<Vec<u8>>,
-    /// The `key_id` of the CA that has signed it.
+    /// The `key_id` of the CA that signed it.
     pub(crate) issuer_key_id: Option<Vec<u8>>,
 }
 
 /// Reads the first certificate of a PEM file.
-pub(crate) fn see(pem: &[u8]) -> Result<Seen, String> {
+pub(crate) fn read_certificate(pem: &[u8]) -> Result<CertificateInfo, String> {
     use sluice_front::tls::first_certificate;
     let der = first_certificate(pem)?;
     let unreadable = |e: x509_cert::der::Error| format!("the certificate cannot be read: {e}");
@@ -48,7 +48,7 @@ pub(crate) fn see(pem: &[u8]) -> Result<Seen, String> {
     let key_id = tbs.get::<SubjectKeyIdentifier>().map_err(unreadable)?;
     let issuer_key_id = tbs.get::<AuthorityKeyIdentifier>().map_err(unreadable)?;
     let parts: Vec<&AttributeTypeAndValue> = tbs.subject.0.iter().flat_map(|set| set.0.iter()).collect();
-    Ok(Seen {
+    Ok(CertificateInfo {
         subject: tbs.subject.to_string(),
         common_name: if let [only] = parts.as_slice() { text(only) } else { None },
         by_server: parts
@@ -56,7 +56,7 @@ pub(crate) fn see(pem: &[u8]) -> Result<Seen, String> {
             .any(|part| part.oid == ORGANIZATION && text(part).as_deref() == Some(super::SERVER_MARK)),
         issuer: tbs.issuer.to_string(),
         serial: data_encoding::HEXLOWER.encode(tbs.serial_number.as_bytes()),
-        names: names.map(|(_, names)| names.0.iter().filter_map(shown).collect()).unwrap_or_default(),
+        names: names.map(|(_, names)| names.0.iter().filter_map(name_text).collect()).unwrap_or_default(),
         not_after: tbs.validity.not_after.to_system_time(),
         expires: tbs.validity.not_after.to_string(),
         is_ca: basic.is_some_and(|(_, basic)| basic.ca),
@@ -78,7 +78,7 @@ fn text(part: &AttributeTypeAndValue) -> Option<String> {
     }
 }
 
-fn shown(name: &GeneralName) -> Option<String> {
+fn name_text(name: &GeneralName) -> Option<String> {
     match name {
         GeneralName::DnsName(text)
         | GeneralName::Rfc822Name(text)

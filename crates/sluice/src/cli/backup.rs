@@ -11,15 +11,15 @@ use super::connect::{Connection, ServerFlags};
 use super::format::size;
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
-use crate::part::Part;
+use crate::atomic_file::AtomicFile;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sluice backup monday.sluice\n  sluice backup - | zstd > monday.sluice.zst\n\n\
-    The server goes on working. The copy is as of one moment. Restore it with `sluice restore`."
+    The server continues to work. The copy is consistent as of one moment. Restore it with `sluice restore`."
 )]
 pub(crate) struct BackupArgs {
-    /// File to write, which only its owner can read; it appears when it is complete. `-`: stdout.
+    /// File to write, readable by its owner only; it appears when it is complete. `-`: stdout.
     file: PathBuf,
     /// Replace the file if it exists.
     #[arg(long)]
@@ -32,7 +32,10 @@ pub(super) async fn run(args: BackupArgs, out: Out) -> Result<u8> {
     let connection = args.server.connect()?;
     let to_stdout = args.file == Path::new("-");
     if !to_stdout && args.file.is_dir() {
-        return Err(CliError::usage(format!("{} is a directory: name a file in it", args.file.display())));
+        return Err(CliError::usage(format!(
+            "{} is a directory: give the path of a file",
+            args.file.display()
+        )));
     }
     if !to_stdout && !args.overwrite && args.file.exists() {
         return Err(CliError::of(
@@ -59,7 +62,7 @@ pub(super) async fn run(args: BackupArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// Writes a file that only its owner can read, and that has its name when it is complete.
+/// Writes a file that only its owner can read, and that appears under its name when it is complete.
 async fn to_file(
     path: &Path,
     connection: &Connection,
@@ -67,7 +70,7 @@ async fn to_file(
     progress: &Progress,
 ) -> Result<u64> {
     let failed = |e: std::io::Error| CliError::unwritable(path, &e);
-    let mut part = Part::create(path, 0o600).map_err(failed)?;
+    let mut part = AtomicFile::create(path, 0o600).map_err(failed)?;
     let bytes = copy(connection, download, progress, |piece| part.write_all(piece).map_err(failed)).await?;
     part.finish().map_err(failed)?;
     Ok(bytes)

@@ -8,25 +8,25 @@ use serde_json::json;
 use sluice_client::{Bulk, BulkFilter, BulkHeader, Change};
 
 use super::change::{FieldFlags, NoteFlags};
+use super::confirm::Confirmation;
 use super::connect::{Connection, ServerFlags};
 use super::format::{counted, relative};
 use super::output::Table;
 use super::progress::Progress;
-use super::sure::Sure;
 use super::values::header;
 use super::{CliError, Out, Result, number};
 
-/// Pause between two looks at a bulk that runs.
+/// Interval between two requests for the progress of a bulk.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BulkVerb {
-    /// Change all messages of a queue that match, and wait for the end.
+    /// Change all messages of a queue that match a filter, and wait for the end.
     ///
-    /// The server does it in the background: it goes on when this command is interrupted. What cancels,
-    /// denies or moves messages asks first.
+    /// The server runs the bulk in the background: it continues when this command is interrupted. The actions
+    /// cancel, deny and move ask for confirmation.
     Start(Box<StartArgs>),
-    /// Show how far a bulk is.
+    /// Show a bulk and its progress.
     Show {
         /// Id of the bulk.
         bulk: String,
@@ -38,7 +38,7 @@ pub(crate) enum BulkVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// End a bulk; what it has changed stays changed.
+    /// End a bulk; messages that it has changed stay changed.
     Cancel {
         /// Id of the bulk.
         bulk: String,
@@ -52,7 +52,7 @@ pub(crate) enum BulkVerb {
     sluice bulk start retry --queue emails --state dead --error-contains 'smtp: 451'\n  \
     sluice bulk start change --queue a --header customer=12 --priority 9")]
 pub(crate) struct StartArgs {
-    /// What to do.
+    /// The change to make.
     #[arg(value_parser = PossibleValuesParser::new(["cancel", "hold", "approve", "deny", "retry", "move", "change"]))]
     action: String,
     /// Queue to move to; it must exist.
@@ -61,47 +61,47 @@ pub(crate) struct StartArgs {
     #[command(flatten)]
     fields: FieldFlags,
     #[command(flatten)]
-    filter: FilterFlags,
-    #[command(flatten)]
     note: NoteFlags,
-    /// Change nothing, and count what would be changed.
+    /// Count the messages that would be changed, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Print the id of the bulk, and do not wait.
+    /// Print the id of the bulk without waiting for its end.
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
-    sure: Sure,
+    confirm: Confirmation,
+    #[command(flatten)]
+    filter: FilterFlags,
     #[command(flatten)]
     server: ServerFlags,
 }
 
-/// Which messages.
+/// The filter: a message must match all that is given.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Which messages")]
+#[command(next_help_heading = "Filter")]
 struct FilterFlags {
     /// Name of the queue.
     #[arg(long, short)]
     queue: String,
-    /// In this state.
+    /// Messages in this state.
     #[arg(long, short, value_parser = PossibleValuesParser::new(["delayed", "ready", "leased", "held", "dead", "blocked"]))]
     state: Option<String>,
-    /// With this tag.
+    /// Messages with this tag.
     #[arg(long, short)]
     tag: Option<String>,
-    /// With this header.
+    /// Messages with this header and value.
     #[arg(long, short = 'H', value_name = "NAME=VALUE", value_parser = header)]
     header: Option<(String, String)>,
-    /// Sent before this time, in milliseconds since the Unix epoch.
+    /// Messages sent before this time, in milliseconds since the Unix epoch.
     #[arg(long, value_name = "MS", value_parser = number(0u64..))]
     sent_before_ms: Option<u64>,
-    /// Sent at this time or later, in milliseconds since the Unix epoch.
+    /// Messages sent at this time or later, in milliseconds since the Unix epoch.
     #[arg(long, value_name = "MS", value_parser = number(0u64..))]
     sent_after_ms: Option<u64>,
-    /// With at least so many attempts begun.
+    /// Messages with at least this number of attempts begun.
     #[arg(long, value_name = "N", value_parser = number(0u16..=u16::MAX))]
     attempts_min: Option<u16>,
-    /// With this text in the error of an attempt.
+    /// Messages with this text in the error of an attempt.
     #[arg(long, value_name = "TEXT")]
     error_contains: Option<String>,
 }
@@ -137,11 +137,12 @@ async fn start(args: StartArgs, out: Out) -> Result<u8> {
     let given = fields != sluice_client::NewFields::default();
     if given && args.action != "change" {
         return Err(CliError::usage(
-            "priority, delay, attempts and tags can be set by the action change only",
+            "--priority, --delay, --deliver-at-ms, --max-attempts, --set-tag and --no-tags need the action \
+            change",
         ));
     }
     if args.to.is_some() && args.action != "move" {
-        return Err(CliError::usage("--to belongs to the action move"));
+        return Err(CliError::usage("--to needs the action move"));
     }
     let change = match args.action.as_str() {
         "cancel" => Change::Cancel,
@@ -164,7 +165,7 @@ async fn start(args: StartArgs, out: Out) -> Result<u8> {
     };
     let connection = args.server.connect()?;
     if let Some(doing) = irrevocable(&change).filter(|_| !args.dry_run) {
-        args.sure.ask(&format!("{doing} all messages of queue {} that match", filter.queue))?;
+        args.confirm.ask(&format!("{doing} all messages of queue {} that match", filter.queue))?;
     }
     let started = connection.client.bulk_start(&change, &filter, &args.note.note(), args.dry_run).await;
     let id = started.map_err(|e| connection.error(&e))?;
@@ -180,23 +181,23 @@ async fn start(args: StartArgs, out: Out) -> Result<u8> {
     }
 }
 
-/// How a change is called that no other change takes back.
+/// The name of a change that no other change reverses, for the confirmation.
 fn irrevocable(change: &Change) -> Option<&'static str> {
     match change {
         Change::Cancel => Some("Cancelling"),
-        Change::Deny => Some("Making dead letters of"),
-        Change::Move { .. } => Some("Moving away"),
+        Change::Deny => Some("Denying"),
+        Change::Move { .. } => Some("Moving"),
         _ => None,
     }
 }
 
-/// Waits for the end of a bulk, and shows how far it is.
+/// Waits for the end of a bulk, with a progress bar.
 async fn ended(connection: &Connection, id: &str, out: Out) -> Result<Bulk> {
     let mut shown: Option<(Progress, u64)> = None;
     loop {
         let bulk = connection.client.bulk(id).await.map_err(|e| connection.error(&e))?;
         let (progress, done) =
-            shown.get_or_insert_with(|| (Progress::things(out, Some(bulk.total), "looked at"), 0));
+            shown.get_or_insert_with(|| (Progress::things(out, Some(bulk.total), "scanned"), 0));
         progress.add(bulk.scanned.saturating_sub(*done));
         *done = bulk.scanned;
         if !bulk.is_running() {
@@ -219,7 +220,7 @@ fn details(bulk: &Bulk) -> String {
     table.field("action", what(bulk));
     table.field("queue", bulk.filter.queue.clone());
     table.field("state", bulk.state.clone());
-    table.field("looked at", format!("{} of {}", bulk.scanned, counted(bulk.total, "message")));
+    table.field("scanned", format!("{} of {}", bulk.scanned, counted(bulk.total, "message")));
     table.field("matched", bulk.matched.to_string());
     table.field(if bulk.dry_run { "would change" } else { "changed" }, bulk.changed.to_string());
     table.field("skipped", bulk.skipped.to_string());
@@ -231,15 +232,7 @@ fn details(bulk: &Bulk) -> String {
 
 fn table(bulks: &[Bulk]) -> String {
     let mut table = Table::new(&[
-        "BULK",
-        "ACTION",
-        "QUEUE",
-        "STATE",
-        ">LOOKED AT",
-        ">MATCHED",
-        ">CHANGED",
-        ">SKIPPED",
-        ">BEGUN",
+        "BULK", "ACTION", "QUEUE", "STATE", ">SCANNED", ">MATCHED", ">CHANGED", ">SKIPPED", ">STARTED",
     ]);
     for bulk in bulks {
         table.row([

@@ -9,7 +9,7 @@ use sluice_client::{Change, NewFields, Note};
 use super::connect::ServerFlags;
 use super::{CliError, Out, Result, duration, number};
 
-/// Which messages, and who changes them.
+/// The messages to change, and who changes them.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArgs {
     /// Ids of the messages.
@@ -17,20 +17,20 @@ pub(crate) struct ChangeArgs {
     ids: Vec<String>,
     #[command(flatten)]
     note: NoteFlags,
-    /// Only if the message still has this version, as it was shown.
+    /// Change the message only if it still has this version, as shown by `sluice message show`.
     #[arg(long)]
     version: Option<String>,
     #[command(flatten)]
     server: ServerFlags,
 }
 
-/// Who makes a change and why.
+/// Author of and reason for a change.
 #[derive(Clone, Debug, Args)]
 pub(super) struct NoteFlags {
-    /// Who; the message remembers it.
+    /// Author of the change, kept in the message's list of changes.
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
-    /// Why; the message remembers it.
+    /// Reason for the change, kept in the message's list of changes.
     #[arg(long, value_name = "TEXT")]
     why: Option<String>,
 }
@@ -45,22 +45,22 @@ impl NoteFlags {
 #[derive(Clone, Debug, Args)]
 #[group(multiple = true)]
 pub(super) struct FieldFlags {
-    /// 0 to 9, higher first.
+    /// Priority, 0 to 9; higher is delivered first.
     #[arg(long, short, value_parser = number(0u8..=9))]
     priority: Option<u8>,
-    /// Ready so long from now.
+    /// Make the message ready after this time.
     #[arg(long, short, value_name = "DURATION", value_parser = duration, conflicts_with = "deliver_at_ms")]
     delay: Option<Duration>,
-    /// Ready at this time, in milliseconds since the Unix epoch.
+    /// Make the message ready at this time, in milliseconds since the Unix epoch.
     #[arg(long, value_name = "MS", value_parser = number(0u64..))]
     deliver_at_ms: Option<u64>,
     /// Attempts before a message becomes a dead letter.
     #[arg(long, value_name = "N", value_parser = number(1u32..=10_000))]
     max_attempts: Option<u32>,
-    /// A tag, instead of those that it has; may be given several times.
+    /// New tag, which replaces the message's tags; repeat the flag for several tags.
     #[arg(long = "set-tag", value_name = "TAG", conflicts_with = "no_tags")]
     tags: Vec<String>,
-    /// Take all tags away.
+    /// Remove all tags.
     #[arg(long)]
     no_tags: bool,
 }
@@ -94,21 +94,21 @@ impl MoveArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SetArgs {
+pub(crate) struct ChangeFieldsArgs {
     #[command(flatten)]
     change: ChangeArgs,
     #[command(flatten)]
     fields: FieldFlags,
 }
 
-impl SetArgs {
+impl ChangeFieldsArgs {
     pub(super) async fn run(self, out: Out) -> Result<u8> {
         self.change.run(Change::Set(self.fields.fields()), "changed", out).await
     }
 }
 
 impl ChangeArgs {
-    /// Changes one message after the other; ends with the code of the first that could not be changed.
+    /// Changes one message after the other. Returns the error of the first one that could not be changed.
     pub(super) async fn run(self, change: Change, done: &str, out: Out) -> Result<u8> {
         let connection = self.server.connect()?;
         let note = self.note.note();

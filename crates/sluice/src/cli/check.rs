@@ -11,15 +11,16 @@ use sluice_node::directory;
 use super::format::{counted, plural, size};
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
+/// The remark about a server that was killed, or whose machine lost power.
 use crate::root_keys::KeyFlags;
 use crate::terminal::data_dir::{NOT_IN_ORDER, expect_directory};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads every file to the last payload and writes nothing. Exit codes: 0 all is
-well, 8 damage was found, 2 this is no data directory, 4 a server uses it.")]
+well, 8 damage was found, 2 not a data directory, 4 a server uses it.")]
 pub(crate) struct CheckArgs {
-    /// The data directory of a server that does not run.
+    /// Data directory of a server that is not running.
     data_dir: PathBuf,
     #[command(flatten)]
     keys: KeyFlags,
@@ -41,7 +42,7 @@ pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
         let progress = Progress::things(out, None, &format!("verifying {}", dir.display()));
         let result = check(Arc::new(FsDisk), dir, &roots);
         progress.finish();
-        let shard = Shard::of(dir, result)?;
+        let shard = ShardReport::of(dir, result)?;
         damaged |= shard.is_damaged();
         out.show(&shard.to_json(), |_| shard.to_text())?;
     }
@@ -65,35 +66,37 @@ fn shards(data_dir: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if found.is_empty() {
-        return Err(CliError::usage(format!("{} is no data directory of Sluice", data_dir.display()))
+        return Err(CliError::usage(format!("{} is not a data directory of Sluice", data_dir.display()))
             .hint("Give the directory that `sluice serve --data-dir` uses; it holds shard-000 and so on."));
     }
     found.sort();
     Ok(found)
 }
 
-/// What was found in one shard.
-struct Shard<'a> {
+/// The result for one shard.
+struct ShardReport<'a> {
     dir: &'a Path,
     report: CheckReport,
-    /// What kept it from being verified at all.
+    /// The error that prevented the verification.
     fatal: Option<String>,
 }
 
-impl<'a> Shard<'a> {
-    fn of(dir: &'a Path, result: std::result::Result<CheckReport, OpenError>) -> Result<Shard<'a>> {
+impl<'a> ShardReport<'a> {
+    fn of(dir: &'a Path, result: std::result::Result<CheckReport, OpenError>) -> Result<ShardReport<'a>> {
         match result {
-            Ok(report) => Ok(Shard { dir, report, fatal: None }),
+            Ok(report) => Ok(ShardReport { dir, report, fatal: None }),
             Err(OpenError::InUse { .. }) => {
                 Err(CliError::of(Fault::InUse, format!("a server uses {}", dir.display()))
-                    .hint("Stop it first: a check of files that change would prove nothing."))
+                    .hint("Stop the server first: a check of files that change proves nothing."))
             }
             Err(e @ OpenError::Damaged(_)) => {
                 let fatal = Some(e.to_string());
-                Ok(Shard { dir, report: CheckReport::default(), fatal })
+                Ok(ShardReport { dir, report: CheckReport::default(), fatal })
             }
-            Err(e @ OpenError::Key { .. }) => Err(CliError::start(&e.into())
-                .hint("--key-source says where the keys are: a file, an environment variable or a command.")),
+            Err(e @ OpenError::Key { .. }) => Err(CliError::start(&e.into()).hint(
+                "Name the source of the keys with --key-source: a file, an environment variable or a \
+                    command.",
+            )),
             Err(e) => Err(CliError::start(&e.into())),
         }
     }
@@ -144,7 +147,8 @@ impl<'a> Shard<'a> {
         );
         if let Some(cut) = &report.cut {
             text.push_str(&format!(
-                "  the next start will cut {} from the end of {}: not whole, and nothing tells that it was synced\n",
+                "  the next start will cut {} from the end of {}: an incomplete batch that was never \
+                confirmed as synced\n",
                 size(cut.bytes),
                 cut.file.display()
             ));

@@ -11,13 +11,13 @@ use super::{CliError, Out, Result};
     sluice completions fish > ~/.config/fish/completions/sluice.fish"
 )]
 pub(crate) struct CompletionsArgs {
-    /// The shell.
+    /// Shell to write the script for.
     shell: Shell,
 }
 
 pub(super) fn run(args: &CompletionsArgs, mut command: Command, out: Out) -> Result<u8> {
     if out.json {
-        return Err(CliError::usage("completions are a script for a shell: there is no JSON of them"));
+        return Err(CliError::usage("--json does not apply: completions are a script for a shell"));
     }
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "sluice", &mut script);

@@ -10,11 +10,9 @@ use super::{CliError, Out, Result};
 use crate::config::{self, SETTINGS, SettingFlags, Sources};
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Takes the flags of `sluice serve`, so that they can be tried: sluice config --shards 4"
-)]
+#[command(after_help = "Accepts the flags of `sluice serve`, to show their effect: sluice config --shards 4")]
 pub(crate) struct ConfigArgs {
-    /// File to read [default: ./sluice.toml if it is there; env: SLUICE_CONFIG].
+    /// Configuration file to read [default: ./sluice.toml if it is there; env: SLUICE_CONFIG].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print the reference of all settings as Markdown.

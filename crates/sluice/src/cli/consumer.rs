@@ -12,22 +12,23 @@ use super::{Out, Result, number};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConsumerVerb {
-    /// List consumers, and how much each of them holds.
+    /// List consumers with the number of messages that each holds.
     List {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Show a consumer and what it holds.
-    Show(ShowArgs),
-    /// Give a consumer nothing more; what it holds goes back after a while, and the attempt does not count.
+    /// Show a consumer and the messages that it holds.
+    Show(ShowConsumerArgs),
+    /// Detach a consumer: it gets no more messages. What it holds returns after the grace period, without
+    /// counting as an attempt.
     Detach(DetachArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct ShowConsumerArgs {
     /// Id of the consumer.
     consumer: String,
-    /// Most messages to show, longest held first.
+    /// Maximum number of messages to show, longest held first.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = number(1u32..=1_000))]
     max: u32,
     #[command(flatten)]
@@ -38,7 +39,7 @@ pub(crate) struct ShowArgs {
 pub(crate) struct DetachArgs {
     /// Id of the consumer.
     consumer: String,
-    /// How long it may still settle what it holds [default: 30s].
+    /// Grace period in which it may still settle what it holds [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     grace: Option<u64>,
     #[command(flatten)]
@@ -56,7 +57,7 @@ pub(super) async fn run(verb: ConsumerVerb, out: Out) -> Result<u8> {
             }
             out.list(&consumers, table)?;
         }
-        ConsumerVerb::Show(ShowArgs { consumer, max, server }) => {
+        ConsumerVerb::Show(ShowConsumerArgs { consumer, max, server }) => {
             let connection = server.connect()?;
             let shown = connection.client.consumer(&consumer, max).await;
             out.show(&shown.map_err(|e| connection.error(&e))?, details)?;
@@ -71,7 +72,7 @@ pub(super) async fn run(verb: ConsumerVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// One without a name has none to show.
+/// The name of a consumer, or `-`.
 fn name(consumer: &Consumer) -> String {
     if consumer.name.is_empty() { "-".to_owned() } else { consumer.name.clone() }
 }
@@ -113,7 +114,7 @@ fn details(consumer: &Consumer) -> String {
         about.field("in flight", consumer.in_flight.to_string());
     } else {
         about.field("queues", queues(consumer));
-        about.field("lease", consumer.lease_ms.map_or_else(|| "as each queue says".to_owned(), length));
+        about.field("lease", consumer.lease_ms.map_or_else(|| "each queue's".to_owned(), length));
         about.field("in flight", format!("{} of {}", consumer.in_flight, credit(consumer)));
     }
     if consumer.holds.is_empty() {

@@ -10,29 +10,29 @@ use crate::connect::{Context, Contexts, CredentialFiles};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContextVerb {
-    /// Keep a name for a server, or change it. The first one is used from then on.
+    /// Add a context, or change it. The first one added is used from then on.
     Add {
-        /// The name to keep.
+        /// Name of the context.
         name: String,
-        /// Address of the server.
+        /// URL of the server.
         #[arg(long, value_name = "URL")]
         server: String,
-        /// Namespace of the queues.
+        /// Namespace to use.
         #[arg(long, short, value_name = "NAME")]
         namespace: Option<String>,
         #[command(flatten)]
         credentials: CredentialFiles,
     },
-    /// List names; the one in use is marked.
+    /// List contexts; the one in use is marked.
     List,
-    /// Use this server when no other is named.
+    /// Use this context when no server is named.
     Use {
-        /// A name that `sluice context list` shows.
+        /// Name of a context, as `sluice context list` shows it.
         name: String,
     },
-    /// Forget a name.
+    /// Remove a context.
     Remove {
-        /// A name that `sluice context list` shows.
+        /// Name of a context, as `sluice context list` shows it.
         name: String,
     },
 }
@@ -80,7 +80,7 @@ pub(super) fn run(verb: ContextVerb, out: Out) -> Result<u8> {
 
 fn list(contexts: &Contexts, out: Out) -> Result<()> {
     if contexts.contexts.is_empty() {
-        out.note("no contexts: sluice context add NAME --server URL");
+        out.note("no contexts; add one with `sluice context add NAME --server URL`");
         return Ok(());
     }
     let in_use = |name: &str| contexts.current.as_deref() == Some(name);

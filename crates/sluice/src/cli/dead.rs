@@ -5,19 +5,19 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::counted;
 use super::message::{PageFlags, Source, list};
 use super::progress::Progress;
-use super::sure::Sure;
 use super::{Out, Result, number};
 
-/// How often one looks how far a redrive has come.
+/// Interval between two requests for the progress of a redrive.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadVerb {
-    /// List dead letters with the reason and the last error.
+    /// List dead letters with their reason and last error.
     List {
         /// Name of the queue.
         queue: String,
@@ -26,7 +26,7 @@ pub(crate) enum DeadVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Make dead letters ready again, their attempts counted from 0.
+    /// Make dead letters ready again, with attempts counted from 0.
     Redrive(RedriveArgs),
     /// Delete dead letters.
     Delete {
@@ -35,7 +35,7 @@ pub(crate) enum DeadVerb {
         #[command(flatten)]
         which: Which,
         #[command(flatten)]
-        sure: Sure,
+        confirm: Confirmation,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -48,29 +48,30 @@ pub(crate) struct RedriveArgs {
     /// Ids of dead letters.
     #[arg(required_unless_present_any = ["all", "end"], value_name = "ID")]
     ids: Vec<String>,
-    /// All that are dead at this moment.
+    /// All messages that are dead letters at this moment.
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// With --all: so many per second, 1 to 100000, and wait until all are. It goes on when the command is interrupted.
+    /// With --all: redrive at this rate, 1 to 100000 per second, and wait for the end. The redrive continues
+    /// when this command is interrupted.
     #[arg(long, value_name = "N", requires = "all", value_parser = number(1u32..=100_000))]
     per_second: Option<u32>,
-    /// With --per-second: do not wait.
+    /// With --per-second: do not wait for the end.
     #[arg(long, requires = "per_second")]
     no_wait: bool,
-    /// End a redrive at a rate: what is left of it stays dead.
+    /// End a redrive at a rate: messages that it has not reached stay dead letters.
     #[arg(long, conflicts_with_all = ["ids", "all", "per_second"])]
     end: bool,
     #[command(flatten)]
     server: ServerFlags,
 }
 
-/// Some, or all.
+/// Some dead letters by id, or all.
 #[derive(Debug, Args)]
 pub(crate) struct Which {
     /// Ids of dead letters.
     #[arg(required_unless_present = "all", value_name = "ID")]
     ids: Vec<String>,
-    /// All that are dead at this moment.
+    /// All messages that are dead letters at this moment.
     #[arg(long, conflicts_with = "ids")]
     all: bool,
 }
@@ -91,9 +92,9 @@ pub(super) async fn run(verb: DeadVerb, out: Out) -> Result<u8> {
             list(&server.connect()?, &queue, Source::Dead, &page, out).await?;
         }
         DeadVerb::Redrive(args) => redrive(args, out).await?,
-        DeadVerb::Delete { queue, which, sure, server } => {
+        DeadVerb::Delete { queue, which, confirm, server } => {
             let connection = server.connect()?;
-            sure.ask(&format!("Deleting {} of queue {queue}", which.describe()))?;
+            confirm.ask(&format!("Deleting {} of queue {queue}", which.describe()))?;
             let deleted = connection.client.dead_delete(&queue, which.ids()).await;
             let deleted = deleted.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "deleted": deleted }), |_| {
@@ -109,8 +110,9 @@ async fn redrive(args: RedriveArgs, out: Out) -> Result<()> {
     let (client, queue) = (&connection.client, &args.queue);
     if args.end {
         let left = client.dead_redrive_end(queue).await.map_err(|e| connection.error(&e))?;
-        return out
-            .show(&json!({ "left": left }), |_| format!("ended with {} left\n", counted(left, "message")));
+        return out.show(&json!({ "left": left }), |_| {
+            format!("ended the redrive; {} left as dead letters\n", counted(left, "message"))
+        });
     }
     let redriven = match args.per_second {
         None => client.dead_redrive(queue, (!args.all).then_some(&args.ids[..])).await,

@@ -11,11 +11,11 @@ use super::{Out, Result, number};
 #[command(
     after_help = "Examples:\n  sluice events emails\n  sluice events --types died,dropped --match 'mail.*'\n  \
                   sluice events --json | jq -r .type\n\n\
-                  After a broken connection it goes on where it was. What it has missed, because it was too slow or came \
-                  back too late, is told as a gap."
+                  After a broken connection the command continues after the last event. Events that it has missed,\n\
+                  because it was too slow or disconnected for too long, are reported as a gap."
 )]
 pub(crate) struct EventsArgs {
-    /// Queue to watch; without it all of the namespace.
+    /// Queue to watch [default: all queues of the namespace].
     queue: Option<String>,
     /// Only events of these types, such as sent,acked,died.
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
@@ -23,10 +23,10 @@ pub(crate) struct EventsArgs {
     /// Only queues whose names match; * stands for any number of characters.
     #[arg(long = "match", value_name = "PATTERN", conflicts_with = "queue")]
     pattern: Option<String>,
-    /// Go on behind this event: the `event_id` that --json gives.
+    /// Begin after this event, the `event_id` of --json.
     #[arg(long, value_name = "ID")]
     since: Option<String>,
-    /// End after so many events.
+    /// End after this number of events.
     #[arg(long, value_name = "N", value_parser = number(1u64..))]
     max: Option<u64>,
     #[command(flatten)]
@@ -43,10 +43,10 @@ pub(super) async fn run(args: EventsArgs, out: Out) -> Result<u8> {
         let event = match watch.next().await {
             Ok(event) => event,
             Err(error) if watch.has_begun() && may_pass(&error) => {
-                // Once in full; it is tried again and again.
+                // The whole error once; it is retried again and again.
                 if !std::mem::replace(&mut unreachable, true) {
                     connection.error(&error).report(out.json);
-                    out.note("  Trying again until it answers.");
+                    out.note("  Retrying until it answers.");
                 }
                 continue;
             }
@@ -61,7 +61,7 @@ pub(super) async fn run(args: EventsArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// Whether the server may be there again later, as after a restart.
+/// Whether a retry may succeed, as after a restart of the server.
 fn may_pass(error: &ClientError) -> bool {
     error.is_transport() || matches!(error.code(), Some("shutting_down" | "overloaded"))
 }
@@ -96,9 +96,9 @@ fn details(event: &Event) -> String {
 fn gap(event: &Event) -> String {
     let lost = event.lost.map_or_else(|| "events".to_owned(), |lost| counted(lost, "event"));
     let why = match event.reason.as_deref().unwrap_or_default() {
-        "slow" => "this reader is too slow",
-        "window" => "it came back too late",
-        "unwatched" => "nobody was watching",
+        "slow" => "this reader was too slow",
+        "window" => "the connection was lost for too long",
+        "unwatched" => "events are not kept while nobody reads them",
         "restarted" => "the server was restarted",
         other => other,
     };
@@ -123,7 +123,8 @@ mod tests {
                 json!({"type": "delivered", "at_ms": 1_767_225_600_000_u64, "queue": "mail", "id": id, "attempt": 2,
                 "lease_until_ms": 1_767_225_630_000_u64, "consumer": "7"})
             ),
-            "2026-01-01 00:00:00Z  delivered  00000081k7pvm120000g  mail: attempt 2, to consumer 7, until 2026-01-01 00:00:30Z\n"
+            "2026-01-01 00:00:00Z  delivered  00000081k7pvm120000g  mail: attempt 2, to consumer 7, until \
+            2026-01-01 00:00:30Z\n"
         );
         assert_eq!(
             shown(
@@ -133,7 +134,7 @@ mod tests {
         );
         assert_eq!(
             shown(json!({"type": "gap", "reason": "slow", "lost": 1})),
-            "gap: 1 event missed, this reader is too slow\n"
+            "gap: 1 event missed, this reader was too slow\n"
         );
         assert_eq!(
             shown(json!({"type": "gap", "reason": "restarted"})),

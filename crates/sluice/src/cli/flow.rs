@@ -13,7 +13,8 @@ use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlowVerb {
-    /// Show what a message waits for, what follows it, and as a tree what waits for it.
+    /// Show the messages that a message waits for, the steps that follow it, and as a tree the messages that
+    /// wait for it.
     Show {
         /// Id of the message.
         id: String,
@@ -24,13 +25,14 @@ pub(crate) enum FlowVerb {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupVerb {
-    /// Send messages in several queues, and a callback that follows when all of them have ended.
+    /// Send messages to several queues, and a callback that is delivered when all of them have ended.
     ///
-    /// Prints the id of the callback, which is the group's, and then those of the messages, one per line.
-    Send(SendArgs),
-    /// Show how a group stands.
+    /// Prints the id of the group, which is the callback's id, and then the ids of the messages, one per
+    /// line.
+    Send(SendGroupArgs),
+    /// Show the progress of a group.
     Show {
-        /// Id of the group: that of its callback.
+        /// Id of the group, which is the id of its callback.
         group: String,
         #[command(flatten)]
         server: ServerFlags,
@@ -41,10 +43,11 @@ pub(crate) enum GroupVerb {
 #[command(after_help = "Example:\n  \
     echo '{\"messages\":[{\"queue\":\"mail\",\"payload\":\"ann\"}],\"callback\":{\"queue\":\"reports\",\"payload\":\"all out\"}}' |\n  \
     sluice group send -")]
-pub(crate) struct SendArgs {
-    /// A file with a JSON object as in the HTTP API: `messages`, a list, and `callback`; `-`: stdin.
+pub(crate) struct SendGroupArgs {
+    /// File with a JSON object as in the HTTP API: a list `messages`, and `callback`; `-`: stdin.
     file: PathBuf,
-    /// A repeat with the same key within the server's window sends nothing and gets the first ids.
+    /// A repeat with the same key within the server's window sends nothing and prints the ids of the first
+    /// send.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     #[command(flatten)]
@@ -114,13 +117,13 @@ fn details(group: &Group) -> String {
     about.render()
 }
 
-/// The parents, then the message with all that waits for it below.
+/// The parents, then the message with the tree of messages that wait for it.
 fn tree(flow: &Flow) -> String {
     let mut text: String = flow.parents.iter().map(parent).collect();
     text.push_str(&node(&flow.node));
     branches(&flow.node.children, "", &mut text);
     if flow.truncated {
-        text.push_str("There is more than is shown.\n");
+        text.push_str("The flow is larger than shown.\n");
     }
     text
 }
@@ -180,7 +183,7 @@ mod tests {
             m b blocked, then c, d, on failure e\n\
             ├─ x a held (parent_failed)\n│  └─ z a ready\n\
             └─ y a blocked, group: 1 pending, 2 done, 0 dead\n\
-            There is more than is shown.\n";
+            The flow is larger than shown.\n";
         assert_eq!(tree(&flow), expected);
     }
 }

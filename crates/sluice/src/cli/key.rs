@@ -13,22 +13,22 @@ use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyVerb {
-    /// Show what is encrypted under which root key.
+    /// Show which root keys are in use, and how many files each encrypts.
     Status {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Encrypt what is written from now on under a new root key.
+    /// Encrypt everything written from now on under a new root key.
     #[command(after_help = "\
-The server adds a key to its key file, before the others; with `key_source`\n\
-command:LINE it runs the command again, which must print the new key first. What\n\
-is there already keeps its key until it is compacted: keep the old key as long as\n\
+The server adds a key to its key file, before the others. With `key_source`\n\
+command:LINE it runs the command again, which must print the new key first.\n\
+Data written before keeps its key until it is compacted: keep the old key while\n\
 `sluice key status` shows it, and as long as there are backups from before.")]
     Rotate {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Print a new key, for an environment variable or a secret store.
+    /// Print a new root key, for an environment variable or a secret store.
     New,
 }
 
@@ -55,17 +55,18 @@ fn show(keys: &Keys, rotated: bool) -> String {
     };
     for key in &keys.keys {
         let current = keys.current.as_ref() == Some(&key.id);
-        row(&key.id, key.files, key.bytes, if current { "for what is new" } else { "" });
+        row(&key.id, key.files, key.bytes, if current { "for new data" } else { "" });
     }
     let unencrypted = keys.unencrypted;
     if unencrypted.files > 0 || keys.current.is_none() {
-        let about = if keys.current.is_none() { "for what is new" } else { "" };
+        let about = if keys.current.is_none() { "for new data" } else { "" };
         row("none", unencrypted.files, unencrypted.bytes, about);
     }
     let text = table.render();
     match &keys.current {
         Some(current) if rotated => format!(
-            "what is new is encrypted under root key {current}: keep a copy of the keys, the older ones too\n{text}"
+            "new data is encrypted under root key {current}: keep a copy of all keys, the older ones \
+            too\n{text}"
         ),
         _ => text,
     }

@@ -13,17 +13,18 @@ use super::{Out, Result, number};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LimitVerb {
-    /// List limits and what they hold back.
+    /// List limits with the messages in flight and those that wait.
     List {
         #[command(flatten)]
         server: ServerFlags,
     },
     /// Show a limit and its keys.
-    Show(ShowArgs),
-    /// Create a limit, or replace what it allows. It acts at once; what is not named is not limited.
+    Show(ShowLimitArgs),
+    /// Create a limit, or replace all its parts. A part that is not given is not limited. It takes effect at
+    /// once.
     ///
-    /// A queue follows it after `sluice queue set QUEUE --limit NAME`.
-    Set(SetArgs),
+    /// `sluice queue set QUEUE --limit NAME` makes a queue follow it.
+    Set(SetLimitArgs),
     /// Delete a limit that no queue follows.
     Delete {
         /// Name of the limit.
@@ -34,16 +35,16 @@ pub(crate) enum LimitVerb {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct ShowLimitArgs {
     /// Name of the limit.
     limit: String,
-    /// Only this key.
+    /// Show only this key.
     #[arg(long, conflicts_with_all = ["waiting", "max"])]
     key: Option<String>,
-    /// Only keys that hold something back.
+    /// Show only keys with messages that wait.
     #[arg(long)]
     waiting: bool,
-    /// Most keys to show.
+    /// Maximum number of keys to show.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = number(1u32..))]
     max: u32,
     #[command(flatten)]
@@ -51,19 +52,19 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SetArgs {
+pub(crate) struct SetLimitArgs {
     /// Name of the limit.
     limit: String,
-    /// Most messages in flight, of all queues that follow the limit.
+    /// Maximum number of messages in flight, of all queues that follow the limit together.
     #[arg(long, value_name = "N", value_parser = number(1u32..=IN_FLIGHT_MAX))]
     in_flight: Option<u32>,
-    /// Most messages in flight of each limit key.
+    /// Maximum number of messages in flight of each limit key.
     #[arg(long, value_name = "N", value_parser = number(1u32..=IN_FLIGHT_MAX))]
     in_flight_per_key: Option<u32>,
-    /// Deliveries in a period, and how many may go at once [default: as many], such as 50/1s or 50/1s:10.
+    /// Maximum rate of deliveries, such as 50/1s, or 50/1s:10 with a burst of 10 [default burst: the count].
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Option<Rate>,
-    /// The same for each limit key.
+    /// Maximum rate of deliveries of each limit key.
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate_per_key: Option<Rate>,
     #[command(flatten)]
@@ -101,7 +102,7 @@ pub(super) async fn run(verb: LimitVerb, out: Out) -> Result<u8> {
             connection.client.limit_delete(&limit).await.map_err(|e| {
                 let error = connection.error(&e);
                 if e.code() == Some("limit_in_use") {
-                    error.hint("`sluice queue set QUEUE --limit ''` takes a queue out of it.")
+                    error.hint("`sluice queue set QUEUE --limit ''` makes a queue follow no limit.")
                 } else {
                     error
                 }
@@ -112,8 +113,8 @@ pub(super) async fn run(verb: LimitVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// The limit with as many keys as were asked for.
-async fn show(args: ShowArgs) -> Result<Limit> {
+/// Fetches the limit, with the requested number of keys.
+async fn show(args: ShowLimitArgs) -> Result<Limit> {
     let connection = args.server.connect()?;
     if let Some(key) = &args.key {
         return connection.client.limit_key(&args.limit, key).await.map_err(|e| connection.error(&e));

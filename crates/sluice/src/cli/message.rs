@@ -6,13 +6,13 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use sluice_client::{Change, Stored};
 
-use super::change::{ChangeArgs, MoveArgs, SetArgs};
+use super::change::{ChangeArgs, ChangeFieldsArgs, MoveArgs};
 use super::connect::{Connection, ServerFlags};
 use super::format::{line, relative, size, time};
 use super::output::Table;
 use super::{CliError, Out, Result, duration, number, request};
 
-/// Characters of a payload in a list.
+/// Maximum number of characters of a payload in a list.
 const PREVIEW: usize = 60;
 
 #[derive(Debug, Subcommand)]
@@ -21,27 +21,27 @@ pub(crate) enum MessageVerb {
     Show {
         /// Id of the message.
         id: String,
-        /// Print the payload only, as it is.
+        /// Print only the payload, unchanged.
         #[arg(long, conflicts_with = "json")]
         raw: bool,
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Print the result of a message's ack, waiting for it if told to.
+    /// Print the result of a message, after waiting for it if --wait is given.
     Result {
         /// Id of the message.
         id: String,
-        /// How long to wait for the message's end.
+        /// How long to wait for the end of the message.
         #[arg(long, short, value_name = "DURATION", value_parser = duration, default_value = "0s")]
         wait: Duration,
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Show the messages that are next in line, without taking them.
+    /// Show the messages that are next in line, without receiving them.
     Peek {
         /// Name of the queue.
         queue: String,
-        /// Most messages.
+        /// Maximum number of messages.
         #[arg(long, short, value_name = "N", default_value_t = 10, value_parser = number(1u32..=100))]
         limit: u32,
         #[command(flatten)]
@@ -49,20 +49,20 @@ pub(crate) enum MessageVerb {
     },
     /// List the messages of a queue by id, which is the order of sending.
     List(ListArgs),
-    /// Cancel messages: gone at once, or at the end of their lease.
+    /// Cancel messages: they are deleted at once, or, if leased, at the end of their delivery.
     Cancel(ChangeArgs),
-    /// Hold messages that wait, until somebody decides.
+    /// Hold waiting messages until somebody approves or denies them.
     Hold(ChangeArgs),
-    /// Let held messages go on.
+    /// Approve held messages: they become ready or delayed again.
     Approve(ChangeArgs),
-    /// Make held messages dead letters.
+    /// Deny held messages: they become dead letters.
     Deny(ChangeArgs),
-    /// Make delayed or dead messages ready now.
+    /// Make delayed messages and dead letters ready now.
     Retry(ChangeArgs),
     /// Move messages to another queue.
     Move(MoveArgs),
-    /// Change fields of messages that wait.
-    Change(SetArgs),
+    /// Change fields of waiting messages.
+    Change(ChangeFieldsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -74,23 +74,23 @@ pub(crate) struct ListArgs {
     state: Option<String>,
     #[command(flatten)]
     page: PageFlags,
-    /// With payloads.
+    /// Include payloads.
     #[arg(long)]
     payload: bool,
     #[command(flatten)]
     server: ServerFlags,
 }
 
-/// Which part of a long list.
+/// The part of a long list to show.
 #[derive(Debug, Args)]
 pub(crate) struct PageFlags {
-    /// Most messages.
+    /// Maximum number of messages.
     #[arg(long, short, value_name = "N", default_value_t = 100, value_parser = number(1u32..))]
     limit: u32,
-    /// Where an earlier list ended.
+    /// Cursor at which an earlier list ended.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Everything, however much it is.
+    /// List all messages, without a maximum.
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 }
@@ -137,14 +137,14 @@ pub(super) async fn run(verb: MessageVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// What is listed.
+/// What to list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source<'a> {
     Messages { state: Option<&'a str>, payload: bool },
     Dead,
 }
 
-/// Prints page after page until the limit or the end.
+/// Prints page after page, up to the maximum or the end.
 pub(super) async fn list(
     connection: &Connection,
     queue: &str,
@@ -175,8 +175,10 @@ pub(super) async fn list(
         }
     }
     match cursor {
-        Some(cursor) => out.note(&format!("there may be more: --cursor {cursor}, or --all")),
-        None if found == 0 => out.note(&format!("nothing to list in {queue}")),
+        Some(cursor) => out.note(&format!(
+            "there may be more: continue with --cursor {cursor}, or list everything with --all"
+        )),
+        None if found == 0 => out.note(&format!("no messages to list in {queue}")),
         None => {}
     }
     Ok(())
@@ -195,7 +197,7 @@ fn preview(message: &Stored) -> String {
     }
 }
 
-/// The state, and what is behind it: `dead (max_attempts)`, `blocked (limit)`.
+/// The state with its reason: `dead (max_attempts)`, `blocked (limit)`.
 fn state(m: &Stored) -> String {
     let because = m.reason.as_deref().or(m.blocked_by.as_deref()).or(m.cancelled.then_some("cancelled"));
     because.map_or_else(|| m.state.clone(), |because| format!("{} ({because})", m.state))
@@ -311,7 +313,7 @@ fn details(m: &Stored) -> String {
     match m.payload_bytes() {
         Ok(Some(payload)) => match std::str::from_utf8(&payload) {
             Ok(payload) => text.push_str(&format!("\n{payload}\n")),
-            Err(_) => text.push_str("\nThe payload is binary: --raw prints it as it is.\n"),
+            Err(_) => text.push_str("\nThe payload is binary: --raw prints it unchanged.\n"),
         },
         _ => text.push_str("\nThe payload cannot be read.\n"),
     }

@@ -1,4 +1,4 @@
-//! The command line: one file per group of verbs.
+//! The command line: one file per group of verbs, and what the verbs share.
 
 mod backup;
 mod bench;
@@ -8,19 +8,18 @@ mod change;
 mod check;
 mod completions;
 mod config;
+mod confirm;
 mod consumer;
-mod content;
 mod context;
 mod dead;
 mod events;
+mod flag_bytes;
+mod flag_errors;
 mod flow;
-mod globals;
-mod in_flags;
 mod key;
 mod limit;
 mod message;
 mod namespace;
-mod near;
 mod progress;
 mod queue;
 mod queue_defaults;
@@ -30,9 +29,10 @@ mod request;
 mod restore;
 mod schedule;
 mod send;
+mod server_options;
 mod settle;
 mod status;
-mod sure;
+mod suggest;
 mod token;
 
 use std::future::Future;
@@ -44,15 +44,15 @@ use crate::connect;
 use crate::terminal::values::{duration, number, queue_weight};
 use crate::terminal::{CliError, Fault, Out, Result, error, format, output, values};
 
-/// A durable queue server, and everything to work with it.
+/// A durable queue server and its tools.
 ///
-/// Start a server with `sluice serve`; then, in other terminals, `sluice send emails hello` and
-/// `sluice work emails -- sh -c 'cat; echo'`. The options of the server (--server, --namespace, --token-file
-/// and so on) may stand before the verb, too.
+/// Start a server with `sluice serve`; then, in other terminals, run `sluice send emails hello` and `sluice
+/// work emails -- sh -c 'cat; echo'`. The options of the server (--server, --namespace, --token-file and so
+/// on) may also stand before the verb.
 #[derive(Debug, Parser)]
 #[command(name = "sluice", version, max_term_width = 110, after_help = error::EXIT_CODES)]
 struct Cli {
-    /// Write JSON: one object, or one per line.
+    /// Write JSON: one object, or one object per line.
     #[arg(long, global = true, help_heading = "Output")]
     json: bool,
     #[command(subcommand)]
@@ -63,7 +63,7 @@ struct Cli {
 enum Verb {
     /// Run the server.
     Serve(crate::serve::ServeArgs),
-    /// Send messages: an argument, a file, lines or JSON lines.
+    /// Send messages: one payload, or one message per line of text or JSON.
     Send(Box<send::SendArgs>),
     /// Send a message and wait for its result.
     Request(request::RequestArgs),
@@ -71,90 +71,90 @@ enum Verb {
     Receive(receive::ReceiveArgs),
     /// Run a command for each message.
     Work(crate::work::WorkArgs),
-    /// Settle messages: done.
+    /// Settle messages: the work is done.
     Ack(settle::AckArgs),
-    /// Settle messages: failed, to be tried again.
+    /// Settle messages: the attempt failed; another one follows after the backoff.
     Nack(settle::NackArgs),
-    /// Settle messages: given back; the attempt does not count.
+    /// Settle messages: give them back; the attempt does not count.
     Release(settle::ReleaseArgs),
-    /// Settle messages: never to be tried again; they become dead letters.
+    /// Settle messages: they must not be tried again and become dead letters.
     Reject(settle::RejectArgs),
     /// Extend the leases of messages.
     Extend(settle::ExtendArgs),
-    /// Look at queues, and change them.
+    /// List, show, change, purge and delete queues.
     #[command(subcommand)]
     Queue(queue::QueueVerb),
-    /// Look at namespaces, and change them.
+    /// List, create, change and delete namespaces.
     #[command(subcommand)]
     Namespace(namespace::NamespaceVerb),
-    /// Send messages at times of day, or again and again.
+    /// List, set, pause and delete schedules, which send messages at set times.
     #[command(subcommand)]
     Schedule(schedule::ScheduleVerb),
-    /// Look at how messages wait for, and follow, others.
+    /// Show the messages that a message waits for, and those that wait for it.
     #[command(subcommand)]
     Flow(flow::FlowVerb),
-    /// Send messages and one that follows when all have ended, and look how they stand.
+    /// Send a group of messages with a callback that follows them, and show its progress.
     #[command(subcommand)]
     Group(flow::GroupVerb),
-    /// Look at who holds messages, and detach consumers.
+    /// List consumers with the messages that they hold, and detach them.
     #[command(subcommand)]
     Consumer(consumer::ConsumerVerb),
-    /// Look at limits, and set them.
+    /// List, set and delete limits on messages in flight and rates.
     #[command(subcommand)]
     Limit(limit::LimitVerb),
-    /// Look at messages without taking them, and change them.
+    /// Show messages without receiving them, and change them.
     #[command(subcommand)]
     Message(message::MessageVerb),
-    /// Change many messages in the background.
+    /// Change all messages of a queue that match a filter, in the background.
     #[command(subcommand)]
     Bulk(bulk::BulkVerb),
-    /// Look at dead letters, and decide about them.
+    /// List, redrive and delete dead letters.
     #[command(subcommand)]
     Dead(dead::DeadVerb),
-    /// Print what happens to messages, as it happens.
+    /// Print events of messages as they happen.
     Events(events::EventsArgs),
-    /// Show on one screen how the server is: version, durability, disk, what waits, and what needs a person.
+    /// Show the server's state on one screen: version, durability, disk, messages, and what needs a person.
     Status(status::StatusArgs),
-    /// Watch queues, limits and rates live.
+    /// Show queues, rates, limits and consumers, continuously updated.
     Top(crate::top::TopArgs),
-    /// Show every setting of the server, its value, and where it comes from.
+    /// Show every setting of the server with its value and its origin.
     Config(config::ConfigArgs),
     /// Verify a data directory while no server uses it.
     Check(check::CheckArgs),
-    /// Look at the root keys of encryption, and replace them.
+    /// Show the root keys of the encryption, and rotate them.
     #[command(subcommand)]
     Key(key::KeyVerb),
-    /// Copy everything from a running server into one file.
+    /// Copy all data of a running server into one file.
     Backup(backup::BackupArgs),
-    /// Make a data directory from a backup.
+    /// Create a data directory from a backup.
     Restore(restore::RestoreArgs),
-    /// Make certificates for servers and clients, with a CA of your own.
+    /// Create a CA, and certificates for servers and clients.
     #[command(subcommand)]
     Cert(cert::CertVerb),
-    /// Make tokens for clients, list and revoke them.
+    /// Create, list and revoke tokens for clients.
     #[command(subcommand)]
     Token(token::TokenVerb),
-    /// Print who has done what to the server, the oldest first.
+    /// Print the audit log: who has changed what, oldest entry first.
     Audit(token::AuditArgs),
-    /// Print who you are to the server, and what you may do.
+    /// Print your identity as the server sees it, and your rights.
     #[command(name = "whoami")]
     WhoAmI(token::WhoAmIArgs),
-    /// Measure this program on this machine.
+    /// Run benchmarks of this program on this machine.
     #[command(subcommand)]
+    /// Manage contexts: names for servers with their credentials.
     Bench(sluice_bench::BenchVerb),
-    /// Keep names for servers, and choose one.
     #[command(subcommand)]
     Context(context::ContextVerb),
-    /// Print completions for a shell.
+    /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
 }
 
-/// Parses, runs, and turns what went wrong into words and an exit code.
+/// Parses the command line, runs the verb, and turns an error into a message and an exit code.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::command();
-    let args = globals::behind_the_verb(std::env::args_os().collect(), &cli);
+    let args = server_options::move_behind_verb(std::env::args_os().collect(), &cli);
     let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-    // Read before parsing, so that mistakes of usage are told in the form that was asked for, too.
+    // Read before parsing, so that a usage error is printed in the requested form, too.
     let json = args.iter().take_while(|a| *a != "--").any(|a| a == "--json");
     let result = match Cli::try_parse_from(args) {
         Ok(cli) => run(cli),
@@ -162,7 +162,8 @@ pub(crate) fn main() -> ExitCode {
             return if e.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Err(mut e) => {
-            let meant = near::meant(&mut e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
+            let meant =
+                suggest::suggestion(&mut e, &words, &cli).map(|meant| format!("Did you mean {meant}?"));
             if json {
                 let error = CliError::usage(e.to_string().trim().trim_start_matches("error: "));
                 Err(meant.into_iter().fold(error, CliError::hint))
@@ -177,7 +178,9 @@ pub(crate) fn main() -> ExitCode {
     };
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(error) => in_flags::in_flags(error, &words, near::of_verb(&cli, &words)).report(json),
+        Err(error) => {
+            flag_errors::in_terms_of_flags(error, &words, suggest::find_verb(&cli, &words)).report(json)
+        }
     }
 }
 

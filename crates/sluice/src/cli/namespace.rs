@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Namespace, QuotaChange};
 
+use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::{size, time};
 use super::output::Table;
-use super::sure::Sure;
 use super::values::size as parse_size;
 use super::{CliError, Out, Result, number};
 
@@ -15,7 +15,7 @@ use super::{CliError, Out, Result, number};
 pub(crate) enum NamespaceVerb {
     /// List namespaces.
     List {
-        /// Also `$sys`, in which the server keeps what it has to know about itself.
+        /// Also list `$sys`, the namespace in which the server stores its own data.
         #[arg(long)]
         all: bool,
         #[command(flatten)]
@@ -25,7 +25,7 @@ pub(crate) enum NamespaceVerb {
     Create {
         /// Name of the new namespace.
         name: String,
-        /// The shard that it lives on; it cannot be changed later [default: the server chooses].
+        /// Shard on which the namespace lives; it cannot be changed later [default: chosen by the server].
         #[arg(long, value_name = "N", value_parser = number(0u32..))]
         shard: Option<u32>,
         #[command(flatten)]
@@ -57,23 +57,23 @@ pub(crate) enum NamespaceVerb {
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        sure: Sure,
+        confirm: Confirmation,
         #[command(flatten)]
         server: ServerFlags,
     },
 }
 
-/// What a namespace may hold.
+/// The quotas of a namespace.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Quotas")]
 pub(crate) struct QuotaFlags {
-    /// Most queues; 0: no quota.
+    /// Maximum number of queues; 0: no quota.
     #[arg(long, value_name = "N", value_parser = number(0u64..))]
     queues: Option<u64>,
-    /// Most messages in any state; 0: no quota.
+    /// Maximum number of messages in any state; 0: no quota.
     #[arg(long, value_name = "N", value_parser = number(0u64..))]
     messages: Option<u64>,
-    /// Most bytes of payloads and headers; 0: no quota.
+    /// Maximum bytes of payloads and headers; 0: no quota.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     bytes: Option<u64>,
 }
@@ -112,21 +112,21 @@ pub(super) async fn run(verb: NamespaceVerb, out: Out) -> Result<u8> {
         }
         NamespaceVerb::Set { name, quotas, server } => {
             if quotas.change() == QuotaChange::default() {
-                return Err(CliError::usage("nothing to set")
-                    .hint("Name at least one of --queues, --messages, --bytes."));
+                return Err(CliError::usage("no quota given")
+                    .hint("Give at least one of --queues, --messages, --bytes."));
             }
             let connection = server.connect()?;
             let set = connection.client.namespace_set(&name, quotas.change()).await;
             out.show(&set.map_err(|e| connection.error(&e))?, |n| format!("changed\n{}", details(n)))?;
         }
-        NamespaceVerb::Delete { name, force, sure, server } => {
+        NamespaceVerb::Delete { name, force, confirm, server } => {
             let connection = server.connect()?;
             let what = if force { " and everything in it" } else { "" };
-            sure.ask(&format!("Deleting namespace {name}{what}"))?;
+            confirm.ask(&format!("Deleting namespace {name}{what}"))?;
             connection.client.namespace_delete(&name, force).await.map_err(|e| {
                 let error = connection.error(&e);
                 if e.code() == Some("namespace_not_empty") {
-                    error.hint("--force deletes them, too.")
+                    error.hint("--force deletes its queues, too.")
                 } else {
                     error
                 }

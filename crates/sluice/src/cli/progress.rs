@@ -1,4 +1,4 @@
-//! Progress of long work, on stderr, when a person watches.
+//! Progress of a long operation, on stderr if that is a terminal.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Out;
 
-/// A bar; of no effect when nobody watches.
+/// A progress bar; does nothing without a terminal.
 #[derive(Clone, Debug)]
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Counts things, of which `total` are expected if that is known.
+    /// A bar that counts items, up to `total` if that is known.
     pub(crate) fn things(out: Out, total: Option<u64>, what: &str) -> Progress {
         let template = match total {
             Some(_) => "{bar:30} {human_pos}/{human_len} {msg}, {per_sec}, {eta} left",
@@ -21,7 +21,7 @@ impl Progress {
         Progress::new(out, total, template, what)
     }
 
-    /// Counts bytes, of which `total` are expected if that is known.
+    /// A bar that counts bytes, up to `total` if that is known.
     pub(crate) fn bytes(out: Out, total: Option<u64>, what: &str) -> Progress {
         let template = match total {
             Some(_) => {
@@ -50,7 +50,7 @@ impl Progress {
         self.0.inc(count);
     }
 
-    /// Takes the bar away, so that what follows stands on a clean line.
+    /// Removes the bar, so that the next output begins on an empty line.
     pub(crate) fn finish(&self) {
         self.0.finish_and_clear();
     }

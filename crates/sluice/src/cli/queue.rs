@@ -4,20 +4,20 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::{Queue, QueueChange};
 
+use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::{counted, length, size, time};
 use super::output::Table;
 use super::queue_defaults::{self, DefaultsVerb};
-use super::queue_settings::{SettingFlags, settings_table};
-use super::sure::Sure;
+use super::queue_settings::{QueueSettingFlags, settings_table};
 use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueVerb {
-    /// List queues and what is in them: messages by state, bytes of payloads, headers and content types, and the age of
-    /// the message that is next in line.
+    /// List queues with their messages by state, their size in bytes (payloads, headers, content types), and
+    /// the age of the message that is next in line.
     List {
-        /// Only queues whose names begin with this.
+        /// Only queues whose names begin with this prefix.
         #[arg(default_value = "")]
         prefix: String,
         #[command(flatten)]
@@ -30,41 +30,42 @@ pub(crate) enum QueueVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Change settings of a queue. They hold for messages that wait in it, too.
-    Set(Box<SetArgs>),
-    /// Deliver nothing from a queue until it is resumed. Sends go on, and what is leased runs on.
-    Pause(MarkArgs),
-    /// Deliver again.
-    Resume(MarkArgs),
-    /// Refuse sends to a queue until it is opened. What it holds is delivered.
-    Close(MarkArgs),
-    /// Take sends again.
-    Open(MarkArgs),
-    /// Settings of queues that are not made yet, by pattern of their names.
+    /// Change settings of a queue. They apply to waiting messages, too.
+    Set(Box<SetQueueArgs>),
+    /// Stop deliveries from a queue until it is resumed. Sends are accepted, and leases run on.
+    Pause(QueueArgs),
+    /// Resume deliveries from a queue.
+    Resume(QueueArgs),
+    /// Refuse sends to a queue until it is opened. Its messages are still delivered.
+    Close(QueueArgs),
+    /// Accept sends to a queue again.
+    Open(QueueArgs),
+    /// Manage the settings with which new queues begin, by pattern of their names.
     #[command(subcommand)]
     Defaults(DefaultsVerb),
-    /// Drop what waits in a queue: ready, delayed, held. Leased messages and dead letters stay.
+    /// Drop the waiting messages of a queue: ready, delayed, blocked, held. Leased messages and dead letters
+    /// stay.
     Purge {
         /// Name of the queue.
         queue: String,
         #[command(flatten)]
-        sure: Sure,
+        confirm: Confirmation,
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Delete a queue and everything in it.
+    /// Delete a queue and all its messages.
     Delete {
         /// Name of the queue.
         queue: String,
         #[command(flatten)]
-        sure: Sure,
+        confirm: Confirmation,
         #[command(flatten)]
         server: ServerFlags,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct MarkArgs {
+pub(crate) struct QueueArgs {
     /// Name of the queue.
     queue: String,
     #[command(flatten)]
@@ -72,14 +73,14 @@ pub(crate) struct MarkArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SetArgs {
+pub(crate) struct SetQueueArgs {
     /// Name of the queue.
     queue: String,
-    /// Make the queue if it does not exist.
+    /// Create the queue if it does not exist.
     #[arg(long)]
     create: bool,
     #[command(flatten)]
-    settings: SettingFlags,
+    settings: QueueSettingFlags,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -106,15 +107,15 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
         QueueVerb::Resume(args) => pause(args, false, out).await?,
         QueueVerb::Close(args) => close(args, true, out).await?,
         QueueVerb::Open(args) => close(args, false, out).await?,
-        QueueVerb::Purge { queue, sure, server } => {
+        QueueVerb::Purge { queue, confirm, server } => {
             let connection = server.connect()?;
-            sure.ask(&format!("Dropping what waits in queue {queue}"))?;
+            confirm.ask(&format!("Dropping the waiting messages of queue {queue}"))?;
             let purged = connection.client.queue_purge(&queue).await.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "purged": purged }), |_| format!("purged {}\n", counted(purged, "message")))?;
         }
-        QueueVerb::Delete { queue, sure, server } => {
+        QueueVerb::Delete { queue, confirm, server } => {
             let connection = server.connect()?;
-            sure.ask(&format!("Deleting queue {queue} and everything in it"))?;
+            confirm.ask(&format!("Deleting queue {queue} with all its messages"))?;
             let deleted = connection.client.queue_delete(&queue).await.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "deleted": deleted }), |_| {
                 format!("deleted {queue} with {}\n", counted(deleted, "message"))
@@ -124,31 +125,31 @@ pub(super) async fn run(verb: QueueVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-async fn pause(args: MarkArgs, paused: bool, out: Out) -> Result<()> {
+async fn pause(args: QueueArgs, paused: bool, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let queue = connection.client.queue_pause(&args.queue, paused).await.map_err(|e| connection.error(&e))?;
     let what = if paused { "paused" } else { "resumed" };
     out.show(&queue, |queue| format!("{what} {}: {} ready\n", queue.name, queue.counts.ready))
 }
 
-async fn close(args: MarkArgs, closed: bool, out: Out) -> Result<()> {
+async fn close(args: QueueArgs, closed: bool, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let queue = connection.client.queue_close(&args.queue, closed).await.map_err(|e| connection.error(&e))?;
     let what = if closed { "closed" } else { "opened" };
     out.show(&queue, |queue| format!("{what} {}\n", queue.name))
 }
 
-async fn set(args: SetArgs, out: Out) -> Result<()> {
+async fn set(args: SetQueueArgs, out: Out) -> Result<()> {
     let change = args.settings.change();
     if change == QueueChange::default() && !args.create {
-        return Err(CliError::usage("nothing to set")
-            .hint("Name at least one of the settings, see `sluice queue set --help`; or --create."));
+        return Err(CliError::usage("no setting given")
+            .hint("Give at least one setting, see `sluice queue set --help`; or --create."));
     }
     let connection = args.server.connect()?;
     let set = connection.client.queue_set(&args.queue, &change, args.create).await;
     let (queue, created) = set.map_err(|e| {
         let error = connection.error(&e);
-        if e.code() == Some("queue_not_found") { error.hint("--create makes it.") } else { error }
+        if e.code() == Some("queue_not_found") { error.hint("--create creates it.") } else { error }
     })?;
     out.show(&queue, |queue| {
         format!(
@@ -160,10 +161,10 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
     })
 }
 
-/// The states of messages, as columns.
+/// The states of messages, as table columns.
 const STATES: &[&str] = &[">READY", ">DELAYED", ">BLOCKED", ">LEASED", ">HELD", ">DEAD", ">DONE"];
 
-/// How many messages are in each of [`STATES`].
+/// The number of messages in each of [`STATES`].
 fn numbers(queue: &Queue) -> [String; STATES.len()] {
     let c = &queue.counts;
     [c.ready, c.delayed, c.blocked, c.leased, c.held, c.dead, c.done].map(|count| count.to_string())
@@ -214,7 +215,7 @@ fn details(queue: &Queue) -> String {
     ];
     let total: Vec<String> = totals.iter().map(|(name, count)| format!("{count} {name}")).collect();
     format!(
-        "{}\n{}\n{}\nsince it was made: {}\n",
+        "{}\n{}\n{}\nsince it was created: {}\n",
         about.render(),
         settings_table(&queue.settings).render(),
         now.render(),

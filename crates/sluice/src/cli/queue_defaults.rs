@@ -6,7 +6,7 @@ use sluice_client::QueueDefaults;
 
 use super::connect::ServerFlags;
 use super::output::Table;
-use super::queue_settings::SettingFlags;
+use super::queue_settings::QueueSettingFlags;
 use super::{Out, Result};
 
 #[derive(Debug, Subcommand)]
@@ -16,11 +16,12 @@ pub(crate) enum DefaultsVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Set all that queues begin with whose names match a pattern, such as 'mail.*'. Queues that exist stay as they are.
+    /// Set the settings with which new queues begin whose names match a pattern, such as 'mail.*'. Existing
+    /// queues are not changed.
     ///
-    /// The longest pattern that matches counts, of equally long ones the first by name.
-    Set(Box<SetArgs>),
-    /// Forget a pattern.
+    /// The longest matching pattern applies; of equally long patterns, the first by name.
+    Set(Box<SetDefaultsArgs>),
+    /// Delete a pattern.
     Delete {
         /// The pattern.
         pattern: String,
@@ -30,11 +31,11 @@ pub(crate) enum DefaultsVerb {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SetArgs {
-    /// A name in which * stands for any number of characters; quote it, so that the shell leaves it alone.
+pub(crate) struct SetDefaultsArgs {
+    /// A name in which * stands for any number of characters; quote it, so that the shell does not expand it.
     pattern: String,
     #[command(flatten)]
-    settings: SettingFlags,
+    settings: QueueSettingFlags,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -77,11 +78,11 @@ fn table(all: &[QueueDefaults]) -> String {
     table.render()
 }
 
-/// The settings that are named, as the API spells them.
+/// The settings that were given, as the API spells them.
 fn text(defaults: &QueueDefaults) -> String {
     let Value::Object(settings) = json!(defaults.settings) else { return String::new() };
     if settings.is_empty() {
-        return "those of any queue".to_owned();
+        return "the usual settings".to_owned();
     }
     let settings: Vec<String> = settings
         .iter()

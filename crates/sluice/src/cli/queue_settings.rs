@@ -1,4 +1,4 @@
-//! Settings of queues as flags, and as a table.
+//! Settings of queues, as flags and as a table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,20 +15,20 @@ macro_rules! setting_flags {
     ($($(#[$meta:meta])* $flag:ident: $type:ty => $setting:ident by $given:expr, $shown:expr;)*) => {
         /// Flags for the settings of a queue.
         #[derive(Debug, Args)]
-        pub(super) struct SettingFlags {
+        pub(super) struct QueueSettingFlags {
             $($(#[$meta])* $flag: Option<$type>,)*
             #[command(flatten)]
             weights: WeightFlags,
         }
 
-        impl SettingFlags {
-            /// What is to change.
+        impl QueueSettingFlags {
+            /// The settings to change.
             pub(super) fn change(self) -> QueueChange {
                 QueueChange { $($setting: self.$flag.map($given),)* fair_weights: self.weights.given() }
             }
         }
 
-        /// The settings of a queue, those that are empty left out.
+        /// The settings of a queue as a table, without empty ones.
         pub(super) fn settings_table(settings: &QueueSettings) -> Table {
             let mut table = Table::fields();
             $(if let Some(text) = shown(&settings.$setting, $shown) {
@@ -44,26 +44,26 @@ macro_rules! setting_flags {
 
 // Flag => setting by (how the setting comes from the flag, how it is shown).
 setting_flags! {
-    /// The lease of a receive that names none; at most 12h.
+    /// Lease of a receive that names none; at most 12h.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     lease: Duration => lease_ms by millis, |ms| Some(length(*ms));
-    /// Attempts of a message that names none.
+    /// Attempts of a message that names no number.
     #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
     max_attempts: u32 => max_attempts by same, number;
-    /// Deliveries in all, released ones included, before a message becomes a dead letter.
+    /// Deliveries, released ones included, before a message becomes a dead letter.
     #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
     max_deliveries: u32 => max_deliveries by same, number;
-    /// Delay between attempts: none, or fixed, linear, exponential with base, cap and jitter, such as
+    /// Delay between attempts: none; or fixed, linear or exponential with base, cap and jitter, such as
     /// exponential:1s:10m:10%.
     #[arg(long, value_name = "BACKOFF", value_parser = backoff)]
     backoff: Backoff => backoff by same, backoff_text;
-    /// Keep finished messages readable for so long; 0s: not for time alone.
+    /// Keep finished messages readable for this time; 0s: not by time.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     retain_done: Duration => retain_done_ms by millis, |ms| (*ms > 0).then(|| length(*ms));
-    /// Keep so many finished messages readable, the oldest goes first; 0: no number.
+    /// Keep this number of finished messages readable, dropping the oldest first; 0: not by number.
     #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
     retain_done_count: u32 => retain_done_count by same, |count| (*count > 0).then(|| count.to_string());
-    /// What a delayed message does to the others with its ordering key.
+    /// What a delayed message does to the other messages with its ordering key.
     #[arg(long, value_name = "HOW", value_parser = ["block", "step_aside"])]
     ordering_retry: String => ordering_retry by ordering_retry, ordering_retry_text;
     /// Which of several consumers with credit gets the next message.
@@ -72,38 +72,41 @@ setting_flags! {
     /// The limit that the queue follows; '': none.
     #[arg(long, value_name = "NAME")]
     limit: String => limit by same, |it| name(it);
-    /// What becomes of a message that still waits at its end.
+    /// What happens to a message that expires while it waits.
     #[arg(long, value_name = "HOW", value_parser = ["dead_letter", "drop"])]
     on_expire: String => on_expire by on_expire, |how| (*how == OnExpire::Drop).then(|| "drop".to_owned());
-    /// Messages that may wait or be leased; 0: no number.
+    /// Maximum number of messages that wait or are leased; 0: no limit.
     #[arg(long, value_name = "N", value_parser = values::number(0u64..))]
     max_messages: u64 => max_messages by same, |most| (*most > 0).then(|| most.to_string());
-    /// Bytes of these messages; 0: no number.
+    /// Maximum bytes of these messages; 0: no limit.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     max_bytes: u64 => max_bytes by same, |most| (*most > 0).then(|| size(*most));
-    /// What a send does that would make it longer: it is refused, or the oldest that wait become dead letters.
+    /// What a send does that exceeds the maximum: it is refused, or the oldest waiting messages become dead
+    /// letters.
     #[arg(long, value_name = "HOW", value_parser = ["refuse_new", "dead_letter_oldest"])]
     overflow: String => overflow by overflow, overflow_text;
-    /// How long a message may wait, from its coming to the queue; what is older ends as --on-expire says; 0s: no time.
+    /// Longest time for which a message may wait, from its arrival in the queue; then --on-expire applies.
+    /// 0s: no limit.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_age: Duration => max_age_ms by millis, |ms| (*ms > 0).then(|| length(*ms));
     /// The queue that dead letters move to, where they are ready; '': they stay.
     #[arg(long, value_name = "QUEUE")]
     dead_letter_queue: String => dead_letter_queue by same, |it| name(it);
-    /// Deliver nothing, until it is resumed.
+    /// Stop deliveries until the queue is resumed.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     paused: bool => paused by same, mark;
-    /// Refuse sends, until it is opened.
+    /// Refuse sends until the queue is opened.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     closed: bool => closed by same, mark;
 }
 
 #[derive(Debug, Args)]
 struct WeightFlags {
-    /// Messages that a fair key gives in its turn; repeat it for each key. Replaces all weights that were set.
+    /// Number of messages that a fair key may give in its turn; repeat the flag for several keys. Replaces
+    /// all weights.
     #[arg(long, value_name = "KEY=WEIGHT", value_parser = fair_weight)]
     fair_weight: Vec<(String, u16)>,
-    /// Forget all weights of fair keys.
+    /// Remove all weights of fair keys.
     #[arg(long, conflicts_with = "fair_weight")]
     no_fair_weights: bool,
 }

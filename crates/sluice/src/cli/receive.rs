@@ -10,35 +10,35 @@ use super::error::NOTHING;
 use super::format::{length, now_ms, one_line, relative};
 use super::{CliError, Out, Result, duration, number, queue_weight};
 
-/// The highest that a server's setting `limits.receive_messages` may be.
+/// The highest value of the server's setting `limits.receive_messages`.
 const RECEIVE_MAX: u32 = 10_000;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sluice receive emails\n  sluice receive emails --ack --wait 20s\n  \
     sluice receive urgent=3 emails=1 --max 10 --json\n\n\
-    Payloads go to stdout, everything else to stderr. A message that is not acked\n\
-    comes back when its lease ends: settle it with `sluice ack RECEIPT`, or use\n\
+    Payloads go to stdout, everything else to stderr. A message that is not settled\n\
+    returns to its queue when its lease ends: settle it with `sluice ack RECEIPT`, or use\n\
     --ack. Nothing to receive is exit code 3.")]
 pub(crate) struct ReceiveArgs {
-    /// Queues, in the order in which they are looked at; or all with weights.
+    /// Queues in the order in which they are tried; or queues with weights.
     #[arg(required = true, value_name = "QUEUE[=WEIGHT]", value_parser = queue_weight)]
     queues: Vec<(String, u16)>,
-    /// Most messages; by default a server gives up to 1000.
+    /// Maximum number of messages; servers allow 1000 by default.
     #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = number(1u32..=RECEIVE_MAX))]
     max: u32,
-    /// How long to wait for a first message; at most 60s.
+    /// How long to wait for the first message; at most 60s.
     #[arg(long, short, value_name = "DURATION", default_value = "0", value_parser = duration)]
     wait: Duration,
-    /// How long the messages may be held [default: the queue's].
+    /// Lease of the messages [default: the queue's].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     lease: Option<Duration>,
-    /// Ack each message once it is printed.
+    /// Ack each message after it was printed.
     #[arg(long)]
     ack: bool,
-    /// Print payloads only, with nothing between or after them.
+    /// Print only payloads, without separators.
     #[arg(long, conflicts_with = "json")]
     raw: bool,
-    /// A name for those who look at the server.
+    /// Name of this consumer, shown by `sluice consumer list`.
     #[arg(long, value_name = "NAME")]
     consumer: Option<String>,
     #[command(flatten)]
@@ -85,7 +85,7 @@ fn print(args: &ReceiveArgs, message: &Delivered, out: Out) -> Result<()> {
     if args.raw { Ok(()) } else { out.text("\n") }
 }
 
-/// One line that tells where a message comes from, and how to settle it.
+/// The line that describes a message, and the line with its receipt.
 fn fields(message: &Delivered, acked: bool) -> String {
     let mut text = format!(
         "{}  {}  priority {}  attempt {}/{}  sent {}",

@@ -1,4 +1,4 @@
-//! `sluice request`, and waiting for results.
+//! `sluice request`, and the wait for results.
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
@@ -8,19 +8,20 @@ use clap::Args;
 use sluice_client::{Awaited, Message, MessageOptions};
 
 use super::connect::{Connection, ServerFlags};
-use super::content::content;
+use super::flag_bytes::flag_bytes;
 use super::{CliError, Out, Result, duration};
 
-/// How long the result is kept beyond the wait, so that it is still there for who comes late.
+/// How long the result is kept beyond the wait, so that a late reader still finds it.
 const KEEP_BEYOND: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  sluice work sums --result -- sh -c 'bc' &\n  echo '6*7' | sluice request sums @-\n\n\
-    The result is printed as it is, at a terminal with an end of line. A worker gives one with `sluice ack --result` or `sluice work --result`."
+    Prints the result unchanged, at a terminal with a line end. A worker gives a result with\n\
+    `sluice ack --result` or `sluice work --result`."
 )]
 pub(crate) struct RequestArgs {
-    /// Queue to send to; made when it does not exist.
+    /// Queue to send to; created if it does not exist.
     queue: String,
     /// The payload; @PATH reads a file, @- reads stdin.
     payload: String,
@@ -43,7 +44,7 @@ pub(super) async fn run(args: RequestArgs, out: Out) -> Result<u8> {
         ..MessageOptions::default()
     };
     let message = Message {
-        payload: content("the payload", &args.payload)?.into(),
+        payload: flag_bytes("the payload", &args.payload)?.into(),
         content_type: args.content_type.map(Into::into),
         options: Some(Box::new(options)),
         ..Message::default()
@@ -54,7 +55,7 @@ pub(super) async fn run(args: RequestArgs, out: Out) -> Result<u8> {
     result(&connection, id, args.wait, out).await
 }
 
-/// Waits for a message's end and prints its result.
+/// Waits for the end of a message and prints its result.
 pub(super) async fn result(connection: &Connection, id: &str, wait: Duration, out: Out) -> Result<u8> {
     let awaited = connection.client.result(id, wait).await.map_err(|e| connection.error(&e))?;
     match awaited.state.as_str() {
@@ -68,7 +69,7 @@ pub(super) async fn result(connection: &Connection, id: &str, wait: Duration, ou
     Ok(0)
 }
 
-/// A result as a reader wants it: in a pipe as it is; at a terminal the prompt that follows begins on a line
+/// Writes a result: unchanged into a pipe; at a terminal with a line end, so that the prompt stands on a line
 /// of its own.
 fn ended(mut bytes: Cow<'_, [u8]>, at_terminal: bool) -> Cow<'_, [u8]> {
     if at_terminal && !bytes.is_empty() && !bytes.ends_with(b"\n") {
@@ -81,14 +82,14 @@ fn no_result(id: &str, state: &str, awaited: &Awaited) -> CliError {
     if state == "dead" {
         let reason = awaited.reason.as_deref().unwrap_or("unknown");
         return CliError::failed(format!("{id} is a dead letter: {reason}"))
-            .hint(format!("`sluice message show {id}` tells its history."));
+            .hint(format!("`sluice message show {id}` shows its history."));
     }
     let progress = awaited.progress.as_ref().map_or_else(String::new, |progress| {
         let note = progress.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
         format!(", {}% done{note}", progress.percent)
     });
     CliError::failed(format!("{id} has no result yet{progress}"))
-        .hint(format!("`sluice message result {id} --wait 60s` waits on."))
+        .hint(format!("`sluice message result {id} --wait 60s` waits longer."))
 }
 
 #[cfg(test)]

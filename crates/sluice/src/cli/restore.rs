@@ -10,23 +10,22 @@ use serde_json::json;
 use sluice_journal::RootKeys;
 use sluice_node::backup::RestoreFailure;
 
-use crate::part::beside;
-use crate::root_keys::KeyFlags;
-
 use super::format::{quoted, size};
 use super::progress::Progress;
 use super::{CliError, Fault, Out, Result};
+use crate::atomic_file::unique_path_beside;
+use crate::root_keys::KeyFlags;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sluice restore monday.sluice ./sluice-data\n  sluice restore monday.sluice ./copy --key-source file:./sluice-data.key\n  zstd -d < monday.sluice.zst | sluice restore - ./sluice-data\n\n\
-    The directory appears when everything is in it. Start it with: sluice serve --data-dir DATA_DIR\n\
-    A backup of an encrypted server needs the root keys that it had."
+    The directory appears when it is complete. Start it with: sluice serve --data-dir DATA_DIR\n\
+    A backup of an encrypted server needs the root keys of that server."
 )]
 pub(crate) struct RestoreArgs {
-    /// A file that `sluice backup` wrote; `-`: stdin.
+    /// Backup file, written by `sluice backup`; `-`: stdin.
     file: PathBuf,
-    /// Directory to make; it must not exist, or be empty.
+    /// Directory to create; it must not exist, or must be empty.
     data_dir: PathBuf,
     #[command(flatten)]
     keys: KeyFlags,
@@ -64,19 +63,20 @@ pub(super) fn run(args: &RestoreArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// Refuses a directory with something in it, and a file in its place.
+/// Refuses a directory that is not empty, and a file.
 fn expect_nothing(dir: &Path) -> Result<()> {
     let there = match dir.read_dir().map(|mut entries| entries.next().is_some()) {
         Ok(true) => format!("{} is not empty", dir.display()),
         Err(_) if dir.symlink_metadata().is_ok_and(|found| !found.is_dir()) => {
-            format!("{} exists, and is no directory", dir.display())
+            format!("{} exists and is not a directory", dir.display())
         }
         _ => return Ok(()),
     };
-    Err(CliError::of(Fault::Exists, there).hint("Restore into a new directory; nothing is ever overwritten."))
+    Err(CliError::of(Fault::Exists, there)
+        .hint("Restore into a new directory; existing data is never overwritten."))
 }
 
-/// Refuses what is no backup at all: a wrong argument, where a damaged backup is a failure.
+/// Refuses input that is no backup: that is a wrong argument, while a damaged backup is a failure.
 fn expect_backup(source: &mut Counted<'_, BufReader<Box<dyn Read>>>, file: &Path) -> Result<()> {
     let name = if file == Path::new("-") { "stdin".to_owned() } else { file.display().to_string() };
     let start = source.inner.fill_buf();
@@ -90,18 +90,19 @@ fn expect_backup(source: &mut Counted<'_, BufReader<Box<dyn Read>>>, file: &Path
     }
 }
 
-/// Fills a directory beside the wanted one and renames it, so that the name only ever stands for all of it.
-/// Returns the number of its shards.
+/// Restores into a directory beside `dir` and renames it, so that `dir` is never incomplete. Returns the
+/// number of its shards.
 fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<u32> {
     let failed = |what: &str| {
         let what = format!("cannot {what} {}", dir.display());
         move |e: io::Error| CliError::of_io(&e, format!("{what}: {e}"))
     };
-    dir.file_name().ok_or_else(|| CliError::usage("DATA_DIR has no name"))?;
-    let part = beside(dir);
+    dir.file_name()
+        .ok_or_else(|| CliError::usage("DATA_DIR is `/` or ends in `..`: name a directory to create"))?;
+    let part = unique_path_beside(dir);
     let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).map_err(failed("make the directory above"))?;
-    // Fails where something has the name, so that nothing is written into what is somebody else's.
+    // Fails if the name exists, so that nobody else's directory is written to.
     DirBuilder::new().mode(0o700).create(&part).map_err(failed("make a directory beside"))?;
     let result = sluice_node::backup::restore(source, &part, roots)
         .map_err(|e| match e {
@@ -110,7 +111,7 @@ fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<u32> {
         })
         .and_then(|shards| std::fs::rename(&part, dir).map(|()| shards).map_err(failed("rename to")));
     if result.is_err() {
-        // What is left of a failed restore is of no use; it is beside the wanted name and says so by its own.
+        // The rest of a failed restore is of no use.
         let _ = std::fs::remove_dir_all(&part);
     }
     let shards = result?;
@@ -118,7 +119,7 @@ fn restore(source: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<u32> {
     Ok(shards)
 }
 
-/// Counts what is read.
+/// A reader that counts bytes and reports progress.
 struct Counted<'a, R> {
     inner: R,
     progress: &'a Progress,

@@ -18,35 +18,35 @@ use super::{CliError, Out, Result, duration, number};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScheduleVerb {
-    /// List schedules and when they fire next.
+    /// List schedules with the time at which each fires next.
     List {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Show a schedule and what it sends.
-    Show(Named),
-    /// Create a schedule, or replace what it does. Declared again as it is, it keeps its next time.
-    Set(Box<SetArgs>),
-    /// Show when a schedule fires next.
+    /// Show a schedule and its message.
+    Show(ScheduleArgs),
+    /// Create a schedule, or replace it. If its times are not changed, it keeps its next time.
+    Set(Box<SetScheduleArgs>),
+    /// Show the next times of a schedule.
     Next {
-        /// How many times.
+        /// Number of times to show.
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = number(1u32..=100))]
         count: u32,
         #[command(flatten)]
-        named: Named,
+        named: ScheduleArgs,
     },
-    /// Let a schedule's times go by until it is resumed.
-    Pause(Named),
-    /// Let a paused schedule go on with its next time.
-    Resume(Named),
-    /// Send a schedule's message now; its times stay as they are.
-    Trigger(Named),
-    /// Delete a schedule; what it has sent stays.
-    Delete(Named),
+    /// Pause a schedule: its times pass without a message until it is resumed.
+    Pause(ScheduleArgs),
+    /// Resume a paused schedule at its next time.
+    Resume(ScheduleArgs),
+    /// Send the message of a schedule now; its times are not changed.
+    Trigger(ScheduleArgs),
+    /// Delete a schedule; the messages that it has sent stay.
+    Delete(ScheduleArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Named {
+pub(crate) struct ScheduleArgs {
     /// Name of the schedule.
     schedule: String,
     #[command(flatten)]
@@ -59,27 +59,29 @@ pub(crate) struct Named {
     after_help = "Examples:\n  sluice schedule set nightly reports '{}' --cron '0 3 * * *' --time-zone Europe/Berlin\n  \
     sluice schedule set beat pulse --every 30s --missed skip"
 )]
-pub(crate) struct SetArgs {
+pub(crate) struct SetScheduleArgs {
     /// Name of the schedule.
     schedule: String,
-    /// Queue that it sends to.
+    /// Queue to send to.
     queue: String,
-    /// The payload of each message [default: empty].
+    /// Payload of each message [default: empty].
     #[arg(conflicts_with = "file")]
     payload: Option<String>,
     /// Read the payload from this file.
     #[arg(long, short, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Five fields (minute, hour, day, month, weekday), six with seconds first, or @hourly, @daily, @weekly, @monthly, @yearly.
+    /// Five fields (minute, hour, day of month, month, weekday); six fields with seconds first; or @hourly,
+    /// @daily, @weekly, @monthly, @yearly.
     #[arg(long, value_name = "EXPRESSION")]
     cron: Option<String>,
-    /// Time zone of the expression, such as Europe/Berlin [default: UTC].
+    /// Time zone of --cron, such as Europe/Berlin [default: UTC].
     #[arg(long, value_name = "ZONE", conflicts_with = "every")]
     time_zone: Option<String>,
-    /// Again and again after so long; at least 1s.
+    /// Interval between messages; at least 1s.
     #[arg(long, value_name = "DURATION", value_parser = every)]
     every: Option<Duration>,
-    /// Times at which the server was down: send once for all of them, for each (at most 1,000), or not at all [default: once].
+    /// What to do about times at which the server was down: send one message for all of them (once), one for
+    /// each, at most 1,000 (all), or none (skip) [default: once].
     #[arg(long, value_parser = PossibleValuesParser::new(["once", "all", "skip"]))]
     missed: Option<String>,
     #[command(flatten)]
@@ -116,7 +118,7 @@ pub(super) async fn run(verb: ScheduleVerb, out: Out) -> Result<u8> {
             let next = connection.client.schedule_next(&named.schedule, count).await;
             let next = next.map_err(|e| connection.error(&e))?;
             if next.is_empty() {
-                out.note("it is paused, or has no time left");
+                out.note("no next time: the schedule is paused, or its expression matches no further time");
             }
             out.show(&json!({ "next_at_ms": next }), |_| next.iter().map(|ms| time(*ms) + "\n").collect())?;
         }
@@ -137,7 +139,7 @@ pub(super) async fn run(verb: ScheduleVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-async fn set(args: SetArgs, out: Out) -> Result<()> {
+async fn set(args: SetScheduleArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
     let payload = match &args.file {
         Some(path) => {
@@ -160,7 +162,7 @@ async fn set(args: SetArgs, out: Out) -> Result<()> {
     })
 }
 
-async fn pause(named: Named, paused: bool, out: Out) -> Result<()> {
+async fn pause(named: ScheduleArgs, paused: bool, out: Out) -> Result<()> {
     let connection = named.server.connect()?;
     let schedule = connection.client.schedule_pause(&named.schedule, paused).await;
     out.show(&schedule.map_err(|e| connection.error(&e))?, details)

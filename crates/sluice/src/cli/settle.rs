@@ -9,13 +9,14 @@ use serde_json::json;
 use sluice_client::{ItemResult, Report, Settle, SettleItem, WorkResult};
 
 use super::connect::ServerFlags;
-use super::content::content;
+use super::flag_bytes::flag_bytes;
 use super::{CliError, Out, Result, duration, number};
 
-/// Most receipts of one request.
+/// Maximum number of receipts in one request.
 const BATCH: usize = 1_000;
 
-/// What all of these verbs take. It is flattened last, since it ends with flags under a heading of their own.
+/// Arguments that all these verbs share. Flattened last, because it ends with flags under a heading of their
+/// own.
 #[derive(Debug, Args)]
 struct Receipts {
     /// Receipts, as `sluice receive` prints them; `-`: read them from stdin, one per line.
@@ -27,7 +28,7 @@ struct Receipts {
 
 #[derive(Debug, Args)]
 pub(crate) struct AckArgs {
-    /// What the work gave, up to 256 KiB; @PATH reads a file, @- reads stdin.
+    /// Result of the work, up to 256 KiB; @PATH reads a file, @- reads stdin.
     #[arg(long, value_name = "TEXT")]
     result: Option<String>,
     /// Media type of the result.
@@ -39,10 +40,10 @@ pub(crate) struct AckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct NackArgs {
-    /// What went wrong, for the history of the message.
+    /// Error text for the history of the message.
     #[arg(long, short, value_name = "TEXT", default_value = "")]
     error: String,
-    /// Try again after so long [default: as the backoff says].
+    /// Delay before the next attempt [default: the backoff].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     delay: Option<Duration>,
     #[command(flatten)]
@@ -51,7 +52,7 @@ pub(crate) struct NackArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReleaseArgs {
-    /// Ready again after so long [default: at once].
+    /// Delay before the message is ready again [default: none].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     delay: Option<Duration>,
     #[command(flatten)]
@@ -60,7 +61,7 @@ pub(crate) struct ReleaseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
-    /// What is wrong with it, for the history of the message.
+    /// Error text for the history of the message.
     #[arg(long, short, value_name = "TEXT", default_value = "")]
     error: String,
     #[command(flatten)]
@@ -69,16 +70,16 @@ pub(crate) struct RejectArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExtendArgs {
-    /// The new lease, from now [default: the queue's].
+    /// New length of the lease, counted from now [default: the queue's].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     lease: Option<Duration>,
-    /// How far the work has come, in percent.
+    /// Progress of the work, in percent.
     #[arg(long, value_name = "PERCENT", value_parser = number(0u8..=100))]
     progress: Option<u8>,
-    /// A word about the progress, up to 1 KiB.
+    /// Note about the progress, up to 1 KiB.
     #[arg(long, value_name = "TEXT", requires = "progress")]
     note: Option<String>,
-    /// What the next attempt can go on from, up to 256 KiB; @PATH reads a file, @- reads stdin.
+    /// Checkpoint for the next attempt, up to 256 KiB; @PATH reads a file, @- reads stdin.
     #[arg(long, value_name = "TEXT")]
     checkpoint: Option<String>,
     #[command(flatten)]
@@ -91,7 +92,7 @@ impl AckArgs {
             None => Settle::Ack,
             Some(result) => Settle::AckWith(WorkResult {
                 content_type: self.result_type,
-                bytes: content("--result", &result)?,
+                bytes: flag_bytes("--result", &result)?,
             }),
         };
         self.receipts.settle(&settle, "acked", out).await
@@ -122,7 +123,7 @@ impl ExtendArgs {
         let receipts = self.receipts.read()?;
         if self.progress.is_some() || self.checkpoint.is_some() {
             let checkpoint =
-                self.checkpoint.as_deref().map(|text| content("--checkpoint", text)).transpose()?;
+                self.checkpoint.as_deref().map(|text| flag_bytes("--checkpoint", text)).transpose()?;
             let report = Report {
                 progress: self.progress.map(|percent| (percent, self.note.as_deref().unwrap_or(""))),
                 checkpoint: checkpoint.as_deref(),
@@ -131,7 +132,7 @@ impl ExtendArgs {
                 let told = connection.client.report(receipt, self.lease, &report).await;
                 told.map_err(|e| connection.error(&e))?;
                 let done = vec![ItemResult { ok: true, already_settled: false, error: None }];
-                tell(std::slice::from_ref(receipt), done, "extended", out, &mut None)?;
+                print_results(std::slice::from_ref(receipt), done, "extended", out, &mut None)?;
             }
             return Ok(0);
         }
@@ -139,7 +140,7 @@ impl ExtendArgs {
         for batch in receipts.chunks(BATCH) {
             let items = batch.iter().map(|r| (r.as_str(), self.lease));
             let results = connection.client.extend_many(items).await.map_err(|e| connection.error(&e))?;
-            tell(batch, results, "extended", out, &mut failed)?;
+            print_results(batch, results, "extended", out, &mut failed)?;
         }
         failed.map_or(Ok(0), Err)
     }
@@ -156,7 +157,7 @@ impl Receipts {
                 .map(|r| SettleItem { receipt: Cow::Borrowed(r), settle: settle.clone() })
                 .collect();
             let results = connection.client.settle(&items).await.map_err(|e| connection.error(&e))?;
-            tell(batch, results, done, out, &mut failed)?;
+            print_results(batch, results, done, out, &mut failed)?;
         }
         failed.map_or(Ok(0), Err)
     }
@@ -172,8 +173,8 @@ impl Receipts {
     }
 }
 
-/// A line for each receipt. The first failure becomes the verb's, the others are told here.
-fn tell(
+/// Prints a line for each receipt. The first failure becomes the verb's error, the others are printed here.
+fn print_results(
     receipts: &[String],
     results: Vec<ItemResult>,
     done: &str,

@@ -1,4 +1,4 @@
-//! `sluice status`: how the server is, on one screen.
+//! `sluice status`: the state of the server on one screen.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -9,17 +9,17 @@ use super::format::{counted, length, size};
 use super::output::Table;
 use super::{Out, Result};
 
-/// Most queues that are named in one line.
+/// Maximum number of queues that are named in one line.
 const NAMED_MAX: usize = 5;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 0: the server answers, whatever it tells; 7: it cannot be reached.")]
+#[command(after_help = "Exit code 0: the server answers, whatever its state; 7: it cannot be reached.")]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     server: ServerFlags,
 }
 
-/// Asks the server of itself and of the queues of the namespace.
+/// Requests the status of the server and the queues of the namespace.
 pub(super) async fn run(args: StatusArgs, out: Out) -> Result<u8> {
     let connection = args.server.connect()?;
     let server = connection.client.status().await.map_err(|e| connection.error(&e))?;
@@ -101,12 +101,12 @@ fn total(server: &Value, figure: &str) -> u64 {
     shards(server).filter_map(|shard| shard[figure].as_u64()).sum()
 }
 
-/// All shards are on one disk, at most.
+/// The smallest value of a figure over all shards, which share one disk at most.
 fn least(server: &Value, figure: &str) -> Option<u64> {
     shards(server).filter_map(|shard| shard[figure].as_u64()).min()
 }
 
-/// What nobody but a person can mend, with what they would do first.
+/// What needs a person, with the first thing to do.
 fn needs(server: &Value, queues: &[Queue]) -> Vec<String> {
     let mut needs = Vec::new();
     let any = |figure: &str| shards(server).any(|shard| shard[figure] == true);
@@ -114,7 +114,7 @@ fn needs(server: &Value, queues: &[Queue]) -> Vec<String> {
         needs.push("the server is not ready: see its log".to_owned());
     }
     if any("disk_full") {
-        needs.push("the disk is full, sends are refused: settle messages, or give it more disk".to_owned());
+        needs.push("the disk is full and sends are refused: settle messages, or enlarge the disk".to_owned());
     } else if any("disk_low") {
         needs.push("the disk is nearly full".to_owned());
     }

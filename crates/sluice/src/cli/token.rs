@@ -13,37 +13,38 @@ use super::format::{one_line, time};
 use super::output::Table;
 use super::{Out, Result, duration};
 
-/// Entries of the audit log that are asked for at once.
+/// Number of entries of the audit log in one request.
 const PAGE: u32 = 1_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenVerb {
-    /// Make a token and print it, this once.
+    /// Create a token and print it. It cannot be printed again.
     #[command(after_help = "Examples:\n  sluice token create ops --scope '*=admin'\n  \
         sluice token create billing --scope shop=rw --ttl 90d\n  \
         sluice token create prometheus --scope '*=observer'\n\n\
-        From the first token on everybody is asked who they are, so that one has to be an admin's.\n\
+        As soon as there is a token, all callers must authenticate. The first token must be an admin's.\n\
         A token is sent as `Authorization: Bearer TOKEN`; `sluice` takes it from SLUICE_TOKEN.")]
     Create {
-        /// Who the token stands for: letters, digits, and `.`, `-`, `_`, `@`.
+        /// Identity of the token: letters, digits, and `.`, `-`, `_`, `@`.
         name: String,
-        /// What it may do: NAMESPACE=PERM, with PERM r, w, rw, observer, operator or admin.
+        /// Right of the token: NAMESPACE=PERM, with PERM r, w, rw, observer, operator or admin; repeat the
+        /// flag for several rights.
         #[arg(long, value_name = "NAMESPACE=PERM", value_parser = scope)]
         scope: Vec<Scope>,
-        /// How long it is valid [default: until it is revoked].
+        /// How long the token is valid [default: until it is revoked].
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         ttl: Option<Duration>,
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// List tokens: never their text, which nobody can show again.
+    /// List tokens, without their secret text.
     List {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Revoke a token: it counts no more from now on.
+    /// Revoke a token, with immediate effect.
     Revoke {
-        /// Its name or id.
+        /// Name or id of the token.
         token: String,
         #[command(flatten)]
         server: ServerFlags,
@@ -75,14 +76,14 @@ pub(super) async fn run(verb: TokenVerb, out: Out) -> Result<u8> {
                 ttl_ms: ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
             };
             let made = connection.client.token_create(&new).await.map_err(|e| connection.error(&e))?;
-            out.note("Keep it: only a hash of it is stored, and nobody can show it again.");
+            out.note("Keep the token: the server stores only a hash of it and cannot show it again.");
             out.show(&made, |made| format!("{}\n", made.token))?;
         }
         TokenVerb::List { server } => {
             let connection = server.connect()?;
             let tokens = connection.client.tokens().await.map_err(|e| connection.error(&e))?;
             if tokens.is_empty() {
-                out.note("no tokens: sluice token create NAME --scope '*=admin'");
+                out.note("no tokens; create one with `sluice token create NAME --scope '*=admin'`");
                 return Ok(0);
             }
             out.list(&tokens, table)?;
@@ -130,7 +131,7 @@ pub(super) async fn audit(args: AuditArgs, out: Out) -> Result<u8> {
         }
     }
     if empty {
-        out.note("nothing yet: acts are taken down from the first identity on");
+        out.note("the audit log is empty: the server writes it once callers must authenticate");
     }
     Ok(0)
 }
@@ -149,7 +150,7 @@ fn line(entry: &Value) -> String {
         text("target"),
         text("outcome")
     );
-    // Callers choose some of it, and none of them writes lines here.
+    // Callers choose a part of the text: it must not contain line ends.
     format!("{}\n", one_line(&line))
 }
 
@@ -160,7 +161,7 @@ pub(super) async fn whoami(args: WhoAmIArgs, out: Out) -> Result<u8> {
     out.show(&who, |who| {
         let mut table = Table::fields();
         table.field("name", &*who.name);
-        table.field("shown by", who.proof.as_deref().unwrap_or("nothing"));
+        table.field("proof", who.proof.as_deref().unwrap_or("none"));
         for grant in &who.grants {
             table.field("has", &**grant);
         }

@@ -1,11 +1,11 @@
-//! The table of settings as flags of a verb.
+//! The table of settings as command-line flags.
 
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use super::table::SETTINGS;
 
-/// What flags said: key and text, as given.
+/// The flags given on the command line: key and text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SettingFlags {
     pub(crate) given: Vec<(&'static str, String)>,
@@ -17,11 +17,12 @@ impl Args for SettingFlags {
             let help = format!("{} [default: {}; env: {}]", setting.doc, setting.default, setting.env());
             let heading = match setting.section() {
                 None => "Settings",
-                Some("log") => "Settings of the log",
+                Some("log") => "Settings: log",
                 Some("limits") => "Settings: limits",
-                Some("http") => "Settings of HTTP",
-                Some("access") => "Settings: who may do what",
-                Some("guard") => "Settings: who may connect",
+                Some("http") => "Settings: HTTP",
+                Some("access") => "Settings: access",
+                Some("guard") => "Settings: guard against abuse",
+                Some("events") => "Settings: events",
                 Some(other) => other,
             };
             let arg = Arg::new(setting.key)

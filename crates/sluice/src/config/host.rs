@@ -1,11 +1,11 @@
-//! The names by which clients connect.
+//! Names of hosts.
 
 use std::net::IpAddr;
 
-/// Reads the name of a host: an address, or a DNS name, of which the first label may be `*`.
+/// Parses a host: an IP address, or a DNS name whose first label may be `*`.
 ///
 /// # Errors
-/// It is neither.
+/// The text is neither.
 pub(crate) fn read_host(name: &str) -> Result<Option<IpAddr>, String> {
     if let Ok(address) = name.parse() {
         return Ok(Some(address));
@@ -19,7 +19,7 @@ pub(crate) fn read_host(name: &str) -> Result<Option<IpAddr>, String> {
     Ok(None)
 }
 
-/// The one spelling of a name that [`read_host`] takes in which certificates have it and names are compared.
+/// The canonical spelling of a host accepted by [`read_host`], as certificates and comparisons use it.
 pub(crate) fn plain_host(name: &str) -> String {
     match name.parse::<IpAddr>() {
         Ok(address) => address.to_string(),

@@ -1,4 +1,5 @@
-//! Reading the sources. File, environment, flags: each overrides the one before. All mistakes are gathered first.
+//! Loads the configuration: file, environment, flags; each overrides the one before. Collects all errors
+//! before it fails.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +10,10 @@ use sluice_calls::near::distance;
 use super::flags::SettingFlags;
 use super::table::{Config, SETTINGS};
 
-/// The file that is read when none is named and it is there.
+/// The file that is read if no file is named and this one exists.
 const DEFAULT_FILE: &str = "sluice.toml";
 
-/// Variables that begin like settings and are none.
+/// Environment variables that begin like settings and are none.
 const OTHER_VARIABLES: &[&str] = &[
     "SLUICE_CONFIG",
     "SLUICE_SERVER",
@@ -25,7 +26,7 @@ const OTHER_VARIABLES: &[&str] = &[
     "SLUICE_TOKEN_FILE",
 ];
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     Default,
@@ -45,17 +46,17 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What there is to read.
+/// The sources of the configuration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
-    /// `--config`.
+    /// The path given by `--config`.
     pub(crate) file: Option<PathBuf>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) flags: SettingFlags,
 }
 
 impl Sources {
-    /// Of this process.
+    /// The sources of this process.
     pub(crate) fn of_process(file: Option<PathBuf>, flags: SettingFlags) -> Sources {
         let text = |s: std::ffi::OsString| s.to_string_lossy().into_owned();
         let env = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
@@ -63,25 +64,25 @@ impl Sources {
     }
 }
 
-/// The settings, and where each comes from.
+/// The settings with their sources.
 #[derive(Clone, Debug)]
 pub(crate) struct Loaded {
     pub(crate) config: Config,
-    /// In the order of the table: value in its usual form, and origin.
+    /// In the order of the table: value in its canonical form, and source.
     pub(crate) shown: Vec<(String, Origin)>,
-    /// What looks like a mistake and is none for sure.
+    /// Possible mistakes that are no errors.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Loaded {
-    /// Where a setting comes from.
+    /// The source of a setting.
     pub(crate) fn origin(&self, key: &str) -> &Origin {
         let at = SETTINGS.iter().position(|s| s.key == key);
         at.and_then(|at| self.shown.get(at)).map_or(&Origin::Default, |(_, origin)| origin)
     }
 }
 
-/// Everything that is wrong with the configuration.
+/// All errors of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ConfigError(pub(crate) Vec<String>);
 
@@ -94,7 +95,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Reads everything, or lists everything that is wrong.
+/// Loads the configuration, or returns all its errors.
 pub(crate) fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let mut gathered = Gathered::default();
     gathered.file(sources);
@@ -171,7 +172,7 @@ impl Gathered {
             if let Some(setting) = SETTINGS.iter().find(|s| s.env() == *name) {
                 self.texts.insert(setting.key, (text.clone(), Origin::Env(name.clone())));
             } else if !OTHER_VARIABLES.contains(&name.as_str()) {
-                // No error: orchestrators put variables of their own making beside ours.
+                // Not an error: orchestrators set variables of their own with the same prefix.
                 self.warnings
                     .push(format!("the environment has {name}, which is not a setting and is ignored"));
             }
@@ -216,7 +217,7 @@ fn is_section(name: &str) -> bool {
     SETTINGS.iter().any(|s| s.section() == Some(name))
 }
 
-/// The setting that was probably meant.
+/// Suggests the setting that was probably meant.
 fn hint(key: &str) -> String {
     let wanted = key.replace('-', "_");
     let last = |key: &str| key.rsplit('.').next().unwrap_or("").to_owned();

@@ -1,17 +1,17 @@
-//! The table of settings as a page of the documentation.
+//! The table of settings as the page `docs/configuration.md`.
 
 use super::table::SETTINGS;
 
-/// The page `docs/configuration.md`.
+/// Returns the page `docs/configuration.md`.
 pub(crate) fn markdown() -> String {
     let mut page = String::from(
         "# Configuration\n\n\
         <!-- Written by `sluice config --markdown`; a test checks that it is up to date. -->\n\n\
-        Settings of `sluice serve` come from a TOML file (`--config FILE`, else `SLUICE_CONFIG`, else `./sluice.toml` if it\n\
-        is there), from the environment, and from flags; each overrides the one before. `sluice config` shows every value\n\
-        and where it comes from. When something is wrong, one error lists all of it.\n\n\
-        Durations are written `500ms`, `30s`, `5m`, `12h`, `1h30m`, `7d`; sizes `512KiB`, `64MiB`, `10MB`, or a number of\n\
-        bytes.\n\n\
+        The settings of `sluice serve` come from a TOML file (`--config FILE`, else `SLUICE_CONFIG`, else\n\
+        `./sluice.toml` if it exists), from the environment, and from flags; each source overrides the one before.\n\
+        `sluice config` shows every value and its source. One error message lists all mistakes of a configuration.\n\n\
+        Durations are written `500ms`, `30s`, `5m`, `12h`, `1h30m`, `7d`; sizes `512KiB`, `64MiB`, `10MB`, or a\n\
+        number of bytes.\n\n\
         ```toml\n\
         # sluice.toml\n\
         listen = \"127.0.0.1:7070\"\n\
@@ -27,7 +27,8 @@ pub(crate) fn markdown() -> String {
             section = setting.section();
             let title = section.map_or_else(|| "General".to_owned(), |s| format!("`[{s}]`"));
             page.push_str(&format!(
-                "\n## {title}\n\n| setting | default | what it does | flag, environment |\n|---|---|---|---|\n"
+                "\n## {title}\n\n| setting | default | what it does | flag, environment \
+                |\n|---|---|---|---|\n"
             ));
         }
         let placeholder = setting.placeholder.replace('|', "\\|");

@@ -1,8 +1,8 @@
-//! Settings of the server: one table, four sources, one error that lists everything that is wrong.
+//! Settings of the server: one table, four sources, one error that lists all mistakes.
 //!
-//! Map: `table` every setting with its default and its words, `values` the types they may have, `root_key_source`
-//! one of them, `host` names of hosts, `load` file, environment and flags, `flags` the table as flags, `markdown`
-//! the table as a page.
+//! Map: `table` all settings with default and description, `values` their types, `units` durations and sizes,
+//! `host` names of hosts, `load` reads file, environment and flags, `flags` the table as command-line flags,
+//! `markdown` the table as a page of the documentation.
 
 mod flags;
 mod host;

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use super::{Any, SettingValue};
 
-/// Where root keys are kept.
+/// The source of the root keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RootKeySource {
-    /// In a file beside the data directory, with its name and `.key`.
+    /// A file beside the data directory, with its name and `.key`.
     Beside,
-    /// In this file.
+    /// The file with this path.
     File(PathBuf),
-    /// In this environment variable.
+    /// The environment variable with this name.
     Env(String),
-    /// This command, for a shell, prints them.
+    /// The output of this command, which a shell runs.
     Command(String),
 }
 

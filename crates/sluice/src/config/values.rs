@@ -1,4 +1,4 @@
-//! The types that settings may have: how each is read from text, and written.
+//! The types of settings, with parsing and formatting.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,42 +10,42 @@ use sluice_units::{parse_duration, parse_size, show_duration, show_size};
 
 use super::host::{plain_host, read_host};
 
-/// A type of settings. Every source gives text; a type reads it, or says what would be right.
+/// A type of settings. Every source gives text; the type parses it, or says what is expected.
 pub(crate) trait SettingValue: Sized {
-    /// What stands for a value in the help.
+    /// Placeholder for a value in the help.
     const PLACEHOLDER: &'static str;
-    /// Smallest and largest value, where order means something.
+    /// Smallest and largest value, for types with an order.
     type Range;
     fn read(text: &str, range: &Self::Range) -> Result<Self, String>;
     fn show(&self) -> String;
 }
 
-/// Every value is allowed.
+/// The range of a type without an order: every value is allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Any;
 
-/// Inclusive bounds.
+/// Smallest and largest value, both allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Between<T>(pub(crate) T, pub(crate) T);
 
-/// A file or folder that need not be named.
+/// An optional path; empty text is `None`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct MaybePath(pub(crate) Option<PathBuf>);
 
-/// DNS names and addresses.
+/// DNS names and IP addresses, separated by commas.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Names(pub(crate) Vec<String>);
 
-/// Where the server's certificate comes from.
+/// The source of the server's certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TlsMode {
-    /// From files that are named; without them there is no TLS.
+    /// The files `tls_cert` and `tls_key`; without them there is no TLS.
     Files,
-    /// Made by the first start.
+    /// A CA and certificates that the first start creates.
     Auto,
 }
 
-/// A number without unit.
+/// A whole number without a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Count(pub(crate) u64);
 
@@ -53,19 +53,19 @@ pub(crate) struct Count(pub(crate) u64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Size(pub(crate) u64);
 
-/// How logs are written.
+/// The format of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-/// The least important message that is written.
+/// The least important level that is logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LogLevel(pub(crate) tracing::Level);
 
 impl Count {
-    /// As 32 bits; the table's ranges allow no more where this is used.
+    /// The value as 32 bits; the ranges of the table allow no more where this is used.
     pub(crate) fn as_u32(self) -> u32 {
         u32::try_from(self.0).unwrap_or(u32::MAX)
     }
@@ -76,7 +76,7 @@ impl Count {
 }
 
 impl Size {
-    /// As 32 bits; the table's ranges allow no more where this is used.
+    /// The value as 32 bits; the ranges of the table allow no more where this is used.
     pub(crate) fn as_u32(self) -> u32 {
         u32::try_from(self.0).unwrap_or(u32::MAX)
     }
@@ -217,7 +217,7 @@ impl SettingValue for TlsMode {
     }
 }
 
-/// `HOST:PORT`; the host is looked up when the server starts.
+/// `HOST:PORT`; the host is resolved when the server starts.
 impl SettingValue for String {
     const PLACEHOLDER: &'static str = "HOST:PORT";
     type Range = Any;

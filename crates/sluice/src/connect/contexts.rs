@@ -1,4 +1,4 @@
-//! The file of named servers: `~/.config/sluice/contexts.toml`.
+//! The file of contexts: `~/.config/sluice/contexts.toml`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::CredentialFiles;
 use crate::terminal::{CliError, Result};
 
-/// Named servers, and the one in use.
+/// All contexts, and the one in use.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Contexts {
-    /// The one that is used when none is named.
+    /// The context that is used when no server is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) current: Option<String>,
     #[serde(default)]
@@ -35,7 +35,7 @@ fn is_nothing(credentials: &CredentialFiles) -> bool {
 }
 
 impl Contexts {
-    /// Reads the file; a missing one has no contexts.
+    /// Reads the file; without a file there are no contexts.
     pub(crate) fn load() -> Result<Contexts> {
         let Some(path) = path() else { return Ok(Contexts::default()) };
         match std::fs::read_to_string(&path) {
@@ -47,9 +47,11 @@ impl Contexts {
         }
     }
 
-    /// Writes the file whole, or leaves the old one.
+    /// Replaces the file as a whole; an error leaves the old file in place.
     pub(crate) fn save(&self) -> Result<()> {
-        let path = path().ok_or_else(|| CliError::usage("neither XDG_CONFIG_HOME nor HOME is set"))?;
+        let path = path().ok_or_else(|| {
+            CliError::usage("cannot find the contexts file: neither XDG_CONFIG_HOME nor HOME is set")
+        })?;
         let text = toml::to_string_pretty(self).map_err(|e| CliError::failed(e.to_string()))?;
         let new = path.with_extension("toml.new");
         let write = || {
@@ -62,18 +64,19 @@ impl Contexts {
         write().map_err(|e: std::io::Error| CliError::unwritable(&path, &e))
     }
 
-    /// A context by name.
+    /// Finds a context by name.
     pub(crate) fn find(&self, name: &str) -> Result<&Context> {
         self.contexts.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.contexts.keys().map(String::as_str).collect();
-            let known = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
+            let known =
+                if known.is_empty() { "there are no contexts yet".to_owned() } else { known.join(", ") };
             CliError::usage(format!("there is no context {name:?}: {known}"))
-                .hint("sluice context add NAME --server URL")
+                .hint("`sluice context add NAME --server URL` adds one.")
         })
     }
 }
 
-/// Where the file is; `None` without a home.
+/// The path of the file; `None` if neither XDG_CONFIG_HOME nor HOME is set.
 fn path() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let dir = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;

@@ -1,4 +1,4 @@
-//! What a verb trusts and shows: files and tokens from flags, a context, or the environment.
+//! Credentials of a verb: CA, certificate and token, from flags, a context, or the environment.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use sluice_client::Credentials;
 
 use crate::terminal::{CliError, Result};
 
-/// Names of the files.
+/// Paths of the credential files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct CredentialFiles {
-    /// PEM file with the CA of the server [default: those of the system; env: SLUICE_CA].
+    /// PEM file with the CA of the server [default: the CAs of the system; env: SLUICE_CA].
     #[arg(long, value_name = "FILE")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ca: Option<PathBuf>,
@@ -21,7 +21,7 @@ pub(crate) struct CredentialFiles {
     #[arg(long, value_name = "FILE", requires = "cert_key")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cert: Option<PathBuf>,
-    /// PEM file with its private key [env: SLUICE_CERT_KEY].
+    /// PEM file with the private key of --cert [env: SLUICE_CERT_KEY].
     #[arg(long, value_name = "FILE", requires = "cert")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cert_key: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub(crate) struct CredentialFiles {
 }
 
 impl CredentialFiles {
-    /// Where nothing is said, what the others say; a certificate and its key go together.
+    /// Fills what is missing from `other`; a certificate and its key are taken together.
     pub(crate) fn or(self, others: CredentialFiles) -> CredentialFiles {
         let pair =
             if self.cert.is_some() { (self.cert, self.cert_key) } else { (others.cert, others.cert_key) };
@@ -44,7 +44,7 @@ impl CredentialFiles {
         }
     }
 
-    /// The variables of [`CredentialFiles::of_environment`]; `None`: one must not be set.
+    /// The environment variables of [`CredentialFiles::of_environment`]; `None`: the variable must be unset.
     pub(crate) fn variables(&self) -> [(&'static str, Option<&Path>); 4] {
         [
             ("SLUICE_CA", self.ca.as_deref()),
@@ -64,7 +64,7 @@ impl CredentialFiles {
         }
     }
 
-    /// As absolute paths, for a file that is read from elsewhere.
+    /// The same with absolute paths, for a process with another working directory.
     pub(crate) fn absolute(self) -> CredentialFiles {
         let absolute = |path: Option<PathBuf>| path.map(|path| std::path::absolute(&path).unwrap_or(path));
         CredentialFiles {
@@ -75,11 +75,11 @@ impl CredentialFiles {
         }
     }
 
-    /// Reads the files; `token` counts where no file is named.
+    /// Reads the files; `token` is used if no token file is named.
     pub(crate) fn read(&self, token: Option<String>) -> Result<Credentials> {
         let missing = |given: &str, other: &str| {
-            CliError::usage(format!("there is a client certificate's {given}, and no {other}"))
-                .hint("--cert and --cert-key go together, and so do SLUICE_CERT and SLUICE_CERT_KEY.")
+            CliError::usage(format!("the client certificate's {given} is given, but not its {other}"))
+                .hint("Give --cert and --cert-key together, or SLUICE_CERT and SLUICE_CERT_KEY.")
         };
         match (&self.cert, &self.cert_key) {
             (Some(_), None) => {

@@ -1,6 +1,4 @@
-//! Which server a verb talks to, how that was chosen, and what to say when nobody answers.
-//!
-//! Map: `credentials` files and tokens that a verb trusts and shows, `contexts` servers that have a name.
+//! The choice of the server, and the error messages when it cannot be reached.
 
 mod contexts;
 mod credentials;
@@ -19,24 +17,24 @@ pub(crate) use credentials::CredentialFiles;
 /// The server when none is named.
 pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7070";
 
-/// The variable that holds a token itself.
+/// The environment variable that holds the token itself.
 const TOKEN_VARIABLE: &str = "SLUICE_TOKEN";
 
 /// Flags of every verb that talks to a server.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerFlags {
-    /// Address of the server [default: http://127.0.0.1:7070; env: SLUICE_SERVER].
+    /// URL of the server [default: http://127.0.0.1:7070; env: SLUICE_SERVER].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// Name of a server that `sluice context add` has kept [env: SLUICE_CONTEXT].
+    /// Context to use, a name given by `sluice context add` [env: SLUICE_CONTEXT].
     #[arg(long, value_name = "NAME", conflicts_with = "server")]
     context: Option<String>,
     /// Namespace of the queues [default: default; env: SLUICE_NAMESPACE].
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
-    /// How long to try again when the server is busy or cannot be reached [default: 10s if busy, 300ms if not
-    /// reached].
+    /// How long to retry when the server is busy or cannot be reached [default: 10s if busy, 300ms if
+    /// unreachable].
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     retry_for: Option<Duration>,
     #[command(flatten)]
@@ -48,21 +46,21 @@ pub(crate) struct ServerFlags {
 pub(crate) struct Connection {
     pub(crate) client: Client,
     pub(crate) namespace: String,
-    /// Whether the token of the environment counts.
+    /// Whether the token in the environment applies.
     takes_token: bool,
-    /// What it trusts and shows, as absolute paths.
+    /// Files of the CA, the certificate and the token, as absolute paths.
     credentials: CredentialFiles,
     server: String,
     origin: String,
 }
 
 impl ServerFlags {
-    /// Chooses the server; nothing is sent yet.
+    /// Chooses the server. Sends nothing.
     pub(crate) fn connect(&self) -> Result<Connection> {
         self.connect_with(Options::default())
     }
 
-    /// The same, with options of which `--retry-for` overrides the patience.
+    /// As [`Self::connect`], with client options, in which `--retry-for` overrides the retry times.
     pub(crate) fn connect_with(&self, options: Options) -> Result<Connection> {
         let chosen = choose(self, |name| std::env::var(name).ok().filter(|v| !v.is_empty()))?;
         let retry_for = self.retry_for.unwrap_or(Duration::from_secs(10));
@@ -75,20 +73,20 @@ impl ServerFlags {
         let client =
             if chosen.namespace == "default" { client } else { client.in_namespace(&chosen.namespace) };
         let credentials = chosen.credentials.absolute();
-        let Chosen { namespace, server, origin, .. } = chosen;
+        let ChosenServer { namespace, server, origin, .. } = chosen;
         Ok(Connection { client, namespace, takes_token, credentials, server, origin })
     }
 }
 
 impl Connection {
-    /// The address with its scheme.
+    /// The URL of the server, with its scheme.
     pub(crate) fn url(&self) -> String {
         let scheme = if self.server.starts_with("https://") { "https" } else { "http" };
         format!("{scheme}://{}", self.client.server())
     }
 
-    /// The variables with which another `sluice` trusts and shows the same; `None`: one that is not to be
-    /// set, since what it says is meant for another server.
+    /// The environment variables with which another `sluice` uses the same credentials. `None`: the variable
+    /// must be unset, because its value is meant for another server.
     pub(crate) fn variables(&self) -> Vec<(&'static str, Option<OsString>)> {
         let files =
             self.credentials.variables().map(|(name, path)| (name, path.map(|p| p.as_os_str().into())));
@@ -96,16 +94,19 @@ impl Connection {
         files.into_iter().chain(token).collect()
     }
 
-    /// Turns a client's error into words for a stranger.
+    /// Turns an error of the client library into a message with advice.
     pub(crate) fn error(&self, error: &ClientError) -> CliError {
         let told = CliError::client(error);
         match error {
             ClientError::Transport { kind: TransportKind::Connect, .. } => told
                 .hint(format!("The address comes from {}.", self.origin))
                 .hint(if self.server == DEFAULT_SERVER {
-                    "Start a server with `sluice serve`, or name another with --server or SLUICE_SERVER.".to_owned()
+                    "Start a server with `sluice serve`, or name another server with --server or \
+                    SLUICE_SERVER."
+                        .to_owned()
                 } else {
-                    "Is the server running there? Name another with --server, or start one with `sluice serve`."
+                    "Is the server running there? Name another server with --server, or start one with \
+                    `sluice serve`."
                         .to_owned()
                 }),
             ClientError::Transport { kind: TransportKind::Tls(fault), server, .. } => {
@@ -115,13 +116,18 @@ impl Connection {
                     None => told,
                 }
             }
-            ClientError::Server { code, .. } if code == "tls_required" => told
-                .hint(format!("The address comes from {}; https://{} would be right.", self.origin, self.client.server())),
-            ClientError::Server { code, .. } if code == "unauthenticated" => {
-                told.hint("--cert and --cert-key, or --token-file, say who you are; so do SLUICE_CERT, SLUICE_CERT_KEY, SLUICE_TOKEN.")
-            }
+            ClientError::Server { code, .. } if code == "tls_required" => told.hint(format!(
+                "The address comes from {}. The server speaks TLS: use \
+                    https://{}.",
+                self.origin,
+                self.client.server()
+            )),
+            ClientError::Server { code, .. } if code == "unauthenticated" => told.hint(
+                "Authenticate with --cert and --cert-key, or with --token-file; or set \
+                    SLUICE_CERT and SLUICE_CERT_KEY, or SLUICE_TOKEN.",
+            ),
             ClientError::Server { code, .. } if code == "forbidden" => {
-                told.hint("`sluice whoami` shows who you are to the server, and what you have.")
+                told.hint("`sluice whoami` shows your identity and your rights.")
             }
             ClientError::Protocol { .. } => told.hint(format!("The address comes from {}.", self.origin)),
             _ => told,
@@ -129,57 +135,57 @@ impl Connection {
     }
 }
 
-/// What would be right where TLS could not be agreed on with `server`, a `host:port`.
+/// Advice for a failed TLS handshake with `server`, a `host:port`.
 fn tls_hint(fault: TlsFault, server: &str) -> Option<String> {
     match fault {
         TlsFault::Issuer => {
-            Some("--ca FILE or SLUICE_CA names the CA that has signed the server's certificate.".to_owned())
+            Some("Name the CA that signed the server's certificate with --ca FILE or SLUICE_CA.".to_owned())
         }
         TlsFault::Name => {
             let name = server.rsplit_once(':').map_or(server, |(name, _)| name);
             let name = name.trim_start_matches('[').trim_end_matches(']');
             Some(format!(
-                "Call it by what its certificate is for, or let the server have one for {name}: \
+                "Use a name that the certificate covers, or make a certificate for {name}: \
                  `sluice serve --tls auto --tls-name {name}`, or `sluice cert server {name}`."
             ))
         }
-        TlsFault::ClearText => Some(format!("If it does not, http://{server} would be right.")),
+        TlsFault::ClearText => Some(format!("If the server speaks clear text, use http://{server}.")),
         _ => None,
     }
 }
 
-struct Chosen {
+struct ChosenServer {
     server: String,
     namespace: String,
     origin: String,
     credentials: CredentialFiles,
-    /// Of the environment.
+    /// The credentials in the environment.
     token: Option<String>,
 }
 
-impl Chosen {
-    /// A server without a context, so that what the environment says of credentials is meant for it.
-    fn new(server: String, origin: &str, env: impl Fn(&str) -> Option<String>) -> Chosen {
+impl ChosenServer {
+    /// A server without a context, to which the credentials in the environment apply.
+    fn new(server: String, origin: &str, env: impl Fn(&str) -> Option<String>) -> ChosenServer {
         let token = env(TOKEN_VARIABLE);
         let credentials = CredentialFiles::of_environment(env);
-        Chosen { server, namespace: String::new(), origin: origin.to_owned(), credentials, token }
+        ChosenServer { server, namespace: String::new(), origin: origin.to_owned(), credentials, token }
     }
 }
 
-fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<Chosen> {
+fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<ChosenServer> {
     let mut chosen = if let Some(server) = &flags.server {
-        Chosen::new(server.clone(), "--server", &env)
+        ChosenServer::new(server.clone(), "--server", &env)
     } else if let Some(name) = &flags.context {
         named(&Contexts::load()?, name, "--context")?
     } else if let Some(server) = env("SLUICE_SERVER") {
-        Chosen::new(server, "SLUICE_SERVER", &env)
+        ChosenServer::new(server, "SLUICE_SERVER", &env)
     } else if let Some(name) = env("SLUICE_CONTEXT") {
         named(&Contexts::load()?, &name, "SLUICE_CONTEXT")?
     } else {
         let contexts = Contexts::load()?;
         match &contexts.current {
             Some(name) => named(&contexts, name, "`sluice context use`")?,
-            None => Chosen::new(DEFAULT_SERVER.to_owned(), "the default", &env),
+            None => ChosenServer::new(DEFAULT_SERVER.to_owned(), "the default", &env),
         }
     };
     if let Some(namespace) = flags.namespace.clone().or_else(|| env("SLUICE_NAMESPACE")) {
@@ -192,9 +198,9 @@ fn choose(flags: &ServerFlags, env: impl Fn(&str) -> Option<String>) -> Result<C
     Ok(chosen)
 }
 
-fn named(contexts: &Contexts, name: &str, by: &str) -> Result<Chosen> {
+fn named(contexts: &Contexts, name: &str, by: &str) -> Result<ChosenServer> {
     let context = contexts.find(name)?;
-    Ok(Chosen {
+    Ok(ChosenServer {
         server: context.server.clone(),
         namespace: context.namespace.clone().unwrap_or_default(),
         origin: format!("the context {name:?}, chosen by {by}"),

@@ -1,4 +1,4 @@
-//! The key file.
+//! The key file: reading it, creating it, adding a key to it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -13,23 +13,25 @@ use sluice_journal::keys::SystemRandom;
 use sluice_node::StartError;
 use zeroize::Zeroizing;
 
-/// What a key file begins with that a server makes.
+/// The comment at the beginning of a key file that a server creates.
 const ABOUT: &str = "\
-# Root keys of Sluice, the one for what is new first. Keep a copy elsewhere: without them the data cannot be read.
-# Whoever has them and the data, or a backup of it, can read everything.
+# Root keys of Sluice, the key for new data first.
+# Keep a copy elsewhere: without these keys the data cannot be read.
+# Anybody who has these keys and the data, or a backup of it, can read everything.
 ";
 
-/// What a key file ends with that is being written, behind the number of its process.
+/// Suffix of a key file that is being written, after the id of the process.
 const PART: &str = ".part";
-/// Longest key file that is read.
+/// Maximum size of a key file in bytes.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The key file of a data directory that needs no setting.
-pub(super) fn beside(data_dir: &Path) -> Result<PathBuf, String> {
+/// The default path of the key file, beside the data directory.
+pub(super) fn default_path(data_dir: &Path) -> Result<PathBuf, String> {
     let path = whole(data_dir);
     let Some(name) = path.file_name() else {
         return Err(format!(
-            "there is no place beside the data directory {} for its key file: name one with --key-source file:PATH",
+            "there is no place beside the data directory {} for its key file: name a file with --key-source \
+            file:PATH",
             data_dir.display()
         ));
     };
@@ -38,11 +40,11 @@ pub(super) fn beside(data_dir: &Path) -> Result<PathBuf, String> {
     Ok(path.with_file_name(name))
 }
 
-/// Whether a file lies in a directory or below it, whatever the ways to both.
+/// Whether a file lies in a directory or below it, whatever links lead to both.
 pub(super) fn is_within(path: &Path, dir: &Path) -> bool {
     let real = |path: &Path| {
         let path = whole(path);
-        // What is not there yet has no other way to it.
+        // A path that does not exist yet cannot be a link.
         let there = path.ancestors().find_map(|above| Some((above.canonicalize().ok()?, above)));
         there.map_or_else(
             || path.clone(),
@@ -52,7 +54,7 @@ pub(super) fn is_within(path: &Path, dir: &Path) -> bool {
     real(path).starts_with(real(dir))
 }
 
-/// Absolute, and without `.` and `..`.
+/// Makes a path absolute, and removes `.` and `..`.
 fn whole(path: &Path) -> PathBuf {
     let mut whole = PathBuf::new();
     for part in std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components() {
@@ -64,7 +66,7 @@ fn whole(path: &Path) -> PathBuf {
     whole
 }
 
-/// What the file says; `None`: it is not there.
+/// Reads the file; `None` if it does not exist. Warns if others than the owner may read it.
 pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, String> {
     let failed = |error: io::Error| format!("cannot read the key file {}: {error}", path.display());
     let file = match File::open(path) {
@@ -74,22 +76,19 @@ pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, String> {
     };
     let about = file.metadata().map_err(failed)?;
     if about.is_file() && about.permissions().mode() & 0o077 != 0 {
-        tracing::warn!(
-            "others than its owner may read the key file {}: chmod 600 keeps them out",
-            path.display()
-        );
+        tracing::warn!("others than its owner may read the key file {}: use chmod 600", path.display());
     }
     let mut text = Zeroizing::new(String::new());
     file.take(BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
     Ok(Some(text))
 }
 
-/// Makes a key file with a new key, for the owner alone. One that is there meanwhile stays.
+/// Creates a key file with a new key, readable by the owner only. An existing file is kept.
 pub(super) fn make(path: &Path) -> Result<(), StartError> {
     let failed = |error: io::Error| {
         let told = format!(
-            "cannot make the key file {}: {error}; name another place with --key-source file:PATH, or store without \
-             encryption with --no-encryption",
+            "cannot create the key file {}: {error}; name another place with --key-source file:PATH, or turn \
+             encryption off with --no-encryption",
             path.display()
         );
         StartError::of_io(&error, told)
@@ -100,7 +99,7 @@ pub(super) fn make(path: &Path) -> Result<(), StartError> {
     }
     let text = Zeroizing::new(format!("{ABOUT}{}\n", *key.to_text()));
     let aside = write_aside(path, |file| file.write_all(text.as_bytes())).map_err(failed)?;
-    // Unlike a rename, this never takes the place of a key file.
+    // Unlike a rename, a link never replaces an existing key file.
     let linked = fs::hard_link(&aside, path);
     fs::remove_file(&aside).map_err(failed)?;
     match linked {
@@ -109,25 +108,25 @@ pub(super) fn make(path: &Path) -> Result<(), StartError> {
     }
 }
 
-/// Puts a new key before the others of a key file.
+/// Adds a new key before the others in a key file.
 pub(super) fn add(path: &Path, key: &RootKey) -> Result<(), String> {
     let failed = |error: io::Error| format!("cannot replace the key file {}: {error}", path.display());
     let old = read(path)?.unwrap_or_default();
     let (about, keys) = old.split_at(head_len(&old));
     let text = Zeroizing::new(format!("{about}{}\n{keys}", *key.to_text()));
-    // A link stays one: what it leads to is replaced.
+    // A symbolic link stays: the file that it leads to is replaced.
     let path = path.canonicalize().map_err(failed)?;
     let aside = write_aside(&path, |file| file.write_all(text.as_bytes())).map_err(failed)?;
     fs::rename(&aside, &path).and_then(|()| sync_above(&path)).map_err(failed)
 }
 
-/// Bytes of the lines before the first one with a key.
+/// Length of the comment lines before the first key, in bytes.
 fn head_len(text: &str) -> usize {
     let is_head = |line: &&str| line.trim_start().starts_with('#') || line.trim().is_empty();
     text.split_inclusive('\n').take_while(is_head).map(str::len).sum()
 }
 
-/// Removes what servers have left beside a key file that were killed while they wrote it: keys lie in it.
+/// Removes unfinished key files of servers that were killed while they wrote them: they contain keys.
 pub(super) fn remove_leftovers(path: &Path) {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let Some(entries) = path.parent().and_then(|above| fs::read_dir(above).ok()) else { return };
@@ -137,26 +136,27 @@ pub(super) fn remove_leftovers(path: &Path) {
             part.to_str()?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(PART)?.parse().ok()
         };
         let Some(writer) = number(entry.file_name()).and_then(Pid::from_raw) else { continue };
-        // One with the number of this process is of one before it, as in a container.
+        // A file with the id of this process was left by an earlier process with the same id, as in a
+        // container.
         let is_this = writer.as_raw_nonzero().get().cast_unsigned() == std::process::id();
         if !is_this && test_kill_process(writer) != Err(Errno::SRCH) {
             continue;
         }
         let left = entry.path();
         match fs::remove_file(&left) {
-            Ok(()) => tracing::info!("removed {}, which a server that was killed has left", left.display()),
+            Ok(()) => tracing::info!("removed {}, left by a server that was killed", left.display()),
             Err(error) => tracing::warn!("cannot remove {}, which holds keys: {error}", left.display()),
         }
     }
 }
 
-/// Makes a file beside another, for the owner alone, and syncs it. What could not be written as a whole is
-/// removed.
+/// Writes a file beside another one, readable by the owner only, and syncs it. Removes it if it could not be
+/// written completely.
 fn write_aside(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}{PART}", std::process::id()));
     let aside = path.with_file_name(name);
-    // What a process with this number has left over.
+    // The rest of an earlier process with this id.
     match fs::remove_file(&aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,7 +1,7 @@
-//! The root keys of encryption at rest: where the operator keeps them.
+//! The root keys of the encryption at rest, as the operator keeps them.
 //!
-//! Map: `file` the key file that a server makes by itself. The setting that says where is `config::RootKeySource`.
-//! Every source gives the same text: keys of 64 hexadecimal digits, the one for what is new first.
+//! Map: `source` the setting `key_source`, `file` the key file that a server creates.
+//! Every source gives the same text: keys of 64 hexadecimal digits, the key for new data first.
 
 mod file;
 
@@ -23,23 +23,23 @@ use zeroize::Zeroizing;
 use crate::config::{Any, RootKeySource, SettingValue};
 use crate::terminal::format::quoted;
 
-/// Where a verb that reads or makes a data directory finds its keys.
+/// The flag of verbs that read or create a data directory.
 #[derive(Debug, Args)]
 pub(crate) struct KeyFlags {
-    /// Where the root keys are, as for `sluice serve` [default: auto].
+    /// Source of the root keys, as for `sluice serve` [default: auto].
     #[arg(long, value_name = RootKeySource::PLACEHOLDER, env = "SLUICE_KEY_SOURCE", hide_env = true,
           value_parser = |text: &str| RootKeySource::read(text, &Any))]
     key_source: Option<RootKeySource>,
 }
 
 impl KeyFlags {
-    /// The keys for this data directory; none when no file of them is there, since nothing may need one.
+    /// Reads the keys for a data directory. Without a key file there are none, because no data may need one.
     pub(crate) fn read(&self, data_dir: &Path) -> Result<RootKeys, String> {
         let source = self.key_source.as_ref().unwrap_or(&RootKeySource::Beside);
-        Ok(Keeper::new(source, data_dir).read()?.unwrap_or_default())
+        Ok(RootKeyStore::new(source, data_dir).read()?.unwrap_or_default())
     }
 
-    /// The flag as another command is given it; empty when it is not needed.
+    /// The flag for another command line; empty if it was not given.
     pub(crate) fn flag(&self) -> String {
         match &self.key_source {
             None => String::new(),
@@ -48,38 +48,38 @@ impl KeyFlags {
     }
 }
 
-/// How long the command may take that prints the keys.
+/// Longest run time of the command that prints the keys.
 const COMMAND_TIME: Duration = Duration::from_secs(30);
-/// Most bytes that it may print.
+/// Maximum number of bytes that the command may print.
 const COMMAND_BYTES_MAX: u64 = 1 << 20;
 
-/// A source of root keys, for one data directory.
+/// A source of root keys for one data directory.
 #[derive(Clone, Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct RootKeyStore {
     source: RootKeySource,
     data_dir: PathBuf,
 }
 
-/// How a server encrypts, and what to tell of it.
+/// The encryption of a server, with what to report about it.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ServerEncryption {
     pub(crate) encryption: Encryption,
-    pub(crate) keeper: Keeper,
-    /// The key file, when it was made just now.
+    pub(crate) store: RootKeyStore,
+    /// The key file, if this start has created it.
     pub(crate) made: Option<PathBuf>,
 }
 
-impl Keeper {
-    pub(crate) fn new(source: &RootKeySource, data_dir: &Path) -> Keeper {
-        Keeper { source: source.clone(), data_dir: data_dir.to_owned() }
+impl RootKeyStore {
+    pub(crate) fn new(source: &RootKeySource, data_dir: &Path) -> RootKeyStore {
+        RootKeyStore { source: source.clone(), data_dir: data_dir.to_owned() }
     }
 
-    /// What a server does that is about to open the directory: reads the keys, and makes a first one when there is nothing
-    /// yet that needs one.
+    /// Reads the keys for a server that is about to open the directory. Creates a first key if no data needs
+    /// one yet.
     ///
     /// # Errors
-    /// Where a key is missing, the source gives none, or the directory cannot be read.
-    pub(crate) fn choose(self, encrypt: bool) -> Result<Chosen, StartError> {
+    /// A key is missing, the source gives none, or the directory cannot be read.
+    pub(crate) fn choose(self, encrypt: bool) -> Result<ServerEncryption, StartError> {
         let needed = sluice_node::keys::needed(&self.data_dir)?;
         let mut made = None;
         if matches!(self.source, RootKeySource::Beside | RootKeySource::File(_)) {
@@ -100,10 +100,10 @@ impl Keeper {
             RootKeys::default()
         };
         let encryption = if encrypt { Encryption::with(roots) } else { Encryption::only_read(roots) };
-        Ok(Chosen { encryption, keeper: self, made })
+        Ok(ServerEncryption { encryption, store: self, made })
     }
 
-    /// Where the keys are, for people.
+    /// The place of the keys, for messages.
     pub(crate) fn place(&self) -> String {
         match &self.source {
             RootKeySource::Env(name) => format!("the environment variable {name}"),
@@ -117,8 +117,8 @@ impl Keeper {
     fn missing(&self, needed: &[KeyId]) -> String {
         let ids: Vec<String> = needed.iter().map(KeyId::to_string).collect();
         format!(
-            "{} is encrypted, and it takes the root {} {} to open it, which should be in {}, a file that is not there; \
-             nothing was changed: bring that file back from its backup, or say with --key-source where it is",
+            "{} is encrypted, and it takes the root {} {} to open it, but the key file {} does not exist; \
+             nothing was changed: restore that file from its copy, or name its place with --key-source",
             self.data_dir.display(),
             if ids.len() == 1 { "key" } else { "keys" },
             ids.join(" and "),
@@ -126,7 +126,7 @@ impl Keeper {
         )
     }
 
-    /// The keys; `None`: there is no key file.
+    /// Reads the keys; `None`: there is no key file.
     fn read(&self) -> Result<Option<RootKeys>, String> {
         let text = match &self.source {
             RootKeySource::Beside | RootKeySource::File(_) => match file::read(&self.file()?)? {
@@ -135,7 +135,8 @@ impl Keeper {
             },
             RootKeySource::Env(name) => Zeroizing::new(std::env::var(name).map_err(|_| {
                 format!(
-                    "key_source is env:{name}, and there is no environment variable {name} with a text in it"
+                    "key_source is env:{name}, but the environment variable {name} is not set, or is not \
+                    valid text"
                 )
             })?),
             RootKeySource::Command(line) => run(line, COMMAND_TIME)?,
@@ -145,19 +146,19 @@ impl Keeper {
     }
 
     fn must_read(&self) -> Result<RootKeys, String> {
-        self.read()?.ok_or_else(|| format!("{} is not there", self.place()))
+        self.read()?.ok_or_else(|| format!("{} does not exist", self.place()))
     }
 
-    /// The key file, which never lies where the data is.
+    /// The path of the key file, which must not lie inside the data directory.
     fn file(&self) -> Result<PathBuf, String> {
         let path = match &self.source {
             RootKeySource::File(path) => path.clone(),
-            _ => file::beside(&self.data_dir)?,
+            _ => file::default_path(&self.data_dir)?,
         };
         if file::is_within(&path, &self.data_dir) {
             return Err(format!(
-                "the key file {} lies inside the data directory {}: whoever gets a copy of the data would get the key \
-                 with it; put it elsewhere, and say so with --key-source file:PATH",
+                "the key file {} lies inside the data directory {}, so that every copy of the data would contain \
+                 the key: name another place with --key-source file:PATH",
                 path.display(),
                 self.data_dir.display()
             ));
@@ -166,12 +167,12 @@ impl Keeper {
     }
 }
 
-impl KeySource for Keeper {
+impl KeySource for RootKeyStore {
     fn rotate(&self, current: KeyId) -> Result<RootKeys, RotateError> {
-        // Whatever is wrong with it, the operator can put it right.
+        // The operator can correct whatever is wrong with it.
         let roots = self.must_read().map_err(RotateError::Refused)?;
         if roots.current().is_some_and(|first| first.id() != current) {
-            // The operator has put it there.
+            // The operator has added the key to the file.
             return Ok(roots);
         }
         match &self.source {
@@ -182,25 +183,25 @@ impl KeySource for Keeper {
                 Ok(roots.behind(key))
             }
             RootKeySource::Env(name) => Err(RotateError::Refused(format!(
-                "the root key is in the environment variable {name}, which a running server cannot see change: put the \
-                 new key before the others in it, and start the server again"
+                "the root key is in the environment variable {name}, whose changes a running server does not \
+                 see: put the new key before the others in it, and restart the server"
             ))),
             RootKeySource::Command(_) => Err(RotateError::Refused(format!(
-                "the command of key_source still prints {current} first: let it print the new key first, and then those from \
-                 before"
+                "the command of key_source still prints {current} first: let it print the new key first, and the \
+                 older keys after it"
             ))),
         }
     }
 }
 
-/// What a command prints, which ends within so long.
+/// Runs a command and returns its output. Fails if it does not end in time.
 fn run(line: &str, time: Duration) -> Result<Zeroizing<String>, String> {
     let failed = |what: String| format!("the command of key_source {what}: {line}");
     let mut child = Command::new("sh")
         .args(["-c", line])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        // So that it can be ended with all that it has started.
+        // In a process group, so that it can be ended with all processes that it started.
         .process_group(0)
         .spawn()
         .map_err(|error| failed(format!("cannot be started ({error})")))?;
@@ -208,7 +209,7 @@ fn run(line: &str, time: Duration) -> Result<Zeroizing<String>, String> {
     if ended.is_err()
         && let Some(group) = Pid::from_raw(child.id().cast_signed())
     {
-        // It may have ended by itself just now.
+        // It may have ended just now.
         let _ = kill_process_group(group, Signal::KILL);
         let _ = child.wait();
     }
@@ -219,7 +220,7 @@ fn run(line: &str, time: Duration) -> Result<Zeroizing<String>, String> {
     Ok(text)
 }
 
-/// Waits until a command has ended, and its output with it.
+/// Waits until a command has ended and its output is complete.
 fn wait(child: &mut Child, time: Duration) -> Result<(ExitStatus, Zeroizing<String>), String> {
     let begun = Instant::now();
     let too_slow = || format!("did not end within {} s", time.as_secs());
@@ -228,11 +229,11 @@ fn wait(child: &mut Child, time: Duration) -> Result<(ExitStatus, Zeroizing<Stri
     std::thread::spawn(move || {
         let mut text = Zeroizing::new(String::new());
         let read = printed.map(|printed| printed.take(COMMAND_BYTES_MAX).read_to_string(&mut text));
-        // Nobody waits any more when it took too long.
+        // After a timeout nobody waits any more.
         let _ = done.send(read.unwrap_or(Ok(0)).map(|_| text));
     });
     let text = read.recv_timeout(time).map_err(|_| too_slow())?;
-    let text = text.map_err(|_| "printed what is no text".to_owned())?;
+    let text = text.map_err(|_| "printed bytes that are not UTF-8 text".to_owned())?;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok((status, text)),
@@ -247,8 +248,8 @@ fn wait(child: &mut Child, time: Duration) -> Result<(ExitStatus, Zeroizing<Stri
 mod tests {
     use super::*;
 
-    fn keeper(source: RootKeySource, data_dir: &Path) -> Keeper {
-        Keeper::new(&source, data_dir)
+    fn store(source: RootKeySource, data_dir: &Path) -> RootKeyStore {
+        RootKeyStore::new(&source, data_dir)
     }
 
     fn id(number: u8) -> KeyId {
@@ -263,15 +264,15 @@ mod tests {
     fn a_first_start_makes_a_key_file_beside_the_data_and_later_ones_read_it() {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        let first = keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        let first = store(RootKeySource::Beside, &data).choose(true).unwrap();
         assert_eq!(first.made, Some(dir.path().join("data.key")));
         let mode = std::os::unix::fs::PermissionsExt::mode(
             &std::fs::metadata(dir.path().join("data.key")).unwrap().permissions(),
         );
         assert_eq!(mode & 0o777, 0o600);
-        let again = keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        let again = store(RootKeySource::Beside, &data).choose(true).unwrap();
         assert_eq!((again.made, again.encryption.roots.ids()), (None, first.encryption.roots.ids()));
-        let plain = keeper(RootKeySource::Beside, &data).choose(false).unwrap();
+        let plain = store(RootKeySource::Beside, &data).choose(false).unwrap();
         assert!(!plain.encryption.new_files && plain.encryption.roots.ids().is_empty());
         assert!(!data.exists());
     }
@@ -281,18 +282,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         for path in [data.join("key"), data.join("deep/../key"), dir.path().join("data/./x/key")] {
-            let error = keeper(RootKeySource::File(path), &data).choose(true).unwrap_err().to_string();
+            let error = store(RootKeySource::File(path), &data).choose(true).unwrap_err().to_string();
             assert!(error.contains("lies inside the data directory"), "{error}");
         }
         assert!(!data.exists());
-        let error = keeper(RootKeySource::Beside, Path::new("/")).choose(true).unwrap_err().to_string();
+        let error = store(RootKeySource::Beside, Path::new("/")).choose(true).unwrap_err().to_string();
         assert!(error.contains("--key-source file:PATH"), "{error}");
     }
 
     #[test]
     fn a_command_gives_keys_and_says_what_went_wrong() {
         let dir = tempfile::tempdir().unwrap();
-        let read = |line: &str| keeper(RootKeySource::Command(line.to_owned()), dir.path()).read();
+        let read = |line: &str| store(RootKeySource::Command(line.to_owned()), dir.path()).read();
         let keys = read(&format!("echo {}; echo {}", text(1), text(2))).unwrap().unwrap();
         assert_eq!(keys.ids(), [id(1), id(2)]);
         for (line, why) in [("exit 3", "ended with exit status: 3"), ("true", "there is no key in it")] {
@@ -300,8 +301,8 @@ mod tests {
             assert!(error.contains(why), "{error}");
         }
         let error =
-            keeper(RootKeySource::Env("SLUICE_NO_SUCH_KEY".to_owned()), dir.path()).read().unwrap_err();
-        assert!(error.contains("no environment variable SLUICE_NO_SUCH_KEY"), "{error}");
+            store(RootKeySource::Env("SLUICE_NO_SUCH_KEY".to_owned()), dir.path()).read().unwrap_err();
+        assert!(error.contains("the environment variable SLUICE_NO_SUCH_KEY is not set"), "{error}");
     }
 
     #[test]
@@ -332,7 +333,7 @@ mod tests {
     fn a_start_removes_what_a_killed_server_left_of_its_key_file() {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
-        keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        store(RootKeySource::Beside, &data).choose(true).unwrap();
         let part = |name: &str| dir.path().join(name);
         // No process has the first number; the test's parent is there, and the others are none of a server's.
         let (dead, own) =
@@ -343,7 +344,7 @@ mod tests {
         for path in [&dead, &own, &living].into_iter().chain(&foreign) {
             std::fs::write(path, text(1)).unwrap();
         }
-        keeper(RootKeySource::Beside, &data).choose(true).unwrap();
+        store(RootKeySource::Beside, &data).choose(true).unwrap();
         assert!(!dead.exists() && !own.exists() && living.exists());
         assert!(foreign.iter().all(|path| path.exists()));
     }
@@ -353,15 +354,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
         std::fs::write(&path, format!("# mine\n{}\n", text(1))).unwrap();
-        let keeper_of = |source| keeper(source, &dir.path().join("data"));
-        let from_file = keeper_of(RootKeySource::File(path.clone()));
+        let store_of = |source| store(source, &dir.path().join("data"));
+        let from_file = store_of(RootKeySource::File(path.clone()));
         let roots = from_file.rotate(id(1)).unwrap();
         assert_eq!(roots.ids().len(), 2);
         assert_eq!(roots.ids()[1], id(1));
         assert_eq!(from_file.read().unwrap().unwrap().ids(), roots.ids());
         assert!(std::fs::read_to_string(&path).unwrap().contains("# mine"));
         assert_eq!(from_file.rotate(id(1)).unwrap().ids(), roots.ids(), "the operator's first key is taken");
-        let command = |line: String| keeper_of(RootKeySource::Command(line));
+        let command = |line: String| store_of(RootKeySource::Command(line));
         let same = command(format!("echo {}", text(1))).rotate(id(1));
         assert!(matches!(same, Err(RotateError::Refused(why)) if why.contains("prints")));
         for (line, why) in

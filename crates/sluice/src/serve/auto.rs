@@ -1,7 +1,8 @@
-//! `--tls auto`: a CA, the server's certificate, and one for an administrator, made by the first start and kept.
+//! `--tls auto`: a CA, the server's certificate, and an administrator's certificate, made by the first start
+//! and kept.
 //!
-//! They lie beside the data directory, not in it: backups and copies of the data are shown to more people than may sign
-//! certificates. What somebody else has put there is used as it is, and never replaced.
+//! The files lie beside the data directory, not in it: more people see backups and copies of the data than
+//! may sign certificates. Files that the server has not made are used unchanged and never replaced.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
@@ -14,44 +15,44 @@ use crate::terminal::{CliError, Result};
 
 const CA_DAYS: u32 = 3_650;
 const DAYS: u32 = 397;
-/// So long before its end a certificate is made anew.
+/// Remaining validity below which a certificate is renewed.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 86_400);
-/// What to do without the CA.
+/// Advice when the key of the CA is missing.
 const ADVICE: &str =
-    "bring it back, or move its whole folder away, and a new CA is made that clients have to get";
+    "bring it back; or move its whole folder away: the next start creates a new CA, which clients then need";
 const SERVER: &str = "server";
 const ADMIN: &str = "admin";
 const ADMIN_SCOPE: &str = "sluice://ns/*?perm=admin";
 
-/// What there is, and what a client needs of it.
+/// The folder of the certificates, and the files that the server and clients need.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct AutoCertificates {
     folder: Folder,
     config: Config,
     pub(super) ca: PathBuf,
     pub(super) server: Files,
-    /// Of an administrator.
+    /// The administrator's certificate and key.
     pub(super) client: Files,
 }
 
-/// What is to be done about a pair of files.
+/// What to do about a certificate and its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// It is there, and does.
+enum PairState {
+    /// The pair is present and valid.
     Good,
-    /// It was made by a server and does, but ends soon or is not for all names.
+    /// The server has made the pair; it is valid, but expires soon or lacks a name.
     Short,
-    /// It is not there, or was made by a server and does not do any more.
+    /// The pair is missing, or the server has made it and it is not valid any more.
     ToMake,
-    /// Somebody else has made it.
+    /// Somebody else has made the pair.
     Foreign,
 }
 
-impl Made {
-    /// Makes what is missing, and what is about to end or is not for all names of the server any more.
-    pub(super) fn ensure(config: &Config) -> Result<Made> {
-        let folder = Folder(config.tls_dir.0.clone().unwrap_or_else(|| beside(config)));
-        let made = Made {
+impl AutoCertificates {
+    /// Creates missing files, and renews certificates that expire soon or lack a name of the server.
+    pub(super) fn ensure(config: &Config) -> Result<AutoCertificates> {
+        let folder = Folder(config.tls_dir.0.clone().unwrap_or_else(|| default_folder(config)));
+        let made = AutoCertificates {
             config: config.clone(),
             ca: folder.ca().cert,
             server: folder.files(SERVER),
@@ -62,7 +63,7 @@ impl Made {
             state(files, &[], &None)?;
         }
         if !made.folder.has_ca() {
-            // Two CAs of one name would be mistaken for each other.
+            // Two CAs of one name would be confused with each other.
             let tag = RandomState::new().build_hasher().finish() as u32;
             made.folder.make_ca(&format!("Sluice CA {tag:08x}"), CA_DAYS)?;
         }
@@ -70,22 +71,22 @@ impl Made {
         Ok(made)
     }
 
-    /// Makes certificates anew that are about to end, whose names are not all that the server has by now, or
-    /// that another CA has signed: no client trusts those.
+    /// Renews certificates that expire soon, lack a present name of the server, or were signed by another CA,
+    /// which no client trusts.
     pub(super) fn renew(&self) -> Result<()> {
         let (names, ca) = (names::all(&self.config), self.ca_key_id()?);
         match state(&self.server, &names, &ca)? {
-            State::Good => {}
-            State::Foreign => self.warn_of_foreign()?,
+            PairState::Good => {}
+            PairState::Foreign => self.warn_of_foreign()?,
             state => {
                 let what = format!("a certificate for {}", names.join(", "));
                 self.make(SERVER, &what, state, |ca| ca.server(&names, DAYS, Maker::Server))?;
             }
         }
-        // Both may be kept on another machine, where the administrator is.
+        // Both may be kept on the administrator's machine instead.
         let taken_off = !self.client.exist() && !self.folder.ca().key.exists();
         match state(&self.client, &[], &ca)? {
-            State::Good | State::Foreign => {}
+            PairState::Good | PairState::Foreign => {}
             _ if taken_off => {}
             state => {
                 let what = format!("a certificate for an administrator: {}", self.client.cert.display());
@@ -96,22 +97,22 @@ impl Made {
         Ok(())
     }
 
-    /// Makes a pair anew. Where that fails, one that does stays in use, and the log tells: the CA's key may
-    /// have been taken off this machine, or the disk be full.
+    /// Renews a pair. If that fails, a valid old pair stays in use, and the log says so: the CA's key may
+    /// have been taken off this machine, or the disk may be full.
     fn make(
         &self,
         name: &str,
         what: &str,
-        state: State,
+        state: PairState,
         make: impl FnOnce(&Authority) -> std::result::Result<Pair, String>,
     ) -> Result<()> {
         let pair = self.folder.open_ca().map_err(|e| format!("{e}: {ADVICE}")).and_then(|ca| make(&ca));
         let made = pair.map_err(CliError::usage).and_then(|pair| self.folder.write(name, &pair, true));
         match made {
             Ok(_) => tracing::info!("made {what}"),
-            Err(error) if state == State::Short => {
+            Err(error) if state == PairState::Short => {
                 tracing::warn!(
-                    "the one there is stays in use, since {what} could not be made: {}",
+                    "the old one stays in use, because {what} could not be made: {}",
                     error.message()
                 );
             }
@@ -120,69 +121,74 @@ impl Made {
         Ok(())
     }
 
-    /// What certificates name that the CA has signed.
+    /// The names in the certificates that the CA has signed.
     fn ca_key_id(&self) -> Result<Option<Vec<u8>>> {
-        let seen = self.folder.ca().see().map_err(|e| CliError::usage(format!("{e}: {ADVICE}")))?;
+        let seen =
+            self.folder.ca().read_certificate().map_err(|e| CliError::usage(format!("{e}: {ADVICE}")))?;
         Ok(seen.key_id)
     }
 
-    /// What the server's certificate is for.
+    /// The names in the server's certificate.
     pub(super) fn names(&self) -> Vec<String> {
-        self.server.see().map(|seen| seen.names).unwrap_or_default()
+        self.server.read_certificate().map(|seen| seen.names).unwrap_or_default()
     }
 
-    /// Tells what a certificate of somebody else lacks of what the settings ask for.
+    /// Logs what a certificate of somebody else lacks, compared with the settings.
     fn warn_of_foreign(&self) -> Result<()> {
-        let (seen, path) = (self.server.see().map_err(CliError::usage)?, self.server.cert.display());
+        let (seen, path) =
+            (self.server.read_certificate().map_err(CliError::usage)?, self.server.cert.display());
         let named = self.config.tls_name.0.iter().map(String::as_str);
         let missing: Vec<&str> =
             named.filter(|name| !seen.names.iter().any(|has| has.eq_ignore_ascii_case(name))).collect();
-        let ca = self.folder.ca().see().map_err(CliError::usage)?;
+        let ca = self.folder.ca().read_certificate().map_err(CliError::usage)?;
         if seen.issuer != ca.subject {
             tracing::warn!("{path} is signed by {}: give clients the certificate of that CA", seen.issuer);
         }
         if !missing.is_empty() {
             tracing::warn!(
-                "{path} is for {}, and not for {}: it was not made by --tls auto, so it stays; \
+                "{path} covers {}, and not {}: it was not made by --tls auto, so it is not replaced; \
                  make another with `sluice cert server`, or remove it",
                 seen.names.join(", "),
                 missing.join(", ")
             );
         }
         if seen.not_after.duration_since(SystemTime::now()).unwrap_or_default() < RENEW_BEFORE {
-            tracing::warn!("{path} ends at {}: it was not made by --tls auto, so renew it", seen.expires);
+            tracing::warn!(
+                "{path} expires at {}: it was not made by --tls auto, so renew it yourself",
+                seen.expires
+            );
         }
         Ok(())
     }
 }
 
-fn beside(config: &Config) -> PathBuf {
+fn default_folder(config: &Config) -> PathBuf {
     let mut name = config.data_dir.file_name().unwrap_or("sluice".as_ref()).to_owned();
     name.push("-tls");
     config.data_dir.with_file_name(name)
 }
 
-/// Whether a pair is there and fits, is signed by the CA with this key, is for all of these names, and has
-/// some time left.
-fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<State> {
+/// Checks whether a pair exists and matches, is signed by the CA with this key, covers all of these names,
+/// and has enough validity left.
+fn state(files: &Files, names: &[String], ca: &Option<Vec<u8>>) -> Result<PairState> {
     if !files.exist() {
-        return Ok(State::ToMake);
+        return Ok(PairState::ToMake);
     }
-    let seen = files.see().map_err(|e| {
+    let seen = files.read_certificate().map_err(|e| {
         let key = files.key.display();
         CliError::usage(format!(
-            "{e}; what is in it and in {key} was not made by --tls auto: mend it, or move both away"
+            "{e}; this file and {key} were not made by --tls auto: correct them, or move both away"
         ))
     })?;
     if !seen.by_server {
-        return Ok(State::Foreign);
+        return Ok(PairState::Foreign);
     }
     let left = seen.not_after.duration_since(SystemTime::now()).unwrap_or_default();
     let has_all = names.iter().all(|name| seen.names.contains(name));
-    let does = !left.is_zero() && seen.issuer_key_id == *ca && files.fit(&seen);
+    let does = !left.is_zero() && seen.issuer_key_id == *ca && files.matches(&seen);
     Ok(match does {
-        true if left > RENEW_BEFORE && has_all => State::Good,
-        true => State::Short,
-        false => State::ToMake,
+        true if left > RENEW_BEFORE && has_all => PairState::Good,
+        true => PairState::Short,
+        false => PairState::ToMake,
     })
 }

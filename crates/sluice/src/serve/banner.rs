@@ -1,4 +1,4 @@
-//! What is printed when the server is ready: where it listens, where it stores, what it found, what to do next.
+//! The text that is printed when the server is ready: address, storage, recovery, next steps.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,40 +8,40 @@ use serde_json::json;
 use sluice_engine::query::State;
 use sluice_node::Node;
 
-use super::auto::Made;
-use super::secured::Secured;
+use super::auto::AutoCertificates;
+use super::security::Security;
 use crate::config::Loaded;
-use crate::root_keys::Chosen;
+use crate::root_keys::ServerEncryption;
 use crate::terminal::data_dir::NOT_IN_ORDER;
 use crate::terminal::format::{counted, quoted, size};
 use crate::terminal::{Out, Result};
 
-/// The port without which clients need no address.
+/// The port that clients use without being told.
 const DEFAULT_PORT: u16 = 7070;
 
-/// What a start found in the data directory.
-struct Found {
+/// The result of recovery at the start.
+struct Recovery {
     fresh: bool,
     queues: u64,
     messages: u64,
     dead: u64,
     bytes: u64,
-    /// What an operator should read: cuts, and other notes of recovery.
+    /// Remarks for the operator: cuts, and other notes of recovery.
     notes: Vec<String>,
 }
 
-/// What a start has chosen, and how long it took.
+/// The choices of a start, and how long it took.
 pub(super) struct Started {
-    /// How it encrypts; `None`: in memory.
-    pub(super) chosen: Option<Chosen>,
+    /// How the server encrypts; `None`: in memory.
+    pub(super) chosen: Option<ServerEncryption>,
     pub(super) took: Duration,
 }
 
-/// Prints it to stdout, for people or machines.
+/// Prints the text, or a JSON object, to stdout.
 pub(super) async fn print(
     loaded: &Loaded,
     address: SocketAddr,
-    secured: &Secured,
+    security: &Security,
     node: &Node,
     started: Started,
     out: Out,
@@ -52,7 +52,7 @@ pub(super) async fn print(
         tracing::warn!("{note}");
     }
     let config = &loaded.config;
-    let url = url(address, secured);
+    let url = url(address, security);
     let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
     if out.json {
         return out.object(&json!({
@@ -60,17 +60,17 @@ pub(super) async fn print(
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "data_dir": (!config.memory).then(|| data_dir.display().to_string()),
-            "durability": super::shown(config),
+            "durability": super::durability(config),
             "shards": config.shards.0,
             "encryption": chosen.as_ref().map(|chosen| json!({
                 "root_key": chosen.encryption.root_of_new().map(|id| id.to_string()),
-                "keys_in": chosen.keeper.place(),
+                "keys_in": chosen.store.place(),
                 "made": chosen.made.is_some(),
             })),
-            "tls": secured.tls.is_some(),
-            "names": secured.made.as_ref().map(Made::names),
-            "credentials": secured.made.as_ref().map(|made| json!({
-                "ca": shown(&made.ca), "cert": shown(&made.client.cert), "key": shown(&made.client.key),
+            "tls": security.tls.is_some(),
+            "names": security.made.as_ref().map(AutoCertificates::names),
+            "credentials": security.made.as_ref().map(|made| json!({
+                "ca": absolute(&made.ca), "cert": absolute(&made.client.cert), "key": absolute(&made.client.key),
             })),
             "recovery": {
                 "fresh": found.fresh,
@@ -84,7 +84,7 @@ pub(super) async fn print(
         }));
     }
     let data = if config.memory {
-        "in memory: gone when this process ends".to_owned()
+        "in memory: lost when this process ends".to_owned()
     } else {
         data_dir.display().to_string()
     };
@@ -98,8 +98,8 @@ pub(super) async fn print(
         field("encryption", &encryption(chosen));
     }
     field("shards", &config.shards.0.to_string());
-    field("access", access(secured));
-    if let Some(made) = &secured.made {
+    field("access", access(security));
+    if let Some(made) = &security.made {
         field("names", &format!("{} (--tls-name adds more)", made.names().join(", ")));
     }
     field("recovered", &recovered(&found, took));
@@ -107,15 +107,15 @@ pub(super) async fn print(
         field("note", note);
     }
     if let Some(path) = chosen.and_then(|chosen| chosen.made) {
-        text.push_str(&keep(&path, &data));
+        text.push_str(&key_warning(&path, &data));
     }
-    text.push_str(&next(address, &url, secured));
+    text.push_str(&next(address, &url, security));
     out.text(&text)
 }
 
-async fn look(node: &Node) -> Found {
+async fn look(node: &Node) -> Recovery {
     let metrics = node.metrics().await;
-    let mut found = Found { fresh: true, queues: 0, messages: 0, dead: 0, bytes: 0, notes: Vec::new() };
+    let mut found = Recovery { fresh: true, queues: 0, messages: 0, dead: 0, bytes: 0, notes: Vec::new() };
     for shard in &metrics.shards {
         found.queues += shard.queues;
         found.bytes += shard.counters.bytes;
@@ -131,7 +131,8 @@ async fn look(node: &Node) -> Found {
         found.fresh &= report.fresh;
         if let Some(cut) = &report.cut {
             found.notes.push(format!(
-                "shard {number}: cut {} from the end of {} at byte {}: not whole, and nothing tells that it was synced",
+                "shard {number}: cut {} from the end of {} at byte {}: an incomplete batch that was never \
+                confirmed as synced",
                 size(cut.bytes),
                 cut.file.display(),
                 cut.offset
@@ -144,33 +145,35 @@ async fn look(node: &Node) -> Found {
 
 fn durability(durability: sluice_node::Durability) -> &'static str {
     match durability {
-        sluice_node::Durability::Always => "always: a reply means that the data is on the disk",
+        sluice_node::Durability::Always => "always: a reply means that the data is on disk",
         sluice_node::Durability::Interval(_) => {
-            "interval: a power loss may take what came since the last sync"
+            "interval: a power loss may lose what was written since the last sync"
         }
-        sluice_node::Durability::Os => "os: a power loss may take what the system had not written",
+        sluice_node::Durability::Os => {
+            "os: a power loss may lose what the system has not written to disk yet"
+        }
     }
 }
 
-fn encryption(chosen: &Chosen) -> String {
+fn encryption(chosen: &ServerEncryption) -> String {
     match chosen.encryption.root_of_new() {
-        Some(id) => format!("AES-256-GCM, root key {id} from {}", chosen.keeper.place()),
+        Some(id) => format!("AES-256-GCM, root key {id} from {}", chosen.store.place()),
         None => "off: new files are written without it".to_owned(),
     }
 }
 
-/// The clear word about the key file, once.
-fn keep(path: &Path, data: &str) -> String {
+/// The warning about a new key file, printed once.
+fn key_warning(path: &Path, data: &str) -> String {
     format!(
-        "\n  KEEP A COPY of {}\n  somewhere else, now, apart from backups of the data: without it nobody can read what is in\n  \
+        "\n  KEEP A COPY of {}\n  somewhere else, now, apart from backups of the data: without this key nobody can read\n  \
         {data} again, nor any backup of it.\n",
         path.display()
     )
 }
 
-fn recovered(found: &Found, took: Duration) -> String {
+fn recovered(found: &Recovery, took: Duration) -> String {
     if found.fresh {
-        return "nothing, this is a new start".to_owned();
+        return "nothing: this is a new data directory".to_owned();
     }
     format!(
         "{} in {} ({}, {}) in {took:.1?}",
@@ -181,9 +184,9 @@ fn recovered(found: &Found, took: Duration) -> String {
     )
 }
 
-/// Where clients find it.
-fn url(address: SocketAddr, secured: &Secured) -> String {
-    match &secured.tls {
+/// The URL for clients.
+fn url(address: SocketAddr, security: &Security) -> String {
+    match &security.tls {
         None => format!("http://{address}"),
         // A certificate names no wildcard address.
         Some(_) if address.ip().is_unspecified() => format!("https://localhost:{}", address.port()),
@@ -191,39 +194,40 @@ fn url(address: SocketAddr, secured: &Secured) -> String {
     }
 }
 
-fn access(secured: &Secured) -> &'static str {
-    match (secured.tls.is_some(), secured.access.asks()) {
-        (true, true) => "TLS, and callers are asked who they are",
-        (true, false) => "TLS, and whoever reaches this port may do everything",
-        (false, true) => "clear text, and callers are asked who they are",
-        (false, false) => "clear text, and whoever reaches this port may do everything",
+fn access(security: &Security) -> &'static str {
+    match (security.tls.is_some(), security.access.asks()) {
+        (true, true) => "TLS; callers must authenticate",
+        (true, false) => "TLS; anybody who reaches this port may do everything",
+        (false, true) => "clear text; callers must authenticate",
+        (false, false) => "clear text; anybody who reaches this port may do everything",
     }
 }
 
-fn shown(path: &Path) -> String {
+fn absolute(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
-fn next(address: SocketAddr, url: &str, secured: &Secured) -> String {
-    let plain = secured.tls.is_none() && address.port() == DEFAULT_PORT && address.ip().is_loopback();
+fn next(address: SocketAddr, url: &str, security: &Security) -> String {
+    let plain = security.tls.is_none() && address.port() == DEFAULT_PORT && address.ip().is_loopback();
     let mut server = if plain { String::new() } else { format!("  export SLUICE_SERVER={url}\n") };
-    if let Some(made) = &secured.made {
+    if let Some(made) = &security.made {
         for (name, path) in [
             ("SLUICE_CA", &made.ca),
             ("SLUICE_CERT", &made.client.cert),
             ("SLUICE_CERT_KEY", &made.client.key),
         ] {
-            server.push_str(&format!("  export {name}={}\n", quoted(&shown(path))));
+            server.push_str(&format!("  export {name}={}\n", quoted(&absolute(path))));
         }
     }
     let sluice = program();
     format!(
-        "\nNext, in another terminal:\n{server}  {sluice} send emails hello\n  {sluice} work emails -- sh -c 'cat; echo'\n  \
+        "\nNext, in another terminal:\n{server}  {sluice} send emails hello\n  \
+        {sluice} work emails -- sh -c 'cat; echo'\n  \
         {sluice} queue list\nThe API is described at {url}/docs. Ctrl-C stops the server.\n\n"
     )
 }
 
-/// How a shell calls this program: by its name when that finds it, else by its path.
+/// How a shell calls this program: by its name if that is in PATH, else by its path.
 fn program() -> String {
     let name = env!("CARGO_BIN_NAME");
     let Ok(path) = std::env::current_exe().and_then(|path| path.canonicalize()) else {

@@ -1,4 +1,4 @@
-//! The log: on stderr, readable or JSON.
+//! The log on stderr: text or JSON.
 
 use std::io::IsTerminal as _;
 
@@ -9,11 +9,11 @@ use tracing_subscriber::registry;
 
 use crate::config::{Config, LogFormat};
 
-/// Begins to log; called once.
+/// Starts logging; called once.
 pub(super) fn start(config: &Config) {
     let level = LevelFilter::from_level(config.log_level.0);
     let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
-    // Fails only when something logs already, which then goes on.
+    // Fails only if a logger exists already, which then stays.
     let _ = match config.log_format {
         LogFormat::Text => tracing::subscriber::set_global_default(registry().with(level).with(layer)),
         LogFormat::Json => tracing::subscriber::set_global_default(registry().with(level).with(layer.json())),

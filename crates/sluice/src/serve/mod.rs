@@ -1,8 +1,8 @@
-//! `sluice serve`: from settings to a server that runs until it is told to stop.
+//! `sluice serve`: runs a server with the given settings until it is told to stop.
 //!
-//! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `open_files` their
-//! limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes,
-//! `names` what they are for, `stopping` signals.
+//! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
+//! the limit of open files, `security` TLS and rights, `auto` the certificates of `--tls auto`, `names` the
+//! names in them, `stopping` signals.
 
 mod address;
 mod auto;
@@ -11,7 +11,7 @@ mod logging;
 mod names;
 mod open_files;
 mod pages;
-mod secured;
+mod security;
 mod stopping;
 
 use std::net::SocketAddr;
@@ -32,31 +32,31 @@ use sluice_node::{Node, Options, StartError};
 use tokio::runtime::Runtime;
 
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
-use crate::root_keys::{Chosen, Keeper};
+use crate::root_keys::{RootKeyStore, ServerEncryption};
 use crate::terminal::data_dir::expect_directory;
 use crate::terminal::{CliError, Fault, Out, Result};
 use banner::Started;
-use secured::Secured;
+use security::Security;
 use stopping::Stopping;
 
-/// The least that the journal gets for its last sync.
+/// Minimum time for the journal's last sync.
 const LAST_SYNC: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  sluice serve\n  sluice serve --data-dir /var/lib/sluice --durability interval:1s\n  \
     sluice serve --memory --listen 127.0.0.1:0\n\n\
-    The address is printed when the server is ready. SIGTERM or Ctrl-C: it\n\
-    finishes what is in flight and ends with 0. A second signal ends it at once,\n\
+    The server prints its address when it is ready. SIGTERM or Ctrl-C: it\n\
+    finishes running requests and exits with 0. A second signal ends it at once,\n\
     which loses nothing that was acknowledged. `sluice config` shows every setting."
 )]
 pub(crate) struct ServeArgs {
-    /// File to read settings from [default: ./sluice.toml if it is there; env: SLUICE_CONFIG].
+    /// Configuration file [default: ./sluice.toml if it is there; env: SLUICE_CONFIG].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
     settings: SettingFlags,
-    /// Count what is taken from the allocator, and tell it in /metrics. For benchmarks: counting takes time.
+    /// Count allocations, and report them in /metrics. For benchmarks: counting takes time.
     #[arg(long, hide = true)]
     count_allocations: bool,
 }
@@ -82,13 +82,13 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
         .map_err(|e| CliError::failed(format!("cannot start threads: {e}")))?;
     let allocations = args.count_allocations.then_some(total_allocations as fn() -> u64);
     let result = serve_until_stopped(&runtime, &loaded, allocations, out);
-    // What still runs was given its time.
+    // The threads that still run have had their time.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result
 }
 
-/// Threads that serve connections: the processors that the shards leave, at least one. More would only hand requests,
-/// and the processor, to each other.
+/// Number of threads that serve connections: the processors that the shards leave, at least one. More threads
+/// would only pass requests, and the processor, to each other.
 fn connection_threads(shards: u32) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     processors.saturating_sub(shards as usize).max(1)
@@ -104,35 +104,35 @@ fn serve_until_stopped(
     if !config.memory {
         expect_directory(&config.data_dir)?;
     }
-    // The port first: a second server on it must not touch the data.
-    let secured = Secured::load(config)?;
-    let listener = runtime.block_on(address::bind(loaded, &secured))?;
+    // The port first: a second server on the same port must not touch the data.
+    let security = Security::load(config)?;
+    let listener = runtime.block_on(address::bind(loaded, &security))?;
     let address = listener.local_addr().map_err(|e| CliError::failed(format!("cannot listen: {e}")))?;
     let began = Instant::now();
     let chosen = (!config.memory)
-        .then(|| Keeper::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
+        .then(|| RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
         .transpose()
         .map_err(|e| not_started(&e))?;
     let node = Node::start(options(config, chosen.as_ref())).map_err(|e| not_started(&e))?;
     let took = began.elapsed();
     runtime.block_on(async {
         let stopping = Stopping::watch(node.clone())?;
-        let tokens = secured.access.load_tokens(&node).await;
+        let tokens = security.access.load_tokens(&node).await;
         tokens.map_err(|e| CliError::of(Fault::Server, format!("cannot read the tokens: {e}")))?;
-        address::check(loaded, &address, &secured.access)?;
-        let secured = Arc::new(secured);
-        secured::watch(Arc::clone(&secured), node.clone())?;
-        banner::print(loaded, address, &secured, &node, Started { chosen, took }, out).await?;
+        address::check(loaded, &address, &security.access)?;
+        let security = Arc::new(security);
+        security::watch(Arc::clone(&security), node.clone())?;
+        banner::print(loaded, address, &security, &node, Started { chosen, took }, out).await?;
         let mut options = http_options(config);
-        options.tls = secured.tls.clone();
+        options.tls = security.tls.clone();
         options.allocations = allocations;
-        options.hosts = hosts(config, secured.tls.is_some(), address);
+        options.hosts = hosts(config, security.tls.is_some(), address);
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
-        let about = About { version: env!("CARGO_PKG_VERSION").to_owned(), durability: shown(config) };
-        let calls = Calls::new(node.clone(), secured.access.clone(), about);
+        let about = About { version: env!("CARGO_PKG_VERSION").to_owned(), durability: durability(config) };
+        let calls = Calls::new(node.clone(), security.access.clone(), about);
         let stopped = serve(listener, calls, options, stopping.begun()).await;
-        secured.access.sum_up_refusals(&node, true).await;
+        security.access.sum_up_refusals(&node, true).await;
         finish(&node, config, &stopping, stopped.connections_cut).await
     })
 }
@@ -141,7 +141,7 @@ fn not_started(error: &StartError) -> CliError {
     CliError::start(error).context("cannot start")
 }
 
-/// After the last connection: sync, and say how it went.
+/// After the last connection: syncs the journal, and reports the result.
 async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -> Result<u8> {
     if cut > 0 {
         tracing::warn!("{cut} connections did not finish within the grace period and were cut");
@@ -151,15 +151,15 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
         return Err(CliError::of(Fault::Server, format!("the journal has failed: {reason}"))
             .hint("Nothing that was acknowledged is lost. Look for disk errors, then start again."));
     }
-    // What the connections have left of the grace period, and enough for the last sync in any case.
+    // The rest of the grace period, and the minimum for the last sync in any case.
     let grace = config.grace.saturating_sub(stopping.elapsed()).max(LAST_SYNC);
     node.shutdown(grace).await.map_err(|e| CliError::of(Fault::Server, e.to_string()))?;
     tracing::info!("stopped");
     Ok(0)
 }
 
-/// The settings as the node takes them.
-fn options(config: &Config, chosen: Option<&Chosen>) -> Options {
+/// The settings for the node.
+fn options(config: &Config, chosen: Option<&ServerEncryption>) -> Options {
     Options {
         data_dir: (!config.memory).then(|| config.data_dir.clone()),
         shards: config.shards.as_u32(),
@@ -178,11 +178,11 @@ fn options(config: &Config, chosen: Option<&Chosen>) -> Options {
         low_water_bytes: config.low_water.0,
         accept_clock_jump: config.accept_clock_jump,
         encryption: chosen.map(|chosen| chosen.encryption.clone()).unwrap_or_default(),
-        key_source: chosen.map(|chosen| Arc::new(chosen.keeper.clone()) as Arc<dyn KeySource>),
+        key_source: chosen.map(|chosen| Arc::new(chosen.store.clone()) as Arc<dyn KeySource>),
     }
 }
 
-/// The settings as the engine takes them.
+/// The settings for the engine.
 fn limits(config: &Config) -> Limits {
     Limits {
         payload_bytes: config.limit_payload.as_u32(),
@@ -200,7 +200,7 @@ fn limits(config: &Config) -> Limits {
     }
 }
 
-/// The settings as the HTTP front takes them.
+/// The settings for the HTTP front.
 fn http_options(config: &Config) -> HttpOptions {
     HttpOptions {
         connections_max: config.http_connections.as_usize(),
@@ -224,8 +224,9 @@ fn http_options(config: &Config) -> HttpOptions {
     }
 }
 
-/// Under which names the server may be called while nobody is asked who they are. Over TLS its certificate says which. Beyond
-/// this machine there may be any number of names, which only pages are kept from.
+/// The names under which the server accepts requests while callers need not authenticate. Over TLS the
+/// certificate decides. On an address that other machines reach any name is accepted, and only requests of
+/// web pages are refused.
 fn hosts(config: &Config, is_secured: bool, address: SocketAddr) -> Hosts {
     match (is_secured, address.ip().is_loopback()) {
         (true, _) => Hosts::any(),
@@ -243,8 +244,8 @@ fn guard_options(config: &Config) -> GuardOptions {
     }
 }
 
-/// The durability as it is written in the configuration.
-fn shown(config: &Config) -> String {
+/// The durability as the configuration spells it.
+fn durability(config: &Config) -> String {
     use crate::config::SettingValue as _;
     if config.memory { "memory".to_owned() } else { config.durability.show() }
 }

@@ -1,4 +1,4 @@
-//! By what a server is reached: names and addresses.
+//! Names and addresses by which clients reach the server.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use nix::ifaddrs::getifaddrs;
 
 use crate::config::{Config, plain_host, read_host};
 
-/// Names and addresses that a client may call the server by, so that its certificate has to be for them.
+/// The names and addresses that the server's certificate must cover.
 pub(super) fn all(config: &Config) -> Vec<String> {
     let mut names = own(&config.listen);
     let addresses = match wildcard(&config.listen) {
@@ -21,7 +21,7 @@ pub(super) fn all(config: &Config) -> Vec<String> {
     names
 }
 
-/// This machine as its own programs call it, and the host in `listen`.
+/// The names of this machine for its own programs, and the host in `listen`.
 pub(super) fn own(listen: &str) -> Vec<String> {
     let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
     let host = Some(host(listen)).filter(|_| wildcard(listen).is_none());
@@ -41,15 +41,15 @@ fn host(listen: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// The address that stands for all of this machine's, if `listen` has it.
+/// Returns the wildcard address, if `listen` has one.
 fn wildcard(listen: &str) -> Option<IpAddr> {
     host(listen).parse().ok().filter(IpAddr::is_unspecified)
 }
 
-/// The addresses of the network interfaces that `wildcard` stands for. Those of IPv6 that count on one link
-/// only are left out: no URL can name them.
+/// Returns the addresses of the network interfaces that `wildcard` stands for, without link-local IPv6
+/// addresses, which no URL can name.
 fn of_interfaces(wildcard: IpAddr) -> Vec<String> {
-    // A system that does not tell has none to name; --tls-name can.
+    // Without an answer from the system there are none; --tls-name can name them.
     let Ok(interfaces) = getifaddrs() else { return Vec::new() };
     let found = interfaces.filter_map(|interface| {
         let address = interface.address?;

@@ -1,15 +1,16 @@
-//! Open files: each connection is one, and so is each segment of the log that is being read or written.
+//! Open files: each connection is one, and so is each segment that is read or written.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files kept for the journal of each shard, which keeps no more of them open at a time.
+/// Files reserved for the journal of each shard, which keeps no more of them open at a time.
 const FILES_PER_SHARD: u64 = 144;
-/// Files kept for the rest: refused connections, backups, the configuration.
+/// Files reserved for the rest: refused connections, backups, the configuration.
 const FILES_OTHER: u64 = 96;
-/// What is open at the start where the system does not tell.
+/// Assumed number of open files at the start if the system does not say.
 const OPEN_AT_START: u64 = 64;
 
-/// Takes as many open files as the system allows: the usual soft limit of 1,024 is for programs that still use `select`.
+/// Raises the soft limit of open files to the hard limit; the usual soft limit of 1,024 is for programs that
+/// use `select`.
 pub(super) fn raise_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.maximum.is_none() || limit.current == limit.maximum {
@@ -21,22 +22,22 @@ pub(super) fn raise_limit() {
     }
 }
 
-/// The limit of connections, lowered when there are not enough open files for them besides what the journals need: a
-/// connection that is refused harms less than a segment that cannot be opened.
+/// Returns the limit of connections, lowered if the limit of open files does not allow `wanted` beside the
+/// journals: a refused connection does less harm than a segment that cannot be opened.
 pub(super) fn connections_max(wanted: usize, shards: u32) -> usize {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return wanted };
     let allowed = within(wanted, limit, open_files(), shards);
     if allowed < wanted {
         tracing::warn!(
-            "http.connections is {wanted}, but of {limit} open files only {allowed} are left for connections: at most \
-            so many are accepted. Raise the limit (ulimit -n, or LimitNOFILE of systemd)"
+            "http.connections is {wanted}, but the limit of open files, {limit}, leaves room for {allowed} connections: \
+            no more are accepted. Raise the limit (ulimit -n, or LimitNOFILE of systemd)"
         );
     }
     allowed
 }
 
 fn within(wanted: usize, limit: u64, open: u64, shards: u32) -> usize {
-    // Not all of a small limit, or nobody could connect and drain the queues.
+    // At most half of a small limit, or nobody could connect and drain the queues.
     let journals = (u64::from(shards) * FILES_PER_SHARD).min(limit / 2);
     let left = limit.saturating_sub(open + journals + FILES_OTHER);
     wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1)

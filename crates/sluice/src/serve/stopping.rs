@@ -1,4 +1,4 @@
-//! What ends a server: signals, and a failed journal.
+//! The end of a server: signals, or a failed journal.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,25 +10,25 @@ use tokio::sync::watch;
 
 use crate::terminal::{CliError, Result};
 
-/// Exit code when a second signal ends the process at once, as shells give it for SIGINT.
+/// Exit code when a second signal ends the process at once; shells use it for SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// Tells when to stop, and why.
+/// Says when to stop, and why.
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
     begun: watch::Receiver<bool>,
-    end: Arc<Mutex<End>>,
+    end: Arc<Mutex<Shutdown>>,
 }
 
-/// What is known of the end.
+/// The reason and the time of the end.
 #[derive(Debug, Default)]
-struct End {
+struct Shutdown {
     since: Option<Instant>,
     failure: Option<String>,
 }
 
 impl Stopping {
-    /// Watches from now on.
+    /// Starts to watch for signals and failures.
     pub(super) fn watch(node: Node) -> Result<Stopping> {
         let open =
             |kind| signal(kind).map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")));
@@ -39,45 +39,45 @@ impl Stopping {
         let end = Arc::clone(&stopping.end);
         tokio::spawn(async move {
             let failure = tokio::select! {
-                _ = interrupt.recv() => told("SIGINT"),
-                _ = terminate.recv() => told("SIGTERM"),
+                _ = interrupt.recv() => announce_stop("SIGINT"),
+                _ = terminate.recv() => announce_stop("SIGTERM"),
                 reason = node.failed() => Some(reason),
             };
             *end.lock().unwrap_or_else(PoisonError::into_inner) =
-                End { since: Some(Instant::now()), failure };
+                Shutdown { since: Some(Instant::now()), failure };
             begin.send_replace(true);
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            tracing::warn!("second signal: ending at once");
+            tracing::warn!("second signal: ending the process at once");
             std::process::exit(INTERRUPTED);
         });
         Ok(stopping)
     }
 
-    /// Resolves when the server is to stop.
+    /// Waits until the server is to stop.
     pub(super) fn begun(&self) -> impl Future<Output = ()> + 'static {
         let mut begun = self.begun.clone();
         async move {
-            // An error means that nobody watches any more, which ends the server as well.
+            // An error means that the watching task is gone, which ends the server as well.
             let _ = begun.wait_for(|begun| *begun).await;
         }
     }
 
-    /// Why the journal failed, if that is what ended the server.
+    /// The journal's failure, if that is what ended the server.
     pub(super) fn failure(&self) -> Option<String> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner).failure.clone()
     }
 
-    /// How long it has been stopping.
+    /// Time since the server began to stop.
     pub(super) fn elapsed(&self) -> Duration {
         let since = self.end.lock().unwrap_or_else(PoisonError::into_inner).since;
         since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 }
 
-fn told(signal: &str) -> Option<String> {
-    tracing::info!("{signal}: finishing what is in flight; once more ends at once");
+fn announce_stop(signal: &str) -> Option<String> {
+    tracing::info!("{signal}: finishing running requests; a second signal ends the process at once");
     None
 }

@@ -1,4 +1,4 @@
-//! What went wrong, in words for the terminal and as an exit code.
+//! Errors of the command line: message, hints, code and exit code.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
@@ -16,40 +16,39 @@ pub(crate) type Result<T> = std::result::Result<T, CliError>;
 
 /// The command line or the configuration is wrong.
 pub(crate) const USAGE: u8 = exit::USAGE;
-/// Nothing there: no such queue or message, or nothing to receive.
+/// Not found: no such queue or message, or nothing to receive.
 pub(crate) const NOTHING: u8 = exit::NOT_FOUND;
-/// Something failed that has no exit code of its own.
+/// A failure without an exit code of its own.
 pub(crate) const FAILED: u8 = 1;
 
-/// What may go wrong on this side of the connection. Whichever verb meets it, code and exit code are the
-/// same.
+/// Kinds of errors of the client side. Every verb reports the same kind with the same code and exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
     /// The command line or the configuration is wrong, or a file, folder, key or address that it names cannot
     /// be used.
     Usage,
-    /// What is to be made is there already, or is not empty.
+    /// The file, folder or object to be created exists already, or is not empty.
     Exists,
     /// Another process uses the directory or the port.
     InUse,
     /// The disk is full.
     Full,
-    /// What is stored, or a backup of it, is damaged or cut.
+    /// Stored data, or a backup, is damaged or incomplete.
     Damaged,
-    /// The server of this process cannot start or go on.
+    /// The server in this process cannot start or continue.
     Server,
-    /// No connection to the server, or it broke.
+    /// There is no connection to the server, or the connection broke.
     Unreachable,
-    /// The server and this side do not agree on TLS, and never will as they are set up.
+    /// The TLS configurations of the server and the client do not match, so that a retry cannot help.
     Tls,
-    /// What answered is no Sluice server.
+    /// The answer does not come from a Sluice server.
     NotUnderstood,
     /// Another failure.
     Failed,
 }
 
 impl Fault {
-    /// Every fault with its code and exit code; those of the server are in [`codes::TABLE`].
+    /// Every kind with its code and exit code; the codes of the server are in [`codes::TABLE`].
     const TABLE: [(Fault, &str, u8); 10] = [
         (Fault::Usage, "usage", exit::USAGE),
         (Fault::Exists, "exists", exit::CONFLICT),
@@ -69,30 +68,30 @@ impl Fault {
     }
 }
 
-/// Shown below `sluice --help`; a test holds it against the table of codes.
+/// The text below `sluice --help`; a test compares it with the table of codes.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  failed for another reason than these
+  1  any other failure
   2  the command line, the configuration or the request is wrong
-  3  nothing there: no such queue, message or namespace, or nothing to receive
-  4  the state does not allow it: lease lost, exists already, not empty
-  5  too large
+  3  not found: no such queue, message or namespace, or nothing to receive
+  4  conflict with the present state: lease lost, exists already, not empty
+  5  the request, or a part of it, is too large
   6  a quota, a limit or the disk is full
   7  the server cannot be reached, is busy or is stopping: try again
-  8  the server has failed, or what is stored is damaged
-  9  not allowed";
+  8  the server has failed, or stored data is damaged
+  9  not authenticated, or not allowed";
 
-/// Why a verb failed.
+/// The reason why a verb failed.
 #[derive(Debug)]
 pub(crate) struct CliError {
     message: String,
     code: String,
     details: Value,
     exit: u8,
-    /// What to do about it, a line each.
+    /// Advice on what to do, one line each.
     hints: Vec<String>,
-    /// Nobody reads our output any more: end without a word.
+    /// The reader of the output has gone away: end without a message.
     silent: bool,
 }
 
@@ -102,7 +101,7 @@ impl CliError {
         CliError { message, code, details: Value::Null, exit, hints: Vec::new(), silent: false }
     }
 
-    /// A fault of this side.
+    /// An error of the client side.
     pub(crate) fn of(fault: Fault, message: impl Into<String>) -> CliError {
         let (code, exit) = fault.codes();
         CliError::new(code, exit, message)
@@ -113,22 +112,22 @@ impl CliError {
         CliError::of(Fault::Usage, message)
     }
 
-    /// Something failed on this side.
+    /// A failure of the client side without an exit code of its own.
     pub(crate) fn failed(message: impl Into<String>) -> CliError {
         CliError::of(Fault::Failed, message)
     }
 
-    /// A file that was named, or stdin, could not be read.
+    /// A file named on the command line, or stdin, could not be read.
     pub(crate) fn unreadable(what: &str, error: &io::Error) -> CliError {
         CliError::of_io(error, format!("cannot read {what}: {error}"))
     }
 
-    /// A file or folder that was named could not be made or written.
+    /// A file or folder named on the command line could not be created or written.
     pub(crate) fn unwritable(path: &Path, error: &io::Error) -> CliError {
         CliError::of_io(error, format!("cannot write {}: {error}", path.display()))
     }
 
-    /// A call of the operating system on what was named; `told` is the sentence for the user.
+    /// A system call on a named file failed; `told` is the whole message. A full disk gets its own code.
     pub(crate) fn of_io(error: &io::Error, told: String) -> CliError {
         match error.kind() {
             ErrorKind::DirectoryNotEmpty => CliError::of(Fault::Exists, told),
@@ -139,7 +138,7 @@ impl CliError {
         }
     }
 
-    /// A data directory could not be opened or made.
+    /// A data directory could not be opened or created.
     pub(crate) fn start(error: &StartError) -> CliError {
         let fault = match error {
             StartError::Refused(_) => Fault::Usage,
@@ -150,7 +149,7 @@ impl CliError {
         CliError::of(fault, error.to_string())
     }
 
-    /// Output could not be written; a reader that went away is no failure.
+    /// The output could not be written. A closed pipe is no failure.
     pub(crate) fn output(error: &io::Error) -> CliError {
         let silent = error.kind() == ErrorKind::BrokenPipe;
         let mut failed = CliError::failed(format!("cannot write the output: {error}"));
@@ -159,7 +158,7 @@ impl CliError {
         failed
     }
 
-    /// The server said no, or said nothing.
+    /// The server refused the request, or did not answer.
     pub(crate) fn client(error: &ClientError) -> CliError {
         match error {
             ClientError::Server { code, message, details, .. } => CliError::server(code, message, details),
@@ -174,12 +173,12 @@ impl CliError {
         }
     }
 
-    /// What went wrong, in a sentence.
+    /// The message, one sentence.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// An error object of the server.
+    /// An error object from the server.
     pub(crate) fn server(code: &str, message: &str, details: &Value) -> CliError {
         let exit = codes::find(code).map_or(FAILED, |row| row.exit);
         let mut error = CliError::new(code, exit, message);
@@ -192,42 +191,42 @@ impl CliError {
         &self.code
     }
 
-    /// What the server has told beside the message; `null`: nothing.
+    /// The server's details of the error; `null` if there are none.
     pub(crate) fn details(&self) -> &Value {
         &self.details
     }
 
-    /// Which item of `list` the server complains of, from 0: 3 of `messages[3].priority`.
+    /// The index of the item of `list` that the server refused, from 0: 3 for `messages[3].priority`.
     pub(crate) fn place_in(&self, list: &str) -> Option<usize> {
         let rest = self.details["field"].as_str()?.strip_prefix(list)?.strip_prefix('[')?;
         rest.split_once(']')?.0.parse().ok()
     }
 
-    /// The message without that place.
+    /// The message without the place in `list`.
     pub(crate) fn without_place(self, list: &str) -> CliError {
         let Some(at) = self.place_in(list) else { return self };
         match self.message.strip_prefix(&format!("{list}[{at}]")) {
             Some(rest) => {
                 let rest = rest.trim_start_matches(['.', ':', ' ']).to_owned();
-                self.told(rest)
+                self.with_message(rest)
             }
             None => self,
         }
     }
 
-    /// The same in other words.
-    pub(crate) fn told(mut self, message: String) -> CliError {
+    /// Replaces the message.
+    pub(crate) fn with_message(mut self, message: String) -> CliError {
         self.message = message;
         self
     }
 
-    /// Puts words before the message.
+    /// Puts a prefix before the message.
     pub(crate) fn context(mut self, what: &str) -> CliError {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// Adds a line that says what to do.
+    /// Adds a line of advice.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> CliError {
         self.hints.push(hint.into());
         self
@@ -251,10 +250,10 @@ impl CliError {
         json!({ "error": error })
     }
 
-    /// Tells it on stderr.
+    /// Writes the error to stderr and returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         let mut stderr = std::io::stderr().lock();
-        // There is nowhere left to tell that stderr is gone.
+        // Without stderr there is nowhere left to report this.
         if !self.silent && json {
             let _ = writeln!(stderr, "{}", self.to_json());
         } else if !self.silent {
@@ -288,12 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_has_every_code_of_this_side() {
+    fn the_reference_has_every_code_of_the_client_side() {
         let page = include_str!("../../../../docs/cli.md");
         let codes: std::collections::BTreeMap<&str, u8> =
             Fault::TABLE.iter().map(|(_, code, exit)| (*code, *exit)).collect();
         assert_eq!(codes.len(), Fault::TABLE.len(), "no code is there twice");
-        let rows = page.lines().skip_while(|line| !line.starts_with("| code of this side")).skip(2);
+        let rows = page.lines().skip_while(|line| !line.starts_with("| code of the client side")).skip(2);
         let rows = rows.take_while(|line| line.starts_with('|')).map(|line| {
             let cells: Vec<&str> = line.split('|').map(str::trim).collect();
             (cells[1].trim_matches('`'), cells[2].parse().unwrap())

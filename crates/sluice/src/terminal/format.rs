@@ -1,21 +1,21 @@
-//! Times, durations and sizes for people.
+//! Times, durations and sizes as text for people.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Now, in milliseconds since the Unix epoch.
+/// The current time, in milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }
 
-/// `2026-11-21 04:44:36Z`
+/// A time in UTC: `2026-11-21 04:44:36Z`.
 pub(crate) fn time(ms: u64) -> String {
     let (days, rest) = (ms / 86_400_000, ms / 1000 % 86_400);
     let (year, month, day) = civil(days);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// The Gregorian date of a day since 1970-01-01: years begin in March, so that the leap day is the last of
-/// its year.
+/// The Gregorian date of a day since 1970-01-01. Years begin in March, so that the leap day is the last day
+/// of a year.
 fn civil(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
@@ -27,7 +27,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year_of_era + era * 400 + u64::from(month <= 2), month, day)
 }
 
-/// The two largest units of a length of time: `3m12s`.
+/// The two largest units of a duration in milliseconds: `3m12s`.
 pub(crate) fn length(ms: u64) -> String {
     let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
     let Some(at) = units.iter().position(|(_, scale)| ms >= *scale) else { return format!("{ms}ms") };
@@ -42,13 +42,13 @@ pub(crate) fn length(ms: u64) -> String {
     text
 }
 
-/// `3m12s ago`, or `in 5s`.
+/// A time relative to now: `3m12s ago`, or `in 5s`.
 pub(crate) fn relative(ms: u64) -> String {
     let now = now_ms();
     if ms > now { format!("in {}", length(ms - now)) } else { format!("{} ago", length(now - ms)) }
 }
 
-/// A rounded size: `1.4 MiB`.
+/// A rounded size in bytes: `1.4 MiB`.
 pub(crate) fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut at) = (bytes as f64, 0);
@@ -59,17 +59,17 @@ pub(crate) fn size(bytes: u64) -> String {
     if at == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[at]) }
 }
 
-/// `1 message`, `2 messages`.
+/// A number with its noun: `1 message`, `2 messages`.
 pub(crate) fn counted(count: u64, what: &str) -> String {
     plural(count, what, &format!("{what}s"))
 }
 
-/// The same for words whose plural is not made with an s alone.
+/// A number with a noun whose plural does not end in a plain s.
 pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// At most so many characters on one line, what is cut marked.
+/// The first `max` characters on one line; `…` marks a cut.
 pub(crate) fn line(text: &str, most: usize) -> String {
     let mut line = String::new();
     for (at, c) in text.chars().enumerate() {
@@ -82,7 +82,7 @@ pub(crate) fn line(text: &str, most: usize) -> String {
     line
 }
 
-/// An argument as a shell takes it.
+/// An argument quoted for a shell.
 pub(crate) fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
     if argument.chars().all(plain) {
@@ -92,12 +92,13 @@ pub(crate) fn quoted(argument: &str) -> String {
     }
 }
 
-/// Text that cannot steer the terminal: lines, and nothing else that is not seen.
+/// Text without control characters, so that it cannot control the terminal; line ends stay.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }
 
-/// The same on one line, for a value that stands beside others: it cannot look like more lines.
+/// The same on one line, for a table cell: line ends are replaced, so that a value cannot imitate another
+/// line.
 pub(crate) fn one_line(text: &str) -> String {
     printable(text).replace(['\n', '\t'], " ")
 }

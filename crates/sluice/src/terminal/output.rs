@@ -1,4 +1,4 @@
-//! Writing results: tables for people, JSON for machines.
+//! Output of results: tables for people, JSON for machines.
 
 use std::io::Write as _;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::format::{one_line, printable};
 use super::{CliError, Result};
 
-/// Where results go, and in which form.
+/// The form of the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Out {
-    /// Whether JSON was asked for.
+    /// JSON instead of text.
     pub(crate) json: bool,
 }
 
@@ -19,12 +19,13 @@ impl Out {
         Out { json }
     }
 
-    /// Writes text for people to stdout: whoever has sent what is in it, it does not steer the terminal.
+    /// Writes text to stdout, without control characters: the sender of a message cannot control the
+    /// terminal.
     pub(crate) fn text(self, text: &str) -> Result<()> {
         self.bytes(printable(text).as_bytes())
     }
 
-    /// Writes bytes as they are to stdout.
+    /// Writes bytes to stdout unchanged.
     pub(crate) fn bytes(self, bytes: &[u8]) -> Result<()> {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|e| CliError::output(&e))
@@ -42,12 +43,12 @@ impl Out {
         self.bytes(&text)
     }
 
-    /// Writes an object, or what `human` makes of it.
+    /// Writes `value` as JSON, or the text that `human` makes of it.
     pub(crate) fn show<T: Serialize>(self, value: &T, human: impl FnOnce(&T) -> String) -> Result<()> {
         if self.json { self.object(value) } else { self.text(&human(value)) }
     }
 
-    /// Writes an object per line, or what `human` makes of all.
+    /// Writes one JSON object per line, or the text that `human` makes of all values.
     pub(crate) fn list<T: Serialize>(self, values: &[T], human: impl FnOnce(&[T]) -> String) -> Result<()> {
         if !self.json {
             return self.text(&human(values));
@@ -55,16 +56,16 @@ impl Out {
         values.iter().try_for_each(|value| self.object(value))
     }
 
-    /// Tells people something beside the result, on stderr; machines are not told.
+    /// Writes a remark to stderr; with JSON it is left out.
     pub(crate) fn note(self, note: &str) {
         if !self.json {
-            // There is nowhere left to tell that stderr is gone.
+            // Without stderr there is nowhere left to report this.
             let _ = writeln!(std::io::stderr(), "{}", printable(note));
         }
     }
 }
 
-/// Lines of aligned columns, each cell on one line.
+/// A table of aligned columns, each cell on one line.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -72,14 +73,14 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Headings; one that begins with `>` is aligned to the right.
+    /// A table with headings; a heading that begins with `>` is aligned to the right.
     pub(crate) fn new(headings: &[&str]) -> Table {
         let right = headings.iter().map(|h| h.starts_with('>')).collect();
         let first = headings.iter().map(|h| h.trim_start_matches('>').to_owned()).collect();
         Table { rows: vec![first], right }
     }
 
-    /// Two columns without headings.
+    /// A table of two columns without headings.
     pub(crate) fn fields() -> Table {
         Table { rows: Vec::new(), right: vec![false, false] }
     }
@@ -88,7 +89,7 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
     }
 
-    /// A row of [`Table::fields`].
+    /// Adds a row to [`Table::fields`].
     pub(crate) fn field(&mut self, name: &str, value: impl Into<String>) {
         self.row([name.to_owned(), value.into()]);
     }

@@ -1,4 +1,4 @@
-//! Values of flags.
+//! Parsers for the values of flags.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
@@ -9,17 +9,17 @@ use sluice_engine::limit::{RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use sluice_front::http::WEIGHT_MAX;
 use sluice_units::{parse_duration, parse_size};
 
-/// A duration such as `30s`.
+/// Parses a duration such as `30s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
 }
 
-/// A size such as `64MiB`.
+/// Parses a size in bytes such as `64MiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     parse_size(text)
 }
 
-/// A parser of whole numbers in a range.
+/// Returns a parser for whole numbers in a range.
 pub(crate) fn number<T>(
     range: impl RangeBounds<T> + Clone + Send + Sync + 'static,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
@@ -38,7 +38,7 @@ where
     }
 }
 
-/// `QUEUE` or `QUEUE=WEIGHT`.
+/// Parses `QUEUE` or `QUEUE=WEIGHT`; without a weight it is 0.
 pub(crate) fn queue_weight(text: &str) -> Result<(String, u16), String> {
     let Some((name, weight)) = text.split_once('=') else { return Ok((text.to_owned(), 0)) };
     match weight.parse() {
@@ -47,13 +47,13 @@ pub(crate) fn queue_weight(text: &str) -> Result<(String, u16), String> {
     }
 }
 
-/// `NAME=VALUE` or `NAME: VALUE`.
+/// Parses `NAME=VALUE` or `NAME: VALUE`.
 pub(crate) fn header(text: &str) -> Result<(String, String), String> {
     let at = text.find(['=', ':']).filter(|at| *at > 0).ok_or("expected NAME=VALUE")?;
     Ok((text[..at].trim().to_owned(), text[at + 1..].trim_start().to_owned()))
 }
 
-/// `COUNT/PERIOD[:BURST]`.
+/// Parses `COUNT/PERIOD[:BURST]`.
 pub(crate) fn rate(text: &str) -> Result<sluice_client::Rate, String> {
     let expected = "expected COUNT/PERIOD[:BURST], such as 50/1s or 50/1s:10";
     let (count, rest) = text.split_once('/').ok_or(expected)?;
@@ -75,14 +75,14 @@ pub(crate) fn rate(text: &str) -> Result<sluice_client::Rate, String> {
     Ok(sluice_client::Rate { count: number("count", count)?, period_ms, burst })
 }
 
-/// `KEY=WEIGHT`.
+/// Parses `KEY=WEIGHT`.
 pub(crate) fn fair_weight(text: &str) -> Result<(String, u16), String> {
     let expected = "expected KEY=WEIGHT with 1 to 1000";
     let (key, weight) = text.rsplit_once('=').ok_or(expected)?;
     Ok((key.to_owned(), weight.parse().map_err(|_| expected)?))
 }
 
-/// `none`, or `KIND[:BASE[:CAP[:JITTER%]]]`.
+/// Parses `none`, or `KIND[:BASE[:CAP[:JITTER%]]]`.
 pub(crate) fn backoff(text: &str) -> Result<sluice_client::Backoff, String> {
     use sluice_client::BackoffKind;
     let expected = "expected KIND[:BASE[:CAP[:JITTER]]] with KIND one of none, fixed, linear, exponential, \

@@ -1,7 +1,8 @@
-//! `sluice top`: a live view of queues, limits and consumers, with keys to act on the queue that is chosen.
+//! `sluice top`: a live view of queues, limits and consumers, with keys that act on the selected queue.
 //!
-//! `sample` asks the server and turns totals into rates, `state` is what the view shows and what keys do to it, `view` draws it.
-//! Neither of the last two talks to anybody, so that both are tested without a terminal.
+//! Map: `sample` asks the server and computes rates from totals, `state` is what the view shows and how keys
+//! change it, `view` draws it. Neither `state` nor `view` does I/O, so that both are tested without a
+//! terminal.
 
 mod sample;
 mod state;
@@ -19,37 +20,38 @@ use crate::connect::{Connection, ServerFlags};
 use crate::terminal::values::duration;
 use crate::terminal::{CliError, Out, Result};
 use sample::Sampler;
-use state::{Command, Pane, State};
+use state::{Command, Pane, View};
 
-/// How long the thread that reads keys waits before it looks whether the view has ended.
+/// Time that the thread which reads keys waits before it checks whether the view has ended.
 const KEY_POLL: Duration = Duration::from_millis(100);
-/// Messages that peeking shows.
+/// Number of messages that a peek shows.
 const PEEK_MESSAGES: u32 = 20;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Keys: up and down choose a queue, p pauses or resumes it, Enter peeks at what is next in line,\n\
-    d makes its dead letters ready again, s sorts by the next column, / filters by name, Tab shows limits, then consumers, q ends.\n\n\
+    after_help = "Keys: up and down select a queue, p pauses or resumes it, Enter shows the messages\n\
+    that are next in line, d redrives its dead letters, s sorts by the next column,\n\
+    / filters by name, Tab shows limits, then consumers, q quits.\n\n\
     Examples:\n  sluice top\n  sluice top mail. --interval 5s\n  sluice top --once --json"
 )]
 pub(crate) struct TopArgs {
-    /// Only queues whose names begin with this.
+    /// Only queues whose names begin with this prefix.
     #[arg(default_value = "")]
     prefix: String,
-    /// Time between two looks; rates are averages over it.
+    /// Interval between two samples; rates are averages over it.
     #[arg(long, short, value_name = "DURATION", value_parser = duration, default_value = "1s")]
     interval: Duration,
-    /// Print one look, with the rates of one interval, and end. With --json as an object.
+    /// Print one sample, with the rates of one interval, and exit. With --json as an object.
     #[arg(long)]
     once: bool,
     #[command(flatten)]
     server: ServerFlags,
 }
 
-/// Runs until the user ends it.
+/// Runs until the user quits.
 pub(crate) async fn run(args: TopArgs, out: Out) -> Result<u8> {
     if args.interval < Duration::from_millis(100) {
-        return Err(CliError::usage("--interval is too short: use at least 100ms"));
+        return Err(CliError::usage("--interval is too short: expected 100ms or more"));
     }
     let connection = args.server.connect()?;
     let mut sampler = Sampler::new(args.prefix.clone());
@@ -61,9 +63,9 @@ pub(crate) async fn run(args: TopArgs, out: Out) -> Result<u8> {
         return Ok(0);
     }
     if !std::io::stdout().is_terminal() {
-        return Err(CliError::usage("sluice top needs a terminal: use --once elsewhere"));
+        return Err(CliError::usage("stdout is not a terminal: use `sluice top --once`"));
     }
-    let mut state = State::new(connection.namespace.clone(), first);
+    let mut state = View::new(connection.namespace.clone(), first);
     let mut terminal =
         ratatui::try_init().map_err(|e| CliError::failed(format!("cannot use the terminal: {e}")))?;
     let ended = watch(&args, &connection, &mut sampler, &mut state, &mut terminal).await;
@@ -75,7 +77,7 @@ async fn watch(
     args: &TopArgs,
     connection: &Connection,
     sampler: &mut Sampler,
-    state: &mut State,
+    state: &mut View,
     terminal: &mut ratatui::DefaultTerminal,
 ) -> Result<()> {
     let mut keys = keys();
@@ -89,12 +91,12 @@ async fn watch(
             _ = ticks.tick() => look(connection, sampler, state).await,
             key = keys.recv() => match key.map(|key| state.key(key)) {
                 None | Some(Some(Command::Quit)) => return Ok(()),
-                // The other pane may show what was not asked for yet.
+                // The other pane may need data that was not requested yet.
                 Some(None) if state.pane == Pane::Consumers => look(connection, sampler, state).await,
                 Some(None) => {}
                 Some(Some(command)) => {
                     let told = act(connection, command, state).await;
-                    state.tell(told);
+                    state.set_note(told);
                     look(connection, sampler, state).await;
                 }
             },
@@ -102,16 +104,16 @@ async fn watch(
     }
 }
 
-/// A look that fails is told in the view, which stays as it was: the server may come back.
-async fn look(connection: &Connection, sampler: &mut Sampler, state: &mut State) {
+/// Takes a new sample. An error is shown in the view, which keeps the old figures: the server may come back.
+async fn look(connection: &Connection, sampler: &mut Sampler, state: &mut View) {
     match sampler.sample(connection, state.pane == Pane::Consumers).await {
         Ok(sample) => state.show(sample),
-        Err(error) => state.tell(error.message().to_owned()),
+        Err(error) => state.set_note(error.message().to_owned()),
     }
 }
 
-/// Does what a key asked for; returns what to tell of it.
-async fn act(connection: &Connection, command: Command, state: &mut State) -> String {
+/// Carries out the command of a key; returns the text to show.
+async fn act(connection: &Connection, command: Command, state: &mut View) -> String {
     let client = &connection.client;
     let done = match &command {
         Command::Pause(queue) => client.queue_pause(queue, true).await.map(|_| format!("paused {queue}")),
@@ -129,7 +131,7 @@ async fn act(connection: &Connection, command: Command, state: &mut State) -> St
     done.unwrap_or_else(|error| connection.error(&error).message().to_owned())
 }
 
-/// Keys, read by a thread of its own, since the terminal cannot be waited for otherwise.
+/// Reads keys in a thread of its own, because waiting for the terminal blocks.
 fn keys() -> mpsc::Receiver<KeyEvent> {
     let (pressed, keys) = mpsc::channel(16);
     std::thread::spawn(move || {

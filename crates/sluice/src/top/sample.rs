@@ -1,4 +1,4 @@
-//! What the server tells, and the rates between two looks.
+//! The figures of a namespace, and the rates between two samples.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -9,27 +9,27 @@ use sluice_client::{Consumer, Limit, Queue, Totals};
 use crate::connect::Connection;
 use crate::terminal::Result;
 
-/// One look at a namespace.
+/// One sample of a namespace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Sample {
     pub(super) queues: Vec<QueueRow>,
     pub(super) limits: Vec<Limit>,
-    /// Empty when they were not asked for: there may be very many.
+    /// Empty if they were not requested: there may be very many.
     pub(super) consumers: Vec<Consumer>,
 }
 
-/// A queue and how fast it moves.
+/// A queue with its rates.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct QueueRow {
     #[serde(flatten)]
     pub(super) queue: Queue,
-    /// Messages a second since the look before.
+    /// Messages per second since the sample before.
     pub(super) sent_per_s: f64,
     pub(super) delivered_per_s: f64,
     pub(super) acked_per_s: f64,
 }
 
-/// Remembers the look before.
+/// Takes samples, and keeps the totals of the last one.
 #[derive(Debug)]
 pub(super) struct Sampler {
     prefix: String,
@@ -42,7 +42,7 @@ impl Sampler {
         Sampler { prefix, before: HashMap::new(), at: None }
     }
 
-    /// Looks, and tells the rates since the look before.
+    /// Takes a sample, with the rates since the last one.
     pub(super) async fn sample(&mut self, connection: &Connection, consumers: bool) -> Result<Sample> {
         let client = &connection.client;
         let queues = client.queues(&self.prefix).await.map_err(|e| connection.error(&e))?;
@@ -60,7 +60,7 @@ impl Sampler {
             totals.insert(queue.name.clone(), queue.totals);
             let before = self.before.get(&queue.name);
             let rate = |of: fn(&Totals) -> u64| match (before, elapsed_s) {
-                // A queue that was made anew counts from zero again.
+                // A queue that was deleted and created again counts from zero.
                 (Some(before), Some(elapsed)) if elapsed > 0.0 => {
                     of(&queue.totals).saturating_sub(of(before)) as f64 / elapsed
                 }

@@ -1,4 +1,4 @@
-//! What the view shows, and what keys do to it.
+//! The state of the view, and how keys change it.
 
 use std::cmp::Reverse;
 
@@ -7,7 +7,7 @@ use sluice_client::Stored;
 
 use super::sample::{QueueRow, Sample};
 
-/// What a key asks to be done.
+/// What a key asks the server to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Command {
     Quit,
@@ -17,7 +17,7 @@ pub(super) enum Command {
     Peek(String),
 }
 
-/// What the rows are sorted by; all but the name with the largest first.
+/// The sort order of the rows: names ascending, figures descending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sort {
     Name,
@@ -56,37 +56,37 @@ pub(super) enum Pane {
     Consumers,
 }
 
-/// What the next keys are for.
+/// What the next keys mean.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     Look,
-    /// A filter is being typed.
+    /// The user types a filter.
     Filter,
-    /// A yes is waited for.
+    /// The view waits for a confirmation.
     Confirm(Command),
-    /// Messages that are next in line are shown.
+    /// The view shows the messages that are next in line.
     Peek,
 }
 
-/// The whole of what is shown.
+/// Everything that the view shows.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct View {
     pub(super) namespace: String,
     pub(super) sample: Sample,
     pub(super) sort: Sort,
     pub(super) filter: String,
     pub(super) pane: Pane,
     pub(super) mode: Mode,
-    /// What was done last, or went wrong.
+    /// The last result or error.
     pub(super) note: String,
     pub(super) peeked: (String, Vec<Stored>),
-    /// The queue that is chosen, by name, so that it stays chosen when the order changes.
+    /// The selected queue by name, so that it stays selected when the order changes.
     chosen: Option<String>,
 }
 
-impl State {
-    pub(super) fn new(namespace: String, sample: Sample) -> State {
-        let mut state = State {
+impl View {
+    pub(super) fn new(namespace: String, sample: Sample) -> View {
+        let mut state = View {
             namespace,
             sample: Sample::default(),
             sort: Sort::Name,
@@ -101,7 +101,7 @@ impl State {
         state
     }
 
-    /// Takes over a new look.
+    /// Takes over a new sample.
     pub(super) fn show(&mut self, sample: Sample) {
         self.sample = sample;
         let chosen_is_there = self.selected().is_some();
@@ -110,8 +110,8 @@ impl State {
         }
     }
 
-    /// Tells something in the last line; nothing leaves it as it is.
-    pub(super) fn tell(&mut self, note: String) {
+    /// Sets the text of the last line; an empty text leaves it unchanged.
+    pub(super) fn set_note(&mut self, note: String) {
         if !note.is_empty() {
             self.note = note;
         }
@@ -138,7 +138,7 @@ impl State {
         rows
     }
 
-    /// Where the chosen queue stands among the rows.
+    /// The index of the selected queue among the rows.
     pub(super) fn selected(&self) -> Option<usize> {
         let chosen = self.chosen.as_deref()?;
         self.rows().iter().position(|row| row.queue.name == chosen)
@@ -151,7 +151,7 @@ impl State {
         self.chosen = name;
     }
 
-    /// What a key press does; what has to be asked of the server is returned.
+    /// Handles a key press; returns a command if the server has to be asked.
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<Command> {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return Some(Command::Quit);
@@ -164,10 +164,10 @@ impl State {
             }
             Mode::Confirm(command) if matches!(key.code, KeyCode::Char('y' | 'Y')) => Some(command),
             Mode::Confirm(_) => {
-                self.note = "nothing was done".into();
+                self.note = "not confirmed: nothing was done".into();
                 None
             }
-            // Any key ends it.
+            // Any key closes the peek.
             Mode::Peek => None,
         }
     }
@@ -227,7 +227,7 @@ impl State {
     }
 }
 
-/// Whether a queue gives no deliveries for now.
+/// Whether deliveries of the queue are paused.
 pub(super) fn is_paused(row: &QueueRow) -> bool {
     row.queue.settings.paused
 }
@@ -237,7 +237,7 @@ pub(super) mod tests {
     use super::super::sample::tests::queue;
     use super::*;
 
-    pub(in crate::top) fn state() -> State {
+    pub(in crate::top) fn state() -> View {
         let row = |name, ready, sent_per_s| QueueRow {
             queue: queue(name, ready, 0),
             sent_per_s,
@@ -245,14 +245,14 @@ pub(super) mod tests {
             acked_per_s: 0.0,
         };
         let queues = vec![row("mail", 5, 1.0), row("billing", 9, 2.0), row("mail.bulk", 0, 7.5)];
-        State::new("default".into(), Sample { queues, ..Sample::default() })
+        View::new("default".into(), Sample { queues, ..Sample::default() })
     }
 
-    fn press(state: &mut State, codes: &[KeyCode]) -> Option<Command> {
+    fn press(state: &mut View, codes: &[KeyCode]) -> Option<Command> {
         codes.iter().map(|code| state.key((*code).into())).last().flatten()
     }
 
-    fn names(state: &State) -> Vec<&str> {
+    fn names(state: &View) -> Vec<&str> {
         state.rows().iter().map(|row| row.queue.name.as_str()).collect()
     }
 
@@ -294,7 +294,7 @@ pub(super) mod tests {
 
     #[test]
     fn nothing_to_choose_from_is_no_trouble() {
-        let mut state = State::new("default".into(), Sample::default());
+        let mut state = View::new("default".into(), Sample::default());
         for code in [KeyCode::Up, KeyCode::End, KeyCode::Char('p'), KeyCode::Enter, KeyCode::Char('d')] {
             assert_eq!(state.key(code.into()), None);
         }

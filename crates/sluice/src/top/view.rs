@@ -1,4 +1,4 @@
-//! Drawing.
+//! Drawing the view.
 
 use std::cmp::Reverse;
 
@@ -10,10 +10,10 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
 use sluice_client::Consumer;
 
 use super::sample::{QueueRow, Sample};
-use super::state::{Mode, Pane, State, is_paused};
+use super::state::{Mode, Pane, View, is_paused};
 use crate::terminal::format::{length, now_ms, size, time};
 
-// The words of `sluice queue list`, `consumer list` and `limit list`.
+// The headings are those of `sluice queue list`, `consumer list` and `limit list`.
 const QUEUE_COLUMNS: [&str; 12] = [
     "QUEUE", "SENT/S", "DELIV/S", "ACKED/S", "READY", "DELAYED", "BLOCKED", "LEASED", "HELD", "DEAD", "SIZE",
     "OLDEST",
@@ -21,8 +21,8 @@ const QUEUE_COLUMNS: [&str; 12] = [
 const CONSUMER_COLUMNS: [&str; 7] = ["ID", "NAME", "STATE", "IN FLIGHT", "OF", "OLDEST", "QUEUES"];
 const LIMIT_COLUMNS: [&str; 5] = ["LIMIT", "IN FLIGHT", "WAITING", "NEXT", "QUEUES"];
 
-/// Draws everything.
-pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
+/// Draws the whole view.
+pub(super) fn draw(frame: &mut Frame<'_>, state: &View) {
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(3), Constraint::Length(1)])
             .areas(frame.area());
@@ -40,7 +40,7 @@ fn bold() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-fn headline(state: &State) -> String {
+fn headline(state: &View) -> String {
     let sum = |of: fn(&QueueRow) -> f64| state.sample.queues.iter().map(of).sum::<f64>();
     let ready: u64 = state.sample.queues.iter().map(|row| row.queue.counts.ready).sum();
     let mut text = format!(
@@ -57,7 +57,7 @@ fn headline(state: &State) -> String {
     text
 }
 
-fn footline(state: &State) -> String {
+fn footline(state: &View) -> String {
     match &state.mode {
         Mode::Filter => format!("filter: {}_   Enter keeps it, Esc clears it", state.filter),
         Mode::Confirm(_) => "make all dead letters of this queue ready again? y confirms".into(),
@@ -70,7 +70,7 @@ fn footline(state: &State) -> String {
     }
 }
 
-fn draw_queues(frame: &mut Frame<'_>, state: &State, area: Rect) {
+fn draw_queues(frame: &mut Frame<'_>, state: &View, area: Rect) {
     let rows = state.rows();
     let widths = [24, 9, 9, 9, 10, 9, 9, 9, 8, 8, 9, 8].map(Constraint::Max);
     let table = Table::new(rows.iter().map(|row| Row::new(queue_cells(row).map(Cell::from))), widths)
@@ -98,7 +98,7 @@ fn queue_cells(row: &QueueRow) -> [String; 12] {
     ]
 }
 
-fn draw_limits(frame: &mut Frame<'_>, state: &State, area: Rect) {
+fn draw_limits(frame: &mut Frame<'_>, state: &View, area: Rect) {
     let rows = state.sample.limits.iter().map(|limit| {
         let next = limit.next_at_ms.map_or_else(|| "-".into(), time);
         let cells = [
@@ -114,8 +114,8 @@ fn draw_limits(frame: &mut Frame<'_>, state: &State, area: Rect) {
     frame.render_widget(Table::new(rows, widths).header(Row::new(LIMIT_COLUMNS).style(bold())), area);
 }
 
-/// Those that hold most come first.
-fn draw_consumers(frame: &mut Frame<'_>, state: &State, area: Rect) {
+/// Consumers that hold the most messages come first.
+fn draw_consumers(frame: &mut Frame<'_>, state: &View, area: Rect) {
     let mut consumers: Vec<&Consumer> = state.sample.consumers.iter().collect();
     consumers.sort_by_key(|consumer| Reverse(consumer.in_flight));
     let now_ms = now_ms();
@@ -136,7 +136,7 @@ fn draw_consumers(frame: &mut Frame<'_>, state: &State, area: Rect) {
     frame.render_widget(Table::new(rows, widths).header(Row::new(CONSUMER_COLUMNS).style(bold())), area);
 }
 
-fn draw_peek(frame: &mut Frame<'_>, state: &State, area: Rect) {
+fn draw_peek(frame: &mut Frame<'_>, state: &View, area: Rect) {
     let (queue, messages) = &state.peeked;
     let lines: Vec<Line<'_>> = messages
         .iter()
@@ -154,7 +154,7 @@ fn draw_peek(frame: &mut Frame<'_>, state: &State, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
 }
 
-/// The look as plain text, for pipes.
+/// The sample as plain text, for pipes.
 pub(super) fn plain(sample: &Sample) -> String {
     let mut widths = QUEUE_COLUMNS.map(str::len);
     let rows: Vec<[String; 12]> = sample.queues.iter().map(queue_cells).collect();
@@ -190,7 +190,7 @@ mod tests {
     use super::super::state::tests::state;
     use super::*;
 
-    fn drawn(state: &State, width: u16, height: u16) -> String {
+    fn drawn(state: &View, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, state)).unwrap();
         terminal.backend().to_string()

@@ -1,4 +1,4 @@
-//! One command for one message.
+//! Runs one command for one message.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -21,48 +21,49 @@ use tokio::time::{sleep, timeout};
 
 use super::environment::variables;
 use super::report::Report;
-use super::signals::Kill;
+use super::signals::CommandSignals;
 
-/// How long a command may take to end after a signal, before SIGKILL.
+/// Time between the signal that ends a command and SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(5);
-/// How long the rest of stderr may take after a command has ended; what it left running may hold it open, and then what
-/// has come by then counts.
+/// How long to read the rest of stderr after a command has ended. A process that the command started may hold
+/// stderr open; then the text that has arrived by then is the error.
 const STDERR_AFTER: Duration = Duration::from_millis(500);
-/// How long the rest of a result may take after a command has ended.
+/// How long to read the rest of a result after a command has ended.
 const RESULT_AFTER: Duration = Duration::from_secs(5);
-/// Bytes of stderr that go into the history of a message.
+/// Maximum bytes of stderr in the history of a message.
 const ERROR_BYTES: usize = 2_000;
 
 /// What all commands of a worker share.
 #[derive(Debug)]
-pub(super) struct Setup {
+pub(super) struct CommandSetup {
     pub(super) command: Vec<OsString>,
     pub(super) server: String,
     pub(super) namespace: String,
-    /// Variables by which the command trusts and shows what its worker does; `None`: not to be set.
+    /// Environment variables with which the command uses the worker's credentials; `None`: the variable is
+    /// unset.
     pub(super) credentials: Vec<(&'static str, Option<OsString>)>,
     pub(super) timeout: Option<Duration>,
     pub(super) reject_code: u8,
     /// Whether stdout is the message's result, and its media type.
     pub(super) result: bool,
     pub(super) result_type: Option<String>,
-    pub(super) kill: Kill,
+    pub(super) kill: CommandSignals,
     pub(super) report: Report,
-    /// Why the command could not be started at all; then the worker stops, so that no message loses its attempts.
+    /// Why the command could not be started. The worker then stops, so that no message loses its attempts.
     pub(super) cannot_start: Mutex<Option<String>>,
     pub(super) stop: Stop,
 }
 
 /// How a run ended.
-enum End {
+enum RunEnd {
     Exited(io::Result<ExitStatus>),
     TimedOut,
     /// The lease is lost, or the worker is being ended.
     Interrupted(Option<Signal>),
 }
 
-/// Runs the command and says how its message is to be settled.
-pub(super) async fn run(setup: Arc<Setup>, job: Job) -> Settle {
+/// Runs the command and returns how its message is to be settled.
+pub(super) async fn run(setup: Arc<CommandSetup>, job: Job) -> Settle {
     let started = Instant::now();
     let checkpoint = Checkpoint::of(&job.message);
     let settle = match checkpoint.and_then(|file| Ok((start(&setup, &job.message, file.as_ref())?, file))) {
@@ -76,24 +77,24 @@ pub(super) async fn run(setup: Arc<Setup>, job: Job) -> Settle {
         }
     };
     let was_lost = job.lost.is_stopped() && matches!(settle, Settle::Release { .. });
-    // Otherwise it was told why the command was ended.
+    // Otherwise the reason was reported when the command was ended.
     if !was_lost {
         setup.report.message(&job.message, &settle, started.elapsed());
     }
     settle
 }
 
-/// A checkpoint in a file of its own, for as long as the command runs.
+/// A file that holds the checkpoint for as long as the command runs.
 struct Checkpoint(PathBuf);
 
 impl Checkpoint {
     fn of(message: &Delivered) -> io::Result<Option<Checkpoint>> {
         let bytes = message.details.as_ref().and_then(|details| details.checkpoint.as_ref());
         let Some(bytes) = bytes else { return Ok(None) };
-        // Others may list the folder, so that the name tells nothing of the receipt.
+        // Other users may list the folder: the name must not reveal the receipt.
         let chance = RandomState::new().hash_one(&message.receipt);
         let path = std::env::temp_dir().join(format!("sluice-checkpoint-{}-{chance:016x}", message.id));
-        // Never an existing file, which somebody else may have put there, and for nobody else to read.
+        // Never an existing file, which somebody else may have created; readable by the owner only.
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let checkpoint = Checkpoint(path);
         file.write_all(bytes)?;
@@ -108,8 +109,8 @@ impl Drop for Checkpoint {
     }
 }
 
-/// The command gets a process group of its own, so that Ctrl-C at the terminal reaches this worker only.
-fn start(setup: &Setup, message: &Delivered, checkpoint: Option<&Checkpoint>) -> io::Result<Child> {
+/// Starts the command in a process group of its own, so that Ctrl-C at the terminal reaches this worker only.
+fn start(setup: &CommandSetup, message: &Delivered, checkpoint: Option<&Checkpoint>) -> io::Result<Child> {
     let (program, args) = setup.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     if let Some(checkpoint) = checkpoint {
@@ -136,31 +137,31 @@ fn start(setup: &Setup, message: &Delivered, checkpoint: Option<&Checkpoint>) ->
         .spawn()
 }
 
-async fn finish(setup: &Setup, job: &Job, mut child: Child) -> Settle {
+async fn finish(setup: &CommandSetup, job: &Job, mut child: Child) -> Settle {
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let feeding = tokio::spawn(feed(child.stdin.take(), job.message.payload.clone()));
-    let said = Arc::new(LastWords::default());
+    let said = Arc::new(StderrTail::default());
     let reading = child.stderr.take().map(|stderr| tokio::spawn(pass_on(stderr, Arc::clone(&said))));
     let giving = child.stdout.take().map(|stdout| tokio::spawn(result(stdout)));
     let end = wait(setup, job, &mut child, group).await;
-    if let End::TimedOut = end {
+    if let RunEnd::TimedOut = end {
         end_group(&mut child, group, Signal::TERM).await;
     }
-    if let End::Interrupted(signal) = end {
+    if let RunEnd::Interrupted(signal) = end {
         end_group(&mut child, group, signal.unwrap_or(Signal::TERM)).await;
     }
     feeding.abort();
     match end {
-        End::Interrupted(_) => Settle::Release { delay: None },
-        End::TimedOut => {
+        RunEnd::Interrupted(_) => Settle::Release { delay: None },
+        RunEnd::TimedOut => {
             let limit = setup.timeout.unwrap_or_default();
             let said = said.when_read(reading).await;
             Settle::Nack { error: join(&format!("timed out after {limit:?}"), &said), delay: None }
         }
-        End::Exited(Err(e)) => {
+        RunEnd::Exited(Err(e)) => {
             Settle::Nack { error: format!("cannot wait for the command: {e}"), delay: None }
         }
-        End::Exited(Ok(status)) => {
+        RunEnd::Exited(Ok(status)) => {
             let said = said.when_read(reading).await;
             let settle = judge(status, setup.reject_code, &said);
             match giving {
@@ -171,17 +172,18 @@ async fn finish(setup: &Setup, job: &Job, mut child: Child) -> Settle {
     }
 }
 
-/// Reads stdout to its end; one byte more than a result may have tells that it is too long.
+/// Reads stdout to its end. Keeps one byte more than a result may have, which shows that the result is too
+/// long.
 async fn result(stdout: ChildStdout) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut stdout = stdout.take(RESULT_BYTES_MAX as u64 + 1);
     stdout.read_to_end(&mut bytes).await?;
-    // The rest is read, too, so that the command is not ended by a closed pipe.
+    // Reads the rest, too, so that a closed pipe does not end the command.
     tokio::io::copy(&mut stdout.into_inner(), &mut tokio::io::sink()).await?;
     Ok(bytes)
 }
 
-async fn with_result(setup: &Setup, giving: JoinHandle<io::Result<Vec<u8>>>) -> Settle {
+async fn with_result(setup: &CommandSetup, giving: JoinHandle<io::Result<Vec<u8>>>) -> Settle {
     let nack = |error: String| Settle::Nack { error, delay: None };
     match timeout(RESULT_AFTER, giving).await {
         Ok(Ok(Ok(bytes))) if bytes.len() <= RESULT_BYTES_MAX => {
@@ -194,7 +196,7 @@ async fn with_result(setup: &Setup, giving: JoinHandle<io::Result<Vec<u8>>>) -> 
     }
 }
 
-async fn wait(setup: &Setup, job: &Job, child: &mut Child, group: Option<Pid>) -> End {
+async fn wait(setup: &CommandSetup, job: &Job, child: &mut Child, group: Option<Pid>) -> RunEnd {
     let mut passed = setup.kill.passed_on();
     let deadline = async {
         match setup.timeout {
@@ -205,33 +207,33 @@ async fn wait(setup: &Setup, job: &Job, child: &mut Child, group: Option<Pid>) -
     tokio::pin!(deadline);
     loop {
         tokio::select! {
-            status = child.wait() => return End::Exited(status),
-            () = &mut deadline => return End::TimedOut,
-            () = job.lost.stopped() => return End::Interrupted(None),
-            signal = setup.kill.killed() => return End::Interrupted(Some(signal)),
+            status = child.wait() => return RunEnd::Exited(status),
+            () = &mut deadline => return RunEnd::TimedOut,
+            () = job.lost.stopped() => return RunEnd::Interrupted(None),
+            signal = setup.kill.killed() => return RunEnd::Interrupted(Some(signal)),
             Ok(signal) = passed.recv() => send(group, signal),
         }
     }
 }
 
-/// Signals the command with all that it started, and waits; what does not end is killed.
+/// Signals the command with all processes that it started, and waits; after the grace time it sends SIGKILL.
 async fn end_group(child: &mut Child, group: Option<Pid>, signal: Signal) {
     send(group, signal);
     if timeout(KILL_AFTER, child.wait()).await.is_err() {
         send(group, Signal::KILL);
-        // SIGKILL cannot be refused, so this ends.
+        // SIGKILL cannot be caught, so the wait ends.
         let _ = child.wait().await;
     }
 }
 
 fn send(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group {
-        // The group may be gone by now.
+        // The process group may be gone by now.
         let _ = kill_process_group(group, signal);
     }
 }
 
-/// Writes the payload; a command need not read it.
+/// Writes the payload to the command's stdin. A command that does not read it is no error.
 async fn feed(stdin: Option<ChildStdin>, payload: Payload) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(&payload.0).await;
@@ -239,8 +241,8 @@ async fn feed(stdin: Option<ChildStdin>, payload: Payload) {
     }
 }
 
-/// Passes stderr on to ours and keeps its end.
-async fn pass_on(mut stderr: ChildStderr, said: Arc<LastWords>) {
+/// Copies the command's stderr to the worker's, and keeps its end.
+async fn pass_on(mut stderr: ChildStderr, said: Arc<StderrTail>) {
     let mut ours = tokio::io::stderr();
     let mut piece = [0u8; 4096];
     loop {
@@ -248,7 +250,7 @@ async fn pass_on(mut stderr: ChildStderr, said: Arc<LastWords>) {
             Ok(0) | Err(_) => return,
             Ok(count) => {
                 said.add(&piece[..count]);
-                // If nobody reads our stderr, the history still gets the end.
+                // If the worker's stderr is closed, the history still gets the end.
                 let _ = ours.write_all(&piece[..count]).await;
                 let _ = ours.flush().await;
             }
@@ -256,11 +258,11 @@ async fn pass_on(mut stderr: ChildStderr, said: Arc<LastWords>) {
     }
 }
 
-/// The end of a command's stderr, as far as it has come.
+/// The end of a command's stderr, as far as it has been read.
 #[derive(Debug, Default)]
-struct LastWords(Mutex<Vec<u8>>);
+struct StderrTail(Mutex<Vec<u8>>);
 
-impl LastWords {
+impl StderrTail {
     fn add(&self, piece: &[u8]) {
         let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend_from_slice(piece);
@@ -268,8 +270,8 @@ impl LastWords {
         tail.drain(..surplus);
     }
 
-    /// What was said when all has been read, or for as long as is waited for it. Reading goes on after that, so that
-    /// what is left running is not stopped by a full pipe.
+    /// Returns the end of stderr when all has been read, or after the wait. Reading continues afterwards, so
+    /// that a process left running is not stopped by a full pipe.
     async fn when_read(&self, reading: Option<JoinHandle<()>>) -> String {
         if let Some(reading) = reading {
             let _ = timeout(STDERR_AFTER, reading).await;
@@ -279,7 +281,7 @@ impl LastWords {
     }
 }
 
-/// The table of `sluice work --help`.
+/// Maps the end of the command to a settlement, as in `sluice work --help`.
 fn judge(status: ExitStatus, reject_code: u8, said: &str) -> Settle {
     match (status.code(), status.signal()) {
         (Some(0), _) => Settle::Ack,

@@ -1,8 +1,8 @@
-//! What a command is told in its environment.
+//! The environment of a command.
 
 use sluice_client::Delivered;
 
-/// Variables of one message. A value cannot hold a NUL, so it is left out.
+/// The variables of one message. A value with a NUL byte is left out, because an environment cannot hold it.
 pub(super) fn variables(message: &Delivered) -> Vec<(String, String)> {
     let mut all = vec![
         ("SLUICE_MESSAGE_ID".to_owned(), message.id.clone()),
@@ -29,7 +29,7 @@ pub(super) fn variables(message: &Delivered) -> Vec<(String, String)> {
     all
 }
 
-/// `Content-Language` is `SLUICE_HEADER_CONTENT_LANGUAGE`.
+/// The variable of a header: `Content-Language` becomes `SLUICE_HEADER_CONTENT_LANGUAGE`.
 fn header_variable(name: &str) -> String {
     let mut variable = String::from("SLUICE_HEADER_");
     variable

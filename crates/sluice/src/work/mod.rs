@@ -1,7 +1,7 @@
 //! `sluice work`: runs a command for each message.
 //!
-//! Map: `child` one command for one message, `environment` what it is told, `signals` what Ctrl-C does, `report` what
-//! is told about it all.
+//! Map: `child` runs one command for one message, `environment` its variables, `signals` the worker's
+//! signals, `report` the worker's messages on stderr.
 
 mod child;
 mod environment;
@@ -21,28 +21,28 @@ use crate::connect::{Connection, ServerFlags};
 use crate::terminal::format::quoted;
 use crate::terminal::values::{duration, number, queue_weight};
 use crate::terminal::{CliError, Out, Result};
-use child::Setup;
+use child::CommandSetup;
 use report::Report;
 
-/// Most of a machine's name that goes into the name of a consumer.
+/// Maximum number of characters of the machine's name in the name of a consumer.
 const MACHINE_CHARS_MAX: usize = 100;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The command gets the payload on stdin, and in its environment:
+The command gets the payload on stdin, and these variables in its environment:
   SLUICE_MESSAGE_ID, SLUICE_QUEUE, SLUICE_RECEIPT, SLUICE_ATTEMPT,
   SLUICE_MAX_ATTEMPTS, SLUICE_DELIVERIES, SLUICE_PRIORITY, SLUICE_SENT_AT_MS,
   SLUICE_CONTENT_TYPE, SLUICE_HEADER_<NAME> for each header, and SLUICE_SERVER
   and SLUICE_NAMESPACE, so that it can call sluice itself
 
-How it ends decides about the message:
+The end of the command decides how its message is settled:
   exit code 0        ack
   the --reject-code  reject: a dead letter, never tried again
-  any other, signal  nack: tried again after the backoff; the end of stderr
+  any other, signal  nack: another attempt after the backoff; the end of stderr
                      goes into the message's history
-  over --timeout     it is ended, and the message nacked
+  over --timeout     the command is ended, and its message nacked
 
-Ctrl-C or SIGTERM: no new messages, what runs may finish. Once more: the
+Ctrl-C or SIGTERM: no new messages, running commands finish. A second one: the
 commands get the signal, after 5 s SIGKILL; their messages are released.
 SIGUSR1 and SIGUSR2 are passed on.
 
@@ -51,52 +51,56 @@ Examples:
   sluice work urgent=3 emails=1 --concurrency 8 --timeout 1m -- python3 job.py
   sluice work numbers --until-empty -- sh -c 'read n; echo $((n * 2))'")]
 pub(crate) struct WorkArgs {
-    /// Queues, in the order in which they are looked at; or all with weights.
+    /// Queues in the order in which they are tried; or queues with weights.
     #[arg(required = true, value_name = "QUEUE[=WEIGHT]", value_parser = queue_weight)]
     queues: Vec<(String, u16)>,
-    /// Command with its arguments; it is not given to a shell.
+    /// Command with its arguments; it is not passed to a shell.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
-    /// Commands at once.
+    /// Maximum number of commands that run at once.
     #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = number(1u16..=u16::MAX))]
     concurrency: u16,
-    /// Messages taken beforehand, so that the next command starts without asking the server. They are kept from other
-    /// workers.
+    /// Number of messages to fetch in advance, so that the next command starts without a request. Other
+    /// workers cannot get these messages.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number(0u16..=u16::MAX))]
     prefetch: u16,
-    /// How long after a crash of this worker its messages come back. The lease is extended while a command runs.
+    /// Lease of each message: how soon other workers get it after a crash of this worker. The lease is
+    /// extended while the command runs.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = lease)]
     lease: Duration,
-    /// End a command that runs longer, and nack its message.
+    /// End a command that runs longer than this, and nack its message.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     timeout: Option<Duration>,
-    /// Exit code by which a command rejects its message.
+    /// Exit code with which a command rejects its message.
     #[arg(long, value_name = "CODE", default_value_t = 65, value_parser = number(1u8..=u8::MAX))]
     reject_code: u8,
-    /// End when nothing has come for half a second, no command runs, and all that was taken is settled.
+    /// Exit when nothing has arrived for half a second, no command runs, and all messages are settled.
     #[arg(long)]
     until_empty: bool,
-    /// What a command writes to stdout is the result of its message, up to 256 KiB; else stdout is this worker's.
+    /// Take what a command writes to stdout as the result of its message, up to 256 KiB; otherwise it goes to
+    /// this worker's stdout.
     #[arg(long)]
     result: bool,
     /// Media type of the results.
     #[arg(long, value_name = "TYPE", requires = "result")]
     result_type: Option<String>,
-    /// How messages come: over a session (one stream on which they come as they become ready; for one queue), by requests
-    /// over http (looking at several queues in order or by weight), or auto: a session if that is possible.
+    /// How to fetch messages: over a session (one stream, on which messages of one queue come as they become
+    /// ready); by http requests (several queues in order or by weight); or auto, which takes a session if
+    /// possible.
     #[arg(long, value_enum, default_value_t = TransportChoice::Auto)]
     transport: TransportChoice,
-    /// A name for those who look at the server [default: this machine's name and the number of the process].
+    /// Name of this consumer, shown by `sluice consumer list` [default: this machine's name and the process
+    /// id].
     #[arg(long, value_name = "NAME")]
     consumer: Option<String>,
-    /// Tell of every message, not only of those that fail.
+    /// Report every message, not only failed ones.
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
     server: ServerFlags,
 }
 
-/// How messages come to the worker.
+/// How the worker fetches messages.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum TransportChoice {
     Auto,
@@ -116,15 +120,14 @@ fn lease(text: &str) -> std::result::Result<Duration, String> {
 /// Runs until a signal, the end of the queue, or an error that a retry cannot cure.
 pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
     if args.transport == TransportChoice::Session && args.queues.len() > 1 {
-        let reason =
-            "--transport session takes one queue: several are looked at in order or by weight, over http";
+        let reason = "--transport session takes one queue; for several queues use --transport http or auto";
         return Err(CliError::usage(reason));
     }
     let connection = args.server.connect()?;
-    let (stop, kill) = (Stop::new(), signals::Kill::new());
+    let (stop, kill) = (Stop::new(), signals::CommandSignals::new());
     let signals = signals::watch(stop.clone(), kill.clone(), out)?;
     let report = Report::new(out, args.verbose);
-    let setup = Arc::new(Setup {
+    let setup = Arc::new(CommandSetup {
         command: args.command.clone(),
         server: connection.url(),
         namespace: connection.namespace.clone(),
@@ -139,24 +142,24 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         stop: stop.clone(),
     });
     announce(&args, &connection, out);
-    tell_of_queues(&args, &connection, out).await;
+    warn_about_queues(&args, &connection, out).await;
     let worker = Worker::new(connection.client.clone(), options(&args));
     let (events, heard) = mpsc::unbounded_channel();
-    let telling = tokio::spawn(report::tell(report, connection.clone(), heard));
+    let telling = tokio::spawn(report::report_events(report, connection.clone(), heard));
     let run_one = {
         let setup = Arc::clone(&setup);
         move |job| child::run(Arc::clone(&setup), job)
     };
     let result = worker.run(stop, run_one, events).await;
     signals.abort();
-    // Ends when the worker has dropped its sender, which it has.
+    // Ends when the worker has dropped its sender, which it has done.
     let _ = telling.await;
     let summary = result.map_err(|e| connection.error(&e))?;
     report.summary(&summary);
     let cannot_start = setup.cannot_start.lock().unwrap_or_else(PoisonError::into_inner).take();
     cannot_start.map_or(Ok(0), |reason| {
         Err(CliError::usage(reason)
-            .hint("Its message was released: nothing is lost, no attempt was counted."))
+            .hint("The message was released: nothing is lost, and no attempt was counted."))
     })
 }
 
@@ -175,11 +178,12 @@ fn options(args: &WorkArgs) -> WorkerOptions {
     options
 }
 
-/// Tells of queues that are paused, and of those that are not there yet: a name that is spelt wrong would be
-/// waited on for ever.
-async fn tell_of_queues(args: &WorkArgs, connection: &Connection, out: Out) {
+/// Warns of paused queues, and of queues that do not exist: the worker would wait forever for a misspelt
+/// name.
+async fn warn_about_queues(args: &WorkArgs, connection: &Connection, out: Out) {
     for (name, _) in &args.queues {
-        // Whoever may not look at queues may work all the same, and what else fails is told by the worker.
+        // A caller without the right to look at queues may work all the same; other errors are reported by
+        // the worker.
         let error = match connection.client.queue(name).await {
             Ok(queue) => {
                 if queue.settings.paused {
@@ -196,11 +200,11 @@ async fn tell_of_queues(args: &WorkArgs, connection: &Connection, out: Out) {
         let queues = connection.client.queues("").await.unwrap_or_default();
         let names: Vec<&str> = queues.iter().map(|queue| queue.name.as_str()).collect();
         let meant = nearest(name, &names).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-        out.note(&format!("there was no queue {name}: waiting for its first message{meant}"));
+        out.note(&format!("queue {name} does not exist yet: waiting for its first message{meant}"));
     }
 }
 
-/// By which a worker is told from others: `box-4711`.
+/// The default name of the consumer: `box-4711`.
 fn own_name() -> String {
     let uname = rustix::system::uname();
     let machine: String = uname.nodename().to_string_lossy().chars().take(MACHINE_CHARS_MAX).collect();

@@ -1,4 +1,4 @@
-//! What a worker tells, on stderr: stdout belongs to the commands.
+//! The worker's reports on stderr; stdout belongs to the commands.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::connect::Connection;
 use crate::terminal::Out;
 use crate::terminal::format::{counted, length, line};
 
-/// Tells people or machines.
+/// Reports as text, or as JSON.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
     out: Out,
@@ -23,7 +23,7 @@ impl Report {
         Report { out, verbose }
     }
 
-    /// A command has ended.
+    /// Reports the end of a command.
     pub(super) fn message(self, message: &Delivered, settle: &Settle, took: Duration) {
         let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let error = match settle {
@@ -49,7 +49,7 @@ impl Report {
         ));
     }
 
-    /// The worker has ended.
+    /// Reports the totals at the end of the worker.
     pub(super) fn summary(self, summary: &Summary) {
         let Summary { acked, nacked, rejected, released, cancelled, lost, unsettled } = *summary;
         if self.out.json {
@@ -62,8 +62,8 @@ impl Report {
             (rejected, "rejected"),
             (released, "released"),
             (cancelled, "cancelled"),
-            (lost, "not settled, as the lease was over"),
-            (unsettled, "not settled; they come back when their lease ends"),
+            (lost, "not settled because the lease was over"),
+            (unsettled, "not settled, which return when their lease ends"),
         ];
         for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
             text.push_str(&format!(", {count} {what}"));
@@ -78,10 +78,10 @@ impl Report {
                 if self.out.json {
                     return machine(&json!({"event": "receive_failed", "error": error.to_json()["error"]}));
                 }
-                // Once in full; it is tried again and again.
+                // The whole error once; the request is retried again and again.
                 if !std::mem::replace(unreachable, true) {
                     error.report(false);
-                    self.out.note("  Trying again until it answers.");
+                    self.out.note("  Retrying until it answers.");
                 }
                 return;
             }
@@ -95,15 +95,16 @@ impl Report {
             WorkerEvent::LeaseLost(id) => (
                 "lease_lost",
                 format!(
-                    "lost the lease of {id}: ending its command, since another worker has the message, or it is gone"
+                    "lost the lease of {id}: ending its command, because another worker has the message, or \
+                    it was deleted"
                 ),
             ),
             WorkerEvent::Cancelled(id) => ("cancelled", format!("{id} was cancelled: ending its command")),
             WorkerEvent::LeaseEnded(id) => (
                 "lease_ended",
                 format!(
-                    "the lease of {id} ended before it could be extended: ending its command, another worker may have \
-                     the message"
+                    "the lease of {id} ended before it could be extended: ending its command, because another worker \
+                     may have the message"
                 ),
             ),
             other => ("other", format!("{other:?}")),
@@ -116,8 +117,8 @@ impl Report {
     }
 }
 
-/// Tells of events until the worker ends.
-pub(super) async fn tell(
+/// Reports events until the worker ends.
+pub(super) async fn report_events(
     report: Report,
     connection: Connection,
     mut events: mpsc::UnboundedReceiver<WorkerEvent>,
@@ -129,6 +130,6 @@ pub(super) async fn tell(
 }
 
 fn machine(event: &Value) {
-    // There is nowhere left to tell that stderr is gone.
+    // Without stderr there is nowhere left to report this.
     let _ = writeln!(std::io::stderr(), "{event}");
 }

@@ -1,4 +1,4 @@
-//! What signals do to a worker: the first to end it lets commands finish, the second ends them.
+//! Signals to a worker: the first one lets running commands finish, the second one ends them.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use tokio::task::JoinHandle;
 
 use crate::terminal::{CliError, Out, Result};
 
-/// Tells running commands to end, and passes signals on to them.
+/// Passes signals on to running commands, and tells them to end.
 #[derive(Clone, Debug)]
-pub(super) struct Kill {
+pub(super) struct CommandSignals {
     killed: Arc<watch::Sender<Option<Signal>>>,
     passed_on: broadcast::Sender<Signal>,
 }
 
-impl Kill {
-    pub(super) fn new() -> Kill {
-        Kill { killed: Arc::new(watch::Sender::new(None)), passed_on: broadcast::channel(16).0 }
+impl CommandSignals {
+    pub(super) fn new() -> CommandSignals {
+        CommandSignals { killed: Arc::new(watch::Sender::new(None)), passed_on: broadcast::channel(16).0 }
     }
 
-    /// Resolves with the signal by which commands are to be ended.
+    /// Waits until commands are to be ended; returns the signal to send to them.
     pub(super) async fn killed(&self) -> Signal {
         let mut killed = self.killed.subscribe();
         let signal = killed.wait_for(Option::is_some).await.map(|signal| *signal);
@@ -33,14 +33,14 @@ impl Kill {
         }
     }
 
-    /// Signals that are passed on as they are.
+    /// Returns the signals that are passed on unchanged.
     pub(super) fn passed_on(&self) -> broadcast::Receiver<Signal> {
         self.passed_on.subscribe()
     }
 }
 
-/// Watches until aborted.
-pub(super) fn watch(stop: Stop, kill: Kill, out: Out) -> Result<JoinHandle<()>> {
+/// Handles signals until the task is aborted.
+pub(super) fn watch(stop: Stop, kill: CommandSignals, out: Out) -> Result<JoinHandle<()>> {
     let open = |kind| signal(kind).map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")));
     let mut interrupt = open(SignalKind::interrupt())?;
     let mut terminate = open(SignalKind::terminate())?;
@@ -53,15 +53,15 @@ pub(super) fn watch(stop: Stop, kill: Kill, out: Out) -> Result<JoinHandle<()>> 
                 _ = interrupt.recv() => Signal::INT,
                 _ = terminate.recv() => Signal::TERM,
                 _ = hangup.recv() => Signal::HUP,
-                // Nobody may run to receive these.
+                // There may be no command that receives them.
                 _ = user1.recv() => { let _ = kill.passed_on.send(Signal::USR1); continue }
                 _ = user2.recv() => { let _ = kill.passed_on.send(Signal::USR2); continue }
             };
             if stop.is_stopped() {
-                out.note("ending the commands that run; their messages are released");
+                out.note("ending the running commands and releasing their messages");
                 kill.killed.send_replace(Some(ending));
             } else {
-                out.note("finishing what runs; once more ends it");
+                out.note("finishing the running commands; a second signal ends them");
                 stop.stop();
             }
         }

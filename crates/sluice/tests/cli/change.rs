@@ -36,7 +36,7 @@ fn a_bulk_changes_what_matches() {
     assert_eq!(server.count("a", "ready"), 4);
     // It cannot be taken back, and there is nobody to ask.
     let error = server.run(&start).fails(2);
-    assert!(error.contains("Moving away all messages of queue a that match cannot be undone"), "{error}");
+    assert!(error.contains("Moving all messages of queue a that match cannot be undone"), "{error}");
     for action in ["cancel", "deny"] {
         assert!(server.run(&["bulk", "start", action, "--queue", "a"]).fails(2).contains("--yes"));
     }

@@ -89,7 +89,7 @@ fn what_cannot_be_checked_is_said() {
     let server = Server::start();
     let error = server.run(&["check", "sluice-data"]).fails(4);
     assert!(error.contains("a server uses"), "{error}");
-    assert!(server.run(&["check", "."]).fails(2).contains("is no data directory of Sluice"));
+    assert!(server.run(&["check", "."]).fails(2).contains("is not a data directory of Sluice"));
     assert!(server.run(&["check", "nowhere"]).fails(2).contains("cannot read nowhere"));
 }
 

@@ -71,7 +71,9 @@ fn what_other_queues_call_it_is_known() {
     }
     let server = Server::start();
     let line = br#"{"payload":{"a":1}}"#;
-    assert!(server.feed(&["send", "q", "--jsonl"], line).fails(2).contains("JSON goes as its text"));
+    assert!(
+        server.feed(&["send", "q", "--jsonl"], line).fails(2).contains("write a JSON payload as its text")
+    );
     let line = br#"{"payload":"","delay":1}"#;
     assert!(server.feed(&["send", "q", "--jsonl"], line).fails(2).contains("did you mean `delay_ms`?"));
     let told = server.run(&["schedule", "set", "s", "q", "--cron", "0 25 * * *"]).fails(2);
@@ -121,7 +123,7 @@ fn half_of_a_client_certificate_is_told() {
     let home = tempfile::tempdir().unwrap();
     let mut list = command(home.path(), &["queue", "list", "--server", "https://localhost:1"]);
     let told = Done::of(list.env("SLUICE_CERT", "mine.pem").output().unwrap()).fails(2);
-    assert!(told.contains("no private key (--cert-key, SLUICE_CERT_KEY)"), "{told}");
+    assert!(told.contains("not its private key (--cert-key, SLUICE_CERT_KEY)"), "{told}");
     assert!(!told.contains("The address comes from"), "{told}");
 }
 

@@ -57,7 +57,7 @@ fn a_restart_of_the_server_is_told_and_waited_for() {
     shows(&server, "after", "after");
     watching.kill().unwrap();
     let told = Done::of(watching.wait_with_output().unwrap()).err;
-    assert!(told.contains("Trying again until it answers.") && told.contains("answers again"), "{told}");
+    assert!(told.contains("Retrying until it answers.") && told.contains("answers again"), "{told}");
     drop(lines);
     let _ = reading.join().unwrap();
 }

@@ -55,7 +55,7 @@ fn an_unknown_queue_is_not_made_by_looking_or_setting() {
         let error = server.run(args).fails(3);
         assert!(error.contains("queue \"q\" does not exist"), "{args:?}: {error}");
     }
-    assert!(server.run(&["queue", "set", "q"]).fails(2).contains("nothing to set"));
+    assert!(server.run(&["queue", "set", "q"]).fails(2).contains("no setting given"));
     assert!(server.ok(&["queue", "set", "q", "--create", "--lease", "1s"]).starts_with("created q\n"));
     assert!(server.ok(&["queue", "set", "q", "--create", "--lease", "2s"]).starts_with("changed q\n"));
 }
@@ -126,5 +126,8 @@ fn dead_letters_are_redriven_at_a_rate() {
     assert_eq!(server.ok(&["dead", "redrive", "q", "--all", "--per-second", "5"]), "redriven 3 messages\n");
     assert!(begun.elapsed() >= std::time::Duration::from_millis(400));
     assert_eq!(server.count("q", "ready"), 3);
-    assert_eq!(server.ok(&["dead", "redrive", "q", "--end"]), "ended with 0 messages left\n");
+    assert_eq!(
+        server.ok(&["dead", "redrive", "q", "--end"]),
+        "ended the redrive; 0 messages left as dead letters\n"
+    );
 }

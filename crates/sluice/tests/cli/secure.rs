@@ -281,11 +281,11 @@ fn what_cannot_be_used_stops_the_start_with_its_cause() {
         (&["--access-policy", "nowhere.toml"], "cannot read the policy file nowhere.toml"),
         (&["--tls-cert", "bad.pem", "--tls-key", "bad.pem"], "bad.pem holds no certificate"),
         (&["--tls-cert", "nowhere.pem", "--tls-key", "bad.pem"], "cannot read the certificate nowhere.pem"),
-        (&["--tls-cert", "bad.pem"], "tls_cert and tls_key go together"),
-        (&["--tls-client-ca", "bad.pem"], "tls_client_ca is given without"),
-        (&["--tls-name", "queue.example.org"], "tls_name is given, and tls is files"),
+        (&["--tls-cert", "bad.pem"], "only one of tls_cert and tls_key is set"),
+        (&["--tls-client-ca", "bad.pem"], "tls_client_ca is set without"),
+        (&["--tls-name", "queue.example.org"], "tls_name is set, but tls is files"),
         (&["--tls", "auto", "--tls-name", "a b"], "--tls-name = \"a b\": \"a b\" is neither"),
-        (&["--tls", "auto", "--tls-cert", "bad.pem"], "tls_cert is given, and tls is auto"),
+        (&["--tls", "auto", "--tls-cert", "bad.pem"], "tls_cert is set, but tls is auto"),
     ] {
         let done = at(home.path(), &[&["serve", "--memory", "--listen", "127.0.0.1:0"][..], flags].concat());
         assert!(done.fails(2).contains(told), "{flags:?}: expected {told}");
@@ -301,7 +301,7 @@ fn others_may_reach_it_only_when_it_is_safe() {
     let tls = ["--tls-cert", "sluice-tls/server.pem", "--tls-key", "sluice-tls/server.key"];
     let open = [&["serve", "--memory", "--listen", "0.0.0.0:0"][..], &tls].concat();
     let error = at(certs.path(), &open).fails(2);
-    assert!(error.contains("nobody is asked who they are") && error.contains("--tls auto"), "{error}");
+    assert!(error.contains("callers need not authenticate") && error.contains("--tls auto"), "{error}");
     let server = Server::with(&["--memory", "--tls", "auto", "--listen=0.0.0.0:0"]);
     assert!(server.url.starts_with("https://localhost:"), "{}", server.url);
     server.ok(&["send", "q", "x"]);

@@ -27,7 +27,7 @@ fn it_says_what_it_does_and_where() {
         "is ready at http://127.0.0.1:",
         "sluice-data",
         "always",
-        "new start",
+        "a new data directory",
         "sluice send emails hello",
         "SLUICE_SERVER",
     ] {
@@ -119,7 +119,10 @@ fn the_port_or_the_directory_may_be_taken() {
     let server = Server::start();
     let address = server.url.trim_start_matches("http://").to_owned();
     let error = server.run(&["serve", "--listen", &address, "--data-dir", "other"]).fails(4);
-    assert!(error.contains("cannot listen at") && error.contains("Another server has this port"), "{error}");
+    assert!(
+        error.contains("cannot listen at") && error.contains("Another process uses this port"),
+        "{error}"
+    );
     assert!(!server.path("other").exists(), "the data is not touched before the port is taken");
     let error = server.run(&["serve", "--listen", "127.0.0.1:0"]).fails(4);
     assert!(error.contains("in use by another process"), "{error}");
@@ -147,7 +150,7 @@ fn a_data_directory_that_cannot_be_used_is_named() {
     let output = serve.output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{error}");
-    assert!(error.contains("file is a file, and no data directory"), "{error}");
+    assert!(error.contains("file is a file, not a data directory"), "{error}");
 }
 
 #[test]
@@ -182,7 +185,7 @@ fn a_hangup_is_answered_though_nothing_has_changed() {
     let mut byte = [0];
     child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
     signal_to(&child, "HUP");
-    until_said(&mut child, "certificates and policy are as they were: nothing to read anew");
+    until_said(&mut child, "SIGHUP: certificates and policy have not changed");
     signal_to(&child, "TERM");
     wait(&mut child);
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 use crate::support::{Done, PATIENCE, Server, command, signal_to, until, until_said, wait};
 
 /// What a worker says to the first signal.
-const HEARD: &str = "finishing what runs; once more ends it";
+const HEARD: &str = "finishing the running commands; a second signal ends them";
 
 /// Starts a worker with its output kept.
 fn start(server: &Server, args: &[&str]) -> Child {
@@ -152,8 +152,8 @@ fn a_message_that_is_gone_is_not_told_as_somebody_elses() {
         let (id, told) =
             told_after(transport, |server, _| drop(server.ok(&["queue", "delete", "q", "--yes"])));
         let expected = format!(
-            "lost the lease of {id}: ending its command, since another worker has the message, or it is gone\n\
-             0 messages acked, 1 not settled, as the lease was over\n"
+            "lost the lease of {id}: ending its command, because another worker has the message, or it was deleted\n\
+             0 messages acked, 1 not settled because the lease was over\n"
         );
         assert_eq!(told, expected, "{transport}");
     }
@@ -325,10 +325,13 @@ fn a_worker_has_a_name_and_tells_of_a_queue_that_is_not_there() {
     let server = Server::start();
     server.ok(&["send", "emails", "x"]);
     let done = server.run(&["work", "emials", "--until-empty", "--", "true"]);
-    assert!(done.err.contains("there was no queue emials") && done.err.contains("mean emails?"), "{done:?}");
+    assert!(
+        done.err.contains("queue emials does not exist yet") && done.err.contains("mean emails?"),
+        "{done:?}"
+    );
     let script = format!("{} consumer list --json > consumers", env!("CARGO_BIN_EXE_sluice"));
     let done = server.run(&["work", "emails", "--until-empty", "--", "sh", "-c", &script]);
-    assert!(done.code == Some(0) && !done.err.contains("there was no queue"), "{done:?}");
+    assert!(done.code == Some(0) && !done.err.contains("does not exist yet"), "{done:?}");
     let consumers = std::fs::read_to_string(server.path("consumers")).unwrap();
     let name =
         serde_json::from_str::<serde_json::Value>(&consumers).unwrap()["name"].as_str().unwrap().to_owned();

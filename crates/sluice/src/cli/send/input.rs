@@ -1,4 +1,4 @@
-//! Where messages to send come from.
+//! Reads the messages to send: one payload, lines, or JSON lines.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal as _, Read};
@@ -10,14 +10,14 @@ use super::super::{CliError, Result};
 use super::objects::message;
 use super::{Fields, SendArgs};
 
-/// Longest line; a longer one is an error before it fills the memory.
+/// Longest line in bytes; a longer one is refused before it fills the memory.
 const LINE_BYTES_MAX: u64 = 96 << 20;
-/// Bytes read at once.
+/// Size of the read buffer in bytes.
 const READ_BYTES: usize = 256 << 10;
 
-/// Messages, one after another.
+/// The source of messages.
 pub(super) enum Input {
-    /// One payload, or none any more.
+    /// One payload; `None` after it was taken.
     One(Option<Vec<u8>>),
     /// One message per line.
     Lines { reader: BufReader<Box<dyn Read + Send>>, name: String, number: u64, json: bool },
@@ -43,7 +43,7 @@ impl Input {
                 std::fs::read(path).map_err(|e| CliError::unreadable(&path.display().to_string(), &e))?
             }
             (None, None) if std::io::stdin().is_terminal() => {
-                return Err(CliError::usage("there is nothing to send")
+                return Err(CliError::usage("no payload given")
                     .hint("Give the payload as an argument, a file with --file, or pipe it in."));
             }
             _ => {
@@ -54,7 +54,7 @@ impl Input {
                     return Err(CliError::usage(format!("stdin has more than {LINE_BYTES_MAX} bytes")));
                 }
                 if payload.is_empty() && args.payload.is_none() {
-                    return Err(CliError::usage("there is nothing to send: stdin is empty").hint(format!(
+                    return Err(CliError::usage("no payload given: stdin is empty").hint(format!(
                         "`sluice send {} ''` sends a message without payload.",
                         quoted(&args.queue)
                     )));
@@ -65,7 +65,7 @@ impl Input {
         Ok(Input::One(Some(payload)))
     }
 
-    /// The next message.
+    /// Returns the next message; `None` at the end.
     pub(super) fn next(&mut self, fields: &Fields) -> Result<Option<Message<'static>>> {
         let (reader, name, number, json) = match self {
             Input::One(payload) => return Ok(payload.take().map(|payload| fields.message(payload))),
@@ -95,7 +95,7 @@ impl Input {
         }
     }
 
-    /// Which line the last message was, and of what; `None`: the input is one message.
+    /// The source and number of the last message's line; `None` if the input is one payload.
     pub(super) fn line(&self) -> Option<(&str, u64)> {
         match self {
             Input::One(_) => None,
@@ -103,7 +103,7 @@ impl Input {
         }
     }
 
-    /// Whether more has been read already, and need not be waited for; a slow writer's lines are sent as they come.
+    /// Whether another line is in the buffer already. Lines of a slow writer are sent as they come.
     pub(super) fn has_more(&self) -> bool {
         match self {
             Input::One(_) => false,

@@ -20,9 +20,9 @@ use super::{CliError, Out, Result, duration, number};
 use input::Input;
 use options::OptionFlags;
 
-/// Most messages of one request; a long input becomes many.
+/// Maximum number of messages in one request; a longer input takes several requests.
 const BATCH_MESSAGES: usize = 1_000;
-/// Payload bytes after which a request is sent.
+/// Bytes of payloads after which a request is sent.
 const BATCH_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Args)]
@@ -31,25 +31,26 @@ const BATCH_BYTES: usize = 4 << 20;
     after_help = "Examples:\n  sluice send emails 'hello'\n  sluice send emails --file body.json --content-type application/json\n  \
     seq 1000 | sluice send numbers --lines\n  \
     echo '{\"payload\":\"hi\",\"priority\":9}' | sluice send emails --jsonl\n\n\
-    The ids of the messages are printed, one per line. They are stored when the command ends."
+    Prints the ids of the messages, one per line. All messages are stored when the command ends."
 )]
 pub(crate) struct SendArgs {
-    /// Queue to send to; made when it does not exist.
+    /// Queue to send to; created if it does not exist.
     queue: String,
-    /// The payload. Without it, or with `-`, all of stdin is the payload.
+    /// The payload. If it is missing or `-`, all of stdin is the payload.
     #[arg(conflicts_with_all = ["file", "lines", "jsonl"])]
     payload: Option<String>,
-    /// Read the payload, or with --lines or --jsonl the messages, from this file.
+    /// Read the payload from this file; with --lines or --jsonl, read the messages from it.
     #[arg(long, short, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Each line is the payload of a message.
+    /// Send each line as the payload of a message.
     #[arg(long)]
     lines: bool,
-    /// Each line is a JSON object with the fields of a message, as in the HTTP API; flags fill in what it lacks.
+    /// Send each line, a JSON object with the fields of a message as in the HTTP API; flags set the fields
+    /// that the object lacks.
     #[arg(long)]
     jsonl: bool,
-    /// A repeat with the same key within the server's window sends nothing and gets the first ids. When the input takes
-    /// several requests, they get this key and a number.
+    /// A repeat with the same key within the server's window sends nothing and prints the ids of the first
+    /// send. If the input takes several requests, each one's key is this key and a number.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     /// Do not print ids.
@@ -65,10 +66,10 @@ pub(crate) struct SendArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Message")]
 pub(super) struct Fields {
-    /// 0 to 9, higher first.
+    /// Priority, 0 to 9; higher is delivered first.
     #[arg(long, short, value_parser = number(0u8..=9))]
     priority: Option<u8>,
-    /// Deliver after so long.
+    /// Deliver after this delay.
     #[arg(long, short, value_name = "DURATION", value_parser = duration, conflicts_with = "deliver_at_ms")]
     delay: Option<Duration>,
     /// Deliver at this time, in milliseconds since the Unix epoch.
@@ -77,13 +78,13 @@ pub(super) struct Fields {
     /// Media type of the payload.
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
-    /// A header; may be given several times.
+    /// Header of the message; repeat the flag for several headers.
     #[arg(long, short = 'H', value_name = "NAME=VALUE", value_parser = header)]
     header: Vec<(String, String)>,
-    /// Attempts before it becomes a dead letter.
+    /// Attempts before the message becomes a dead letter.
     #[arg(long, value_name = "N", value_parser = number(1u32..=10_000))]
     max_attempts: Option<u32>,
-    /// Delay between attempts: none, or fixed, linear, exponential with base, cap and jitter, such as
+    /// Delay between attempts: none; or fixed, linear or exponential with base, cap and jitter, such as
     /// exponential:1s:10m:10%.
     #[arg(long, value_name = "BACKOFF", value_parser = backoff)]
     backoff: Option<Backoff>,
@@ -107,7 +108,7 @@ impl Fields {
     }
 }
 
-/// Sends everything, request after request, so that the order of the input is kept.
+/// Sends all messages, one request at a time, so that the order of the input is kept.
 pub(super) async fn run(mut args: SendArgs, out: Out) -> Result<u8> {
     let connection = args.server.connect()?;
     let many = args.lines || args.jsonl;
@@ -122,7 +123,7 @@ pub(super) async fn run(mut args: SendArgs, out: Out) -> Result<u8> {
     let told = format!("sent {} to {}", counted(sender.sent, "message"), args.queue);
     match result {
         Ok(()) if many && sender.duplicates > 0 => {
-            out.note(&format!("{told}, {} of them before", sender.duplicates))
+            out.note(&format!("{told}; {} of them had been sent before", sender.duplicates))
         }
         Ok(()) if many => out.note(&told),
         Ok(()) if sender.duplicates > 0 => out.note("this was sent before; nothing was added"),
@@ -137,7 +138,7 @@ pub(super) async fn run(mut args: SendArgs, out: Out) -> Result<u8> {
 #[derive(Default)]
 struct Batch {
     messages: Vec<Message<'static>>,
-    /// The line of each, where they are lines.
+    /// The line number of each message, if the input has lines.
     lines: Vec<u64>,
     payload_bytes: usize,
 }
@@ -153,7 +154,7 @@ impl Batch {
         self.messages.len() == BATCH_MESSAGES || self.payload_bytes >= BATCH_BYTES
     }
 
-    /// Names the line of the message that the server has refused, as far as its answer tells.
+    /// Adds the line of the message that the server refused, if its answer names the message.
     fn refused(&self, error: CliError, input: &Input) -> CliError {
         let Some((name, _)) = input.line() else { return error };
         let limit = error.details()["limit"].as_u64().filter(|_| error.code() == "payload_too_large");
@@ -188,7 +189,7 @@ impl Sender<'_> {
         if batch.messages.is_empty() { Ok(()) } else { self.flush(&mut batch, input, progress).await }
     }
 
-    /// Sends what has gathered.
+    /// Sends the collected messages.
     async fn flush(&mut self, batch: &mut Batch, input: &Input, progress: Option<&Progress>) -> Result<()> {
         self.request(&batch.messages).await.map_err(|error| batch.refused(error, input))?;
         if let Some(progress) = progress {

@@ -1,4 +1,5 @@
-//! Messages as JSON objects of the HTTP API: lines of a send, members of a group, steps of a chain.
+//! Parses messages given as JSON objects of the HTTP API: lines of a send, members of a group, steps of a
+//! chain.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -14,14 +15,15 @@ use super::super::{CliError, Result};
 use super::Fields;
 use super::options::OptionFields;
 
-/// Most bytes of a file that is read as a whole.
+/// Maximum size of a file that is read as a whole, in bytes.
 const FILE_BYTES_MAX: u64 = 96 << 20;
 
-/// How JSON is sent, for those who have put it in place of the text.
-const JSON_PAYLOAD: &str = "payload is a string: JSON goes as its text, such as \"payload\":\"{\\\"a\\\":1}\" with \
-    \"content_type\":\"application/json\"; `sluice send --lines --content-type application/json` sends each line as it is";
+/// Advice for a JSON value in place of the payload's text.
+const JSON_PAYLOAD: &str = "payload is a string: write a JSON payload as its text, such as \"payload\":\"{\\\"a\\\":1}\" with \
+    \"content_type\":\"application/json\"; `sluice send --lines --content-type application/json` sends each \
+        line as it is";
 
-/// What is wrong with an object, in words.
+/// The result of parsing an object; the error describes what is wrong, in words.
 type Parsed<T> = std::result::Result<T, String>;
 
 /// The fields of a message.
@@ -42,7 +44,7 @@ struct Object {
     options: OptionFields,
 }
 
-/// A message; flags fill in what the object lacks.
+/// Parses a message; flags set the fields that the object lacks.
 pub(super) fn message(line: &[u8], flags: &Fields) -> Parsed<Message<'static>> {
     let object: Object = serde_json::from_slice(line).map_err(|e| {
         let told = serde_json::from_slice(line).ok().and_then(|value| mistake(&value));
@@ -52,8 +54,8 @@ pub(super) fn message(line: &[u8], flags: &Fields) -> Parsed<Message<'static>> {
     if has_payload { Ok(message) } else { Err(no_payload()) }
 }
 
-/// A mistake that is often made, in other words than serde's: JSON in place of a payload, a name that other
-/// queues have.
+/// Recognises frequent mistakes and describes them better than serde does: a JSON value as the payload, a
+/// field name of other queue systems.
 fn mistake(value: &Value) -> Option<String> {
     let fields = value.as_object()?;
     if fields.get("payload").is_some_and(|payload| !payload.is_string()) {
@@ -65,7 +67,7 @@ fn mistake(value: &Value) -> Option<String> {
     Some(format!("unknown field `{unknown}`{meant}"))
 }
 
-/// What is wrong with the JSON of one line; which line it is, its reader knows.
+/// Describes an error in the JSON of one line; the caller adds the number of the line.
 fn in_one_line(error: &serde_json::Error) -> String {
     let told = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -79,7 +81,7 @@ fn no_payload() -> String {
     "payload or payload_base64 is missing".to_owned()
 }
 
-/// A message with its queue.
+/// Parses a message with its queue.
 pub(in crate::cli) fn queue_message(value: Value) -> Parsed<QueueMessage<'static>> {
     let step = step(value)?;
     if !step.own_payload {
@@ -88,11 +90,11 @@ pub(in crate::cli) fn queue_message(value: Value) -> Parsed<QueueMessage<'static
     Ok(QueueMessage { queue: step.queue, message: step.message })
 }
 
-/// A step of a chain.
+/// Parses a step of a chain.
 pub(super) fn step(value: Value) -> Parsed<Step<'static>> {
     let Value::Object(mut fields) = value else { return Err("not a message: expected an object".to_owned()) };
     let Some(Value::String(queue)) = fields.remove("queue") else {
-        return Err("queue is missing: say where it goes".to_owned());
+        return Err("queue is missing: name the queue of this message".to_owned());
     };
     let fields = Value::Object(fields);
     let object: Object = Object::deserialize(&fields)
@@ -101,13 +103,13 @@ pub(super) fn step(value: Value) -> Parsed<Step<'static>> {
     Ok(Step { queue: queue.into(), message, own_payload })
 }
 
-/// Some steps.
+/// Parses a list of steps.
 pub(super) fn steps(values: Vec<Value>) -> Parsed<Vec<Step<'static>>> {
     let place = |(at, value)| step(value).map_err(|why| format!("chain[{at}]: {why}"));
     values.into_iter().enumerate().map(place).collect()
 }
 
-/// All of a file, or of stdin for `-`, and the name of it.
+/// Reads a whole file, or stdin for `-`. Returns the bytes and the name for messages.
 pub(in crate::cli) fn read_all(path: &Path) -> Result<(Vec<u8>, String)> {
     let name = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
     let mut text = Vec::new();
@@ -124,7 +126,7 @@ pub(in crate::cli) fn read_all(path: &Path) -> Result<(Vec<u8>, String)> {
 }
 
 impl Object {
-    /// The message, with what it lacks from the flags, and whether it has a payload.
+    /// Builds the message, with the missing fields from the flags, and says whether it has a payload.
     fn over(self, flags: &Fields) -> Parsed<(Message<'static>, bool)> {
         let payload = match (self.payload, self.payload_base64) {
             (Some(text), None) => Some(text.into_bytes()),
@@ -175,7 +177,10 @@ mod tests {
     #[test]
     fn mistakes_that_are_often_made_are_told_with_what_is_right() {
         for (line, expected) in [
-            (r#"{"payload":{"a":1}}"#, "not a message: payload is a string: JSON goes as its text"),
+            (
+                r#"{"payload":{"a":1}}"#,
+                "not a message: payload is a string: write a JSON payload as its text",
+            ),
             (r#"{"payload":1}"#, "not a message: payload is a string"),
             (r#"{"payload":"","delay":1}"#, "not a message: unknown field `delay`, did you mean `delay_ms`?"),
             (

@@ -1,4 +1,4 @@
-//! Optional fields of messages: as flags, and as fields of JSON lines.
+//! Optional fields of messages, as flags and as fields of JSON lines.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,71 +12,71 @@ use sluice_client::{MessageOptions, Step, Unique};
 use super::super::{CliError, Result, duration, number};
 use super::objects;
 
-/// Keys, an end, and where results go.
+/// Keys, expiry, and the handling of the result.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Keys and times")]
 pub(super) struct OptionFlags {
-    /// A word to find it by; may be given several times.
+    /// Tag to find the message by; repeat the flag for several tags.
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// First in, first out among messages with this key, and at most one of them in flight.
+    /// Deliver messages with this key in order, at most one of them in flight.
     #[arg(long, value_name = "KEY")]
     ordering_key: Option<String>,
-    /// Messages of different keys are served in turn.
+    /// Serve messages of different keys in turn.
     #[arg(long, value_name = "KEY")]
     fair_key: Option<String>,
-    /// Counts against the queue's limit per key.
+    /// Count the message against this key of the queue's limit.
     #[arg(long, value_name = "KEY")]
     limit_key: Option<String>,
-    /// At most one message with this key: a duplicate gets the id of the first.
+    /// Allow at most one message with this key: a duplicate gets the id of the first one.
     #[arg(long, value_name = "KEY")]
     unique: Option<String>,
-    /// How long the unique key counts at most (default one day).
+    /// Longest time for which the unique key counts [default: one day].
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "unique")]
     unique_window: Option<Duration>,
-    /// What frees the unique key: the message leaves the queue, or the window's end alone.
+    /// When the unique key becomes free: when the message leaves the queue, or only at the end of the window.
     #[arg(long, value_parser = PossibleValuesParser::new(["gone", "window"]), requires = "unique")]
     unique_until: Option<String>,
-    /// What a duplicate does to the first message while that waits.
+    /// What a duplicate does to the first message while that one waits.
     #[arg(long, value_parser = PossibleValuesParser::new(["keep", "replace_payload", "debounce"]), requires = "unique")]
     on_duplicate: Option<String>,
-    /// End after so long if it still waits.
+    /// Let the message expire after this time if it still waits.
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "expires_at_ms")]
     ttl: Option<Duration>,
-    /// End at this time, in milliseconds since the Unix epoch, if it still waits.
+    /// Let the message expire at this time, in milliseconds since the Unix epoch, if it still waits.
     #[arg(long, value_name = "MS", value_parser = number(0u64..))]
     expires_at_ms: Option<u64>,
-    /// Keep the result of its ack so long.
+    /// Keep the result of the ack for this time.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     keep_result: Option<Duration>,
-    /// Handed through to the reply.
+    /// Id that is passed on to the reply.
     #[arg(long, value_name = "ID")]
     correlation_id: Option<String>,
-    /// Queue that gets its result as a message.
+    /// Queue that receives the result as a message.
     #[arg(long, value_name = "QUEUE")]
     reply_to: Option<String>,
-    /// Hold it until somebody approves it.
+    /// Hold the message until somebody approves it.
     #[arg(long)]
     hold: bool,
-    /// Wait until the message with this id is done; may be given several times.
+    /// Wait until the message with this id is done; repeat the flag for several messages.
     #[arg(long, value_name = "ID")]
     depends_on: Vec<String>,
-    /// Wait for all of them, or for any one.
+    /// Whether to wait for all messages of --depends-on, or for any one.
     #[arg(long, value_parser = PossibleValuesParser::new(["all", "any"]), requires = "depends_on")]
     depends_mode: Option<String>,
-    /// What becomes of it when they fail.
+    /// What happens to the message when those of --depends-on fail.
     #[arg(long, value_parser = PossibleValuesParser::new(["cancel", "hold", "run"]), requires = "depends_on")]
     on_parent_failed: Option<String>,
-    /// When it is done, send its result to this queue; may be given several times, for one step after the other.
+    /// Queue that gets the result as a message when this one is done; repeat the flag for further steps.
     #[arg(long, value_name = "QUEUE", conflicts_with = "chain")]
     then: Vec<String>,
-    /// The same with all fields: a file with a JSON list of steps as in the HTTP API; `-`: stdin.
+    /// File with a JSON list of steps, with all fields as in the HTTP API; `-`: stdin.
     #[arg(long, value_name = "FILE")]
     chain: Option<PathBuf>,
-    /// When it or a step fails, send what has failed to this queue.
+    /// Queue that gets the message when it, or a step of its chain, fails.
     #[arg(long, value_name = "QUEUE")]
     on_failure: Option<String>,
-    /// The steps, once they are read.
+    /// The steps, once they have been read.
     #[arg(skip)]
     steps: Vec<Step<'static>>,
 }
@@ -93,7 +93,7 @@ impl OptionFlags {
         Ok(())
     }
 
-    /// As the client takes them; `None`: no flag was given.
+    /// The options for the client library; `None` if no flag was given.
     pub(super) fn options(&self) -> Option<Box<MessageOptions<'static>>> {
         let own = |text: &Option<String>| text.clone().map(Into::into);
         let millis =
@@ -125,7 +125,7 @@ impl OptionFlags {
     }
 }
 
-/// The same fields of a message object of the HTTP API.
+/// The same fields in a message object of the HTTP API.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OptionFields {
@@ -148,7 +148,7 @@ pub(super) struct OptionFields {
 }
 
 impl OptionFields {
-    /// Lets the object's fields override those of the flags.
+    /// Merges both; fields of the object override flags.
     pub(super) fn over(
         self,
         flags: Option<Box<MessageOptions<'static>>>,

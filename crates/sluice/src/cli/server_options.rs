@@ -1,8 +1,7 @@
-//! Options of the server before the verb: `sluice --server URL send ...`, as for most programs that talk to a
-//! server.
+//! Options of the server before the verb: `sluice --server URL send ...`.
 //!
-//! They belong to the verbs that talk to one. So they are moved behind the verb before anything is parsed,
-//! and a verb that takes none refuses them there.
+//! These options belong to the verbs that talk to a server. They are moved behind the verb before parsing; a
+//! verb that takes no such option refuses it there.
 
 use std::ffi::{OsStr, OsString};
 
@@ -10,9 +9,9 @@ use clap::{Args as _, Command};
 
 use super::connect::ServerFlags;
 
-/// The arguments with all that stands before the verb, or between a group of verbs and one of them, moved
-/// behind the verb. What is no option of a server ends it.
-pub(super) fn behind_the_verb(args: Vec<OsString>, cli: &Command) -> Vec<OsString> {
+/// Moves the server's options that stand before the verb, or between a group and its verb, behind the verb.
+/// The first argument that is not such an option ends the search.
+pub(super) fn move_behind_verb(args: Vec<OsString>, cli: &Command) -> Vec<OsString> {
     let flags = ServerFlags::augment_args(Command::new("server"));
     let mut args = args.into_iter().peekable();
     let mut front: Vec<OsString> = args.next().into_iter().collect();
@@ -34,14 +33,14 @@ pub(super) fn behind_the_verb(args: Vec<OsString>, cli: &Command) -> Vec<OsStrin
         front.extend(moved);
         front.extend(args);
     } else if args.peek().is_some() {
-        // Not a verb: that is what is to be told, not that the options before it belong to none.
+        // Not a verb: report that, and not that the options before it belong to none.
         front.extend(args);
         front.extend(moved);
     }
     front
 }
 
-/// Whether this is an option of a server, and if so, whether its value is the next argument.
+/// Returns `None` for an argument that is no option of a server, else whether its value is the next argument.
 fn option(flags: &Command, arg: &OsStr) -> Option<bool> {
     let text = arg.to_str()?;
     if let Some(long) = text.strip_prefix("--") {
@@ -66,7 +65,7 @@ mod tests {
 
     fn moved(line: &str) -> String {
         let args = line.split(' ').map(OsString::from).collect();
-        let args = behind_the_verb(args, &Cli::command());
+        let args = move_behind_verb(args, &Cli::command());
         args.join(OsStr::new(" ")).into_string().unwrap()
     }
 

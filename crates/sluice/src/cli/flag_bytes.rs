@@ -1,9 +1,10 @@
-//! Bytes given by a flag: as they stand, or from a file.
+//! Bytes given by a flag: as text, or from a file.
 
 use super::{CliError, Result};
 
-/// Text that begins with `@` names a file, `@-` stdin; `@@` stands for an `@` at the beginning.
-pub(crate) fn content(flag: &str, text: &str) -> Result<Vec<u8>> {
+/// Reads the value of a flag. Text that begins with `@` names a file, `@-` is stdin; `@@` stands for a
+/// literal `@` at the beginning.
+pub(crate) fn flag_bytes(flag: &str, text: &str) -> Result<Vec<u8>> {
     let read = match text.strip_prefix('@') {
         None => return Ok(text.as_bytes().to_vec()),
         Some(rest) if rest.starts_with('@') => return Ok(rest.as_bytes().to_vec()),
@@ -22,9 +23,9 @@ mod tests {
 
     #[test]
     fn an_at_sign_names_a_file() {
-        let read = |text: &str| content("--result", text).ok();
+        let read = |text: &str| flag_bytes("--result", text).ok();
         assert_eq!(read("plain").as_deref(), Some(&b"plain"[..]));
         assert_eq!(read("@@home").as_deref(), Some(&b"@home"[..]));
-        assert!(content("--result", "@/no/such/file").is_err());
+        assert!(flag_bytes("--result", "@/no/such/file").is_err());
     }
 }

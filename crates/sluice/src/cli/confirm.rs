@@ -1,4 +1,4 @@
-//! Consent to what cannot be undone: asked for at a terminal, or given by `--yes`.
+//! Confirmation of changes that cannot be undone: at the terminal, or by `--yes`.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -6,16 +6,16 @@ use clap::Args;
 
 use super::{CliError, Result};
 
-/// Consent to what cannot be undone.
+/// Confirmation of a change that cannot be undone.
 #[derive(Debug, Args)]
-pub(crate) struct Sure {
-    /// Do not ask.
+pub(crate) struct Confirmation {
+    /// Do not ask for confirmation.
     #[arg(long, short)]
     yes: bool,
 }
 
-impl Sure {
-    /// Asks at the terminal; without one, consent must be given beforehand.
+impl Confirmation {
+    /// Asks at the terminal. Without a terminal, `--yes` is required.
     pub(super) fn ask(&self, what: &str) -> Result<()> {
         if self.yes {
             return Ok(());
@@ -30,7 +30,7 @@ impl Sure {
         read.map_err(|e| CliError::failed(format!("cannot read the answer: {e}")))?;
         match answer.trim() {
             "y" | "Y" | "yes" => Ok(()),
-            _ => Err(CliError::failed("nothing was done")),
+            _ => Err(CliError::failed("not confirmed: nothing was done")),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Errors of the server in the words of the command line: the flag in place of the field that it gave, the
-//! value as it was given, and limits in the flag's units.
+//! Errors of the server in terms of the command line: the flag instead of the JSON field, the value as it was
+//! typed, and limits in the flag's unit.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use super::CliError;
 /// Fields whose flags have other names.
 const FLAGS: &[(&str, &str)] = &[("result_ttl_ms", "keep-result")];
 
-/// A value with a unit that was given by a flag.
-struct Given {
+/// A flag that was given, whose value has a unit.
+struct GivenFlag {
     flag: String,
     text: String,
     number: u64,
     is_size: bool,
 }
 
-impl Given {
+impl GivenFlag {
     fn show(&self, number: u64) -> String {
         if self.is_size { show_size(number) } else { show_duration(Duration::from_millis(number)) }
     }
 }
 
-/// The error in the words of the command line `args`, of the verb `verb`; as it is where it names no field
-/// that one of its flags has given.
-pub(super) fn in_flags(error: CliError, args: &[String], verb: &Command) -> CliError {
+/// Rewrites `error` for the command line `args` of `verb`. Returns it unchanged if it names no field that was
+/// given by a flag.
+pub(super) fn in_terms_of_flags(error: CliError, args: &[String], verb: &Command) -> CliError {
     let Some(field) = error.details()["field"].as_str() else { return error };
     let Some(given) = given(field, args, verb) else { return error };
     let rest = error.message().strip_prefix(field).and_then(|rest| rest.strip_prefix(": "));
@@ -38,11 +38,11 @@ pub(super) fn in_flags(error: CliError, args: &[String], verb: &Command) -> CliE
         Some(rest) => format!("{flag} {}", with_units(rest, &given, args, verb)),
         None => format!("{flag}: {}", with_units(&rest, &given, args, verb)),
     };
-    error.told(told)
+    error.with_message(told)
 }
 
-/// What a field was given by, and how it stands on the command line.
-fn given(field: &str, args: &[String], verb: &Command) -> Option<Given> {
+/// Finds the flag that gave a field, with its text.
+fn given(field: &str, args: &[String], verb: &Command) -> Option<GivenFlag> {
     let is_size = field.ends_with("bytes");
     let name = if is_size { field } else { field.strip_suffix("_ms")? };
     let elsewhere = FLAGS.iter().find(|(of, _)| *of == field).map(|(_, flag)| (*flag).to_owned());
@@ -50,10 +50,10 @@ fn given(field: &str, args: &[String], verb: &Command) -> Option<Given> {
     let flag = verb.get_arguments().find(|flag| flag.get_long() == Some(&long))?;
     let text = value(args, &long, flag.get_short())?;
     let number = if is_size { parse_size(&text).ok()? } else { millis(&text)? };
-    Some(Given { flag: format!("--{long}"), text, number, is_size })
+    Some(GivenFlag { flag: format!("--{long}"), text, number, is_size })
 }
 
-/// The value of a flag as it was given last.
+/// The last value of a flag in `args`.
 fn value(args: &[String], long: &str, short: Option<char>) -> Option<String> {
     let args: Vec<&str> = args.iter().map(String::as_str).take_while(|arg| *arg != "--").collect();
     let next = |at: usize| args.get(at + 1).map(|next| (*next).to_owned());
@@ -70,8 +70,8 @@ fn value(args: &[String], long: &str, short: Option<char>) -> Option<String> {
     })
 }
 
-/// A sentence with other fields as their flags, and numbers in the unit of `given`.
-fn with_units(rest: &str, given: &Given, args: &[String], verb: &Command) -> String {
+/// Replaces other fields by their flags, and numbers by values in the unit of `given`.
+fn with_units(rest: &str, given: &GivenFlag, args: &[String], verb: &Command) -> String {
     let words = rest.split(' ').map(|word| {
         let bare = word.trim_end_matches([',', ';', ':', '.']);
         let end = &word[bare.len()..];
@@ -90,7 +90,7 @@ fn millis(text: &str) -> Option<u64> {
     u64::try_from(parse_duration(text).ok()?.as_millis()).ok()
 }
 
-/// What is expected, without the number that was given and whose flag is named already.
+/// The expected range, without the number that was given, because the message begins with its flag.
 fn without_number(rest: &str, number: u64) -> String {
     let [plain, quoted] = [format!(", got {number}"), format!(", got \"{number}\"")];
     rest.strip_suffix(&plain).or(rest.strip_suffix(&quoted)).unwrap_or(rest).replacen(
@@ -105,7 +105,7 @@ mod tests {
     use clap::CommandFactory as _;
     use serde_json::json;
 
-    use super::super::{Cli, near};
+    use super::super::{Cli, suggest};
     use super::*;
 
     #[test]
@@ -147,7 +147,11 @@ mod tests {
             let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let error = CliError::server("invalid_argument", message, &json!({"field": field}));
             let cli = Cli::command();
-            assert_eq!(in_flags(error, &args, near::of_verb(&cli, &args)).message(), expected, "{line}");
+            assert_eq!(
+                in_terms_of_flags(error, &args, suggest::find_verb(&cli, &args)).message(),
+                expected,
+                "{line}"
+            );
         }
     }
 }

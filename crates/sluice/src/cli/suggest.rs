@@ -1,10 +1,10 @@
-//! What was probably meant by a verb or a flag that does not exist here but in other queues.
+//! Suggestions for a verb or flag that does not exist here but in other queue systems.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use sluice_calls::near::{nearest, renamed};
 
-/// Verbs of other queues, and what does the same here.
+/// Verbs of other queue systems, with the command that does the same here.
 const VERBS: &[(&str, &str)] = &[
     ("add", "sluice send QUEUE PAYLOAD"),
     ("consume", "sluice receive QUEUE or sluice work QUEUE -- COMMAND"),
@@ -40,7 +40,7 @@ const VERBS: &[(&str, &str)] = &[
     ("worker", "sluice work QUEUE -- COMMAND"),
 ];
 
-/// Verbs of a group.
+/// Verbs of a group that do not exist, with the command that does the same.
 const GROUP_VERBS: &[(&str, &str, &str)] = &[
     ("queue", "create", "sluice queue set QUEUE --create; a send makes the queue, too"),
     ("queue", "add", "sluice queue set QUEUE --create; a send makes the queue, too"),
@@ -72,13 +72,13 @@ const GROUP_VERBS: &[(&str, &str, &str)] = &[
     ("token", "new", "sluice token create NAME"),
 ];
 
-/// Settings of queues and messages that are looked for at the verbs of workers, and where they are set.
+/// Settings of queues and messages that users look for at the verbs of workers, and where they are set.
 const ATTEMPTS: (&str, &str) =
-    ("max-attempts", "sluice queue set QUEUE --max-attempts N, for attempts are a setting of the queue");
+    ("max-attempts", "sluice queue set QUEUE --max-attempts N, because attempts are a setting of the queue");
 
-/// What was probably meant by a mistake on the command line `args`, which begin behind the program's name.
-/// Takes what clap would suggest out of the error where this is better.
-pub(super) fn meant(error: &mut Error, args: &[String], cli: &Command) -> Option<String> {
+/// Returns the suggestion for a wrong command line; `args` begin after the program's name. Removes clap's own
+/// suggestion from the error if this one is better.
+pub(super) fn suggestion(error: &mut Error, args: &[String], cli: &Command) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -88,14 +88,14 @@ pub(super) fn meant(error: &mut Error, args: &[String], cli: &Command) -> Option
         ErrorKind::InvalidSubcommand => (verb(text(ContextKind::InvalidSubcommand)?, args)?.to_owned(), true),
         ErrorKind::UnknownArgument => {
             let given = text(ContextKind::InvalidArg)?.strip_prefix("--")?;
-            let flags = of_verb(cli, args).get_arguments().filter_map(|flag| flag.get_long());
+            let flags = find_verb(cli, args).get_arguments().filter_map(|flag| flag.get_long());
             flag(given, &flags.collect::<Vec<_>>(), is_spelt_nearly)?
         }
-        ErrorKind::MissingRequiredArgument => (all_instead_of_ids(error, of_verb(cli, args))?, false),
+        ErrorKind::MissingRequiredArgument => (all_instead_of_ids(error, find_verb(cli, args))?, false),
         _ => return None,
     };
     if is_known {
-        // It names the flag that clap suggests.
+        // The error names the flag that clap suggests.
         if is_spelt_nearly {
             error.remove(ContextKind::Usage);
         }
@@ -106,15 +106,14 @@ pub(super) fn meant(error: &mut Error, args: &[String], cli: &Command) -> Option
     Some(meant)
 }
 
-/// Where ids are missing, and the verb can do all of them.
+/// Suggests `--all` where ids are missing and the verb has that flag.
 fn all_instead_of_ids(error: &Error, verb: &Command) -> Option<String> {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
     let takes_all = verb.get_arguments().any(|flag| flag.get_long() == Some("all"));
     (takes_all && missing.iter().any(|arg| arg.starts_with("<ID>"))).then(|| "--all".to_owned())
 }
 
-/// What was meant by a flag, and whether that is known rather than guessed. What is spelt nearly so is found
-/// by clap.
+/// Suggests a flag, and says whether the suggestion is certain. clap itself finds similar spellings.
 fn flag(given: &str, flags: &[&str], is_spelt_nearly: bool) -> Option<(String, bool)> {
     if let Some(flag) = renamed(given, flags) {
         return Some((format!("--{flag}"), true));
@@ -127,7 +126,7 @@ fn flag(given: &str, flags: &[&str], is_spelt_nearly: bool) -> Option<(String, b
 }
 
 fn verb(given: &str, args: &[String]) -> Option<&'static str> {
-    // Options of the server stand behind it by now, and the others take no value.
+    // The options of the server stand behind the verb by now, and the others take no value.
     let words: Vec<&str> = args.iter().map(String::as_str).filter(|arg| !arg.starts_with('-')).collect();
     let at = words.iter().position(|arg| *arg == given)?;
     let group = at.checked_sub(1).map_or("", |at| words[at]);
@@ -137,7 +136,7 @@ fn verb(given: &str, args: &[String]) -> Option<&'static str> {
 }
 
 /// The verb that the arguments begin with.
-pub(super) fn of_verb<'a>(cli: &'a Command, args: &[String]) -> &'a Command {
+pub(super) fn find_verb<'a>(cli: &'a Command, args: &[String]) -> &'a Command {
     let mut level = cli;
     for arg in args.iter().filter(|arg| !arg.starts_with("--")) {
         match level.find_subcommand(arg) {
@@ -163,7 +162,7 @@ mod tests {
     fn told(line: &str) -> (String, Option<String>) {
         let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let mut error = Cli::try_parse_from([&["sluice".to_owned()], &args[..]].concat()).unwrap_err();
-        let meant = meant(&mut error, &args, &Cli::command());
+        let meant = suggestion(&mut error, &args, &Cli::command());
         (error.to_string(), meant)
     }
 
@@ -238,7 +237,7 @@ mod tests {
 
     fn names_a_verb(cli: &Command, line: &str) -> bool {
         let words: Vec<String> = line.split([' ', ';']).skip(1).map(str::to_owned).collect();
-        let verb = of_verb(cli, &words);
+        let verb = find_verb(cli, &words);
         line == "sluice --version"
             || line.trim().starts_with("sluice ") && verb.get_name() != "sluice" && !verb.has_subcommands()
     }

@@ -1,4 +1,4 @@
-//! TLS and who may do what: read at the start, and again when files change or SIGHUP comes.
+//! TLS and rights: loaded at the start, and again when files change or SIGHUP arrives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,32 +9,32 @@ use sluice_node::Node;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::auto::Made;
+use super::auto::AutoCertificates;
 use crate::config::{Config, TlsMode};
 use crate::terminal::{CliError, Result};
 
-/// How often files are looked at: what is revoked in one ends within about as long.
+/// Interval between two checks of the files: a revocation in a file takes effect within about this time.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the last uses of tokens are written down, and what was refused when its time is over.
+/// Interval at which the last uses of tokens are stored, and refusals summed up when their time is over.
 const NOTE_EVERY: Duration = Duration::from_secs(60);
-/// How often certificates are looked at that are about to end.
+/// Interval between two checks for certificates that expire soon.
 const RENEW_EVERY: Duration = Duration::from_secs(12 * 3_600);
 
-/// What keeps a server from those who have no business with it.
+/// The TLS configuration and the access rules of a server.
 #[derive(Debug)]
-pub(super) struct Secured {
+pub(super) struct Security {
     pub(super) tls: Option<Arc<Tls>>,
     pub(super) access: Access,
-    /// What `--tls auto` has made.
-    pub(super) made: Option<Made>,
+    /// The files that `--tls auto` has made.
+    pub(super) made: Option<AutoCertificates>,
 }
 
-impl Secured {
-    /// Reads the files of the settings.
-    pub(super) fn load(config: &Config) -> Result<Secured> {
+impl Security {
+    /// Loads the files that the settings name.
+    pub(super) fn load(config: &Config) -> Result<Security> {
         let made = match config.tls {
             TlsMode::Files => None,
-            TlsMode::Auto => Some(Made::ensure(config).map_err(|e| e.context("--tls auto"))?),
+            TlsMode::Auto => Some(AutoCertificates::ensure(config).map_err(|e| e.context("--tls auto"))?),
         };
         let files = match &made {
             Some(made) => Some(TlsFiles {
@@ -51,12 +51,12 @@ impl Secured {
             certificates: tls.as_ref().is_some_and(|tls| tls.asks_clients()),
             rate: rate(config),
         });
-        Ok(Secured { tls, access: access.map_err(CliError::usage)?, made })
+        Ok(Security { tls, access: access.map_err(CliError::usage)?, made })
     }
 
-    /// Takes up what has changed in files. What is wrong is told, unless it was `told` before, and what was
-    /// in use stays. Returns whether anything has changed or is wrong.
-    fn reload(&self, told: &mut Told) -> bool {
+    /// Loads changed files. Logs an error unless `reported` holds it already, and keeps the former contents in
+    /// use. Returns whether anything has changed or is wrong.
+    fn reload(&self, reported: &mut ReportedErrors) -> bool {
         let certificates = self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map_err(|e| e.to_string()));
         let policy = self.access.reload();
         if matches!(certificates, Ok(true)) {
@@ -66,44 +66,44 @@ impl Secured {
             tracing::info!("the new policy is in force");
         }
         let as_it_was = matches!((&certificates, &policy), (Ok(false), Ok(false)));
-        told.certificates.tell(certificates.err(), "certificates stay as they were");
-        told.policy.tell(policy.err(), "the policy stays as it was");
+        reported.certificates.update(certificates.err(), "the old certificates stay in use");
+        reported.policy.update(policy.err(), "the old policy stays in force");
         !as_it_was
     }
 
-    /// The same, for somebody who has asked for it and wants an answer.
+    /// The same on request: logs the result in any case.
     fn reload_now(&self) {
-        if !self.reload(&mut Told::default()) {
-            tracing::info!("certificates and policy are as they were: nothing to read anew");
+        if !self.reload(&mut ReportedErrors::default()) {
+            tracing::info!("SIGHUP: certificates and policy have not changed");
         }
     }
 
-    /// Makes certificates anew that are about to end, or tells of them.
+    /// Renews certificates that expire soon, or logs a warning about them.
     fn renew(&self) {
-        if let Some(Err(error)) = self.made.as_ref().map(Made::renew) {
+        if let Some(Err(error)) = self.made.as_ref().map(AutoCertificates::renew) {
             tracing::error!("certificates could not be renewed: {}", error.message());
         }
         if let Some(days) =
             self.tls.as_ref().filter(|_| self.made.is_none()).and_then(|tls| tls.expires_soon())
         {
-            tracing::warn!("the server's certificate ends in {days} days: renew it");
+            tracing::warn!("the server's certificate expires in {days} days: renew it");
         }
     }
 }
 
-/// What the log has been told of files that are wrong.
+/// The errors in files that the log has reported.
 #[derive(Debug, Default)]
-struct Told {
-    certificates: Fault,
-    policy: Fault,
+struct ReportedErrors {
+    certificates: LastError,
+    policy: LastError,
 }
 
-/// The last fault of some files; `None`: they could be read and hold nothing wrong that is new.
+/// The last error of a file; `None`: the file is valid.
 #[derive(Debug, Default)]
-struct Fault(Option<String>);
+struct LastError(Option<String>);
 
-impl Fault {
-    fn tell(&mut self, now: Option<String>, consequence: &str) {
+impl LastError {
+    fn update(&mut self, now: Option<String>, consequence: &str) {
         if let Some(error) = now.as_ref().filter(|_| now != self.0) {
             tracing::error!("{consequence}: {error}");
         }
@@ -122,8 +122,8 @@ fn rate(config: &Config) -> Option<RequestRate> {
     (per_s > 0).then_some(RequestRate { per_s, burst: if burst == 0 { per_s } else { burst } })
 }
 
-/// Looks after it for as long as the server runs.
-pub(super) fn watch(secured: Arc<Secured>, node: Node) -> Result<()> {
+/// Watches files, signals and certificates for as long as the server runs.
+pub(super) fn watch(security: Arc<Security>, node: Node) -> Result<()> {
     let hangup = signal(SignalKind::hangup());
     let mut hangup = hangup.map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")))?;
     let every = |period| {
@@ -132,20 +132,20 @@ pub(super) fn watch(secured: Arc<Secured>, node: Node) -> Result<()> {
         ticks
     };
     let (mut looks, mut notes, mut renewals) = (every(LOOK_EVERY), every(NOTE_EVERY), every(RENEW_EVERY));
-    secured.renew();
+    security.renew();
     tokio::spawn(async move {
-        let mut told = Told::default();
+        let mut reported = ReportedErrors::default();
         loop {
             tokio::select! {
-                _ = hangup.recv() => secured.reload_now(),
+                _ = hangup.recv() => security.reload_now(),
                 _ = looks.tick() => {
-                    secured.reload(&mut told);
+                    security.reload(&mut reported);
                 }
-                _ = renewals.tick() => secured.renew(),
+                _ = renewals.tick() => security.renew(),
                 _ = notes.tick() => {
-                    secured.access.sum_up_refusals(&node, false).await;
-                    if let Err(error) = secured.access.note_uses(&node).await {
-                        tracing::debug!("the last uses of tokens are not written down yet: {error}");
+                    security.access.sum_up_refusals(&node, false).await;
+                    if let Err(error) = security.access.note_uses(&node).await {
+                        tracing::debug!("the last uses of tokens could not be stored yet: {error}");
                     }
                 }
             }
