@@ -5,10 +5,11 @@ use std::path::Path;
 
 use super::{CliError, Result};
 
-/// Refuses a path that exists and is no directory, or that cannot be read. A missing path is accepted.
+/// The remark about a server that was killed, or whose machine lost power.
 pub(crate) const NOT_IN_ORDER: &str =
     "the server was not stopped in order: nobody can know whether its last writes are all present";
 
+/// Refuses a path that exists and is no directory, or that cannot be read. A missing path is accepted.
 pub(crate) fn expect_directory(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(found) if !found.is_dir() => {
