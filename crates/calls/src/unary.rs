@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::CallError;
 use crate::fault::Read;
-use crate::operation::Operation;
+use crate::operation::{Operation, unary_operations};
 use crate::permit::Permit;
 
 /// A request that has one answer. Its fields are those of the body, or of the parameters for calls that only look or delete;
@@ -162,67 +162,4 @@ async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C
     codec.write(&done)
 }
 
-unary! {
-    BulkList => crate::bulk::List,
-    BulkStart => crate::bulk::Start,
-    BulkShow => crate::bulk::Show,
-    BulkCancel => crate::bulk::Cancel,
-    MessageCancel => crate::changes::Cancel,
-    MessageHold => crate::changes::Hold,
-    MessageApprove => crate::changes::Approve,
-    MessageDeny => crate::changes::Deny,
-    MessageRetry => crate::changes::Retry,
-    MessageMove => crate::changes::Move,
-    MessageChange => crate::changes::Change,
-    ConsumerList => crate::consumers::List,
-    ConsumerShow => crate::consumers::Show,
-    ConsumerDetach => crate::consumers::Detach,
-    DeadRedrive => crate::dead::Redrive,
-    DeadRedriveEnd => crate::dead::RedriveEnd,
-    DeadDelete => crate::dead::Delete,
-    KeysShow => crate::keys::Show,
-    KeysRotate => crate::keys::Rotate,
-    FlowShow => crate::flows::Show,
-    GroupShow => crate::groups::Show,
-    LimitList => crate::limits::List,
-    LimitShow => crate::limits::Show,
-    LimitPut => crate::limits::Put,
-    LimitDelete => crate::limits::Delete,
-    NamespaceList => crate::namespaces::List,
-    NamespaceShow => crate::namespaces::Show,
-    NamespacePut => crate::namespaces::Put,
-    NamespacePatch => crate::namespaces::Patch,
-    NamespaceDelete => crate::namespaces::Delete,
-    DefaultsList => crate::queue_defaults::List,
-    DefaultsShow => crate::queue_defaults::Show,
-    DefaultsPut => crate::queue_defaults::Put,
-    DefaultsDelete => crate::queue_defaults::Delete,
-    QueueList => crate::queues::List,
-    QueueShow => crate::queues::Show,
-    QueuePut => crate::queues::Put,
-    QueuePatch => crate::queues::Patch,
-    QueueDelete => crate::queues::Delete,
-    QueuePause => crate::queues::Pause<true>,
-    QueueResume => crate::queues::Pause<false>,
-    QueueClose => crate::queues::Close<true>,
-    QueueOpen => crate::queues::Close<false>,
-    QueuePurge => crate::queues::Purge,
-    ScheduleList => crate::schedules::List,
-    ScheduleShow => crate::schedules::Show,
-    ScheduleDelete => crate::schedules::Delete,
-    ScheduleNext => crate::schedules::Next,
-    SchedulePause => crate::schedules::Pause<true>,
-    ScheduleResume => crate::schedules::Pause<false>,
-    ScheduleTrigger => crate::schedules::Trigger,
-    Status => crate::status::Show,
-    TokenList => crate::tokens::List,
-    TokenCreate => crate::tokens::Create,
-    TokenRevoke => crate::tokens::Revoke,
-    Audit => crate::tokens::ReadAudit,
-    WhoAmI => crate::tokens::WhoAmI,
-    MessageList => crate::messages::List,
-    MessagePeek => crate::messages::Peek,
-    MessageShow => crate::messages::Show,
-    DeadList => crate::messages::DeadList,
-    ResultShow => crate::results::Show,
-}
+unary_operations!(unary);
