@@ -79,6 +79,7 @@ mod worker;
 
 pub use access::{AuditPage, Token, TokenMade, TokenNew, WhoAmI};
 pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
+pub use calls::queues::*;
 pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
 pub use client::{Client, Options};
 pub use consumers::{Consumer, Held, Holder};
@@ -97,8 +98,7 @@ pub use tls_fault::TlsFault;
 pub use transport::Download;
 pub use types::{
     Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire, OrderingRetry,
-    Overflow, Placement, Queue, QueueChange, QueueDefaults, QueueSettings, QuotaChange, Quotas, Redriving,
-    Totals,
+    Overflow, Placement, Queue, QueueChange, QueueSettings, QuotaChange, Quotas, Redriving, Totals,
 };
 pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
 

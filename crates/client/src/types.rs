@@ -182,15 +182,6 @@ pub enum Overflow {
     DeadLetterOldest,
 }
 
-/// Default settings of new queues whose names match a pattern.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct QueueDefaults {
-    /// The pattern, in which `*` stands for any number of characters.
-    pub pattern: String,
-    /// The settings that it names.
-    pub settings: QueueChange,
-}
-
 /// Progress of a redrive at a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Redriving {

@@ -8,7 +8,7 @@ mod events;
 mod flows;
 mod limits;
 mod messages;
-mod queues;
+pub(crate) mod queues;
 mod results;
 mod schedules;
 mod settle;

@@ -1,17 +1,26 @@
 //! Queues and dead letters.
 
 use http::Method;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::client::{Client, encoded};
 use crate::error::ClientError;
 use crate::retry::Safety;
 use crate::stored::StoredPage;
-use crate::types::{Queue, QueueChange, QueueDefaults, parse};
+use crate::types::{Queue, QueueChange, parse};
 
 /// Queues per page of a listing.
 const PAGE: u32 = 500;
+
+/// Default settings of new queues whose names match a pattern.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QueueDefaults {
+    /// The pattern, in which `*` stands for any number of characters.
+    pub pattern: String,
+    /// The settings that it names.
+    pub settings: QueueChange,
+}
 
 impl Client {
     /// All queues whose names begin with `prefix`, by name.
