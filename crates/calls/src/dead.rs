@@ -1,6 +1,8 @@
-//! Dead letters of a queue: make them ready again, at once or at a rate, and delete them.
+//! Dead letters of a queue: count them by error, make them ready again, at once or at a rate, and delete them.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,14 +10,14 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use sluice_engine::Error;
 use sluice_engine::id::MessageId;
-use sluice_engine::limits::REDRIVE_PER_SECOND_MAX;
+use sluice_engine::limits::{ERROR_TEXT_BYTES_MAX, REDRIVE_PER_SECOND_MAX};
 
 use crate::access::Right;
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
 use crate::unary::{Body, Done, Unary};
-use crate::value::Within;
+use crate::value::{Within, cursor};
 
 /// The dead letters to make ready again: give `ids`, or `"all": true`.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
@@ -109,6 +111,94 @@ impl Unary for Delete {
     }
 }
 
+/// Texts that one answer counts each by itself.
+const TEXTS_MAX: usize = 1_000;
+/// Dead letters that one answer looks at unless told.
+const LOOKED_AT_DEFAULT: u64 = 10_000;
+/// Dead letters that are loaded at once.
+const SLICE: usize = 500;
+
+/// The part of a queue's dead letters to count by the text of their last error.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "DeadErrorsRequest")]
+pub struct Errors {
+    /// `next` of the answer before.
+    cursor: Option<String>,
+    /// Most dead letters to look at, 10,000 unless told.
+    limit: Option<Within<1, 100_000>>,
+}
+
+/// Dead letters by the text of their last error.
+#[derive(Clone, Default, Debug, Serialize, JsonSchema)]
+pub struct DeadErrors {
+    /// The texts, the most frequent first, equals by text; at most 1,000 of them.
+    errors: Vec<DeadError>,
+    /// Dead letters whose last attempt gave no text, such as those whose lease ended.
+    without_text: u64,
+    /// Dead letters with texts beyond the 1,000.
+    with_other_texts: u64,
+    /// Dead letters that were looked at.
+    scanned: u64,
+    /// Where to go on; absent when all were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// The dead letters with one text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct DeadError {
+    /// The text of their last error.
+    error: String,
+    /// Their number.
+    messages: u64,
+}
+
+impl Unary for Errors {
+    type Answer = DeadErrors;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<DeadErrors>, CallError> {
+        let mut cursor = cursor(self.cursor.as_deref())?;
+        let limit = self.limit.map_or(LOOKED_AT_DEFAULT, Within::get);
+        permit.room().reserve(TEXTS_MAX * ERROR_TEXT_BYTES_MAX)?;
+        let namespace = permit.namespace_id()?;
+        let mut by_text = HashMap::new();
+        let mut counted = DeadErrors::default();
+        while counted.scanned < limit {
+            let most = SLICE.min((limit - counted.scanned) as usize);
+            let page = permit.node().dead_errors(namespace, permit.name(), cursor, most).await?;
+            counted.scanned += page.items.len() as u64;
+            page.items.into_iter().for_each(|error| counted.count(error, &mut by_text));
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        counted.next = cursor.map(|cursor| cursor.to_string());
+        counted.errors = by_text.into_iter().map(|(error, messages)| DeadError { error, messages }).collect();
+        counted.errors.sort_by(|one, other| {
+            other.messages.cmp(&one.messages).then_with(|| one.error.cmp(&other.error))
+        });
+        Ok(counted.into())
+    }
+}
+
+impl DeadErrors {
+    fn count(&mut self, error: Option<String>, by_text: &mut HashMap<String, u64>) {
+        let Some(text) = error else {
+            self.without_text += 1;
+            return;
+        };
+        let is_full = by_text.len() >= TEXTS_MAX;
+        match by_text.entry(text) {
+            Entry::Occupied(mut known) => *known.get_mut() += 1,
+            Entry::Vacant(_) if is_full => self.with_other_texts += 1,
+            Entry::Vacant(new) => drop(new.insert(1)),
+        }
+    }
+}
+
 /// The ids that are given; empty: all, which has to be said.
 fn chosen(ids: Option<Ids>, all: Option<bool>, ids_max: u32) -> Read<Vec<MessageId>> {
     match (ids, all) {
@@ -199,8 +289,12 @@ impl JsonSchema for Ids {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::{Value, from_value, json};
     use sluice_engine::NamespaceId;
+    use sluice_engine::command::{SettleItem, Settlement};
+    use sluice_node::api::ReceiveOptions;
 
     use super::*;
     use crate::operation::Operation;
@@ -240,5 +334,60 @@ mod tests {
         assert_eq!(neither.code(), "missing_field");
         let missing = run(json!({"all": true, "per_second": 5})).await.unwrap_err();
         assert_eq!(missing.code(), "queue_not_found");
+    }
+
+    /// Sends messages and rejects each with its text; an empty one is none.
+    async fn die(server: &Open, errors: &[&str]) {
+        for error in errors {
+            server.send("q", b"a").await;
+            let receive = ReceiveOptions {
+                namespace: NamespaceId::DEFAULT,
+                queues: &[("q", 0)],
+                max_messages: 1,
+                lease_ms: 0,
+                wait: Duration::ZERO,
+                consumer: "",
+                room: None,
+            };
+            let receipt = server.node().receive(&receive).await.unwrap()[0].delivery.receipt;
+            let item = SettleItem { receipt, settlement: Settlement::Reject, error, result: None };
+            server.node().settle(NamespaceId::DEFAULT, &[item]).await.unwrap()[0].clone().unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn dead_letters_are_counted_by_their_last_error() {
+        let server = Open::new();
+        die(&server, &["no such user", "smtp: 451", "smtp: 451", "", "timeout"]).await;
+        let permit = server.permit(Operation::DeadErrors, "q");
+        let count = async |body: Value| {
+            let done = from_value::<Errors>(body).unwrap().run(&permit).await.unwrap();
+            serde_json::to_value(done.answer).unwrap()
+        };
+        let all = json!({
+            "errors": [
+                {"error": "smtp: 451", "messages": 2},
+                {"error": "no such user", "messages": 1},
+                {"error": "timeout", "messages": 1},
+            ],
+            "without_text": 1, "with_other_texts": 0, "scanned": 5,
+        });
+        assert_eq!(count(json!({})).await, all);
+        let first = count(json!({"limit": 2})).await;
+        assert_eq!((&first["scanned"], first["errors"].as_array().unwrap().len()), (&json!(2), 2));
+        let rest = count(json!({"cursor": first["next"]})).await;
+        assert_eq!((&rest["scanned"], rest.get("next")), (&json!(3), None), "each is counted once");
+        let missing = server.permit(Operation::DeadErrors, "none");
+        assert_eq!(Errors::default().run(&missing).await.unwrap_err().code(), "queue_not_found");
+    }
+
+    #[test]
+    fn texts_beyond_the_bound_are_counted_together() {
+        let (mut counted, mut by_text) = (DeadErrors::default(), HashMap::new());
+        for at in 0..TEXTS_MAX + 7 {
+            counted.count(Some(at.to_string()), &mut by_text);
+        }
+        counted.count(Some("0".to_owned()), &mut by_text);
+        assert_eq!((by_text.len(), by_text["0"], counted.with_other_texts), (TEXTS_MAX, 2, 7));
     }
 }

@@ -197,6 +197,10 @@ operations! {
     /// What it has changed stays changed. Answers when it has ended.
     BulkCancel "bulk_cancel" in "changing": Namespaced Operate Namespace []
         Delete V1 ["bulk" / "{bulk}"] "Bulks/Cancel" => crate::bulk::Cancel;
+    /// Count dead letters by the text of their last error.
+    /// Looks at a part of a long queue at a time; `next` goes on behind it.
+    DeadErrors "dead_errors" in "dead letters": Namespaced Observe Queue [Long]
+        Get V1 ["queues" / "{queue}" / "dead" / "errors"] "Queues/CountDeadErrors" => crate::dead::Errors;
     /// List dead letters.
     DeadList "dead_list" in "dead letters": Namespaced Observe Queue [Long]
         Get V1 ["queues" / "{queue}" / "dead"] "Queues/ListDead" => crate::messages::DeadList;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::query::{MessageView, Page, QueueView, State};
 use sluice_engine::{Engine, Error};
@@ -158,6 +159,35 @@ impl Node {
         }
     }
 
+    /// The text of the last error of each dead letter of a queue, by id; `None`: its last attempt gave none, or the text is
+    /// damaged. A page may be empty and yet not the last.
+    ///
+    /// # Errors
+    /// `queue_not_found`; `overloaded` when the system is too short of something to read from the disk.
+    pub async fn dead_errors(
+        &self,
+        namespace: NamespaceId,
+        queue: &str,
+        cursor: Option<u64>,
+        limit: usize,
+    ) -> Result<Page<Option<String>>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let name = queue.to_owned();
+        let most = LOOK_MESSAGES.min(limit);
+        let found = self.look(shard, move |at| {
+            let queue = find(at.engine, namespace, &name)?;
+            let dead = at.engine.messages(queue, Some(State::Dead), cursor, most);
+            let errors = dead.items.into_iter().map(|view| last_error(at, view.id));
+            Ok((errors.collect::<Vec<_>>(), dead.next))
+        });
+        let (errors, next) = found.await??;
+        let has_text: Vec<bool> = errors.iter().map(Option::is_some).collect();
+        let mut texts = loaded(errors.into_iter().flatten().collect()).await?.into_iter();
+        let mut text = |has_text: bool| if has_text { texts.next().flatten() } else { None };
+        let texts = has_text.into_iter().map(|has_text| text(has_text).map(|bytes| as_text(&bytes)));
+        Ok(Page { items: texts.collect(), next })
+    }
+
     /// The messages that stand first in line, with their bytes: at most `limit`, and at most `bytes_max` bytes though at
     /// least one. Tells whether the bytes cut it short.
     ///
@@ -232,6 +262,28 @@ fn see(at: &mut ShardView<'_>, view: MessageView, payload: bool) -> MessageParts
     }
 }
 
+/// The text of the last attempt of a message, if it failed with one.
+fn last_error(at: &mut ShardView<'_>, id: MessageId) -> Option<BlobRead> {
+    let error = at.engine.message(id).ok()?.history.last()?.error?;
+    Some(store::read(at.journal, error))
+}
+
+/// Loads bytes; `None`: they are damaged.
+///
+/// # Errors
+/// `overloaded` when the system is too short of something to read from the disk.
+async fn loaded(blobs: Vec<BlobRead>) -> Result<Vec<Option<Bytes>>, Error> {
+    let loaded = blobs::load(blobs).await;
+    if loaded.contains(&Err(ReadFailure::Later)) {
+        return Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: RETRY_AFTER_MS });
+    }
+    Ok(loaded.into_iter().map(Result::ok).collect())
+}
+
+fn as_text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 async fn load(seen: Vec<MessageParts>) -> Result<Vec<Stored>, Error> {
     let mut blobs = Vec::new();
     let mut shapes = Vec::with_capacity(seen.len());
@@ -242,19 +294,14 @@ async fn load(seen: Vec<MessageParts>) -> Result<Vec<Stored>, Error> {
         blobs.extend(blob.into_iter().chain(errors.into_iter().flatten()).chain(told.into_iter().flatten()));
         blobs.extend(tags.into_iter().chain(notes));
     }
-    let loaded = blobs::load(blobs).await;
-    if loaded.contains(&Err(ReadFailure::Later)) {
-        return Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: RETRY_AFTER_MS });
-    }
-    let mut loaded = loaded.into_iter().map(Result::ok);
+    let mut loaded = loaded(blobs).await?.into_iter();
     let mut next = |wanted: bool| if wanted { loaded.next().flatten() } else { None };
     let stored = shapes.into_iter().map(|(view, queue, has_blob, texts, has_told, has_tags, notes)| {
         let blob = next(has_blob);
         let damaged = has_blob && blob.is_none();
-        let text = |bytes: bytes::Bytes| String::from_utf8_lossy(&bytes).into_owned();
-        let errors = texts.into_iter().map(|has_text| next(has_text).map(text)).collect();
+        let errors = texts.into_iter().map(|has_text| next(has_text).map(|bytes| as_text(&bytes))).collect();
         let [note, checkpoint, result] = has_told.map(&mut next);
-        let note = note.map(text);
+        let note = note.map(|bytes| as_text(&bytes));
         let tags = next(has_tags);
         let notes = (0..notes).map(|_| next(true)).collect();
         Stored { view, queue: queue.into(), blob, damaged, errors, note, checkpoint, result, tags, notes }

@@ -22,6 +22,31 @@ pub struct QueueDefaults {
     pub settings: QueueChange,
 }
 
+/// Dead letters of a part of a queue, by the text of their last error.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct DeadErrors {
+    /// The texts, the most frequent first; at most 1,000 of them.
+    pub errors: Vec<DeadError>,
+    /// Dead letters whose last attempt gave no text, such as those whose lease ended.
+    pub without_text: u64,
+    /// Dead letters with texts beyond the 1,000.
+    pub with_other_texts: u64,
+    /// Dead letters that were looked at.
+    pub scanned: u64,
+    /// Where to go on; `None`: all were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// The dead letters with one text.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DeadError {
+    /// The text of their last error.
+    pub error: String,
+    /// Their number.
+    pub messages: u64,
+}
+
 impl Client {
     /// All queues whose names begin with `prefix`, by name.
     pub async fn queues(&self, prefix: &str) -> Result<Vec<Queue>, ClientError> {
@@ -102,6 +127,16 @@ impl Client {
         let mut path = self.path(&format!("/queues/{}/dead?limit={limit}", encoded(queue)));
         if let Some(cursor) = cursor {
             path.push_str(&format!("&cursor={}", encoded(cursor)));
+        }
+        self.get(path).await
+    }
+
+    /// Counts dead letters by the text of their last error: a part of a long queue at a time, from `cursor` on, which is
+    /// the `next` of the part before.
+    pub async fn dead_errors(&self, queue: &str, cursor: Option<&str>) -> Result<DeadErrors, ClientError> {
+        let mut path = self.path(&format!("/queues/{}/dead/errors", encoded(queue)));
+        if let Some(cursor) = cursor {
+            path.push_str(&format!("?cursor={}", encoded(cursor)));
         }
         self.get(path).await
     }

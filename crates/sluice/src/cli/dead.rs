@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use sluice_client::DeadErrors;
 
 use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::counted;
 use super::message::{PageFlags, Source, list};
+use super::output::Table;
 use super::progress::Progress;
 use super::{Out, Result, number};
 
@@ -23,6 +25,16 @@ pub(crate) enum DeadVerb {
         queue: String,
         #[command(flatten)]
         page: PageFlags,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Count dead letters by the text of their last error.
+    Errors {
+        /// Name of the queue.
+        queue: String,
+        /// `next` of the answer before, to continue in a queue of more than 10,000 dead letters.
+        #[arg(long, value_name = "CURSOR")]
+        cursor: Option<String>,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -91,6 +103,15 @@ pub(super) async fn run(verb: DeadVerb, out: Out) -> Result<u8> {
         DeadVerb::List { queue, page, server } => {
             list(&server.connect()?, &queue, Source::Dead, &page, out).await?;
         }
+        DeadVerb::Errors { queue, cursor, server } => {
+            let connection = server.connect()?;
+            let counted = connection.client.dead_errors(&queue, cursor.as_deref()).await;
+            let counted = counted.map_err(|e| connection.error(&e))?;
+            out.show(&counted, errors_table)?;
+            if let Some(cursor) = &counted.next {
+                out.note(&format!("there may be more: continue with --cursor {cursor}"));
+            }
+        }
         DeadVerb::Redrive(args) => redrive(args, out).await?,
         DeadVerb::Delete { queue, which, confirm, server } => {
             let connection = server.connect()?;
@@ -103,6 +124,21 @@ pub(super) async fn run(verb: DeadVerb, out: Out) -> Result<u8> {
         }
     }
     Ok(0)
+}
+
+fn errors_table(counted: &DeadErrors) -> String {
+    let mut table = Table::new(&[">MESSAGES", "LAST ERROR"]);
+    for error in &counted.errors {
+        table.row([error.messages.to_string(), error.error.clone()]);
+    }
+    for (messages, about) in
+        [(counted.with_other_texts, "(other texts)"), (counted.without_text, "(no text)")]
+    {
+        if messages > 0 {
+            table.row([messages.to_string(), about.to_owned()]);
+        }
+    }
+    table.render()
 }
 
 async fn redrive(args: RedriveArgs, out: Out) -> Result<()> {

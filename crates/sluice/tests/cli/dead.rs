@@ -30,3 +30,14 @@ fn one_or_all_are_redriven_or_deleted() {
     assert_eq!((server.count("q", "ready"), server.count("q", "dead")), (4, 0));
     assert!(server.run(&["dead", "redrive", "q"]).fails(2).contains("<ID>"));
 }
+
+#[test]
+fn dead_letters_are_counted_by_error() {
+    let server = Server::start();
+    dead(&server, 2);
+    let counted = server.one(&["dead", "errors", "q"]);
+    assert_eq!((&counted["scanned"], &counted["errors"][0]["messages"]), (&2.into(), &2.into()));
+    let table = server.ok(&["dead", "errors", "q"]);
+    assert!(table.starts_with("MESSAGES  LAST ERROR\n       2  "), "{table}");
+    assert!(server.run(&["dead", "errors", "q", "--cursor", "x"]).fails(2).contains("cursor"));
+}
