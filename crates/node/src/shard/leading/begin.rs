@@ -94,18 +94,18 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 }
 
-/// A namespace that shard 0 does not know and has to.
+/// A namespace that shard 0 does not know, and has to be told of.
 #[derive(Clone, Debug)]
 pub struct Adoption {
-    /// As its shard knows it.
+    /// The namespace as its shard knows it.
     pub namespace: NamespaceView,
-    /// One with the same name, which shard 0 knows. It was deleted before the other could get its name.
+    /// A namespace of the same name that shard 0 knows. It was deleted before the other could get its name.
     pub replaced: Option<NamespaceView>,
 }
 
 impl Adoption {
-    /// What is to be done, each on which shard, in this order. A shard with a greater number than that of the
-    /// namespace has not started yet and follows by itself.
+    /// Commands with the shards that they go to, in order. A shard with a greater number than the namespace's
+    /// has not started yet and follows by itself.
     pub fn steps(&self) -> Vec<(u32, Command<'_>)> {
         let mut steps = Vec::new();
         if let Some(view) = &self.replaced {
@@ -119,7 +119,7 @@ impl Adoption {
         steps
     }
 
-    /// Enters it into what is known of shard 0.
+    /// Adds it to the namespaces of shard 0.
     pub fn enter(self, placed: &mut Vec<NamespaceView>) {
         placed.retain(|view| view.name != self.namespace.name);
         placed.push(self.namespace);
