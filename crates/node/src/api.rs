@@ -103,7 +103,8 @@ impl Default for EventOptions {
 /// Result of a send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// Id of the first message; the others follow in sequence (`sequence + 1`, ...), unless there are duplicates.
+    /// Id of the first message; the others follow in sequence (`sequence + 1`, ...), unless there are
+    /// duplicates.
     pub first: MessageId,
     /// Number of messages.
     pub count: u32,

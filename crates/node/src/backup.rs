@@ -1,8 +1,8 @@
 //! Backups of a whole node: one stream that holds the streams of all shards, one after the other.
 //!
-//! Layout: magic, `u32` number of shards; then frames of `u32` shard, `u32` length, bytes; at the end a frame of shard
-//! [`END`] and length 0, so that a stream that was cut is told from a whole one. Integers are little endian. What the
-//! frames of a shard hold together is the journal's business, with its own checksums.
+//! Layout: magic, `u32` number of shards; then frames of `u32` shard, `u32` length, bytes; at the end a frame
+//! of shard [`END`] and length 0, so that a stream that was cut is told from a whole one. Integers are little
+//! endian. What the frames of a shard hold together is the journal's business, with its own checksums.
 
 use std::fmt;
 use std::io::{self, Read};

@@ -99,8 +99,8 @@ impl<T: Letter> Mailbox<T> {
             }
         }
         self.wake();
-        // Behind the fence in `wake`, which pairs with the one in `close`: either we see it closed, or it sees our
-        // request.
+        // Behind the fence in `wake`, which pairs with the one in `close`: either we see it closed, or it
+        // sees our request.
         if let Some(why) = self.shared.closed.get() {
             self.refuse_all(why);
         }

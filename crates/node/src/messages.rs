@@ -97,7 +97,8 @@ impl Node {
     /// Extends leases; one result per item, in order.
     ///
     /// # Errors
-    /// When the batch as a whole is refused: too many items, a lease over the limit, unknown namespace, overload.
+    /// When the batch as a whole is refused: too many items, a lease over the limit, unknown namespace,
+    /// overload.
     pub async fn extend(
         &self,
         namespace: NamespaceId,

@@ -30,7 +30,8 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(mut receiver) = self.receiver.take() {
-            // Closed before the cancellation, which may overtake the request: the shard lines no closed one up.
+            // Closed before the cancellation, which may overtake the request: the shard lines no closed one
+            // up.
             receiver.close();
             self.node.push_surely(self.shard, Request::Cancel { ticket: self.ticket });
         }

@@ -53,7 +53,8 @@ impl Node {
     /// Opens the data directory, recovers, and starts the shards. Blocks until ready to serve.
     ///
     /// # Errors
-    /// A sentence for the operator: what is wrong with the directory, the journal or the clock, and what to do.
+    /// A sentence for the operator: what is wrong with the directory, the journal or the clock, and what to
+    /// do.
     pub fn start(options: Options) -> Result<Node, StartError> {
         start(options)
     }
@@ -274,7 +275,8 @@ impl Starting<'_> {
         Ok(key)
     }
 
-    /// A shard on which namespaces live must not begin empty. Asked before opening, which would make an empty journal.
+    /// A shard on which namespaces live must not begin empty. Asked before opening, which would make an empty
+    /// journal.
     fn check_not_lost(&self, data_dir: &Path, number: u32) -> Result<(), StartError> {
         let relied_on = self.placed.iter().any(|view| view.shard == number);
         if relied_on && !holds_journal(&shard_dir(data_dir, number)) {

@@ -1,5 +1,5 @@
-//! Applying what the journal has committed, for a bounded time in one step: what came meanwhile must get into the next
-//! batch, however much there is to apply.
+//! Applying what the journal has committed, for a bounded time in one step: what came meanwhile must get into
+//! the next batch, however much there is to apply.
 
 use sluice_engine::Error;
 use sluice_journal::{BlobKey, Committed, Event};

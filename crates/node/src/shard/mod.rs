@@ -1,9 +1,9 @@
 //! A shard: the unit of order. It owns one engine and one journal, and nobody else can touch them.
 //!
-//! [`Shard::step`] does what there is to do without ever waiting; the thread driver ([`crate::driver`]) and the
-//! simulator call it again and again. One step applies what the journal has committed, takes requests, lets time pass,
-//! serves waiting pulls, and proposes all that came of it as one batch. What arrives while a batch is being made
-//! durable is the next batch: nothing waits in order to fill one.
+//! [`Shard::step`] does what there is to do without ever waiting; the thread driver ([`crate::driver`]) and
+//! the simulator call it again and again. One step applies what the journal has committed, takes requests,
+//! lets time pass, serves waiting pulls, and proposes all that came of it as one batch. What arrives while a
+//! batch is being made durable is the next batch: nothing waits in order to fill one.
 
 pub mod channel;
 pub mod feed;

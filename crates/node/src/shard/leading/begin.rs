@@ -1,5 +1,5 @@
-//! The first records of a start: the epoch, which makes ids and tokens of this start unlike any before, the limits,
-//! and what brings the namespaces here into line with shard 0.
+//! The first records of a start: the epoch, which makes ids and tokens of this start unlike any before, the
+//! limits, and what brings the namespaces here into line with shard 0.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::shard::Shard;
 use crate::shard::store::Store;
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied before
-    /// anything is served, whatever the durability.
+    /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied
+    /// before anything is served, whatever the durability.
     ///
     /// `term` is that of the journal's opening, or [`crate::clock::term_min`] where it has none. An epoch has
     /// at least its number: a flipped bit in the record of the last epoch looks like a torn write, and with
@@ -53,10 +53,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         unknown.map(adoption).collect()
     }
 
-    /// Ends what a stop in the middle of changing a namespace has left: shard 0 is right. `placed`: all namespaces as
-    /// shard 0 knows them. True when nothing differs; otherwise it proposes what is missing and is to be asked again
-    /// once that is applied, which may take more than one try: the number of a deleted namespace becomes free when all
-    /// that it held is swept.
+    /// Ends what a stop in the middle of changing a namespace has left: shard 0 is right. `placed`: all
+    /// namespaces as shard 0 knows them. True when nothing differs; otherwise it proposes what is missing and
+    /// is to be asked again once that is applied, which may take more than one try: the number of a deleted
+    /// namespace becomes free when all that it held is swept.
     pub fn follow_placement(&mut self, placed: &[NamespaceView]) -> bool {
         if self.number == 0 {
             return true;

@@ -1,7 +1,8 @@
-//! What only the leader of a shard has: records that it proposes, callers that wait, and what it does when the time has come.
+//! What only the leader of a shard has: records that it proposes, callers that wait, and what it does when
+//! the time has come.
 //!
-//! A replica that only follows applies the same records to the same state, and has none of this. On one node each shard leads
-//! from its first step to its end.
+//! A replica that only follows applies the same records to the same state, and has none of this. On one node
+//! each shard leads from its first step to its end.
 
 mod answering;
 pub mod begin;
@@ -76,7 +77,8 @@ impl Leading {
         }
     }
 
-    /// Ends the leadership: whoever waits gets an answer, and nothing is proposed any more. To end it again does nothing.
+    /// Ends the leadership: whoever waits gets an answer, and nothing is proposed any more. To end it again
+    /// does nothing.
     ///
     /// | who waits | answer |
     /// |---|---|

@@ -1,4 +1,5 @@
-//! Serving pulls: a receive is proposed for at most the ready messages that no other pull has claimed in flight.
+//! Serving pulls: a receive is proposed for at most the ready messages that no other pull has claimed in
+//! flight.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -177,7 +178,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     fn propose_pull(&mut self, waiter: WaitingPull, claims: Claims) {
         let pull = &waiter.pull;
-        // A pull with nothing claimed follows the creation of its queues, to report on names that are refused.
+        // A pull with nothing claimed follows the creation of its queues, to report on names that are
+        // refused.
         let max_messages = claims.iter().map(|(_, count)| u64::from(*count)).sum::<u64>().max(1);
         let room = pull
             .room
@@ -286,8 +288,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Pulls that wait for a queue that is gone end empty; their next one finds, or makes, the queue of that name. With its
-    /// namespace gone there will be none.
+    /// Pulls that wait for a queue that is gone end empty; their next one finds, or makes, the queue of that
+    /// name. With its namespace gone there will be none.
     pub(super) fn end_orphaned_waits(&mut self) {
         let engine = &self.engine;
         for waiter in self.leading.pulls.waiting.take_if(|queue| engine.queue_name(queue).is_none()) {

@@ -1,5 +1,6 @@
-//! Schedules: when an instant has come, its firing is proposed, with the next instant. Until that is applied the schedule
-//! is left alone. A firing that was refused, or of which nobody knows, is proposed again: the engine takes it once.
+//! Schedules: when an instant has come, its firing is proposed, with the next instant. Until that is applied
+//! the schedule is left alone. A firing that was refused, or of which nobody knows, is proposed again: the
+//! engine takes it once.
 
 use std::collections::BTreeSet;
 
