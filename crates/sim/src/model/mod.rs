@@ -43,7 +43,7 @@ use sluice_engine::{Engine, Error};
 
 use fair::LaneKey;
 pub use state::Holder;
-use state::{Line, Message, Place, World};
+use state::{Line, Message, MessagePlace, ModelState};
 
 /// What a rule says when it is broken.
 pub type Checked = Result<(), String>;
@@ -61,12 +61,12 @@ pub(crate) use ensure;
 /// The model of one shard.
 #[derive(Clone, Debug)]
 pub struct Model {
-    world: World,
+    world: ModelState,
 }
 
 /// One apply, as the model sees it.
 struct Apply<'a> {
-    world: &'a mut World,
+    world: &'a mut ModelState,
     index: u64,
     now_us: u64,
     outcome: &'a Outcome,
@@ -95,7 +95,7 @@ struct Apply<'a> {
 impl Model {
     /// Before the first record.
     pub fn new() -> Model {
-        Model { world: World::empty() }
+        Model { world: ModelState::empty() }
     }
 
     /// Follows one record. `engine` has just applied it.
@@ -227,7 +227,7 @@ impl Apply<'_> {
         for queue in std::mem::take(&mut self.blurred) {
             let here = self.world.messages.values_mut().filter(|message| message.queue == queue);
             for message in here {
-                if let Place::Ready { line } = &mut message.place
+                if let MessagePlace::Ready { line } = &mut message.place
                     && line.step == step
                 {
                     line.place = 0;

@@ -25,7 +25,7 @@ pub use decode::decode;
 pub use flows::{GroupOp, Relations};
 pub use generate::{Generator, QUEUES, Wanted};
 pub use keys::LimitOp;
-pub use op::{Item, Lend, NodeOp, Op, SentBlob, Settled, Told};
+pub use op::{Item, Lend, NodeOp, Op, SentBlob, Settled, WorkReport};
 pub use queues::QueueOp;
 pub use schedules::{Missed, ScheduleOp, Times};
 pub use seen::Seen;
