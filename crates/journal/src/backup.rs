@@ -154,7 +154,7 @@ impl Backup {
     /// The next bytes of the stream, at most about 256 KiB; `None` at the end. Blocks for one read.
     ///
     /// # Errors
-    /// A file could not be read. The stream is then no backup, and [`restore`] refuses it.
+    /// A file could not be read. The stream is then no backup, and [`restore()`] refuses it.
     pub fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
         if self.done {
             return Ok(None);
