@@ -1,16 +1,17 @@
 //! Backups while serving, and restoring them.
 //!
-//! A backup is one stream: magic `SLUICEBK`, `u32` format version; then the files, the keyring first, when there is one,
-//! and the manifest last; then the end. A
-//! file is `u8` 1, `u16` length of its name, the name, chunks, and an empty chunk; a chunk is `u32` length, `u32` checksum and the
-//! bytes. The end is `u8` 2, `u32` number of files, `u32` checksum of all names and chunks' checksums. Streams may follow one
-//! another: reading stops right after the end.
+//! A backup is one stream: magic `SLUICEBK`, `u32` format version; then the files, the keyring first, when
+//! there is one, and the manifest last; then the end. A file is `u8` 1, `u16` length of its name, the name,
+//! chunks, and an empty chunk; a chunk is `u32` length, `u32` checksum and the bytes. The end is `u8` 2,
+//! `u32` number of files, `u32` checksum of all names and chunks' checksums. Streams may follow one another:
+//! reading stops right after the end.
 //!
-//! What is encrypted stays so: the stream holds files as they are on the disk, and their data keys, wrapped by the root
-//! keys. So it takes these to restore a backup, and without them nothing in it can be read.
+//! What is encrypted stays so: the stream holds files as they are on the disk, and their data keys, wrapped
+//! by the root keys. So it takes these to restore a backup, and without them nothing in it can be read.
 //!
-//! What it holds is the journal as committed at one moment: the names of its files stay while the backup lasts, also
-//! when compaction has done with them, and the segment that grows is copied up to its last committed batch.
+//! What it holds is the journal as committed at one moment: the names of its files stay while the backup
+//! lasts, also when compaction has done with them, and the segment that grows is copied up to its last
+//! committed batch.
 
 mod restore;
 
@@ -153,7 +154,7 @@ impl Backup {
     /// The next bytes of the stream, at most about 256 KiB; `None` at the end. Blocks for one read.
     ///
     /// # Errors
-    /// A file could not be read. The stream is then no backup, and [`restore`] refuses it.
+    /// A file could not be read. The stream is then no backup, and [`restore()`] refuses it.
     pub fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
         if self.done {
             return Ok(None);

@@ -1,8 +1,8 @@
 //! The floor under the journal: what it asks of a disk, so that the simulator can stand in for one.
 //!
 //! Contract, which recovery relies on and which [`FsDisk`] gets from a POSIX file system:
-//! - bytes written are readable at once, by everybody, but survive a power loss only after [`File::sync_data`] of that
-//!   file has returned; of unsynced bytes any sectors may survive, in any order;
+//! - bytes written are readable at once, by everybody, but survive a power loss only after
+//!   [`File::sync_data`] of that file has returned; of unsynced bytes any sectors may survive, in any order;
 //! - a new, renamed or removed name survives a power loss only after [`Disk::sync_dir`];
 //! - a rename replaces its target as a whole;
 //! - an open file stays readable and writable after its name is removed;

@@ -13,8 +13,9 @@
 //! | `reserve` | room that is kept for draining a full disk ([space]) |
 //! | `lock` | held by the process that uses the directory |
 //!
-//! Numbers `N` are never used twice, and those of segments grow in the order of the log. A table is a file beside its
-//! segment, and not a footer in it, so that sealing after a crash need not write to an old segment.
+//! Numbers `N` are never used twice, and those of segments grow in the order of the log. A table is a file
+//! beside its segment, and not a footer in it, so that sealing after a crash need not write to an old
+//! segment.
 //!
 //! Three parties share the work, none of which waits for another: [`DiskJournal`] on the shard's thread, the
 //! [`Writer`], and [`Maintenance`]. Each is a set of steps; threads are somebody else's.

@@ -14,18 +14,22 @@ use event::{Class, Event, Refused};
 ///
 /// A batch that was proposed passes two points, in the order of the log:
 ///
-/// - *durable*: this node holds it as its [`crate::Durability`] asks: synced with `always`, handed to the operating system
-///   with `interval` and `os`, in memory with [`crate::MemoryJournal`]. A node reports to others what is durable here.
-/// - *committed*: it is in the log for ever. It may be applied, and answered; snapshots and backups hold nothing else.
+/// - *durable*: this node holds it as its [`crate::Durability`] asks: synced with `always`, handed to the
+///   operating system with `interval` and `os`, in memory with [`crate::MemoryJournal`]. A node reports to
+///   others what is durable here.
+/// - *committed*: it is in the log for ever. It may be applied, and answered; snapshots and backups hold
+///   nothing else.
 ///
-/// One node needs nobody's consent: what is durable is committed at once. With several, a batch is committed when it is
-/// durable on a majority, so that either point may come first on one of them. A proposal ends in one of three ways:
-/// [`Event::Committed`]; not in the log ([`Refused`], at once or as [`Event::Refused`]); or [`Event::Unknown`].
+/// One node needs nobody's consent: what is durable is committed at once. With several, a batch is committed
+/// when it is durable on a majority, so that either point may come first on one of them. A proposal ends in
+/// one of three ways: [`Event::Committed`]; not in the log ([`Refused`], at once or as [`Event::Refused`]);
+/// or [`Event::Unknown`].
 ///
-/// How raft-rs fits behind it: a proposal becomes an entry, which describes the batch whose bytes the journal has; *durable* is
-/// what `on_persist_ready` tells, *committed* what its commit index tells. Cutting the uncommitted tail is what recovery does
-/// already: a new segment under a new term. Purging is logical, because segments with live blobs stay, and a snapshot on the
-/// wire is a backup stream: the state plus every live blob.
+/// How raft-rs fits behind it: a proposal becomes an entry, which describes the batch whose bytes the journal
+/// has; *durable* is what `on_persist_ready` tells, *committed* what its commit index tells. Cutting the
+/// uncommitted tail is what recovery does already: a new segment under a new term. Purging is logical,
+/// because segments with live blobs stay, and a snapshot on the wire is a backup stream: the state plus every
+/// live blob.
 pub trait Journal: Send {
     /// Location of a blob on disk.
     type Location;
@@ -34,7 +38,8 @@ pub trait Journal: Send {
     fn next_index(&self) -> u64;
     /// Index of the last durable record; 0: none.
     fn durable_index(&self) -> u64;
-    /// Index of the last committed record; 0: none. [`Journal::poll`] gives the batches up to it, and none beyond.
+    /// Index of the last committed record; 0: none. [`Journal::poll`] gives the batches up to it, and none
+    /// beyond.
     fn committed_index(&self) -> u64;
     /// Proposes a batch with a time in microseconds since the Unix epoch; leaves the batch empty, its memory
     /// reused. Returns the index of its first record.

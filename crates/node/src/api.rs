@@ -1,4 +1,4 @@
-//! What fronts give to the node and get from it.
+//! Types that callers of the handle pass in and get back.
 
 use std::fmt::Debug;
 use std::io;
@@ -16,75 +16,81 @@ use sluice_journal::{Encryption, KeyId, OpenError, RootKeys};
 
 pub use sluice_journal::Status as JournalStatus;
 
-/// When a reply may leave.
+/// Point at which an answer may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
-    /// After fdatasync has returned (Redis: `always`).
+    /// When fdatasync has returned (Redis: `always`).
     #[default]
     Always,
-    /// After the write; synced once per interval (Redis: `everysec`). A power loss may take the last interval.
+    /// When it is written; synced once per interval (Redis: `everysec`). A power loss may lose the last
+    /// interval.
     Interval(Duration),
-    /// After the write; the operating system syncs when it likes (Redis: `no`). A power loss may take more.
+    /// When it is written; the operating system syncs at its own times (Redis: `no`). A power loss may lose
+    /// more.
     Os,
 }
 
-/// How a node runs.
+/// Settings of a node.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where data lives; `None`: in memory, gone with the process.
+    /// Data directory; `None`: data is kept in memory and lost with the process.
     pub data_dir: Option<PathBuf>,
-    /// Shards, each a thread, an engine and a journal (1 to 64). A directory keeps the number it was made with or grows.
+    /// Number of shards, each with a thread, an engine and a journal (1 to 64). A directory keeps its number
+    /// or grows.
     pub shards: u32,
-    /// When a reply may leave.
+    /// Point at which an answer may be sent.
     pub durability: Durability,
-    /// Budget of the cache of recent blobs, per node, in bytes.
+    /// Memory budget of the cache of recent blobs, for all shards together, in bytes.
     pub cache_bytes: u64,
     /// Limits of the engine.
     pub limits: Limits,
-    /// Most requests that wait in one shard's mailbox.
+    /// Capacity of each shard's mailbox, in requests.
     pub mailbox_requests: usize,
-    /// Most bytes that they take together.
+    /// Capacity of each shard's mailbox, in bytes.
     pub mailbox_bytes: u64,
-    /// Most receives that wait for messages, and as many waits for results, per shard.
+    /// Upper limit of waiting receives, and of waits for results, per shard.
     pub waiting_receives: usize,
-    /// How much is kept for those who read events.
+    /// Settings of event feeds.
     pub events: EventOptions,
-    /// Bytes kept free for draining a full disk.
+    /// Size of the reserve for draining a full disk, in bytes.
     pub reserve_bytes: u64,
-    /// Free bytes below which a warning is given.
+    /// Free disk space below which a warning is logged, in bytes.
     pub low_water_bytes: u64,
-    /// Allow a wall clock more than a year ahead of the log.
+    /// Accepts a wall clock more than a year ahead of the log.
     pub accept_clock_jump: bool,
-    /// Whether and how what is on the disk is encrypted.
+    /// Encryption at rest.
     pub encryption: Encryption,
-    /// Where a new root key comes from; `None`: the root keys stay as they are.
+    /// Source of new root keys; `None`: they cannot be replaced.
     pub key_source: Option<Arc<dyn KeySource>>,
 }
 
-/// Where root keys come from.
+/// Source of root keys.
 pub trait KeySource: Send + Sync + Debug {
-    /// The root keys with a new first one; `current` is the first one now. What it has made is durable when it returns.
-    /// Blocks.
+    /// Makes a new root key and returns all, the new one first. `current`: the present first one. Durable at
+    /// the return. Blocks.
+    ///
+    /// # Errors
+    /// The source refuses, or failed.
     fn rotate(&self, current: KeyId) -> Result<RootKeys, RotateError>;
 }
 
-/// Why there is no new root key.
+/// Error of making a new root key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RotateError {
-    /// This source cannot give one, or not now: what the operator has to do.
+    /// The source cannot make one now; the text says what the operator has to do.
     Refused(String),
-    /// It was tried, and failed.
+    /// Making one failed, for this reason.
     Failed(String),
 }
 
-/// How much is kept for those who read events.
+/// Settings of event feeds.
 #[derive(Clone, Copy, Debug)]
 pub struct EventOptions {
-    /// Most events of a feed (default 10,000).
+    /// Upper limit of events per feed (default 10,000).
     pub window: usize,
-    /// How long a feed is kept that nobody reads (default 5 minutes).
+    /// Time for which a feed without readers is kept (default 5 minutes).
     pub keep: Duration,
-    /// Most readers per shard (default 1,000); one namespace has three quarters of them at most.
+    /// Upper limit of readers per shard (default 1,000); one namespace may have three quarters of them.
     pub readers: usize,
 }
 
@@ -94,21 +100,22 @@ impl Default for EventOptions {
     }
 }
 
-/// What came of a send.
+/// Result of a send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// Id of the first message; the others follow in sequence (`sequence + 1`, ...), unless there are duplicates.
+    /// Id of the first message; the others follow in sequence (`sequence + 1`, ...), unless there are
+    /// duplicates.
     pub first: MessageId,
-    /// How many.
+    /// Number of messages.
     pub count: u32,
-    /// Whether the idempotency key had been used for this request before.
+    /// True when the idempotency key was used for this request before.
     pub duplicate: bool,
-    /// What was sent before, by its unique key.
+    /// Items that are duplicates by their unique key.
     pub duplicates: Option<Box<Duplicates>>,
 }
 
 impl Sent {
-    /// The id of each item's message, in order.
+    /// The message id of each item, in order.
     pub fn ids(&self) -> impl Iterator<Item = MessageId> + '_ {
         let listed = self.duplicates.as_deref().map(|duplicates| duplicates.ids.as_slice());
         (0..self.count).map(move |at| match listed.and_then(|ids| ids.get(at as usize)) {
@@ -121,13 +128,13 @@ impl Sent {
 /// A send of which some items are duplicates by their unique key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Duplicates {
-    /// The id of each item's message, in order: a duplicate's is that of the first message with its key.
+    /// The message id of each item, in order; a duplicate has that of the first message with its key.
     pub ids: Vec<MessageId>,
-    /// Which items these are, in order.
+    /// Positions of the duplicates, from 0, in order.
     pub items: Vec<u32>,
 }
 
-/// A message in a consumer's hands.
+/// A delivered message with its bytes.
 #[derive(Clone, Debug)]
 pub struct Delivered {
     /// Receipt, attempt, times.
@@ -136,118 +143,118 @@ pub struct Delivered {
     pub queue: Arc<str>,
     /// Content type, headers and payload: see [`sluice_engine::blob`].
     pub blob: Bytes,
-    /// What it has beside the plain fields.
+    /// Optional fields.
     pub details: Option<Box<DeliveredDetails>>,
 }
 
 impl Delivered {
-    /// Where its tags are.
+    /// The part of the message that holds its tags.
     pub fn tagged(&self) -> Option<MessageBlob<'_>> {
         let tags = self.details.as_ref().and_then(|details| details.tags.as_ref());
         MessageBlob::parse(tags.unwrap_or(&self.blob))
     }
 }
 
-/// What a delivered message has beside the plain fields.
+/// Optional fields of a delivered message.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveredDetails {
-    /// What the sender knows a reply by; empty: nothing.
+    /// Correlation id for a reply; empty: none.
     pub correlation_id: Box<[u8]>,
-    /// The queue that gets the result; empty: none.
+    /// Queue that gets the result; empty: none.
     pub reply_to: Box<str>,
-    /// What an earlier attempt has left to go on from; laid out as a payload.
+    /// Checkpoint of an earlier attempt, laid out as a payload.
     pub checkpoint: Option<Bytes>,
-    /// Tags that have replaced those that it was sent with; laid out as a payload's.
+    /// Tags that replaced the original ones, laid out as a payload's.
     pub tags: Option<Bytes>,
-    /// Headers that the server adds to those of the message, instead of those with the same names.
+    /// Headers added by the server, which replace those of the message with the same names.
     pub headers: Vec<(Box<str>, Box<str>)>,
-    /// The queue in which it died before it came to this one; empty: none.
+    /// Queue in which the message died before; empty: none.
     pub from_queue: Box<str>,
-    /// Why it died there.
+    /// Reason of that death.
     pub reason: Option<&'static str>,
 }
 
-/// What became of a message.
+/// Result of waiting for the end of a message.
 #[derive(Clone, Debug)]
 pub enum Awaited {
     /// Acked.
     Done {
-        /// What the ack gave, if that is kept; laid out as a payload.
+        /// Result given with the ack, if it is kept; laid out as a payload.
         result: Option<Bytes>,
-        /// When, in microseconds since the Unix epoch; `None`: the message is gone already.
+        /// Time of the ack, in microseconds since the Unix epoch; `None`: the message is gone.
         done_at_us: Option<u64>,
-        /// Until when it is kept at least, if that is known.
+        /// Time until which the message is kept at least, in microseconds since the Unix epoch.
         kept_until_us: Option<u64>,
     },
     /// A dead letter.
     Dead {
-        /// Why.
+        /// Reason of the death.
         reason: Option<&'static str>,
-        /// Since when, in microseconds since the Unix epoch.
+        /// Time of the death, in microseconds since the Unix epoch.
         at_us: Option<u64>,
     },
-    /// Neither, when the time was over.
+    /// Neither before the end of the wait.
     Pending {
-        /// Where it stands.
+        /// State of the message.
         state: State,
-        /// How far its holder says that it has come.
+        /// Progress that its holder reported last.
         progress: Option<ProgressSeen>,
     },
 }
 
-/// How far the holder of a message says that it has come.
+/// Progress of a message, as its holder reported it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProgressSeen {
-    /// 0 to 100.
+    /// Percentage, 0 to 100.
     pub percent: u8,
-    /// What it says of it.
+    /// Note of the holder.
     pub note: Option<String>,
-    /// When, in microseconds since the Unix epoch.
+    /// Time of the report, in microseconds since the Unix epoch.
     pub at_us: u64,
 }
 
-/// A message that was looked at, not taken.
+/// A message as a read shows it.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// What the engine knows of it.
+    /// State of the message in the engine.
     pub view: MessageView,
     /// Name of its queue.
     pub queue: Arc<str>,
-    /// Content type, headers and payload, when asked for; `None` when not, or when damaged.
+    /// Content type, headers and payload; `None`: not asked for, or damaged.
     pub blob: Option<Bytes>,
-    /// Whether its bytes were asked for and are damaged.
+    /// True when the bytes were asked for and are damaged.
     pub damaged: bool,
-    /// Error texts of `view.history`, one per entry.
+    /// Error text of each entry of `view.history`.
     pub errors: Vec<Option<String>>,
-    /// The note of `view.progress`; of one message, not in lists.
+    /// Note of `view.progress`; for single messages, not in lists.
     pub note: Option<String>,
-    /// `view.checkpoint` and `view.result`, when bytes were asked for; of one message, not in lists.
+    /// Bytes of `view.checkpoint`, when asked for; for single messages, not in lists.
     pub checkpoint: Option<Bytes>,
-    /// See `checkpoint`.
+    /// Bytes of `view.result`; see `checkpoint`.
     pub result: Option<Bytes>,
-    /// `view.tags`, if they were not damaged: laid out as a payload's.
+    /// Bytes of `view.tags`, unless damaged; laid out as a payload's.
     pub tags: Option<Bytes>,
-    /// The notes of `view.changes`, one per entry: the headers `by` and `why` of an empty payload.
+    /// Note of each entry of `view.changes`: the headers `by` and `why` of an empty payload.
     pub notes: Vec<Option<Bytes>>,
 }
 
-/// Why a node did not start, or a data directory was not opened or made: a sentence for the operator that
-/// names cause and remedy.
+/// Error of starting a node, or of opening or making a data directory: a sentence for the operator that names
+/// cause and remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StartError {
-    /// The settings do not fit what is there: its shards, its root keys, the version that wrote it, or a path
-    /// that this process cannot open or write. Trying again is in vain until one of them changes.
+    /// The settings do not fit what is there: its shards, root keys or version, or a path that cannot be
+    /// opened.
     Refused(String),
     /// Another process uses the directory.
     InUse(String),
     /// The disk is full.
     Full(String),
-    /// What is stored is damaged, or the operating system has failed.
+    /// The data is damaged, or the operating system failed.
     Failed(String),
 }
 
 impl StartError {
-    /// A call of the operating system that failed; `told` is the sentence for the operator.
+    /// The error of a failed call of the operating system; `told` is the sentence for the operator.
     pub fn of_io(error: &io::Error, told: String) -> StartError {
         use io::ErrorKind::{
             AlreadyExists, InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied,
@@ -289,61 +296,60 @@ impl std::fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// Figures for `/metrics` and `/v1/status`, one entry per shard.
+/// Metrics of a node, for `/metrics` and `/v1/status`.
 #[derive(Clone, Debug, Default)]
 pub struct NodeMetrics {
-    /// Per shard, in order.
+    /// Metrics of each shard, in order.
     pub shards: Vec<ShardMetrics>,
 }
 
-/// Figures of one shard.
+/// Metrics of a shard.
 #[derive(Clone, Debug, Default)]
 pub struct ShardMetrics {
     /// Sums over all queues; messages and bytes without those of namespace `$sys`.
     pub counters: Counters,
-    /// Queues, without those of namespace `$sys`.
+    /// Number of queues, without those of namespace `$sys`.
     pub queues: u64,
-    /// Receives that wait.
+    /// Number of waiting receives.
     pub waiting_receives: u64,
-    /// Consumers that are attached.
+    /// Attached consumers.
     pub consumers: ConsumerTotals,
-    /// Readers of events.
+    /// Number of readers of events.
     pub event_readers: u64,
-    /// Requests in the mailbox.
+    /// Number of requests in the mailbox.
     pub mailbox: u64,
     /// Epoch of this start.
     pub epoch: u64,
-    /// Figures of its journal.
+    /// Metrics of the journal.
     pub journal: JournalStatus,
 }
 
-/// Asked before messages are taken for a receive, so that nothing is leased that its caller cannot hold until a slow
-/// client has read it. Called on the shard's thread: it must not wait.
+/// Memory budget of a caller, asked before messages are leased for it: nothing is leased that the caller
+/// cannot hold until a slow client has read it.
 pub trait Room: Send + Sync + std::fmt::Debug {
-    /// Sets room aside for so many messages, with so many bytes of contents, instead of what was set aside
-    /// before. Gives the bytes that may come (one message may come in any case), or `None` when there is no
-    /// room: then none is taken.
+    /// Reserves memory for `messages` messages with `bytes` bytes of content, in place of an earlier
+    /// reservation. Returns the bytes that may be taken; `None`: there is no memory for any.
     fn take(&self, messages: u64, bytes: u64) -> Option<u32>;
 
-    /// Nothing came after all.
+    /// Gives the reservation back: no message came.
     fn put_back(&self);
 }
 
-/// The queues and limits of a receive, and how long it may wait.
+/// Parameters of a receive.
 #[derive(Clone, Debug)]
 pub struct ReceiveOptions<'a> {
     /// Namespace of the queues.
     pub namespace: NamespaceId,
-    /// Queues and weights: see [`sluice_engine::command::Receive`].
+    /// Queues with weights, see [`sluice_engine::command::Receive`].
     pub queues: &'a [(&'a str, u16)],
-    /// Most messages.
+    /// Upper limit of messages.
     pub max_messages: u32,
-    /// The lease in milliseconds; 0: each queue's.
+    /// Lease in milliseconds; 0: each queue's.
     pub lease_ms: u64,
-    /// How long to wait for a first message (at most 60 s); zero: not at all.
+    /// Longest wait for a first message (0 to 60 s).
     pub wait: Duration,
     /// Name of the consumer; may be empty.
     pub consumer: &'a str,
-    /// Who has room for the messages; `None`: there always is.
+    /// Memory budget for the messages; `None`: unlimited.
     pub room: Option<Arc<dyn Room>>,
 }

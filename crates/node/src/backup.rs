@@ -1,8 +1,8 @@
 //! Backups of a whole node: one stream that holds the streams of all shards, one after the other.
 //!
-//! Layout: magic, `u32` number of shards; then frames of `u32` shard, `u32` length, bytes; at the end a frame of shard
-//! [`END`] and length 0, so that a stream that was cut is told from a whole one. Integers are little endian. What the
-//! frames of a shard hold together is the journal's business, with its own checksums.
+//! Layout: magic, `u32` number of shards; then frames of `u32` shard, `u32` length, bytes; at the end a frame
+//! of shard [`END`] and length 0, so that a stream that was cut is told from a whole one. Integers are little
+//! endian. What the frames of a shard hold together is the journal's business, with its own checksums.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -19,11 +19,11 @@ use crate::directory::{Directory, Restoring, SHARDS_MAX, shard_dir};
 use crate::handle::Node;
 
 const MAGIC: &[u8; 8] = b"SLUICEB1";
-/// The shard number of the last frame.
+/// Shard number that marks the last frame.
 const END: u32 = u32::MAX;
-/// Longest frame that is believed.
+/// Upper limit of a frame's length, in bytes; longer ones are damage.
 const FRAME_BYTES_MAX: u32 = 64 << 20;
-/// Chunks that wait for a slow reader.
+/// Number of chunks that wait for a slow reader.
 const CHUNKS_AHEAD: usize = 4;
 
 impl Node {
@@ -72,12 +72,12 @@ fn frame_head(shard: u32, len: u32) -> Bytes {
     head.freeze()
 }
 
-/// Whether a file or stream that begins so may be a backup: tells a wrong file from a damaged backup.
+/// True when a stream that begins with `start` may be a backup: tells a wrong file from a damaged backup.
 pub fn is_backup(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
-/// Why nothing was restored.
+/// Error of restoring a backup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RestoreFailure {
     /// The stream is no whole backup; a sentence that says where.

@@ -1,8 +1,8 @@
-//! Reading blobs back, off the shard thread. What lies together is read together, and what was read ahead needs no thread that
-//! may block.
+//! Reading blobs from disk, off the shard's thread. Neighbours are read together, and what was read ahead
+//! needs no thread that may block.
 //!
-//! Bytes that do not verify, and sectors that the disk cannot give, are damage. That the operating system is short of
-//! memory or descriptors for a moment is not: such a read is tried again, and then left for later.
+//! Bytes that do not verify, and sectors that the disk cannot read, are damage. A passing shortage of memory
+//! or file handles is not: such a read is tried again, and then reported as failed for now.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use sluice_journal::{BlobError, BlobRead, read_together, take_ahead};
 
 use crate::log_limiter::LogLimiter;
 
-/// Further tries for all blobs that are read together.
+/// Number of further tries, for all blobs that are read together.
 const RETRIES: u32 = 3;
-/// Pause before the first of them; each next one is four times as long.
+/// Pause before the first further try; each next one is four times as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
-/// Whoever looks at a damaged message may do so again and again.
+/// A caller may read a damaged message again and again.
 static FAILURES: LogLimiter = LogLimiter::new();
 
-/// Why the bytes of a blob are not there.
+/// Error of reading a blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadFailure {
-    /// They are damaged or gone: trying again is of no use.
+    /// The bytes are damaged or gone: another try fails as well.
     Damaged,
-    /// They could not be read now.
+    /// The bytes could not be read now.
     Later,
 }
 
-/// Whether loading it will not block.
+/// True when reading it does not block.
 pub(crate) fn is_cached(blob: &BlobRead) -> bool {
     !matches!(blob, BlobRead::OnDisk(_))
 }
 
-/// The bytes of each, in order. One hand-over to a blocking thread reads all that is on disk.
+/// Reads the bytes of each blob, in order. A blocking thread reads all that is on disk.
 pub(crate) async fn load(mut blobs: Vec<BlobRead>) -> Vec<Result<Bytes, ReadFailure>> {
     if blobs.iter().all(is_cached) || take_ahead(&mut blobs) {
         return read_all(blobs);
@@ -57,7 +57,7 @@ fn read_all(blobs: Vec<BlobRead>) -> Vec<Result<Bytes, ReadFailure>> {
     blobs.into_iter().map(read).collect()
 }
 
-/// How much longer to try.
+/// Remaining tries.
 struct Patience {
     retries: u32,
     pause: Duration,

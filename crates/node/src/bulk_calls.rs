@@ -14,11 +14,12 @@ use crate::handle::Node;
 use crate::shard::request::{Answer, ShardView};
 
 impl Node {
-    /// Begins a bulk; it goes on whatever becomes of its caller. Only messages that are there now are changed.
+    /// Begins a bulk; it goes on whatever becomes of its caller. Only messages that are there now are
+    /// changed.
     ///
     /// # Errors
-    /// `queue_not_found` for the queue and the one to move to; `invalid_argument` for a filter that cannot match, or
-    /// fields out of range; `overloaded` when too many run.
+    /// `queue_not_found` for the queue and the one to move to; `invalid_argument` for a filter that cannot
+    /// match, or fields out of range; `overloaded` when too many run.
     pub async fn bulk_start(&self, request: BulkRequest) -> Result<BulkView, Error> {
         request.check(self.limits())?;
         let shard = self.inner.placement.shard_of(request.namespace)?;
@@ -46,7 +47,8 @@ impl Node {
         views.filter(|view| view.request.namespace == namespace).collect()
     }
 
-    /// Ends a bulk: what it has not come to stays as it is. Waits until it has ended; one that had is left as it is.
+    /// Ends a bulk: what it has not come to stays as it is. Waits until it has ended; one that had is left as
+    /// it is.
     ///
     /// # Errors
     /// As [`Node::bulk`].

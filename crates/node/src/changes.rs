@@ -10,7 +10,8 @@ impl Node {
     /// Changes messages, each for itself; one result per item, in order.
     ///
     /// # Errors
-    /// When the change as a whole is refused: fields out of range, unknown namespace, unknown queue to move to, overload.
+    /// When the change as a whole is refused: fields out of range, unknown namespace, unknown queue to move
+    /// to, overload.
     pub async fn change(&self, change: &Change<'_>) -> Result<Vec<Result<(), Error>>, Error> {
         let answer = self.propose(change.namespace, &Command::Change(*change)).await?;
         answer.into_item_results(change.items.len())

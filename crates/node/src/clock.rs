@@ -1,17 +1,17 @@
-//! Time as the log knows it: it starts where the log ended, runs with monotonic time, and is slewed gently towards the
+//! Time of the log: it starts where the log ended, runs with monotonic time, and is slewed gently towards the
 //! wall clock. It never runs backwards, across restarts too.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Where time comes from; the simulator has its own.
+/// Source of time; the simulator has its own.
 pub trait Clock: Send {
-    /// Microseconds since some fixed moment; never runs backwards while the process lives.
+    /// Monotonic time in microseconds, from an arbitrary origin.
     fn monotonic_us(&self) -> u64;
-    /// Microseconds since the Unix epoch, as the machine believes; may jump.
+    /// Wall-clock time in microseconds since the Unix epoch; may jump.
     fn wall_us(&self) -> u64;
 }
 
-/// The machine's clocks.
+/// The clocks of the machine.
 #[derive(Debug)]
 pub struct SystemClock {
     started: Instant,
@@ -40,41 +40,42 @@ impl Clock for SystemClock {
     }
 }
 
-/// 2026-01-01, in microseconds since the Unix epoch: where terms begin.
+/// Origin of terms: 2026-01-01, in microseconds since the Unix epoch.
 const TERMS_BEGIN_US: u64 = 1_767_225_600_000_000;
-/// Half of the numbers that an epoch may have: those of 69 years. A clock that is further ahead (or behind,
-/// before terms begin) says nothing; each start then takes one of the other half, or goes on from the last
-/// term.
+/// Upper limit of a term by time: half of the numbers that an epoch may have, those of 69 years. A clock
+/// further ahead, or before the origin, gives no usable time; each start then takes a number of the other
+/// half, or continues from the last term.
 const TERM_MIN_MAX: u64 = 1 << 41;
 
-/// The term of a start at this time: milliseconds since 2026. So a copy of a journal, an original that went
-/// on after it was copied, and a server that keeps nothing, give other ids and tokens than each other.
+/// Term of a start at this time, in milliseconds since 2026. So a copy of a journal, an original that went on
+/// after it was copied, and a server that keeps nothing give other ids and tokens than each other.
 pub fn term_min(clock: &dyn Clock) -> u64 {
     (clock.wall_us().saturating_sub(TERMS_BEGIN_US) / 1_000).min(TERM_MIN_MAX)
 }
 
-/// A wall clock that is so far ahead of the log at start needs the operator's consent: leases, delays and windows
-/// would all end at once.
+/// Largest lead of the wall clock over the log at a start, in microseconds. More needs the operator's
+/// consent: leases, delays and windows would all end at once.
 pub const START_AHEAD_US_MAX: u64 = 366 * 24 * 3600 * 1_000_000;
-/// Two looks at the wall clock that differ from monotonic time by more than this are a jump: alarmed, not followed.
+/// Difference from monotonic time between two readings of the wall clock that counts as a jump, in
+/// microseconds: alarmed, not followed.
 const JUMP_US: i64 = 1_000_000;
-/// Slewing: at most one part in this many of the time that has passed.
+/// Divisor of elapsed time: upper limit of slewing.
 const SLEW_DIVISOR: i64 = 2_000;
 
-/// What was seen when time was last looked at.
+/// Irregularity found when reading the time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Alarm {
-    /// The wall clock jumped by so many microseconds.
+    /// The wall clock jumped by this many microseconds.
     Jumped(i64),
 }
 
-/// The log's clock.
+/// The clock of a log.
 #[derive(Debug)]
 pub struct LogClock {
     now_us: u64,
     monotonic_us: u64,
     wall_us: u64,
-    /// How far the wall clock is ahead of the log's, less the jumps that are not followed.
+    /// Lead of the wall clock over the log's time, less the jumps that are not followed, in microseconds.
     drift_us: i64,
     /// Monotonic time up to which slewing has been done.
     slewed_us: u64,
@@ -84,7 +85,7 @@ impl LogClock {
     /// Starts at the wall clock, or at the last logged time where the wall clock is behind it.
     ///
     /// # Errors
-    /// How many microseconds the wall clock is ahead, when that is more than a year and not consented to.
+    /// The lead of the wall clock in microseconds, when it is more than a year and there is no consent.
     pub fn start(clock: &dyn Clock, last_logged_us: u64, consent: bool) -> Result<LogClock, u64> {
         let wall_us = clock.wall_us();
         let ahead = wall_us.saturating_sub(last_logged_us);
@@ -97,7 +98,7 @@ impl LogClock {
         Ok(LogClock { now_us, monotonic_us, wall_us, drift_us, slewed_us: monotonic_us })
     }
 
-    /// The time now, and what was odd about it.
+    /// Reads the time, in microseconds since the Unix epoch, with any irregularity.
     pub fn now(&mut self, clock: &dyn Clock) -> (u64, Option<Alarm>) {
         let (monotonic_us, wall_us) = (clock.monotonic_us(), clock.wall_us());
         let elapsed = monotonic_us.saturating_sub(self.monotonic_us) as i64;
@@ -112,12 +113,12 @@ impl LogClock {
         (self.now_us, alarm)
     }
 
-    /// Monotonic time when time was last looked at.
+    /// Monotonic time at the last reading, in microseconds.
     pub fn monotonic_us(&self) -> u64 {
         self.monotonic_us
     }
 
-    /// The correction that has become due; time too short for a whole microsecond is kept for the next look.
+    /// Correction that is due, in microseconds; fractions are kept for the next reading.
     fn slew(&mut self, monotonic_us: u64) -> i64 {
         let most = monotonic_us.saturating_sub(self.slewed_us) as i64 / SLEW_DIVISOR;
         if most == 0 {

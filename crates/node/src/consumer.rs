@@ -1,6 +1,7 @@
-//! A consumer that is attached, as its caller sees it. Messages come to it as they become ready, as many as it has credit
-//! for; settling one gives its credit back. Whatever becomes of the caller, what it has not got returns to its queues, and
-//! the attempt does not count. What it has got counts if it is lost: a message that ends its worker must not go round for ever.
+//! A consumer that is attached, as its caller sees it. Messages come to it as they become ready, as many as
+//! it has credit for; settling one gives its credit back. Whatever becomes of the caller, what it has not got
+//! returns to its queues, and the attempt does not count. What it has got counts if it is lost: a message
+//! that ends its worker must not go round for ever.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -35,9 +36,10 @@ pub enum Event {
 
 type Loading = Pin<Box<dyn Future<Output = Vec<Delivered>> + Send + Sync>>;
 
-/// A consumer that is attached. Dropping it says that it was lost. What was given out by [`Consumer::next`] stays its own for
-/// the time of grace that it was attached with; what is left then goes back, as a failed attempt. Everything else returns at
-/// once, and the attempts do not count. Who ends in order has [`Node::detach`].
+/// A consumer that is attached. Dropping it says that it was lost. What was given out by [`Consumer::next`]
+/// stays its own for the time of grace that it was attached with; what is left then goes back, as a failed
+/// attempt. Everything else returns at once, and the attempts do not count. Who ends in order has
+/// [`Node::detach`].
 pub struct Consumer {
     node: Node,
     shard: u32,
@@ -49,7 +51,8 @@ pub struct Consumer {
     loading: Option<Loading>,
     /// Deliveries that were taken and that nobody has got.
     outstanding: Vec<Receipt>,
-    /// Token of the latest delivery that was given out, or that it went on with: tokens grow from delivery to delivery.
+    /// Token of the latest delivery that was given out, or that it went on with: tokens grow from delivery to
+    /// delivery.
     reached: u64,
 }
 
@@ -60,11 +63,12 @@ impl std::fmt::Debug for Consumer {
 }
 
 impl Node {
-    /// Attaches a consumer. `grace_ms`: how long its receipts count on after it was dropped or the server was told to
-    /// stop, see [`sluice_engine::command::DETACH_GRACE_MS`]; then what is left of them goes back.
+    /// Attaches a consumer. `grace_ms`: how long its receipts count on after it was dropped or the server was
+    /// told to stop, see [`sluice_engine::command::DETACH_GRACE_MS`]; then what is left of them goes back.
     ///
     /// # Errors
-    /// As [`Command::check`]; `queue_not_found` where queues are not created by use; `limit_exceeded`; `overloaded`.
+    /// As [`Command::check`]; `queue_not_found` where queues are not created by use; `limit_exceeded`;
+    /// `overloaded`.
     pub async fn attach(&self, attach: &Attach<'_>, grace_ms: u64) -> Result<Consumer, Error> {
         let namespace = attach.namespace;
         Command::Attach(*attach).check(&self.inner.limits)?;
@@ -186,9 +190,9 @@ impl Consumer {
         self.namespace
     }
 
-    /// Goes on with what it held before its connection broke, or what others hold: each lease begins anew. It may so hold more
-    /// than its credit. One result per receipt, in order. Its place is before there is credit: what it was given earlier counts
-    /// as given out from then on.
+    /// Goes on with what it held before its connection broke, or what others hold: each lease begins anew. It
+    /// may so hold more than its credit. One result per receipt, in order. Its place is before there is
+    /// credit: what it was given earlier counts as given out from then on.
     ///
     /// # Errors
     /// When the whole is refused: too many receipts; `consumer_not_found` when it is not attached.
@@ -218,8 +222,9 @@ impl Consumer {
         }
     }
 
-    /// Waits for the next event. Messages: at most so many, and so many bytes of them, though at least one. After
-    /// [`Event::Detached`] the same comes again. The future may be dropped and made anew: nothing is lost.
+    /// Waits for the next event. Messages: at most so many, and so many bytes of them, though at least one.
+    /// After [`Event::Detached`] the same comes again. The future may be dropped and made anew: nothing is
+    /// lost.
     ///
     /// # Errors
     /// `shutting_down` or `journal_failed` when the shard has ended.
@@ -269,8 +274,8 @@ impl Consumer {
         }));
     }
 
-    /// Drops it, and gives back messages that it did give out and that did not reach whoever was to work on them: all from one
-    /// of them on.
+    /// Drops it, and gives back messages that it did give out and that did not reach whoever was to work on
+    /// them: all from one of them on.
     pub fn abandon(mut self, unsent: impl IntoIterator<Item = Receipt>) {
         for receipt in unsent {
             self.reached = self.reached.min(receipt.token.saturating_sub(1));

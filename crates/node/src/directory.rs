@@ -24,31 +24,31 @@ use sluice_journal::{Disk, FsDisk, Owner, holds_journal, journal_file};
 
 use crate::api::StartError;
 
-/// Most shards of a node.
+/// Upper limit of shards of a node.
 pub(crate) const SHARDS_MAX: u32 = 64;
 
 const NAME: &str = "directory";
 const TITLE: &str = "sluice data directory";
 const FORMAT_VERSION: u32 = 2;
 
-/// The directory of one shard within the data directory.
+/// Directory of a shard within the data directory.
 pub(crate) fn shard_dir(data_dir: &Path, shard: u32) -> PathBuf {
     data_dir.join(format!("shard-{shard:03}"))
 }
 
-/// What the file says.
+/// Content of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Marker {
-    /// Tells this directory from others; a copy has the same.
+    /// Identity of this directory; a copy has the same.
     identity: u64,
-    /// Number of the last start that has opened all shards; 0: none.
+    /// Number of the last start that opened all shards; 0: none.
     start: u64,
-    /// Shards that are there.
+    /// Number of shards that exist.
     pub(crate) shards: u32,
     state: DirectoryState,
 }
 
-/// What was begun and is not known to be done.
+/// Change that was begun and may not be finished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum DirectoryState {
     Complete,
@@ -106,9 +106,8 @@ impl Marker {
         if marker.encode() == text { Ok(marker) } else { Err(damaged()) }
     }
 
-    /// What an operator says of a directory whose file was lost: the number of its shards, and nothing else.
-    /// The rest is as the shards have it. It is not taken for complete, so that a start writes the whole
-    /// file.
+    /// Reads what an operator states of a directory whose file was lost: the number of its shards alone. The
+    /// rest is taken from the shards. It is not complete, so that a start writes the whole file.
     fn stated(data_dir: &Path, text: &str) -> Option<Marker> {
         let shards = text.trim_end().strip_prefix("shards ")?.parse().ok()?;
         if !(1..=SHARDS_MAX).contains(&shards) {
@@ -139,12 +138,12 @@ impl Marker {
         File::open(data_dir)?.sync_all()
     }
 
-    /// What the manifest of a shard says that this start has opened.
+    /// Owner that this start writes into the manifest of a shard.
     fn owner(&self, shard: u32) -> Owner {
         Owner { server: self.identity, shard, start: self.start }
     }
 
-    /// Shards that are there, or may be.
+    /// Number of shards that exist, or may.
     fn shards_at_most(&self) -> u32 {
         match self.state {
             DirectoryState::Growing(shards) => shards.max(self.shards),
@@ -153,16 +152,20 @@ impl Marker {
     }
 }
 
-/// A data directory that is being opened or made.
+/// A data directory being opened or made.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    /// What the file says when all shards are open.
+    /// Content of the file once all shards are open.
     complete: Marker,
 }
 
 impl Directory {
-    /// Looks whether the directory can be opened with so many shards, and says in it which are about to be made.
+    /// Checks that the directory can be opened with this many shards, and notes in it which are about to be
+    /// made.
+    ///
+    /// # Errors
+    /// The directory is damaged or incomplete, has more shards, or cannot be read or written.
     pub(crate) fn open(path: &Path, shards: u32) -> Result<Directory, StartError> {
         let marker = Marker::read(path)?;
         if let Some(wrong) = problems_of(path, marker).into_iter().next() {
@@ -195,12 +198,12 @@ impl Directory {
         Ok(directory)
     }
 
-    /// What this start writes into the manifest of a shard.
+    /// Owner that this start writes into the manifest of a shard.
     pub(crate) fn owner(&self, shard: u32) -> Owner {
         self.complete.owner(shard)
     }
 
-    /// All shards are open.
+    /// Notes that all shards are open.
     pub(crate) fn complete(&self) -> Result<(), StartError> {
         match self.complete.write(&self.path).map_err(|error| self.failed(&error)) {
             // A full disk must not keep a server from starting, for only a server can drain it.
@@ -212,7 +215,7 @@ impl Directory {
         }
     }
 
-    /// Begins a directory that a backup with so many shards is to be restored into.
+    /// Begins a directory for restoring a backup with this many shards.
     pub(crate) fn begin_restore(path: &Path, shards: u32) -> Result<Restoring, StartError> {
         let marker = Marker { identity: new_identity(), start: 1, shards, state: DirectoryState::Restoring };
         let written = FsDisk.create_dir(path).and_then(|()| marker.write(path));
@@ -225,7 +228,7 @@ impl Directory {
     }
 }
 
-/// A directory that a backup is being restored into, which does not open until that is done.
+/// A directory that a backup is being restored into; it does not open until that is done.
 #[derive(Debug)]
 pub(crate) struct Restoring {
     path: PathBuf,
@@ -233,12 +236,12 @@ pub(crate) struct Restoring {
 }
 
 impl Restoring {
-    /// What the manifest of a restored shard says.
+    /// Owner in the manifest of a restored shard.
     pub(crate) fn owner(&self, shard: u32) -> Owner {
         self.marker.owner(shard)
     }
 
-    /// Everything is there.
+    /// Notes that everything is restored.
     pub(crate) fn complete(self) -> Result<(), StartError> {
         let complete = Marker { state: DirectoryState::Complete, ..self.marker };
         complete.write(&self.path).map_err(|error| not_written(&self.path, &error))
@@ -250,8 +253,8 @@ fn not_written(data_dir: &Path, error: &io::Error) -> StartError {
     StartError::of_io(error, told)
 }
 
-/// What is wrong with a data directory as a whole, as sentences for the operator; what is in its shards is the journal's
-/// business. Writes nothing.
+/// Problems of a data directory as a whole, as sentences for the operator; the content of its shards is not
+/// examined. Writes nothing.
 pub fn problems(data_dir: &Path) -> Vec<String> {
     match Marker::read(data_dir) {
         Ok(marker) => problems_of(data_dir, marker),
@@ -296,7 +299,7 @@ fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String> {
     missing.chain(misplaced).chain(strangers.map(strange)).collect()
 }
 
-/// Says that a shard has no manifest, though it must have one.
+/// The sentence that says that a shard's manifest is missing.
 pub(crate) fn lost(data_dir: &Path, shard: u32) -> String {
     let dir = shard_dir(data_dir, shard);
     match journal_file(&FsDisk, &dir) {
@@ -315,7 +318,7 @@ pub(crate) fn lost(data_dir: &Path, shard: u32) -> String {
     }
 }
 
-/// What an operator can do about a file that does not tell how many shards there are.
+/// The remedy for a file that does not tell the number of shards.
 fn how_to_state(shards: &str, path: &Path) -> String {
     format!(
         "bring the file back from a copy, or restore the latest backup with `sluice restore`; or, if you are sure that \

@@ -1,4 +1,5 @@
-//! Thin threads around the steps: one for the shard, one that writes for it, one for the journal's background work.
+//! Threads that call the step functions: one for the shard, one that writes for it, one for the journal's
+//! background work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +16,14 @@ use crate::clock::Clock;
 use crate::shard::store::Store;
 use crate::shard::{Shard, Step};
 
-/// Up to so many records in flight, the shard's thread writes and syncs itself: for a lone caller two thread
-/// hand-overs cost more than the next batch could gain.
+/// Number of records in flight up to which the shard's thread writes and syncs itself: for a lone caller two
+/// thread switches cost more than the next batch could gain.
 const INLINE_RECORDS: usize = 4;
-/// And up to so many bytes: writing more takes longer than a hand-over.
+/// Number of bytes in flight up to which it does so: writing more takes longer than a thread switch.
 const INLINE_BYTES: usize = 64 << 10;
-/// A step of background work that took this long used the disk, and is followed by a pause as long ...
+/// Duration of a background step from which it is followed by a pause as long as itself.
 const PACED_FROM: Duration = Duration::from_millis(1);
-/// ... but no longer than this.
+/// Upper limit of that pause.
 const PACE_MAX: Duration = Duration::from_millis(10);
 
 /// The threads of a node.
@@ -41,7 +42,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Waits until all have ended.
+    /// Waits until all threads have ended.
     pub(crate) fn join(&self) {
         let handles = std::mem::take(&mut *self.handles.lock().unwrap_or_else(PoisonError::into_inner));
         for handle in handles {
@@ -50,19 +51,20 @@ impl Threads {
     }
 }
 
-/// Who writes for a shard.
+/// Party that writes for a shard.
 #[derive(Clone)]
 pub(crate) enum Writing {
-    /// Nobody: the journal is in memory.
+    /// None: the journal is in memory.
     Memory,
     /// The shard's own thread: a write without a sync is short.
     Inline(Writer),
-    /// A thread of its own when there is much to do, so that the next batch gathers while one is being synced.
+    /// The shard's thread for little, and a thread of its own for much, so that the next batch gathers during
+    /// a sync.
     Threaded(Writer),
 }
 
 impl Writing {
-    /// Writes and syncs for a shard, unless its journal is in memory.
+    /// The writer, unless the journal is in memory.
     pub(crate) fn writer(&self) -> Option<&Writer> {
         match self {
             Writing::Memory => None,
@@ -71,7 +73,7 @@ impl Writing {
     }
 }
 
-/// Tells the shard that the journal has something to say.
+/// Flag that tells the shard of events in its journal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventFlag(Arc<AtomicBool>);
 
@@ -89,7 +91,7 @@ impl EventFlag {
     }
 }
 
-/// Runs a shard until it is stopped or its journal fails. However it ends, whoever asks it gets an answer.
+/// Runs a shard until it is stopped or its journal fails. However it ends, every request is answered.
 pub(crate) fn run_shard<S: Store, C: Clock>(
     shard: Shard<S, C>,
     writing: &Writing,
@@ -157,14 +159,14 @@ fn fail(reason: &str, failure: &watch::Sender<Option<String>>) {
     failure.send_replace(Some(reason.to_owned()));
 }
 
-/// Writes what shards propose.
+/// Runs the writer of a shard.
 pub(crate) fn run_writer(writer: &Writer) {
     while writer.wait() {
         writer.step();
     }
 }
 
-/// Does the journal's background work.
+/// Runs the background work of a journal.
 pub(crate) fn run_maintenance(mut maintenance: Maintenance, shard: u32) {
     let started = Instant::now();
     let mut wait = Some(Duration::ZERO);

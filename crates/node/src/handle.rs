@@ -1,4 +1,4 @@
-//! The async handle: turns calls into requests to shards and waits for the answers. It holds no rule of its own.
+//! The handle of a running node: async calls become requests to shards. It holds no rule of its own.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::mailbox::Mailbox;
 use crate::placement::Placement;
 use crate::shard::request::{Answer, Proposal, Read, ReplyTo, Request, ShardView};
 
-/// Wait after which a caller that found the mailbox full may come back.
+/// Wait suggested to a caller whose request found the mailbox full, in milliseconds.
 const RETRY_AFTER_MS: u64 = 500;
 /// A running node; clones share it.
 #[derive(Clone)]
@@ -41,12 +41,12 @@ pub(crate) struct Inner {
     pub(crate) stopping: AtomicBool,
     pub(crate) failure: watch::Receiver<Option<String>>,
     pub(crate) bulks: Bulks,
-    /// Bytes of payloads that wait for the readers of consumers.
+    /// Bytes of payloads waiting for readers of consumers.
     pub(crate) unread_bytes: Arc<AtomicU64>,
     pub(crate) namespace_changes: Arc<tokio::sync::Mutex<()>>,
-    /// Emptied when the node has stopped, since each holds its directory.
+    /// One per shard. Emptied when the node has stopped, since each holds its directory.
     pub(crate) backups: Mutex<Vec<Backups>>,
-    /// Likewise.
+    /// As `backups`.
     pub(crate) keyrings: Mutex<Vec<Keyring>>,
     pub(crate) key_source: Option<Arc<dyn KeySource>>,
     pub(crate) in_memory: bool,
@@ -59,13 +59,13 @@ impl Node {
         &self.inner.limits
     }
 
-    /// What each shard's journal found at the start.
+    /// Findings of opening each shard's journal.
     pub fn recovery_reports(&self) -> &[RecoveryReport] {
         &self.inner.reports
     }
 
-    /// The way into the shard of a namespace, for callers with many requests on their way at once: they number them,
-    /// and find the completions in a mailbox of their own. Nothing is checked here: [`Command::check`] first.
+    /// Mailbox of a namespace's shard, for callers with many requests in flight, which number them and get
+    /// the completions in a mailbox of their own. Requests are not checked: call [`Command::check`] first.
     ///
     /// # Errors
     /// `namespace_not_found`.
@@ -74,7 +74,7 @@ impl Node {
         Ok(self.inner.mailboxes[shard as usize].clone())
     }
 
-    /// The number behind a namespace's name.
+    /// Number of a namespace by its name.
     ///
     /// # Errors
     /// `namespace_not_found`.
@@ -82,12 +82,12 @@ impl Node {
         self.inner.placement.by_name(name).map(|place| place.namespace)
     }
 
-    /// Whether requests are served: false while stopping and after a journal has failed.
+    /// True while requests are served: not while stopping, nor after a journal has failed.
     pub fn ready(&self) -> bool {
         !self.inner.stopping.load(Ordering::Relaxed) && self.inner.failure.borrow().is_none()
     }
 
-    /// Resolves when a journal has failed, with the reason; the process has to stop then.
+    /// Waits until a journal has failed; returns the reason. The process has to stop then.
     pub async fn failed(&self) -> String {
         let mut failure = self.inner.failure.clone();
         let reason = failure.wait_for(Option::is_some).await.map(|reason| reason.clone());
@@ -97,17 +97,19 @@ impl Node {
         }
     }
 
-    /// Waiting receives end empty, and later ones do not wait; everything else goes on.
+    /// Drains the node: waiting receives end empty, later ones do not wait; everything else goes on.
     pub fn drain(&self) {
         for mailbox in &self.inner.mailboxes {
             mailbox.push_surely(Request::Drain);
         }
     }
 
-    /// Stops: new requests get `shutting_down`, waiting receives end empty, what is in flight is finished and synced.
+    /// Stops the node: new requests get `shutting_down`, waiting receives end empty, records in flight are
+    /// finished and synced.
     ///
     /// # Errors
-    /// `internal` when the shards did not end within the grace period; `journal_failed` when the last sync failed.
+    /// `internal` when the shards did not end within the grace period; `journal_failed` when the last sync
+    /// failed.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Error> {
         self.inner.stopping.store(true, Ordering::Relaxed);
         for mailbox in &self.inner.mailboxes {
@@ -136,12 +138,12 @@ impl Node {
         self.inner.mailboxes[shard as usize].push(request).map_err(overloaded)
     }
 
-    /// For what ends something that a shard has taken in: it is not refused, in whatever state the node is.
+    /// Pushes a request that must not be refused: one that ends something that a shard has accepted.
     pub(crate) fn push_surely(&self, shard: u32, request: Request) {
         self.inner.mailboxes[shard as usize].push_surely(request);
     }
 
-    /// Puts a command into the log of its namespace's shard and waits for what comes of it.
+    /// Proposes a command on its namespace's shard and waits for the answer.
     pub(crate) async fn propose(
         &self,
         namespace: NamespaceId,
@@ -166,7 +168,7 @@ impl Node {
         Ok(receiver)
     }
 
-    /// Runs a look at a shard's state between two batches. It must take bounded time.
+    /// Runs a read of a shard's state between two batches. It must take bounded time.
     pub(crate) async fn look<T: std::marker::Send + 'static>(
         &self,
         shard: u32,

@@ -37,12 +37,13 @@ impl Node {
         self.with_keyrings(|node| Ok(node.key_status())).await
     }
 
-    /// Gets a new root key, and encrypts what is written from now on under it, without a pause. What was written before
-    /// follows as it is compacted.
+    /// Gets a new root key, and encrypts what is written from now on under it, without a pause. What was
+    /// written before follows as it is compacted.
     ///
     /// # Errors
-    /// `invalid_argument` when the data is in memory or not encrypted, or when the source of the keys does not give a
-    /// new one with those that files need; `internal` when it, or a shard, has failed to. Trying again is safe.
+    /// `invalid_argument` when the data is in memory or not encrypted, or when the source of the keys does
+    /// not give a new one with those that files need; `internal` when it, or a shard, has failed to. Trying
+    /// again is safe.
     pub async fn rotate_keys(&self) -> Result<KeyStatus, Error> {
         self.with_keyrings(Node::rotate_now).await
     }

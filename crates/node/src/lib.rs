@@ -1,15 +1,17 @@
-//! Runs engines on journals: shards and their threads, mailboxes, waiting receives, placement, the clock; and the async
-//! handle, [`Node`], that protocol fronts call.
+//! Runs engines on journals: shards and their threads, mailboxes, waiting receives, placement, the clock; and
+//! the async handle, [`Node`], that protocol fronts call.
 //!
 //! What does not live here: behaviour (that is the engine's) and bytes on the wire (that is the fronts').
 //!
 //! Map, from below; nothing imports what comes after it:
-//! - [`api`] the types that callers see; [`clock`] the log's time; [`mailbox`] the way into a shard; [`schedule`] instants.
-//! - [`shard`] the unit of order as a step function; [`directory`] which shards there are; `driver` the threads around them.
+//! - [`api`] the types that callers see; [`clock`] the log's time; [`mailbox`] the way into a shard;
+//!   [`schedule`] instants.
+//! - [`shard`] the unit of order as a step function; [`directory`] which shards there are; `driver` the
+//!   threads around them.
 //! - [`bulk`] one change to many messages as a state machine; `placement` which shard a namespace lives on.
-//! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`, `consumer`,
-//!   `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`, `bulk_calls`, `metrics`, [`backup`],
-//!   [`keys`].
+//! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
+//!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
+//!   `bulk_calls`, `metrics`, [`backup`], [`keys`].
 //! - `start` from files to a running node.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]

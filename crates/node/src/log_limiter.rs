@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 /// Shortest time between two lines that one limiter lets through.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Rate limiter of one kind of log line: at most one line in 10 s, and the number of those suppressed in between.
+/// Rate limiter of one kind of log line: at most one line in 10 s, and the number of those suppressed in
+/// between.
 ///
 /// Shared by reference between threads; `new` is `const`, so that a `static` can hold one.
 #[derive(Debug)]
@@ -30,8 +31,8 @@ impl LogLimiter {
         self.due_at(Instant::now())
     }
 
-    /// Asks for a line at `now`. `Some`: write it; the number is how many were suppressed since the line before.
-    /// `None`: this one is suppressed, and counted.
+    /// Asks for a line at `now`. `Some`: write it; the number is how many were suppressed since the line
+    /// before. `None`: this one is suppressed, and counted.
     pub fn due_at(&self, now: Instant) -> Option<u64> {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *window {

@@ -1,5 +1,6 @@
-//! The way into a shard: a lock-free queue, bounded in number and in bytes, and one wake-up for as many requests as came
-//! meanwhile. When its owner ends it is closed, and whoever comes at that moment or later gets an answer, too.
+//! Mailbox of a shard: a lock-free queue, bounded in number and in bytes, with one wake-up for all requests
+//! that arrive meanwhile. When its owner ends it is closed, and a request that arrives then or later is
+//! answered too.
 
 mod capacity;
 
@@ -15,20 +16,20 @@ use sluice_engine::Error;
 use capacity::Capacity;
 pub use capacity::Load;
 
-/// How often an owner without work lets other threads run before it goes to sleep: some 20 µs on an idle machine.
+/// Number of yields of an idle owner before it sleeps: about 20 µs on an idle machine.
 const YIELDS_BEFORE_SLEEP: u32 = 50;
 
-/// What a mailbox carries.
+/// Content of a mailbox.
 pub trait Letter {
-    /// What it about takes of memory.
+    /// Estimate of its memory, in bytes.
     fn bytes(&self) -> usize;
-    /// Whether others become fewer by it, so that it is still taken when they are not.
+    /// True when it ends or shortens other work: it is accepted from a reserve while new work is refused.
     fn relieves(&self) -> bool;
-    /// Tells who sent it that nothing will come of it.
+    /// Answers its sender that it was refused, with this error.
     fn refuse(self, why: &Error);
 }
 
-/// The sending side; clones share the queue.
+/// A mailbox; clones share the queue.
 #[derive(Debug)]
 pub struct Mailbox<T> {
     shared: Arc<Shared<T>>,
@@ -43,25 +44,25 @@ impl<T> Clone for Mailbox<T> {
 #[derive(Debug)]
 struct Shared<T> {
     queue: ArrayQueue<T>,
-    /// Counted where bytes are bounded; the queue itself bounds the number.
+    /// Count of requests and bytes, where bytes are bounded; otherwise the queue itself bounds the number.
     room: Option<Capacity>,
-    /// What must not be refused; looked at only while the flag is up.
+    /// Requests that must not be refused; examined only while `has_sure` is set.
     sure: Mutex<VecDeque<T>>,
     has_sure: AtomicBool,
     asleep: AtomicBool,
     owner: OnceLock<Thread>,
-    /// Why nothing is taken any more.
+    /// Reason for which requests are refused, once closed.
     closed: OnceLock<Error>,
 }
 
 impl<T: Letter> Mailbox<T> {
-    /// A mailbox that holds up to `capacity` requests of any size.
+    /// A mailbox of up to `capacity` requests of any size.
     pub fn new(capacity: usize) -> Mailbox<T> {
         Mailbox::bounded(capacity.max(1), None)
     }
 
-    /// A mailbox that holds up to `capacity` requests of together up to `bytes` bytes, and some more that relieve. A
-    /// single request fits whatever its size.
+    /// A mailbox of up to `capacity` requests of up to `bytes` bytes in all, with a reserve for those that
+    /// relieve. A single request fits whatever its size.
     pub fn with_bytes(capacity: usize, bytes: u64) -> Mailbox<T> {
         let room = Capacity::new(capacity.max(1), bytes);
         Mailbox::bounded(room.requests_in_all(), Some(room))
@@ -81,8 +82,11 @@ impl<T: Letter> Mailbox<T> {
         }
     }
 
-    /// Puts a request in and wakes the owner if it sleeps; gives the request back when the mailbox is full. A closed
-    /// mailbox takes it, and refuses it at once.
+    /// Pushes a request and wakes a sleeping owner. A closed mailbox refuses the request through its own
+    /// reply.
+    ///
+    /// # Errors
+    /// The mailbox is full: the request is given back.
     pub fn push(&self, request: T) -> Result<(), T> {
         match &self.shared.room {
             None => self.shared.queue.push(request)?,
@@ -95,16 +99,16 @@ impl<T: Letter> Mailbox<T> {
             }
         }
         self.wake();
-        // Behind the fence in `wake`, which pairs with the one in `close`: either we see it closed, or it sees our
-        // request.
+        // Behind the fence in `wake`, which pairs with the one in `close`: either we see it closed, or it
+        // sees our request.
         if let Some(why) = self.shared.closed.get() {
             self.refuse_all(why);
         }
         Ok(())
     }
 
-    /// Puts a request in that must not be refused, before all others. For such as end something that was taken in before,
-    /// so that there are never more of them than the bounds on that allow. A closed mailbox refuses it all the same.
+    /// Pushes a request ahead of all others, without a limit. For requests that end what was accepted before,
+    /// whose number is bounded by that. A closed mailbox refuses it.
     pub fn push_surely(&self, request: T) {
         let mut sure = self.sure();
         sure.push_back(request);
@@ -135,7 +139,7 @@ impl<T: Letter> Mailbox<T> {
         request
     }
 
-    /// Wakes the owner if it sleeps.
+    /// Wakes a sleeping owner.
     pub fn wake(&self) {
         // Pairs with the fence in `sleep`: either we see it asleep, or it sees our request.
         fence(Ordering::SeqCst);
@@ -147,7 +151,7 @@ impl<T: Letter> Mailbox<T> {
         }
     }
 
-    /// Refuses what is in it and whatever will come: its owner has ended. The first reason stays.
+    /// Closes the mailbox: refuses all present and later requests with `why`. The first reason stays.
     pub fn close(&self, why: Error) {
         let _ = self.shared.closed.set(why);
         fence(Ordering::SeqCst);
@@ -162,7 +166,7 @@ impl<T: Letter> Mailbox<T> {
         }
     }
 
-    /// Takes the next request.
+    /// Takes the next request; `None`: there is none.
     pub fn pop(&self) -> Option<T> {
         let mut taken = Load::default();
         let request = self.take(&mut taken);
@@ -170,8 +174,8 @@ impl<T: Letter> Mailbox<T> {
         request
     }
 
-    /// Takes the next request, and adds it to what has to be given to [`Mailbox::free`]: once for many, since callers
-    /// touch the same memory.
+    /// Takes the next request, and adds its load to `taken`, which the caller passes to [`Mailbox::free`]
+    /// once for many requests, since callers touch the same memory.
     pub fn take(&self, taken: &mut Load) -> Option<T> {
         if self.has_sure()
             && let Some(request) = self.pop_sure()
@@ -185,31 +189,32 @@ impl<T: Letter> Mailbox<T> {
         Some(request)
     }
 
-    /// Frees the room of requests that were taken.
+    /// Frees the capacity of requests that were taken.
     pub fn free(&self, taken: Load) {
         if let Some(room) = &self.shared.room {
             room.leave(taken);
         }
     }
 
-    /// Requests that wait.
+    /// Number of requests.
     pub fn len(&self) -> usize {
         let sure = if self.has_sure() { self.sure().len() } else { 0 };
         self.shared.queue.len() + sure
     }
 
-    /// Whether none waits.
+    /// True when there is no request.
     pub fn is_empty(&self) -> bool {
         self.shared.queue.is_empty() && !self.has_sure()
     }
 
-    /// Makes the calling thread the owner, the one that `push` wakes.
+    /// Makes the calling thread the owner, which `push` wakes.
     pub fn own(&self) {
         let _ = self.shared.owner.set(std::thread::current());
     }
 
-    /// Sleeps until a request comes, somebody calls [`Mailbox::wake`], or the time is over. Spurious wake-ups happen.
-    /// `busy` tells of other work than requests: who brings it must first make it visible to `busy`, then call `wake`.
+    /// Sleeps until a request arrives, somebody calls [`Mailbox::wake`], or `at_most` has passed. May wake
+    /// early. `busy` reports other work: who brings it makes it visible to `busy` first and then calls
+    /// `wake`.
     pub fn sleep(&self, at_most: Option<Duration>, busy: impl Fn() -> bool) {
         let has_work = || !self.is_empty() || busy();
         // Under load the next request is a moment away, and waking a thread costs both sides more than that.

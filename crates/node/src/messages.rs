@@ -15,9 +15,9 @@ use crate::pending::{Receiving, Sending, Settling, Slice};
 use crate::receiving::PullGuard;
 use crate::shard::request::{Pull, PullReply, Request};
 
-/// Longest wait of a receive.
+/// Upper limit of a receive's wait.
 const RECEIVE_WAIT_MAX: Duration = Duration::from_secs(60);
-/// Payload bytes that one receive hands out at most, though at least one message.
+/// Upper limit of the payload bytes of a receive, unless its first message alone is larger.
 pub(crate) const RECEIVE_BYTES_MAX: u32 = 16 << 20;
 
 impl Node {
@@ -29,7 +29,7 @@ impl Node {
         self.begin_send(send)?.done().await
     }
 
-    /// The same, with what is sent out of the hands of the caller at once: it goes before all that this caller begins later.
+    /// As [`Node::send`], proposed before the return: it precedes all that this caller begins later.
     ///
     /// # Errors
     /// As [`Command::check`]; `overloaded`.
@@ -40,7 +40,8 @@ impl Node {
         self.begin_proposal(shard, &command).map(Sending)
     }
 
-    /// Takes messages, waiting for a first one if told to. Dropping the future gives back what was on its way.
+    /// Receives messages, waiting for a first one if asked to. A dropped future gives back what was in
+    /// flight.
     ///
     /// # Errors
     /// As [`Command::check`]; `queue_not_found` where queues are not created by use; `overloaded`.
@@ -48,7 +49,7 @@ impl Node {
         self.begin_receive(receive)?.done().await
     }
 
-    /// The same, asked for at once.
+    /// As [`Node::receive`], requested before the return.
     ///
     /// # Errors
     /// As [`Command::check`]; `overloaded`.
@@ -85,7 +86,7 @@ impl Node {
         self.begin_settle(namespace, items)?.done().await
     }
 
-    /// The same, out of the hands of the caller at once.
+    /// As [`Node::settle`], proposed before the return.
     ///
     /// # Errors
     /// When the batch as a whole is refused.
@@ -96,7 +97,8 @@ impl Node {
     /// Extends leases; one result per item, in order.
     ///
     /// # Errors
-    /// When the batch as a whole is refused: too many items, a lease over the limit, unknown namespace, overload.
+    /// When the batch as a whole is refused: too many items, a lease over the limit, unknown namespace,
+    /// overload.
     pub async fn extend(
         &self,
         namespace: NamespaceId,
@@ -105,7 +107,7 @@ impl Node {
         self.propose_slices(namespace, items, |items| Command::Extend { namespace, items })?.done().await
     }
 
-    /// Extends leases, and takes down progress and checkpoints; one result per item, in order.
+    /// Extends leases, and stores progress and checkpoints; one result per item, in order.
     ///
     /// # Errors
     /// As [`Node::extend`]; for a note or checkpoint that is too large, and on a full disk.
@@ -118,7 +120,7 @@ impl Node {
         answer.into_item_results(items.len())
     }
 
-    /// Proposes a command of many items, each with a result of its own.
+    /// Proposes a command of many items in slices; each item has a result of its own.
     fn propose_slices<'a, T>(
         &self,
         namespace: NamespaceId,

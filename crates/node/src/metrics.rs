@@ -1,4 +1,4 @@
-//! Figures of a node, for `/metrics` and `/v1/status`.
+//! Metrics of a node, for `/metrics` and `/v1/status`.
 
 use sluice_engine::NamespaceId;
 
@@ -7,7 +7,7 @@ use crate::handle::Node;
 use crate::shard::request::ShardView;
 
 impl Node {
-    /// Figures of every shard; a shard that is stopping is left out.
+    /// Metrics of every shard; a shard that is stopping is left out.
     pub async fn metrics(&self) -> NodeMetrics {
         let mut shards = Vec::new();
         for (number, mailbox) in self.inner.mailboxes.iter().enumerate() {
@@ -20,10 +20,10 @@ impl Node {
     }
 }
 
-/// Queues that the server keeps for itself on a shard, at most.
+/// Upper limit of the server's own queues on a shard.
 const OWN_QUEUES_MAX: usize = 16;
 
-/// Its own queues, with tokens and the audit log, are left out: nobody's work waits there.
+/// Metrics of a shard, without the server's own queues (tokens and the audit log).
 fn figures(at: &mut ShardView<'_>) -> ShardMetrics {
     let own = at.engine.queues(NamespaceId::SYS, "", None, OWN_QUEUES_MAX);
     let mut counters = at.engine.totals();

@@ -2,9 +2,9 @@
 //!
 //! A change takes a step on each of the two. It runs to its end in a task of its own, whatever becomes of its
 //! caller, one change at a time; and steps come in such an order that the next start can tell what a stop in
-//! between has left. Shard 0 is right then, and the other follows it (`shard/leading/begin.rs`). The numbers that
-//! shard 0 has given tell a deletion that was interrupted from a shard 0 that has lost its newest records: a
-//! namespace with a greater number than all of these is not deleted, but made known to shard 0.
+//! between has left. Shard 0 is right then, and the other follows it (`shard/leading/begin.rs`). The numbers
+//! that shard 0 has given tell a deletion that was interrupted from a shard 0 that has lost its newest
+//! records: a namespace with a greater number than all of these is not deleted, but made known to shard 0.
 //!
 //! | change | first | then | stopped in between |
 //! |---|---|---|---|
@@ -37,11 +37,12 @@ const STEP_PAUSE: Duration = Duration::from_millis(20);
 const LOOK_NAMESPACES: usize = 200;
 
 impl Node {
-    /// Creates a namespace; `shard` `None` puts it where the fewest namespaces are. Dropping the future does not end
-    /// the change.
+    /// Creates a namespace; `shard` `None` puts it where the fewest namespaces are. Dropping the future does
+    /// not end the change.
     ///
     /// # Errors
-    /// `invalid_name`, `namespace_exists`, `limit_exceeded`; `invalid_argument` for a shard that is not there.
+    /// `invalid_name`, `namespace_exists`, `limit_exceeded`; `invalid_argument` for a shard that is not
+    /// there.
     pub async fn namespace_create(
         &self,
         name: &str,
@@ -89,7 +90,8 @@ impl Node {
         self.change_namespaces(put).await
     }
 
-    /// Deletes a namespace; with `force` its queues and messages too. Dropping the future does not end the change.
+    /// Deletes a namespace; with `force` its queues and messages too. Dropping the future does not end the
+    /// change.
     ///
     /// # Errors
     /// `namespace_not_found`, `namespace_not_empty`; `invalid_argument` for the namespaces that always are.
@@ -98,8 +100,8 @@ impl Node {
         self.change_namespaces(async move |node| node.delete(&name, force).await).await
     }
 
-    /// Runs a change to its end. Callers wait for their turn before it begins, so that no more than one change
-    /// outlives its caller.
+    /// Runs a change to its end. Callers wait for their turn before it begins, so that no more than one
+    /// change outlives its caller.
     async fn change_namespaces<T, F>(
         &self,
         change: impl FnOnce(Node) -> F + Send + 'static,
@@ -198,8 +200,8 @@ impl Node {
         self.propose_on(shard, command).await?.result
     }
 
-    /// A step without which a change would stay half done: it is tried until it is done or this node stops, and may
-    /// use what is kept back of the disk and of the mailbox.
+    /// A step without which a change would stay half done: it is tried until it is done or this node stops,
+    /// and may use what is kept back of the disk and of the mailbox.
     async fn last_step(&self, shard: u32, command: &Command<'_>) -> Result<Reply, Error> {
         loop {
             let (sender, answer) = oneshot::channel();

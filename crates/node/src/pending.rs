@@ -1,4 +1,4 @@
-//! Calls that were begun: what was asked is out of the hands of the caller, what comes of it is not there yet.
+//! Calls in flight: proposed, and not yet answered.
 
 use sluice_engine::Error;
 use sluice_engine::outcome::Reply;
@@ -10,12 +10,12 @@ use crate::receiving::PullGuard;
 use crate::shard::request::Answer;
 use crate::shard::request::unexpected;
 
-/// A send on its way.
+/// A send in flight.
 #[derive(Debug)]
 pub struct Sending(pub(crate) oneshot::Receiver<Answer>);
 
 impl Sending {
-    /// What comes of it. Who drops this does not hear of it.
+    /// Waits for the result. Dropping this does not undo the send.
     ///
     /// # Errors
     /// What the engine says of quotas, limits and idempotency.
@@ -28,11 +28,11 @@ impl Sending {
     }
 }
 
-/// A receive on its way. Dropped, it gives back what was on its way.
+/// A receive in flight. Dropping it gives back what was on its way.
 pub struct Receiving(pub(crate) PullGuard);
 
 impl Receiving {
-    /// The messages; none when its wait has ended without one.
+    /// Waits for the messages; none when the wait has ended without one.
     ///
     /// # Errors
     /// `queue_not_found` where queues are not created by use; `overloaded`.
@@ -41,11 +41,11 @@ impl Receiving {
     }
 }
 
-/// Items on their way that have a result each, as records that are short to apply.
+/// Items in flight with a result each, as records that are short to apply.
 #[derive(Debug)]
 pub struct Settling(pub(crate) SmallVec<[Slice; 1]>);
 
-/// What one record has of the items.
+/// Items of one record.
 #[derive(Debug)]
 pub(crate) struct Slice {
     pub(crate) items: usize,
@@ -53,11 +53,11 @@ pub(crate) struct Slice {
 }
 
 impl Settling {
-    /// One result per item, in order. An error of a record is the result of each of its items, and of the whole only when no record
-    /// has gone through. Who drops this does not hear of them.
+    /// Waits for one result per item, in order. The error of a record is the result of each of its items.
+    /// Dropping this does not undo anything.
     ///
     /// # Errors
-    /// What all of them have failed with.
+    /// The error of the whole, when every record failed.
     pub async fn done(self) -> Result<Vec<Result<(), Error>>, Error> {
         let (mut results, mut failures) = (Vec::new(), 0);
         for Slice { items, proposed } in self.0 {

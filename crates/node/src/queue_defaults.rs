@@ -11,7 +11,8 @@ use crate::handle::Node;
 use crate::shard::request::unexpected;
 
 impl Node {
-    /// Sets all that queues begin with which are made from here on with a name that matches. Tells whether the pattern is new.
+    /// Sets all that queues begin with which are made from here on with a name that matches. Tells whether
+    /// the pattern is new.
     ///
     /// # Errors
     /// `invalid_argument` for a pattern or setting that cannot be; `limit_not_found`; `limit_exceeded`.

@@ -81,8 +81,8 @@ impl Node {
         Ok(limits)
     }
 
-    /// Keys of a limit, with `waiting` only those that hold something back; at most `limit`. A page may be empty and yet not
-    /// the last.
+    /// Keys of a limit, with `waiting` only those that hold something back; at most `limit`. A page may be
+    /// empty and yet not the last.
     ///
     /// # Errors
     /// `namespace_not_found`.

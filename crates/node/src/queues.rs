@@ -58,7 +58,8 @@ impl Node {
         self.count(namespace, &Command::DeadRedrive { namespace, queue, ids }).await
     }
 
-    /// Redrives those that are dead at this moment, so many per second; 0 ends what runs. Tells how many are left to be.
+    /// Redrives those that are dead at this moment, so many per second; 0 ends what runs. Tells how many are
+    /// left to be.
     ///
     /// # Errors
     /// `queue_not_found`; `invalid_argument` for a rate out of range.

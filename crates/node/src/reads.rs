@@ -83,8 +83,8 @@ impl Node {
     /// One message with its history; with its bytes when `payload`.
     ///
     /// # Errors
-    /// `message_not_found`; `payload_damaged` when the bytes were asked for and do not verify; `overloaded` when the system
-    /// is too short of something to read them.
+    /// `message_not_found`; `payload_damaged` when the bytes were asked for and do not verify; `overloaded`
+    /// when the system is too short of something to read them.
     pub async fn message(&self, id: MessageId, payload: bool) -> Result<Stored, Error> {
         let not_found = |_| Error::MessageNotFound { id: id.to_string() };
         let shard = self.inner.placement.shard_of(id.namespace).map_err(not_found)?;
@@ -159,8 +159,8 @@ impl Node {
         }
     }
 
-    /// The text of the last error of each dead letter of a queue, by id; `None`: its last attempt gave none, or the text is
-    /// damaged. A page may be empty and yet not the last.
+    /// The text of the last error of each dead letter of a queue, by id; `None`: its last attempt gave none,
+    /// or the text is damaged. A page may be empty and yet not the last.
     ///
     /// # Errors
     /// `queue_not_found`; `overloaded` when the system is too short of something to read from the disk.
@@ -188,8 +188,8 @@ impl Node {
         Ok(Page { items: texts.collect(), next })
     }
 
-    /// The messages that stand first in line, with their bytes: at most `limit`, and at most `bytes_max` bytes though at
-    /// least one. Tells whether the bytes cut it short.
+    /// The messages that stand first in line, with their bytes: at most `limit`, and at most `bytes_max`
+    /// bytes though at least one. Tells whether the bytes cut it short.
     ///
     /// # Errors
     /// `queue_not_found`; `overloaded` when the system is too short of something to read from the disk.

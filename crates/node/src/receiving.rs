@@ -1,5 +1,5 @@
-//! The caller's side of a receive. Whatever happens to the caller, no message is left in nobody's hands: what was on
-//! its way to a caller that went is given back.
+//! Caller's side of a receive. Whatever happens to the caller, no message stays with nobody: what was in
+//! flight to a caller that went is released.
 
 use bytes::Bytes;
 use sluice_engine::Error;
@@ -17,10 +17,10 @@ use crate::log_limiter::LogLimiter;
 use crate::shard::release;
 use crate::shard::request::{Given, Request};
 
-/// When a message comes again whose bytes could not be read now, though they are there.
+/// Delay of a message whose bytes could not be read now, in milliseconds.
 const READ_AGAIN_MS: u64 = 1_000;
 
-/// Waits for a pull, and cleans up when dropped before its end.
+/// Wait for a pull, which cleans up when it is dropped before its end.
 pub(crate) struct PullGuard {
     node: Node,
     shard: u32,
@@ -53,8 +53,8 @@ impl PullGuard {
     }
 }
 
-/// Reads what is not in the cache. A message whose bytes are damaged is held and left out; one whose bytes cannot be
-/// read now comes again later, and this attempt does not count.
+/// Reads blobs that are not in the cache. A message with damaged bytes is held and left out; one whose bytes
+/// cannot be read now is released with a delay, and this attempt does not count.
 pub(crate) async fn load(node: &Node, shard: u32, given: Vec<Given>) -> Vec<Delivered> {
     if given.iter().all(is_bare) {
         return given.into_iter().filter_map(bare).collect();
@@ -98,12 +98,12 @@ pub(crate) async fn load(node: &Node, shard: u32, given: Vec<Given>) -> Vec<Deli
     delivered
 }
 
-/// Whether it is a payload that is in memory, and nothing else.
+/// True for a payload in memory without optional fields.
 fn is_bare(given: &Given) -> bool {
     given.details.is_none() && matches!(given.blob, BlobRead::Cached(_))
 }
 
-/// One of which [`is_bare`] is true.
+/// The message, where [`is_bare`] is true.
 fn bare(given: Given) -> Option<Delivered> {
     let Given { delivery, queue, blob: BlobRead::Cached(blob), details: None } = given else { return None };
     Some(Delivered { delivery, queue, blob, details: None })
@@ -115,7 +115,7 @@ fn hold(node: &Node, shard: u32, delivery: &Delivery) {
     node.push_surely(shard, Request::surely(&hold));
 }
 
-/// Settles messages of one namespace, for nobody who waits.
+/// Settles deliveries of one namespace, without an answer.
 fn settle_surely(node: &Node, shard: u32, items: &[SettleItem<'_>]) {
     if let Some(first) = items.first() {
         let settle = Command::Settle { namespace: first.receipt.id.namespace, items };
@@ -123,7 +123,7 @@ fn settle_surely(node: &Node, shard: u32, items: &[SettleItem<'_>]) {
     }
 }
 
-/// Gives back deliveries of one namespace; the attempts do not count.
+/// Releases deliveries of one namespace; the attempts do not count.
 pub(crate) fn give_back(node: &Node, shard: u32, receipts: &[Receipt]) {
     for slice in receipts.chunks(SLICE_ITEMS) {
         let items: Vec<_> = slice.iter().copied().map(release).collect();
@@ -131,13 +131,13 @@ pub(crate) fn give_back(node: &Node, shard: u32, receipts: &[Receipt]) {
     }
 }
 
-/// The same for such as could not be read now.
+/// Releases deliveries whose bytes could not be read now, with a delay.
 pub(crate) fn give_back_later(node: &Node, shard: u32, receipts: &[Receipt]) {
     let items: Vec<_> = receipts.iter().map(|receipt| release_after(*receipt, READ_AGAIN_MS)).collect();
     settle_surely(node, shard, &items);
 }
 
-/// Whether all that these messages have is in memory. What was read ahead comes into them.
+/// Takes read-ahead bytes into these messages. True when all their bytes are in memory.
 pub(crate) fn take_all<'a>(given: impl Iterator<Item = &'a mut Given>) -> bool {
     let details = |given: &'a mut Given| {
         let details = given.details.iter_mut().flat_map(|details| details.blobs.iter_mut().flatten());
@@ -150,7 +150,7 @@ pub(crate) fn take_all<'a>(given: impl Iterator<Item = &'a mut Given>) -> bool {
 
 static DAMAGED: LogLimiter = LogLimiter::new();
 
-/// A damaged checkpoint is left out, since without it the work begins anew; and so are damaged tags.
+/// Leaves out a damaged checkpoint, without which the work begins anew, and damaged tags.
 fn unless_damaged(
     delivery: &Delivery,
     what: &str,

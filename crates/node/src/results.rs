@@ -1,4 +1,4 @@
-//! The caller's side of waiting for a message's end.
+//! Caller's side of waiting for a message's end.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::handle::Node;
 use crate::shard::request::Request;
 use crate::shard::request::{ResultWait, WaitOutcome};
 
-/// Longest wait for a result.
+/// Upper limit of a wait for a result.
 const RESULT_WAIT_MAX: Duration = Duration::from_secs(60);
-/// Wait after which a caller may come back whose result could not be read now.
+/// Wait suggested to a caller whose result could not be read now, in milliseconds.
 const RETRY_AFTER_MS: u64 = 1_000;
 
-/// Tells the shard when the caller goes before the answer.
+/// Cancels the wait when the caller goes before the answer.
 struct Waiting<'a> {
     node: &'a Node,
     shard: u32,
@@ -30,7 +30,8 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(mut receiver) = self.receiver.take() {
-            // Closed before the cancellation, which may overtake the request: the shard lines no closed one up.
+            // Closed before the cancellation, which may overtake the request: the shard lines no closed one
+            // up.
             receiver.close();
             self.node.push_surely(self.shard, Request::Cancel { ticket: self.ticket });
         }
@@ -38,11 +39,11 @@ impl Drop for Waiting<'_> {
 }
 
 impl Node {
-    /// What became of a message, waiting for its end if told to. Dropping the future ends the wait.
+    /// Result of a message, waiting for its end if asked to. Dropping the future ends the wait.
     ///
     /// # Errors
-    /// `message_not_found` when it was never here, or is gone: acked without anybody wanting to keep that, or no longer
-    /// kept, or purged. `payload_damaged` when the result does not verify; `overloaded` when too many wait.
+    /// `message_not_found` when it never existed or is gone: acked without a result to keep, no longer kept,
+    /// or purged. `payload_damaged` when the result does not verify; `overloaded` when too many wait.
     pub async fn await_result(&self, id: MessageId, wait: Duration) -> Result<Awaited, Error> {
         if wait > RESULT_WAIT_MAX {
             let reason = format!("{} is more than {} ms", wait.as_millis(), RESULT_WAIT_MAX.as_millis());

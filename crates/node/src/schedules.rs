@@ -1,4 +1,5 @@
-//! Schedules of namespaces, through the handle. Instants are computed here, on the caller's side, from the log's time.
+//! Schedules of namespaces, through the handle. Instants are computed here, on the caller's side, from the
+//! log's time.
 
 use bytes::Bytes;
 use sluice_engine::Error;
@@ -78,7 +79,8 @@ impl Node {
         self.schedule(namespace, schedule).await
     }
 
-    /// Sends a schedule's message now. Tells its id, and whether it is one that was there with the same unique key.
+    /// Sends a schedule's message now. Tells its id, and whether it is one that was there with the same
+    /// unique key.
     ///
     /// # Errors
     /// `schedule_not_found`, and as a send.
@@ -160,8 +162,8 @@ impl Node {
         Ok(schedules)
     }
 
-    /// The next instants of a schedule, in microseconds since the Unix epoch; at most `count` and [`NEXT_MAX`]. None while
-    /// it is paused.
+    /// The next instants of a schedule, in microseconds since the Unix epoch; at most `count` and
+    /// [`NEXT_MAX`]. None while it is paused.
     ///
     /// # Errors
     /// `schedule_not_found`.

@@ -1,4 +1,4 @@
-//! Starting a node: open the journals, recover the engines, begin a new epoch on each, set the threads going.
+//! Start of a node: opens the journals, recovers the engines, begins a new epoch on each, starts the threads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::shard::request::{Proposal, ReplyTo, Request};
 use crate::shard::store::Store;
 use crate::shard::{Parts, Shard, Step};
 
-/// Most files that are open only to be read, of all shards together ...
+/// Upper limit of files open for reading alone, of all shards together.
 const OPEN_FILES: usize = 128;
-/// ... and at least of each.
+/// Lower limit of that for each shard.
 const OPEN_FILES_MIN: usize = 8;
-/// How long a start waits for room for its first records.
+/// Time for which a start waits for disk space for its first records.
 const FIRST_RECORDS_TIME: Duration = Duration::from_secs(30);
 
-/// What starting gathers, shard by shard.
+/// Parts of a starting node, gathered shard by shard.
 struct Starting<'a> {
     options: &'a Options,
     mailboxes: Vec<Mailbox<Request>>,
@@ -42,7 +42,7 @@ struct Starting<'a> {
     failing: watch::Sender<Option<String>>,
     /// Namespaces as shard 0 knows them.
     placed: Vec<NamespaceView>,
-    /// The number that shard 0 gives to the next one.
+    /// Number that shard 0 gives to the next namespace.
     next_namespace: NamespaceId,
     backups: Vec<Backups>,
     keyrings: Vec<Keyring>,
@@ -53,7 +53,8 @@ impl Node {
     /// Opens the data directory, recovers, and starts the shards. Blocks until ready to serve.
     ///
     /// # Errors
-    /// A sentence for the operator: what is wrong with the directory, the journal or the clock, and what to do.
+    /// A sentence for the operator: what is wrong with the directory, the journal or the clock, and what to
+    /// do.
     pub fn start(options: Options) -> Result<Node, StartError> {
         start(options)
     }
@@ -110,7 +111,7 @@ impl Starting<'_> {
         directory.complete()
     }
 
-    /// One shard could not start: ends those that run already.
+    /// Ends the shards that run already, after another could not start.
     fn stop_all(&mut self) {
         for mailbox in &self.mailboxes {
             mailbox.push_surely(Request::Stop);
@@ -274,7 +275,8 @@ impl Starting<'_> {
         Ok(key)
     }
 
-    /// A shard on which namespaces live must not begin empty. Asked before opening, which would make an empty journal.
+    /// A shard on which namespaces live must not begin empty. Asked before opening, which would make an empty
+    /// journal.
     fn check_not_lost(&self, data_dir: &Path, number: u32) -> Result<(), StartError> {
         let relied_on = self.placed.iter().any(|view| view.shard == number);
         if relied_on && !holds_journal(&shard_dir(data_dir, number)) {

@@ -77,8 +77,8 @@ impl fmt::Display for RestoreError {
 
 impl std::error::Error for RestoreError {}
 
-/// Reads one backup and makes `dir`, which must be empty or missing, a data directory that opens. Verifies while
-/// writing, and the whole afterwards. Reads no further than the backup's end.
+/// Reads one backup and makes `dir`, which must be empty or missing, a data directory that opens. Verifies
+/// while writing, and the whole afterwards. Reads no further than the backup's end.
 ///
 /// `roots` are the root keys that were in use when it was taken. Is one missing, nothing was written.
 pub fn restore(stream: &mut dyn Read, dir: &Path, roots: &RootKeys) -> Result<(), RestoreError> {

@@ -1,8 +1,9 @@
-//! Files that are written once from beginning to end, in chunks that can be read alone: tables, copied blobs, snapshots.
+//! Files that are written once from beginning to end, in chunks that can be read alone: tables, copied blobs,
+//! snapshots.
 //!
-//! Such a file begins with magic `SLUICEC1`, 8 bytes 0 and a salt of 16 bytes. Then follow chunks of [`CHUNK`] bytes, the
-//! last one of fewer, each behind its tag. A file that is not encrypted has neither. Lengths and offsets elsewhere are
-//! those of what it holds, unless they say that they are the file's.
+//! Such a file begins with magic `SLUICEC1`, 8 bytes 0 and a salt of 16 bytes. Then follow chunks of
+//! [`CHUNK`] bytes, the last one of fewer, each behind its tag. A file that is not encrypted has neither.
+//! Lengths and offsets elsewhere are those of what it holds, unless they say that they are the file's.
 
 use std::io;
 use std::sync::Arc;
@@ -122,8 +123,8 @@ impl ChunkCipher {
         Ok(len)
     }
 
-    /// As [`ChunkCipher::read_at`], with all that the chunks hold in which the bytes from `from` to `until` lie, up to the first
-    /// chunk that does not open. With the place where that begins.
+    /// As [`ChunkCipher::read_at`], with all that the chunks hold in which the bytes from `from` to `until`
+    /// lie, up to the first chunk that does not open. With the place where that begins.
     pub(crate) fn read_ahead(&self, file: &dyn File, from: u64, until: u64) -> io::Result<(u64, Vec<u8>)> {
         self.read_chunks(file, from, until).map(|(at, opened, _)| (at, opened))
     }

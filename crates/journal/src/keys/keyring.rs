@@ -1,10 +1,11 @@
 //! The file `keyring`: the data keys of a directory's files, wrapped.
 //!
-//! Written aside, synced, renamed, directory synced, like the manifest. Layout: magic, `u32` format version, `u32` checksum
-//! of the rest; `u64` the journal's identity, `u64` generation, `u32` number of keys; per key `u64` number of its file,
-//! `u64` id of its root key, 12 bytes nonce, 32 bytes wrapped key and 16 bytes tag. Identity and number are
-//! authenticated with the key. The generation grows with each replacement; the manifest tells which one it relies on at
-//! least, so that a keyring that is missing, or an older one that was put in its place, is told from a journal without.
+//! Written aside, synced, renamed, directory synced, like the manifest. Layout: magic, `u32` format version,
+//! `u32` checksum of the rest; `u64` the journal's identity, `u64` generation, `u32` number of keys; per key
+//! `u64` number of its file, `u64` id of its root key, 12 bytes nonce, 32 bytes wrapped key and 16 bytes tag.
+//! Identity and number are authenticated with the key. The generation grows with each replacement; the
+//! manifest tells which one it relies on at least, so that a keyring that is missing, or an older one that
+//! was put in its place, is told from a journal without.
 
 use std::collections::BTreeMap;
 use std::io;

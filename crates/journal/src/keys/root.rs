@@ -58,7 +58,8 @@ impl fmt::Debug for RootKey {
     }
 }
 
-/// The root keys at hand: the first is for what is new, the others for what was written before they were replaced.
+/// The root keys at hand: the first is for what is new, the others for what was written before they were
+/// replaced.
 #[derive(Clone, Default, Debug)]
 pub struct RootKeys(Vec<RootKey>);
 
@@ -68,8 +69,8 @@ impl RootKeys {
         RootKeys(keys)
     }
 
-    /// Reads keys of 64 hexadecimal digits each, with space, commas or ends of lines between them; what follows a `#` on a
-    /// line is not read. An error says what is wrong, and shows nothing of the text.
+    /// Reads keys of 64 hexadecimal digits each, with space, commas or ends of lines between them; what
+    /// follows a `#` on a line is not read. An error says what is wrong, and shows nothing of the text.
     pub fn parse(text: &str) -> Result<RootKeys, String> {
         let mut keys = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {

@@ -39,7 +39,8 @@ struct KeyState {
 }
 
 impl Keys {
-    /// The keys of all files that the manifest names; `None`: a new directory, for a journal of this identity.
+    /// The keys of all files that the manifest names; `None`: a new directory, for a journal of this
+    /// identity.
     pub(crate) fn load(
         disk: &Arc<dyn Disk>,
         dir: &Path,
@@ -75,8 +76,8 @@ impl Keys {
         Keys::load(&disk, Path::new(""), None, 0, &Encryption::default()).expect("nothing to load")
     }
 
-    /// Before the first file is made: forgets the keys of files that are not there, as whatever was written under them is
-    /// lost, and makes new ones.
+    /// Before the first file is made: forgets the keys of files that are not there, as whatever was written
+    /// under them is lost, and makes new ones.
     pub(crate) fn begin(&self, manifest: &Manifest) -> io::Result<()> {
         let mut state = lock(&self.state);
         let before = state.ring.keys.len();
@@ -172,8 +173,8 @@ impl Keys {
         (!ring.keys.is_empty()).then(|| (ring.encode(), ring.generation))
     }
 
-    /// Makes keys for the files from `next` on that have none, under the current root key. Those that were made ahead
-    /// before go, when they are under another one.
+    /// Makes keys for the files from `next` on that have none, under the current root key. Those that were
+    /// made ahead before go, when they are under another one.
     fn make(&self, state: &mut KeyState, next: u64) -> io::Result<()> {
         let Some(root) = state.roots.current().cloned() else {
             return Err(io::Error::other("there is no root key"));
@@ -200,7 +201,8 @@ impl Keys {
         Ok(())
     }
 
-    /// Replaces the keyring. After an error either may be on the disk: what only one of them holds is not used any more.
+    /// Replaces the keyring. After an error either may be on the disk: what only one of them holds is not
+    /// used any more.
     fn put(&self, state: &mut KeyState, ring: Ring) -> io::Result<()> {
         let put = write_whole(&*self.disk, &self.dir, KEYRING, &ring.encode());
         match put.and_then(|()| self.disk.sync_dir(&self.dir)) {
@@ -252,7 +254,8 @@ fn unwrap_all(
     Ok(keys)
 }
 
-/// The root keys that it takes to open a directory; empty when it holds no journal, or nothing in it is encrypted.
+/// The root keys that it takes to open a directory; empty when it holds no journal, or nothing in it is
+/// encrypted.
 pub fn keys_needed(disk: &dyn Disk, dir: &Path) -> Result<Vec<KeyId>, OpenError> {
     let Some(manifest) = Manifest::load(disk, dir)?.filter(|manifest| manifest.keyring > 0) else {
         return Ok(Vec::new());

@@ -17,18 +17,18 @@
 //! | 82..84 | key id: 0, the key of the segment |
 //! | 84..96 | nonce of the first chunk; 0 without cipher |
 //!
-//! The records follow. When they are encrypted, the tags of their [chunks](crate::keys::cipher) come before them, the
-//! checksum at 72 is that of the tags, which the plain records never have one of, and with each chunk the head is
-//! authenticated, as it is with 0 for both checksums.
+//! The records follow. When they are encrypted, the tags of their [chunks](crate::keys::cipher) come before
+//! them, the checksum at 72 is that of the tags, which the plain records never have one of, and with each
+//! chunk the head is authenticated, as it is with 0 for both checksums.
 //!
-//! The head names its own position, so that an old batch in recycled bytes, or one inside a payload, is not taken for
-//! a batch of the log.
+//! The head names its own position, so that an old batch in recycled bytes, or one inside a payload, is not
+//! taken for a batch of the log.
 
 use crate::codec::Reader;
 use crate::keys::cipher::{nonce, tag_bytes};
 
-/// Writes after a sync begin at a multiple of this, so that a write torn by a power loss never touches a sector with
-/// bytes that were already synced.
+/// Writes after a sync begin at a multiple of this, so that a write torn by a power loss never touches a
+/// sector with bytes that were already synced.
 pub(crate) const SECTOR: u64 = 512;
 
 /// Rounds up to a sector's beginning.

@@ -176,7 +176,8 @@ impl DiskJournal {
         self.index.live_blobs()
     }
 
-    /// Time of the newest batch that was proposed (or found when opening), in microseconds since the Unix epoch.
+    /// Time of the newest batch that was proposed (or found when opening), in microseconds since the Unix
+    /// epoch.
     pub fn last_time_us(&self) -> u64 {
         self.last_time_us
     }

@@ -322,8 +322,8 @@ impl Maintenance {
             manifest.sealed.push(sealed);
             manifest.synced_to = manifest.synced_to.max(synced_to);
         })?;
-        // What was prefilled and not used goes back to the disk. Is it not, it only takes room; the segment is sealed in any
-        // case, and must not be sealed once more.
+        // What was prefilled and not used goes back to the disk. Is it not, it only takes room; the segment
+        // is sealed in any case, and must not be sealed once more.
         let _ = holder.handle.file.set_len(holder.len);
         holder.handle.file.only_read();
         Ok(SealedFile::sealed(&sealed, holder.clone()))

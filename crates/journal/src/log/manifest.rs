@@ -1,8 +1,9 @@
 //! The manifest: the one file that says which others belong to the journal.
 //!
-//! Written to `manifest.tmp`, synced, renamed to `manifest`, directory synced. Layout: magic, `u32` format version, `u32`
-//! checksum of the rest, then the fields in the order of [`Manifest::encode`]. A file that it does not name is left
-//! over from an interrupted step and is removed when opening; a file that it names and that is missing is damage.
+//! Written to `manifest.tmp`, synced, renamed to `manifest`, directory synced. Layout: magic, `u32` format
+//! version, `u32` checksum of the rest, then the fields in the order of [`Manifest::encode`]. A file that it
+//! does not name is left over from an interrupted step and is removed when opening; a file that it names and
+//! that is missing is damage.
 
 use std::collections::HashSet;
 use std::io;

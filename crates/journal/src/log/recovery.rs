@@ -1,11 +1,11 @@
 //! Opening a data directory.
 //!
-//! Everything is verified before anything is written. The open segments are followed batch by batch to the first place
-//! that does not continue the log. If any head found there or behind it, or the manifest, says that more had been
-//! synced, that is damage, and opening ends; so it does when a file is shorter than the manifest says that it
-//! was made. Otherwise the rest is cut. What is known durable is sealed in place; the good batches after that
-//! (which may be readable without being durable) are copied into a new segment and synced, and only then the
-//! manifest names the outcome. An old file is never appended to.
+//! Everything is verified before anything is written. The open segments are followed batch by batch to the
+//! first place that does not continue the log. If any head found there or behind it, or the manifest, says
+//! that more had been synced, that is damage, and opening ends; so it does when a file is shorter than the
+//! manifest says that it was made. Otherwise the rest is cut. What is known durable is sealed in place; the
+//! good batches after that (which may be readable without being durable) are copied into a new segment and
+//! synced, and only then the manifest names the outcome. An old file is never appended to.
 //!
 //! What cannot be known: damage at the end of the log that leaves nothing behind which tells that more was
 //! synced (no later batch, no idle marker, no manifest) looks the same as a write that a power loss has torn,
@@ -259,7 +259,8 @@ impl Opening {
         let written = write_table(&self.files, sealed, &table);
         let written = written.and_then(|written| self.disk.sync_dir(&self.options.dir).map(|()| written));
         let written = written.map_err(OpenError::io(&path, "write"))?;
-        // An encrypted one is never the same twice: what the manifest says of it changes when it is next replaced.
+        // An encrypted one is never the same twice: what the manifest says of it changes when it is next
+        // replaced.
         let named = self.manifest.sealed.iter_mut().find(|named| named.number == sealed.number);
         if let Some(named) = named {
             *named = written;
@@ -345,8 +346,9 @@ fn is_ours(name: &str) -> bool {
     name == MANIFEST || name == KEYRING || Kind::parse(name).is_some()
 }
 
-/// Without a manifest, files of a journal mean that it was lost. Only a first start that did not come to its end leaves
-/// a first segment behind without one, and nothing is ever written to that before the manifest names it.
+/// Without a manifest, files of a journal mean that it was lost. Only a first start that did not come to its
+/// end leaves a first segment behind without one, and nothing is ever written to that before the manifest
+/// names it.
 fn refuse_orphans(disk: &dyn Disk, dir: &Path, names: &[String]) -> Result<(), OpenError> {
     for name in names {
         let lost = match Kind::parse(name) {
@@ -369,8 +371,8 @@ fn begins_with_zeros(disk: &dyn Disk, path: &Path) -> Result<bool, OpenError> {
     Ok(head[..read].iter().all(|byte| *byte == 0))
 }
 
-/// The name of a new directory, and of those made above it, must survive a power loss like what will be in it. Those
-/// that this user may not open, or whose file system cannot sync a directory, were not made by us.
+/// The name of a new directory, and of those made above it, must survive a power loss like what will be in
+/// it. Those that this user may not open, or whose file system cannot sync a directory, were not made by us.
 fn sync_names_above(disk: &dyn Disk, dir: &Path) -> Result<(), OpenError> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     for above in dir.ancestors().skip(1) {

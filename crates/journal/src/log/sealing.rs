@@ -16,11 +16,12 @@ use crate::open_error::OpenError;
 use crate::seam::batch::seal_blobs;
 use crate::seam::blob::BlobError;
 
-/// Bytes read with a head, in the hope that the blob that is looked for, or at least all tags, are among them.
+/// Bytes read with a head, in the hope that the blob that is looked for, or at least all tags, are among
+/// them.
 const PROBE: usize = 4 << 10;
 
-/// Appends a batch to `out`, in which the blobs have their checksums yet to come when they are `new`. The head is complete
-/// afterwards. An error means that the segment is none to write to.
+/// Appends a batch to `out`, in which the blobs have their checksums yet to come when they are `new`. The
+/// head is complete afterwards. An error means that the segment is none to write to.
 pub(crate) fn append_batch(
     out: &mut Vec<u8>,
     seal: &Seal,
@@ -53,7 +54,8 @@ pub(crate) fn append_batch(
     Ok(())
 }
 
-/// The records of a batch, of which this is what follows the head; `None`: they are not those that the head tells of.
+/// The records of a batch, of which this is what follows the head; `None`: they are not those that the head
+/// tells of.
 pub(crate) fn open_batch(seal: &Seal, identity: u64, header: &Header, bytes: &[u8]) -> Option<Vec<u8>> {
     let (tags, records) = bytes.split_at_checked(header.front() - HEADER)?;
     let mut records = (records.len() == header.len as usize).then(|| records.to_vec())?;
@@ -112,9 +114,10 @@ pub(crate) fn read_from(
     Ok(buffer.len())
 }
 
-/// Decrypts what lies in a segment from the chunk that holds the byte `from` on: all chunks that begin before `until`, of as
-/// many batches as that are, up to the first that does not open. Only batches whose heads lie before `committed` are looked
-/// at. Gives where this begins in the file; `None` when the batch, whose head is at `head`, does not hold `from`.
+/// Decrypts what lies in a segment from the chunk that holds the byte `from` on: all chunks that begin before
+/// `until`, of as many batches as that are, up to the first that does not open. Only batches whose heads lie
+/// before `committed` are looked at. Gives where this begins in the file; `None` when the batch, whose head
+/// is at `head`, does not hold `from`.
 pub(crate) fn read_ahead(
     cipher: &BatchCipher,
     file: &dyn File,
@@ -178,8 +181,8 @@ impl Part {
         found.unwrap_or_default()
     }
 
-    /// Decrypts chunks of a batch, of which these are the tags from the chunk `first` on: those that begin before `until` and
-    /// are here as a whole. Where they end.
+    /// Decrypts chunks of a batch, of which these are the tags from the chunk `first` on: those that begin
+    /// before `until` and are here as a whole. Where they end.
     fn open(&mut self, cipher: &BatchCipher, header: &Header, first: usize, tags: &[u8], until: u64) -> u64 {
         let mut at = header.records_at() + (first * CHUNK) as u64;
         let Some(nonce) = header.nonce else { return at };
@@ -218,8 +221,9 @@ impl Part {
     }
 }
 
-/// Puts the table of a sealed segment in place, encrypted when the segment is; the directory is yet to be synced. Gives the
-/// segment with what the manifest is to say of the table. One that tells of no blobs makes no file.
+/// Puts the table of a sealed segment in place, encrypted when the segment is; the directory is yet to be
+/// synced. Gives the segment with what the manifest is to say of the table. One that tells of no blobs makes
+/// no file.
 pub(crate) fn write_table(files: &Files, sealed: &Sealed, table: &Table) -> io::Result<Sealed> {
     let mut bytes = table.encode();
     if let Some(key) = files.keys().get(sealed.number)

@@ -265,8 +265,8 @@ impl Shared {
         }
     }
 
-    /// Removes a file that no manifest names: the next start would do so, this saves the room until then. After a
-    /// failure it stays, since the manifest on the disk may be one that names it.
+    /// Removes a file that no manifest names: the next start would do so, this saves the room until then.
+    /// After a failure it stays, since the manifest on the disk may be one that names it.
     pub(crate) fn discard(&self, handle: &Handle) {
         if self.failure().is_none() {
             let _ = self.disk.remove(&handle.path);

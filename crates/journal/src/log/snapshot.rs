@@ -1,8 +1,8 @@
 //! Snapshots: the state in pieces, written beside the log and put in place as a whole.
 //!
-//! A file is: magic, `u64` applied index, `u64` time, `u32` behaviour version; per piece `u32` length (not 0), `u32` checksum
-//! and the bytes; then a `u32` 0, `u32` checksum of all pieces' checksums and the head, `u64` number of pieces. The manifest
-//! tells its length.
+//! A file is: magic, `u64` applied index, `u64` time, `u32` behaviour version; per piece `u32` length (not
+//! 0), `u32` checksum and the bytes; then a `u32` 0, `u32` checksum of all pieces' checksums and the head,
+//! `u64` number of pieces. The manifest tells its length.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

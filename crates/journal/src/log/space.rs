@@ -1,8 +1,9 @@
 //! Room on the disk: what may still be proposed, and the reserve.
 //!
-//! The reserve is a file that takes `reserve_bytes` of room (from [`Options::reserve_bytes`](crate::Options)). Growing batches are judged as though
-//! it were whole, so that they can never use it; when room runs out it is cut to nothing, and what then is free serves
-//! draining batches, a snapshot and a compaction. It is taken again as soon as there is room for it.
+//! The reserve is a file that takes `reserve_bytes` of room (from
+//! [`Options::reserve_bytes`](crate::Options)). Growing batches are judged as though it were whole, so that
+//! they can never use it; when room runs out it is cut to nothing, and what then is free serves draining
+//! batches, a snapshot and a compaction. It is taken again as soon as there is room for it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -157,7 +158,8 @@ impl Shared {
         let space = &self.space;
         match file.allocate(bytes) {
             Ok(()) => space.reserve.store(bytes, Relaxed),
-            // A file system without preallocation has no reserve; growing batches leave its room free all the same.
+            // A file system without preallocation has no reserve; growing batches leave its room free all the
+            // same.
             Err(error) if is_full(&error) || error.kind() == io::ErrorKind::Unsupported => {
                 space.no_reserve.store(!is_full(&error), Relaxed);
                 file.set_len(0)?;

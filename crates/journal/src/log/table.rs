@@ -1,10 +1,11 @@
 //! Where blobs lie in a file.
 //!
-//! A log segment's table is dense by record: finding a blob is two reads. On disk (`N.table`): `u64` index of the first
-//! record, `u32` records, `u32` blobs, then per record the `u32` ordinal of its first blob (and one more for the end), then
-//! per blob `u32` offset and `u32` length; in an encrypted segment `u32` batches and per batch the `u32` offset of its head
-//! follow, since a blob is read with its batch's head. A blob file's table stands at its end, sorted by key: `u32` blobs, then per blob
-//! `u64` index, `u32` item, `u32` offset, `u32` length. Offsets are of the blob itself; its checksum stands before it.
+//! A log segment's table is dense by record: finding a blob is two reads. On disk (`N.table`): `u64` index of
+//! the first record, `u32` records, `u32` blobs, then per record the `u32` ordinal of its first blob (and one
+//! more for the end), then per blob `u32` offset and `u32` length; in an encrypted segment `u32` batches and
+//! per batch the `u32` offset of its head follow, since a blob is read with its batch's head. A blob file's
+//! table stands at its end, sorted by key: `u32` blobs, then per blob `u64` index, `u32` item, `u32` offset,
+//! `u32` length. Offsets are of the blob itself; its checksum stands before it.
 
 use crate::codec::{Put, Reader};
 use crate::log::header::front;
@@ -159,7 +160,8 @@ impl Table {
         self.places().len() as u32
     }
 
-    /// An empty table for the segment after this one, with room for as much as is here: growing moves what is there.
+    /// An empty table for the segment after this one, with room for as much as is here: growing moves what is
+    /// there.
     pub(crate) fn next_log(&self, first_index: u64, sealed: bool) -> LogTable {
         let (records, blobs, batches) = match self {
             Table::Log(table) => {

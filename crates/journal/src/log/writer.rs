@@ -144,10 +144,10 @@ impl WriterState {
         Ok(header.records_at())
     }
 
-    /// Before a sync: what is written later shares no sector with what is synced. What is encoded already and found no
-    /// room is encoded anew behind that sector. Of what a failed write may have left of it, the part in that
-    /// sector is cleared, which the sync makes durable: without its first head nothing of it is taken for the
-    /// log. The file keeps its length, since one that is shorter than it was made is damaged.
+    /// Before a sync: what is written later shares no sector with what is synced. What is encoded already and
+    /// found no room is encoded anew behind that sector. Of what a failed write may have left of it, the part
+    /// in that sector is cleared, which the sync makes durable: without its first head nothing of it is taken
+    /// for the log. The file keeps its length, since one that is shorter than it was made is damaged.
     fn align(&mut self, shared: &Shared) -> Result<(), String> {
         if self.buffer.is_empty() {
             self.offset = next_sector(self.offset);
@@ -216,8 +216,8 @@ impl Writer {
                     return true;
                 }
             }
-            // Without room it is for maintenance to try again. Otherwise the queue is looked at once more: who has
-            // queued meanwhile relies on this step.
+            // Without room it is for maintenance to try again. Otherwise the queue is looked at once more:
+            // who has queued meanwhile relies on this step.
             if self.is_stalled() {
                 return progress;
             }

@@ -1,4 +1,5 @@
-//! Blobs that are no longer in the cache: read together with their neighbours, and each as it would be by itself.
+//! Blobs that are no longer in the cache: read together with their neighbours, and each as it would be by
+//! itself.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -34,7 +35,8 @@ fn send_many(rig: &mut Rig, count: u32) -> Vec<BlobKey> {
     (0..count).map(|item| key(index, item)).collect()
 }
 
-/// Enough in batches of all sizes that nothing of it is in the cache any more; what lies in it still comes after.
+/// Enough in batches of all sizes that nothing of it is in the cache any more; what lies in it still comes
+/// after.
 fn backlog(rig: &mut Rig) -> Vec<BlobKey> {
     let mut keys = Vec::new();
     for round in 0..40u32 {
@@ -121,7 +123,8 @@ fn any_order_and_many_readers_at_once_find_what_was_sent() {
         assert_eq!(read_groups(&mut rig, &random), []);
         let backwards: Vec<BlobKey> = keys.iter().rev().copied().take(2_000).collect();
         assert_eq!(read_groups(&mut rig, &backwards), []);
-        // Each takes every eighth group, as the consumers of a queue do; two more read every ninth blob, as of another queue.
+        // Each takes every eighth group, as the consumers of a queue do; two more read every ninth blob, as
+        // of another queue.
         let readers = (0..10usize).map(|reader| -> Vec<BlobKey> {
             let own =
                 |(at, _): &(usize, &BlobKey)| if reader < 8 { at / GROUP % 8 == reader } else { at % 9 == 0 };

@@ -45,8 +45,8 @@ fn the_log_goes_on_while_a_manifest_is_being_synced() {
     assert_eq!(rig.journal.status().late_segments, 0);
 }
 
-/// As in a node with durability `os`: the shard's thread writes, maintenance runs beside it. Neither may wait for what the
-/// other holds.
+/// As in a node with durability `os`: the shard's thread writes, maintenance runs beside it. Neither may wait
+/// for what the other holds.
 #[test]
 fn writing_and_maintenance_never_wait_for_each_other_in_a_circle() {
     const BATCHES: u32 = 20_000;

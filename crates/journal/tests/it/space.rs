@@ -188,8 +188,8 @@ fn low_water_is_told() {
     assert!(status.low && !status.full);
 }
 
-/// One batch is synced while the next one, already encoded, waits for room: the sector in which the first one ends is
-/// not to be written again.
+/// One batch is synced while the next one, already encoded, waits for room: the sector in which the first one
+/// ends is not to be written again.
 #[test]
 fn what_is_synced_shares_no_sector_with_what_waits_for_room() {
     for durability in [Durability::Always, Durability::Os] {

@@ -1,12 +1,13 @@
 //! Bulks: one change to all messages of a queue that match a filter, made in the background.
 //!
-//! A bulk goes through the messages of its queue by id, a page at a time. It looks at a page between two batches of the shard, reads the
-//! bytes that its filter needs off the shard's thread, and proposes a change of what matches as one record, with the version of
-//! each message, so that what has changed meanwhile is left alone. It never has more than one record in flight, and
-//! rests between pages. It lives in the node only: a restart ends it, after whichever page was changed last.
+//! A bulk goes through the messages of its queue by id, a page at a time. It looks at a page between two
+//! batches of the shard, reads the bytes that its filter needs off the shard's thread, and proposes a change
+//! of what matches as one record, with the version of each message, so that what has changed meanwhile is
+//! left alone. It never has more than one record in flight, and rests between pages. It lives in the node
+//! only: a restart ends it, after whichever page was changed last.
 //!
-//! `steps` is all of this as a state machine, `bulk_calls` the task that drives one, `page` what a look shows,
-//! `filter` what matches.
+//! `steps` is all of this as a state machine, `bulk_calls` the task that drives one, `page` what a look
+//! shows, `filter` what matches.
 
 mod filter;
 mod page;
@@ -174,8 +175,8 @@ impl BulkState {
     }
 }
 
-/// A bulk as seen from outside. What it counts is exact when it has ended: of the messages that matched, each is
-/// either changed or skipped.
+/// A bulk as seen from outside. What it counts is exact when it has ended: of the messages that matched, each
+/// is either changed or skipped.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BulkView {
     /// Names it; never given twice.
@@ -192,7 +193,8 @@ pub struct BulkView {
     pub matched: u64,
     /// Those of them that are changed; of a dry run: that would be.
     pub changed: u64,
-    /// Those of them that are not, since their state does not allow it, or because they have changed or gone meanwhile.
+    /// Those of them that are not, since their state does not allow it, or because they have changed or gone
+    /// meanwhile.
     pub skipped: u64,
     /// When it began, in microseconds since the Unix epoch.
     pub started_at_us: u64,

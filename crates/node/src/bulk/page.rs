@@ -1,5 +1,4 @@
-//! What a bulk sees of its queue in one look: a page of bounded size, and where the bytes are that its filter
-//! needs.
+//! A page of a queue as a bulk reads it, with the locations of the bytes that its filter needs.
 
 use std::sync::Arc;
 
@@ -15,29 +14,29 @@ use crate::blobs::ReadFailure;
 use crate::shard::request::ShardView;
 use crate::shard::store;
 
-/// A page of a queue that a bulk wants to see.
+/// A page of a queue to read.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub(super) request: Arc<BulkRequest>,
-    /// The last message that the bulk is about.
+    /// Last message of the bulk.
     pub(super) last: MessageId,
-    /// Where the page before has ended.
+    /// End of the page before.
     pub(super) cursor: Option<u64>,
     pub(super) messages_max: usize,
 }
 
-/// A page as it comes from the shard.
+/// A page as it was read.
 #[derive(Debug)]
 pub struct PageSeen {
-    /// Those that match as far as their index tells.
+    /// Messages that match as far as their index tells.
     pub(super) messages: Vec<SeenMessage>,
     pub(super) scanned: u64,
     pub(super) next: Option<u64>,
-    /// The shard's time.
+    /// Time of the shard, in microseconds.
     pub(super) now_us: u64,
 }
 
-/// A message, and where its bytes are.
+/// A message, with the locations of its bytes.
 #[derive(Debug)]
 pub(super) struct SeenMessage {
     pub(super) view: MessageView,
@@ -46,7 +45,7 @@ pub(super) struct SeenMessage {
     errors: Vec<BlobRead>,
 }
 
-/// A message whose bytes are being read, and which of them.
+/// A message whose bytes are being read.
 #[derive(Debug)]
 pub(super) struct Reading {
     view: MessageView,
@@ -56,7 +55,7 @@ pub(super) struct Reading {
 }
 
 impl Page {
-    /// Looks at the page: bounded, since that is done on the shard's thread.
+    /// Reads the page on the shard's thread, which takes bounded time.
     ///
     /// # Errors
     /// `queue_not_found`.
@@ -98,12 +97,12 @@ impl Page {
 }
 
 impl SeenMessage {
-    /// What reading it takes.
+    /// Number of bytes to read.
     pub(super) fn bytes(&self) -> u64 {
         if self.blob.is_some() { u64::from(self.view.blob.len) } else { 0 }
     }
 
-    /// Adds what is to be read of it.
+    /// Adds its blobs to `reads`.
     pub(super) fn ask(self, reads: &mut Vec<BlobRead>) -> Reading {
         let SeenMessage { view, blob, tags, errors } = self;
         let reading =
@@ -114,7 +113,7 @@ impl SeenMessage {
 }
 
 impl Reading {
-    /// Takes what was read of it. What is damaged matches nothing.
+    /// Takes the bytes that were read. Damaged bytes match nothing.
     pub(super) fn take(
         self,
         read: &mut impl Iterator<Item = Result<Bytes, ReadFailure>>,

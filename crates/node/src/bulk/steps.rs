@@ -1,6 +1,5 @@
-//! A bulk as a state machine, without task, timer or clock of its own: told what came of what it has asked
-//! for, and the time, it says what it asks for next. Whoever drives it brings that to the shard, reads, and
-//! waits.
+//! A bulk as a state machine, without task, timer or clock of its own: each step gets the result of the last
+//! output and the time, and returns the next output. Whoever drives it asks the shard, reads, and waits.
 
 use std::sync::Arc;
 
@@ -15,18 +14,18 @@ use super::{BulkAction, BulkRequest, BulkState, BulkView};
 use crate::blobs::ReadFailure;
 use crate::shard::request::{Answer, ShardView};
 
-/// Shortest and longest rest between two pages; in between, as long as the page took.
+/// Shortest and longest rest between two pages, in microseconds; in between, as long as the page took.
 const REST_US: (u64, u64) = (1_000, 50_000);
-/// Further tries of what could not be done now, and the pause before each.
+/// Number of further tries of what failed for now, and the pause before each in microseconds.
 const RETRIES: u32 = 60;
 const RETRY_PAUSE_US: u64 = 500_000;
 
-/// The most that a bulk takes at once.
+/// Upper limits of what a bulk does at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Portions {
-    /// Messages of one page, and so of one record.
+    /// Number of messages of a page, and so of a record.
     pub page_messages: usize,
-    /// Bytes that are read at once for the filter; one message may have more.
+    /// Number of bytes read at once for the filter, unless one message has more.
     pub read_bytes: u64,
 }
 
@@ -36,35 +35,35 @@ impl Default for Portions {
     }
 }
 
-/// What a bulk asks for.
+/// Output of a step.
 #[derive(Debug)]
 pub enum Next {
-    /// A look at this page, between two batches of the shard; [`StepInput::Seen`] tells of it.
+    /// Read this page between two batches of the shard; answer with [`StepInput::Seen`].
     Look(Page),
-    /// These blobs, off the shard's thread; [`StepInput::Read`] brings them.
+    /// Read these blobs off the shard's thread; answer with [`StepInput::Read`].
     Read(Vec<BlobRead>),
-    /// A change of these messages as one record, see [`BulkRequest::with_change`]; [`StepInput::Changed`] tells
-    /// of it.
+    /// Change these messages by one record, see [`BulkRequest::with_change`]; answer with
+    /// [`StepInput::Changed`].
     Change(Arc<[(MessageId, u64)]>),
-    /// Nothing before this time; then [`StepInput::Time`].
+    /// Wait until this time; answer with [`StepInput::Time`].
     Rest {
-        /// In the microseconds of whoever drives it.
+        /// Time in microseconds, by the clock of whoever drives it.
         until_us: u64,
     },
-    /// Nothing any more.
+    /// The bulk has ended.
     End,
 }
 
-/// What a bulk is told.
+/// Input of a step.
 #[derive(Debug)]
 pub enum StepInput {
-    /// That time has passed; of a bulk that begins, nothing else.
+    /// Time has passed; also the first input.
     Time,
-    /// What the look has shown, or why there was none.
+    /// The page, or the error of reading it.
     Seen(Result<PageSeen, Error>),
-    /// The blobs that were to be read, in their order.
+    /// The blobs, in order, or the error of each.
     Read(Vec<Result<Bytes, ReadFailure>>),
-    /// The answer to the change, or why there is none.
+    /// The answer to the change, or its error.
     Changed(Result<Answer, Error>),
 }
 
@@ -73,25 +72,25 @@ pub enum StepInput {
 pub struct Steps {
     pub(crate) view: BulkView,
     portions: Portions,
-    /// The last message that it is about.
+    /// Last message of the bulk.
     last: MessageId,
-    /// Where the latest page has ended.
+    /// End of the latest page.
     cursor: Option<u64>,
     phase: Phase,
-    /// When the page was begun.
+    /// Time at which the page began, in microseconds.
     began_us: u64,
     rests_until_us: u64,
-    /// Tries that are left of what is asked for.
+    /// Number of remaining tries.
     retries: u32,
-    /// The shard's time at the latest look.
+    /// Time of the shard at the latest page, in microseconds.
     shard_us: u64,
     cancelled: bool,
 }
 
-/// What it waits for.
+/// Phase of a bulk.
 #[derive(Debug)]
 enum Phase {
-    /// The time for the next page.
+    /// Until the next page.
     Rest,
     Look,
     Read(Portion),
@@ -108,10 +107,11 @@ struct Portion {
 }
 
 impl Steps {
-    /// Looks whether the queues are there, and what is in them. Only messages that are there now are changed.
+    /// Begins a bulk: checks that the queues exist, and notes which messages are there now; only these are
+    /// changed.
     ///
     /// # Errors
-    /// `queue_not_found` for the queue and the one to move to.
+    /// `queue_not_found`.
     pub fn begin(
         at: &mut ShardView<'_>,
         request: Arc<BulkRequest>,
@@ -146,18 +146,18 @@ impl Steps {
         }
     }
 
-    /// How far it is.
+    /// State and counts.
     pub fn view(&self) -> &BulkView {
         &self.view
     }
 
-    /// It is to end: at the latest after the page at hand.
+    /// Ends the bulk, at the latest after the current page.
     pub fn cancel(&mut self) {
         self.cancelled = true;
     }
 
-    /// Hears what came of what it asked for last, and says what it asks for next. `now_us` may begin
-    /// anywhere, and never runs backwards.
+    /// Takes the result of the last output, and returns the next. `now_us` has any origin and never runs
+    /// backwards.
     pub fn step(&mut self, now_us: u64, heard: StepInput) -> Next {
         self.hear(now_us, heard).unwrap_or_else(|error| {
             self.view.error = Some(error);

@@ -1,27 +1,27 @@
-//! How much a mailbox holds, counted exactly, in number and in bytes. Both stand in one word, so that a request comes
-//! in or is refused at once, and nobody is refused for the sake of another who was refused as well.
+//! Capacity of a mailbox in number and in bytes, counted exactly. Both are in one word, so that a request is
+//! accepted or refused at once, and none is refused for the sake of another that was refused as well.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// The lower bits of a load are bytes, those above are the number of requests.
+/// Bits of a load that count bytes; those above count requests.
 const BYTES_BITS: u32 = 40;
-/// Room beyond the limits for requests that make other requests fewer: one part in this many.
+/// Divisor of the limits: reserve for requests that relieve.
 const RESERVE_DIVISOR: u64 = 8;
 
-/// Requests and their bytes.
+/// A number of requests and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Load(u64);
 
 impl Load {
-    /// One request.
+    /// Load of one request.
     pub(super) fn of(bytes: usize) -> Load {
         debug_assert!((bytes as u64) >> BYTES_BITS == 0);
         Load(1 << BYTES_BITS | bytes as u64)
     }
 
-    /// Both together.
+    /// Adds another load.
     pub(super) fn add(&mut self, other: Load) {
         self.0 += other.0;
     }
@@ -35,7 +35,7 @@ impl Load {
     }
 }
 
-/// Limits, and how much of them is taken.
+/// Limits, and the part of them in use.
 #[derive(Debug)]
 pub(super) struct Capacity {
     taken: CachePadded<AtomicU64>,
@@ -50,18 +50,18 @@ impl Capacity {
         Capacity { taken: CachePadded::new(AtomicU64::new(0)), requests_max: requests_max as u64, bytes_max }
     }
 
-    /// The most requests that can ever be in.
+    /// Upper limit of requests, the reserve included.
     pub(super) fn requests_in_all(&self) -> usize {
         with_reserve(self.requests_max) as usize
     }
 
-    /// Takes room for one request; false when there is none. `reserve`: also of what is kept back.
+    /// Reserves capacity for one request; false when there is none. `reserve`: from the reserve too.
     pub(super) fn enter(&self, one: Load, reserve: bool) -> bool {
         let fits = |taken| self.fits(Load(taken), one, reserve).then_some(taken + one.0);
         self.taken.try_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
-    /// Whatever its size, a request that is alone fits.
+    /// True when one more request fits. A request that is alone fits whatever its size.
     fn fits(&self, taken: Load, one: Load, reserve: bool) -> bool {
         let (requests_max, bytes_max) = if reserve {
             (with_reserve(self.requests_max), with_reserve(self.bytes_max))
@@ -72,7 +72,7 @@ impl Capacity {
         taken.requests() < requests_max && (is_alone || taken.bytes() + one.bytes() <= bytes_max)
     }
 
-    /// Gives room back.
+    /// Frees capacity.
     pub(super) fn leave(&self, load: Load) {
         if load != Load::default() {
             self.taken.fetch_sub(load.0, Ordering::Relaxed);

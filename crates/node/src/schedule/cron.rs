@@ -1,9 +1,9 @@
 //! Cron expressions in a time zone.
 //!
-//! An expression names times of day. Where the clock is set forward, those that are left out fire at the change; where it
-//! is set back, those that come twice fire the first time only. An expression that names every hour (`*` or `*/n`) means
-//! the time that passes instead: it fires whenever the clock shows a matching time, twice where that comes twice, and
-//! nothing is made up for where the clock is set forward.
+//! An expression names times of day. Where the clock is set forward, those that are left out fire at the
+//! change; where it is set back, those that come twice fire the first time only. An expression that names
+//! every hour (`*` or `*/n`) means the time that passes instead: it fires whenever the clock shows a matching
+//! time, twice where that comes twice, and nothing is made up for where the clock is set forward.
 
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::civil::DateTime;
@@ -85,8 +85,8 @@ impl Cron {
         self.instant(civil)
     }
 
-    /// The latest time of day of which all up to it, and none after, have their instants at or before `at`: not what the
-    /// clock shows, as long as it shows for the second time what it has shown before.
+    /// The latest time of day of which all up to it, and none after, have their instants at or before `at`:
+    /// not what the clock shows, as long as it shows for the second time what it has shown before.
     fn covered(&self, at: Timestamp) -> Option<DateTime> {
         let shown = self.zone.to_offset(at).to_datetime(at);
         let Some(change) = self.zone.preceding(at.checked_add(SECOND).ok()?).next() else {

@@ -15,8 +15,8 @@ pub(crate) struct Firing {
     pub(crate) next_at_us: u64,
 }
 
-/// What to propose now that `instant_us` has come, each after the one before. `catching_up`: whether what is missed was cut
-/// to [`CAUGHT_UP_MAX`] before; it is changed to whether some is left.
+/// What to propose now that `instant_us` has come, each after the one before. `catching_up`: whether what is
+/// missed was cut to [`CAUGHT_UP_MAX`] before; it is changed to whether some is left.
 pub(crate) fn firings(
     plan: &Plan,
     missed: Missed,

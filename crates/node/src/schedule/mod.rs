@@ -1,4 +1,5 @@
-//! When a schedule fires: what a caller says, how it lies in the log, and what is to be done when an instant has come.
+//! When a schedule fires: what a caller says, how it lies in the log, and what is to be done when an instant
+//! has come.
 
 mod cron;
 mod firing;
@@ -62,7 +63,8 @@ pub struct ScheduleSpec {
 }
 
 impl ScheduleSpec {
-    /// As it lies in the log: the layout's version, the word for what is missed, then `every MS` or `cron ZONE EXPRESSION`.
+    /// As it lies in the log: the layout's version, the word for what is missed, then `every MS` or `cron
+    /// ZONE EXPRESSION`.
     pub fn to_bytes(&self) -> Vec<u8> {
         let missed = MISSED[self.missed as usize];
         match &self.when {
@@ -96,7 +98,8 @@ impl ScheduleSpec {
     /// Reads the expression, and sees that it is sound.
     ///
     /// # Errors
-    /// `invalid_argument` names the field: an interval out of range, an expression that cannot be read, an unknown time zone.
+    /// `invalid_argument` names the field: an interval out of range, an expression that cannot be read, an
+    /// unknown time zone.
     pub(crate) fn plan(&self) -> Result<Plan, Error> {
         match &self.when {
             When::Every { every_ms } if (EVERY_MS_MIN..=DELAY_MS_MAX).contains(every_ms) => {

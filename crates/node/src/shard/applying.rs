@@ -1,5 +1,5 @@
-//! Applying what the journal has committed, for a bounded time in one step: what came meanwhile must get into the next
-//! batch, however much there is to apply.
+//! Applying what the journal has committed, for a bounded time in one step: what came meanwhile must get into
+//! the next batch, however much there is to apply.
 
 use sluice_engine::Error;
 use sluice_journal::{BlobKey, Committed, Event};
@@ -9,11 +9,11 @@ use super::leading::refusal;
 use super::store::Store;
 use crate::clock::Clock;
 
-/// Time for applying in one step: after so much of it no further record is begun.
+/// Time for applying in one step, in microseconds, after which no further record begins.
 const STEP_APPLY_US: u64 = 1_000;
-/// Items, of some bytes or messages each, between two looks at the clock, which costs about as much as one of them.
+/// Number of items between two readings of the clock, which costs about as much as one of them.
 const ITEMS_PER_LOOK: usize = 256;
-/// About what an item takes in a record's body.
+/// Estimate of an item's length in a record's body, in bytes.
 const ITEM_BYTES: usize = 32;
 
 impl<S: Store, C: Clock> Shard<S, C> {
@@ -53,8 +53,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Applies a batch, or as much of it as there is time for; the rest is kept in `applying`. Tells whether the time is
-    /// over. `items`: how many since the last look at the clock.
+    /// Applies a batch, or as much of it as there is time for; the rest is kept in `applying`. True when the
+    /// time is over. `items`: number since the last reading of the clock.
     fn apply_batch(&mut self, committed: &Committed, items: &mut usize) -> bool {
         let mut index = committed.first_index;
         let mut records = committed.records();

@@ -1,7 +1,7 @@
-//! What a shard has for a consumer that is attached, until its reader takes it.
+//! Delivery channel of an attached consumer: deliveries wait in it until its reader takes them.
 //!
-//! Credit bounds how many deliveries there are. Their bytes are kept only up to a limit: beyond it the reader fetches them
-//! when it comes to that, so that one who does not read costs the places of its messages and no more.
+//! Credit bounds their number. Their bytes are kept only up to a limit: beyond it the reader reads them when
+//! it comes to them, so that a reader that does not read costs no more memory than its messages' places.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,25 +14,25 @@ use tokio::sync::Notify;
 
 use super::delivery::Given;
 
-/// Bytes of payloads that wait in memory for one reader.
+/// Upper limit of payload bytes that wait in memory for one reader.
 const UNREAD_BYTES_MAX: u64 = 1 << 20;
-/// The same for all readers of a node together.
+/// Upper limit of payload bytes that wait in memory for all readers of a node.
 const UNREAD_BYTES_OF_ALL_MAX: u64 = 64 << 20;
 
-/// A delivery that waits for its reader.
+/// A delivery that was not taken yet.
 #[derive(Debug)]
 pub(super) struct Unread {
-    /// The log's time from which on it is too late to take it, in microseconds.
+    /// Time of the log from which it is too late to take it, in microseconds.
     pub(super) late_us: u64,
     pub(super) handed: Handed,
 }
 
-/// A delivery on its way to a reader.
+/// A delivery for a reader.
 #[derive(Debug)]
 pub enum Handed {
-    /// With its bytes, or the place on disk where they are.
+    /// With its bytes, or their location on disk.
     Given(Given),
-    /// Its bytes are to be fetched.
+    /// Without its bytes: the reader looks them up.
     Bare(Delivery),
 }
 
@@ -45,12 +45,12 @@ impl Handed {
         }
     }
 
-    /// Whether its bytes are to be fetched.
+    /// True when the reader has to look up the bytes.
     pub(crate) fn is_bare(&self) -> bool {
         matches!(self, Handed::Bare(_))
     }
 
-    /// As [`Handed::into_given`], to change it.
+    /// The delivery with its bytes, for changing.
     pub(crate) fn given_mut(&mut self) -> Option<&mut Given> {
         match self {
             Handed::Given(given) => Some(given),
@@ -58,7 +58,7 @@ impl Handed {
         }
     }
 
-    /// With what was fetched, if it was.
+    /// The delivery with its bytes, if it has them.
     pub(crate) fn into_given(self) -> Option<Given> {
         match self {
             Handed::Given(given) => Some(given),
@@ -66,7 +66,7 @@ impl Handed {
         }
     }
 
-    /// What it holds in memory.
+    /// Payload bytes in memory.
     fn bytes(&self) -> u64 {
         match self {
             Handed::Given(Given { blob: BlobRead::Cached(bytes), .. }) => bytes.len() as u64,
@@ -75,7 +75,7 @@ impl Handed {
     }
 }
 
-/// What made a consumer get nothing more.
+/// Reason for which a consumer gets nothing more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DetachedBy {
     /// It was detached, or its namespace was deleted.
@@ -88,24 +88,24 @@ pub enum DetachedBy {
     ShardEnded,
 }
 
-/// What a reader finds.
+/// Content of a channel.
 #[derive(Debug)]
 pub enum News {
-    /// Messages for it.
+    /// Deliveries.
     Handed(Vec<Handed>),
-    /// Messages that it holds were cancelled.
+    /// Receipts of messages that it holds and that were cancelled.
     Cancelled(Vec<Receipt>),
-    /// There will be nothing more.
+    /// The end: nothing more will come.
     Detached(DetachedBy),
 }
 
-/// Between a shard and one reader. The shard puts in, once a step; the reader takes out.
+/// Channel between a shard and one reader. The shard puts in, once a step; the reader takes out.
 #[derive(Debug, Default)]
 pub struct Channel {
     state: Mutex<ChannelState>,
     news: Notify,
     unread_bytes: AtomicU64,
-    /// Of all channels of the node.
+    /// Payload bytes waiting in memory in all channels of the node.
     unread_bytes_of_all: Arc<AtomicU64>,
 }
 
@@ -119,8 +119,7 @@ struct ChannelState {
 }
 
 impl ChannelState {
-    /// How many of those that wait are taken by who takes at most so many, and so many bytes, though at least
-    /// one.
+    /// Number of deliveries that a reader takes with these limits; at least one.
     fn fitting(&self, messages: usize, bytes: u64) -> usize {
         let mut left = bytes;
         let fits = |unread: &&Unread| {
@@ -133,14 +132,14 @@ impl ChannelState {
 }
 
 impl Unread {
-    /// The length of its payload, at least 1.
+    /// Length of its payload in bytes, at least 1.
     fn bytes(&self) -> u64 {
         u64::from(self.handed.delivery().blob.len).max(1)
     }
 }
 
 impl Channel {
-    /// For one more consumer of a node.
+    /// The channel of another consumer of a node.
     pub(crate) fn new(unread_bytes_of_all: &Arc<AtomicU64>) -> Channel {
         Channel { unread_bytes_of_all: Arc::clone(unread_bytes_of_all), ..Channel::default() }
     }
@@ -149,13 +148,13 @@ impl Channel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether more payloads may wait in memory.
+    /// True when more payloads may wait in memory.
     pub(super) fn has_room(&self) -> bool {
         self.unread_bytes.load(Ordering::Relaxed) < UNREAD_BYTES_MAX
             && self.unread_bytes_of_all.load(Ordering::Relaxed) < UNREAD_BYTES_OF_ALL_MAX
     }
 
-    /// Counts what is about to be put in.
+    /// Counts the bytes of a delivery that is about to be put in.
     pub(super) fn count_in(&self, handed: &Handed) {
         let bytes = handed.bytes();
         self.unread_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -168,14 +167,15 @@ impl Channel {
         self.unread_bytes_of_all.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Its consumer is attached. False when the reader has gone meanwhile: then it is for the shard to detach it.
+    /// Notes that the consumer is attached. False when the reader has gone meanwhile: then the shard detaches
+    /// it.
     pub(super) fn open(&self, consumer: ConsumerId) -> bool {
         let mut state = self.state();
         state.consumer = Some(consumer);
         !state.reader_gone
     }
 
-    /// Puts in what was counted in.
+    /// Puts in deliveries that were counted, and cancellations; wakes the reader.
     pub(super) fn put(&self, unread: &mut Vec<Unread>, cancelled: &mut Vec<Receipt>) {
         let mut state = self.state();
         state.unread.extend(unread.drain(..));
@@ -184,7 +184,7 @@ impl Channel {
         self.news.notify_one();
     }
 
-    /// Nothing more will come. Gives back what was not taken.
+    /// Ends the channel; returns what was not taken.
     pub(super) fn end(&self, by: DetachedBy) -> impl Iterator<Item = Handed> {
         let mut state = self.state();
         state.detached.get_or_insert(by);
@@ -195,13 +195,13 @@ impl Channel {
         unread.into_iter().map(|unread| unread.handed)
     }
 
-    /// When it is too late for the first of those that were not taken.
+    /// The earliest time from which a delivery in it is too late to take, in microseconds.
     pub(super) fn late_us(&self) -> Option<u64> {
         self.state().unread.iter().map(|unread| unread.late_us).min()
     }
 
-    /// Takes what has come: cancellations first, then messages, at most so many and so many bytes, though at least one;
-    /// then the end. `None`: nothing yet.
+    /// Takes cancellations first, then deliveries up to these limits, though at least one, then the end.
+    /// `None`: there is nothing.
     pub fn take(&self, messages: usize, bytes: u64) -> Option<News> {
         let mut state = self.state();
         if !state.cancelled.is_empty() {
@@ -217,8 +217,8 @@ impl Channel {
         Some(News::Handed(taken))
     }
 
-    /// How many bytes of payloads [`Channel::take`] would take now, an empty one counted as 1; 0: something
-    /// else. `None`: nothing has come.
+    /// Payload bytes that [`Channel::take`] would take now, an empty payload counted as 1; 0: something else
+    /// than deliveries. `None`: there is nothing.
     pub fn takes(&self, messages: usize, bytes: u64) -> Option<u64> {
         let state = self.state();
         if !state.cancelled.is_empty() || (state.unread.is_empty() && state.detached.is_some()) {
@@ -228,12 +228,12 @@ impl Channel {
         (!state.unread.is_empty()).then(|| taken.map(Unread::bytes).sum())
     }
 
-    /// Waits for news since the latest [`Channel::take`]. There may be none after all.
+    /// Waits for a change since the latest [`Channel::take`]. May return without one.
     pub async fn wait(&self) {
         self.news.notified().await;
     }
 
-    /// The reader goes. Gives the consumer, if it is attached as far as is known here.
+    /// Notes that the reader has gone. Returns the consumer, if it is attached as far as is known here.
     pub fn leave(&self) -> Option<ConsumerId> {
         let mut state = self.state();
         state.reader_gone = true;

@@ -1,5 +1,5 @@
-//! Messages whose bytes the scrub found damaged wait for a person from then on. A blob does not know its message, so
-//! the shard looks for it among all messages, a little in each step, and for all damaged blobs at once.
+//! Holding of messages with damaged bytes, as the scrub finds them. A blob does not know its message, so that
+//! the shard searches all messages, a part in each step, for all damaged blobs at once.
 
 use rustc_hash::FxHashSet;
 use sluice_engine::command::Command;
@@ -10,17 +10,17 @@ use super::Shard;
 use super::store::Store;
 use crate::clock::Clock;
 
-/// Messages that one step looks at.
+/// Number of messages that one step examines.
 const STEP_MESSAGES: usize = 2_000;
 
 /// Damaged blobs whose messages are not known yet.
 #[derive(Debug, Default)]
 pub(super) struct Damaged {
-    /// Those that the running search is for.
+    /// Blobs of the running search.
     sought: FxHashSet<BlobKey>,
-    /// Where it goes on.
+    /// Position of the running search.
     cursor: Option<u64>,
-    /// Those that were told of meanwhile: the next search is for them.
+    /// Blobs found meanwhile, for the next search.
     told: FxHashSet<BlobKey>,
 }
 
@@ -31,7 +31,7 @@ impl Damaged {
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Takes the search for the messages of damaged blobs a step further; tells whether there is more to do.
+    /// Continues the search; true when there is more to do.
     pub(super) fn hold_damaged(&mut self) -> bool {
         if self.damaged.sought.is_empty() {
             self.damaged.sought = std::mem::take(&mut self.damaged.told);

@@ -1,4 +1,4 @@
-//! Deliveries on their way to whoever gets them.
+//! Deliveries with the locations of their bytes.
 
 use std::sync::Arc;
 
@@ -11,29 +11,29 @@ use sluice_journal::BlobRead;
 
 use super::store::{self, Store};
 
-/// One message for a pull; its bytes may still have to be read.
+/// A delivered message; its bytes may still have to be read.
 #[derive(Debug)]
 pub struct Given {
     /// Receipt, attempt, times.
     pub delivery: Delivery,
     /// Name of its queue.
     pub queue: Arc<str>,
-    /// Content type, headers and payload, or where to read them.
+    /// Content type, headers and payload, or their location on disk.
     pub blob: BlobRead,
-    /// What it has beside the plain fields.
+    /// Optional fields.
     pub details: Option<Box<GivenDetails>>,
 }
 
-/// What a message for a pull has beside the plain fields.
+/// Optional fields of a delivered message.
 #[derive(Debug)]
 pub struct GivenDetails {
-    /// What the engine knows.
+    /// Fields that the engine has.
     pub known: DeliveryDetails,
-    /// Checkpoint and tags, or where to read them.
+    /// Checkpoint and tags, or their locations on disk.
     pub blobs: [Option<BlobRead>; 2],
 }
 
-/// A delivery with its bytes, or with where they are.
+/// A delivery with its bytes, or their location on disk.
 pub(super) fn read_given(
     engine: &Engine,
     store: &mut (impl Store + ?Sized),
@@ -49,7 +49,7 @@ pub(super) fn read_given(
     Given { delivery, queue, blob, details }
 }
 
-/// A release of one delivery.
+/// The settlement that releases a delivery at once.
 pub(crate) fn release(receipt: Receipt) -> SettleItem<'static> {
     SettleItem { receipt, settlement: Settlement::Release { delay_ms: 0 }, error: "", result: None }
 }

@@ -1,8 +1,8 @@
-//! A feed: the latest events of a namespace or of one queue, in memory, for however many readers.
+//! A feed: the latest events of a namespace or a queue, in memory, for any number of readers.
 //!
-//! The shard puts in, once a step; readers take from where each of them stands. So a reader has no buffer of its own, and one
-//! that is slow costs nothing: the feed gives up its oldest events whether they were read or not, and who has missed some is
-//! told.
+//! The shard puts in, once a step; each reader has a position and no buffer. So a slow reader costs nothing:
+//! the feed drops its oldest events whether they were read or not, and a reader that has missed some is told
+//! how many.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,16 +13,16 @@ use sluice_engine::event::EventKind;
 use sluice_engine::id::{ConsumerId, MessageId};
 use tokio::sync::Notify;
 
-/// A place in a feed, behind one event and before the next.
+/// Position in a feed, between two events. Written as the id of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventPosition {
-    /// Which start of the shard it belongs to: no two have the same.
+    /// Identity of the shard's start; no two starts have the same.
     pub run: u64,
-    /// The record in the log ...
+    /// Index of the record.
     pub index: u64,
-    /// ... and how many of its events lie before this place, those of other feeds included.
+    /// Number of events of that record before the position, those of other feeds included.
     pub number: u32,
-    /// How many events of the feed lie before it.
+    /// Number of events of the feed before the position.
     pub count: u64,
 }
 
@@ -32,14 +32,14 @@ impl EventPosition {
     }
 }
 
-/// As the ids of events are written.
+/// The text form of an event's id.
 impl fmt::Display for EventPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}-{}-{}", self.run, self.index, self.number, self.count)
     }
 }
 
-/// Text that is no id of an event.
+/// Error: the text is no id of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotAPosition;
 
@@ -62,73 +62,74 @@ impl FromStr for EventPosition {
     }
 }
 
-/// Record and number within.
+/// Index of a record, and number of an event within it.
 pub(super) type EventPlace = (u64, u32);
 
-/// An event with the names that it needs.
+/// An event with the names it needs.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// Behind the event.
+    /// Position after the event.
     pub(super) place: EventPlace,
-    /// What happened.
+    /// Kind of event.
     pub kind: EventKind,
-    /// When, in microseconds since the Unix epoch: the time of its record.
+    /// Time of its record, in microseconds since the Unix epoch.
     pub at_us: u64,
-    /// The queue that the message is in afterwards, or was in.
+    /// Queue of the message afterwards, or before if it is gone.
     pub queue: Arc<str>,
-    /// Which message; `None`: many.
+    /// Id of the message; `None`: many.
     pub id: Option<MessageId>,
-    /// The attempt that began, ended or has ended; 0: none.
+    /// Attempt that began or ended; 0: none.
     pub attempt: u16,
-    /// What is to say beside.
+    /// Further details.
     pub detail: ToldDetail,
 }
 
-/// As [`sluice_engine::event::EventDetail`], with names.
+/// Details of an event, as [`sluice_engine::event::EventDetail`] with names.
 #[derive(Clone, Debug)]
 pub enum ToldDetail {
     /// Nothing.
     None,
-    /// It waits until then, in microseconds since the Unix epoch.
+    /// The message waits until this time, in microseconds since the Unix epoch.
     Until(u64),
-    /// It is leased until then, by a consumer that has a name.
+    /// The message is leased until this time, in microseconds since the Unix epoch, by this consumer, if
+    /// attached.
     Lease(u64, Option<ConsumerId>),
     /// Why.
     Why(&'static str),
-    /// The queue that it came from.
+    /// The queue that the message came from.
     From(Arc<str>),
-    /// So many messages at once, and why.
+    /// A number of messages at once, and the reason.
     Many(u64, &'static str),
 }
 
 /// Events that a reader does not get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// Why not.
+    /// Reason.
     pub why: GapReason,
-    /// How many, where that is known.
+    /// Number of events, where known.
     pub lost: Option<u64>,
 }
 
-/// What made a gap.
+/// Reason of a gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GapReason {
-    /// The reader was so slow that the feed had to give up what it had not read.
+    /// The feed dropped events before a slow reader read them.
     Slow,
-    /// It came back when the feed had given up what it has not read.
+    /// The reader came back after the feed had dropped them.
     Window,
-    /// Nobody read the feed for a while, so there was none.
+    /// There was no feed, since nobody read it for a while.
     Unwatched,
-    /// The shard was started anew, or the reader comes from elsewhere.
+    /// The shard was restarted, or the position is of another shard.
     Restarted,
 }
 
 impl GapReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [GapReason; 4] =
         [GapReason::Slow, GapReason::Window, GapReason::Unwatched, GapReason::Restarted];
 
-    /// The word used in every API.
+    /// Name in every API.
     pub fn name(self) -> &'static str {
         match self {
             GapReason::Slow => "slow",
@@ -139,22 +140,22 @@ impl GapReason {
     }
 }
 
-/// What a reader finds.
+/// What a reader gets.
 #[derive(Debug)]
 pub enum Heard {
-    /// The next events, each with the place behind it.
+    /// The next events, each with the position after it.
     Events(Vec<(EventPosition, Told)>),
-    /// Some that it does not get; it stands behind them.
+    /// A gap; the reader is after it.
     Gap(Gap),
-    /// The namespace was deleted, or the shard has ended: nothing more will come.
+    /// The end: the namespace was deleted, or the shard has ended.
     Ended,
 }
 
-/// Between a shard and the readers of one feed.
+/// A feed, shared by the shard and its readers.
 #[derive(Debug)]
 pub struct Feed {
     run: u64,
-    /// What happened before is not in it.
+    /// Position before which it has no events.
     since: EventPlace,
     ring: Mutex<Ring>,
     news: Notify,
@@ -163,9 +164,9 @@ pub struct Feed {
 #[derive(Debug, Default)]
 struct Ring {
     events: VecDeque<Told>,
-    /// How many events it has given up ...
+    /// Number of dropped events.
     given_up: u64,
-    /// ... and the place behind the last of them.
+    /// Position after the last dropped event.
     floor: EventPlace,
     ended: bool,
 }
@@ -178,31 +179,31 @@ impl Ring {
         }
     }
 
-    /// Right before the first event that there is: to come back with it is to go on with that one.
+    /// Position before the first event that is kept.
     fn begin(&self) -> Option<EventPlace> {
         let (index, number) = self.events.front()?.place;
         Some((index, number.saturating_sub(1)))
     }
 }
 
-/// Where a reader stands in a feed.
+/// Position of a reader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
-    /// Behind the last event that it got, wherever that was.
+    /// Position after the last event that it got.
     at: EventPosition,
-    /// What it is to be told first, and the place behind that.
+    /// Gap to report first, and the position after it.
     gap: Option<(Gap, EventPosition)>,
 }
 
 impl Cursor {
-    /// Where the reader stands.
+    /// Position of the reader.
     pub(crate) fn position(&self) -> EventPosition {
         self.at
     }
 }
 
 impl Feed {
-    /// An empty one, for what happens from `since` on.
+    /// An empty feed of events from `since` on.
     pub(super) fn new(run: u64, since: EventPlace) -> Feed {
         Feed { run, since, ring: Mutex::default(), news: Notify::new() }
     }
@@ -211,7 +212,7 @@ impl Feed {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends what one step has. Keeps at most `window` events.
+    /// Appends the events of a step. Keeps at most `window` events.
     pub(super) fn put(&self, fresh: &mut Vec<Told>, window: usize) {
         let mut ring = self.ring();
         for told in fresh.drain(..) {
@@ -224,7 +225,7 @@ impl Feed {
         self.news.notify_waiters();
     }
 
-    /// Keeps at most `window` events from now on.
+    /// Drops events beyond the latest `window`.
     pub(super) fn shrink(&self, window: usize) {
         let mut ring = self.ring();
         while ring.events.len() > window {
@@ -235,13 +236,13 @@ impl Feed {
         }
     }
 
-    /// Nothing more will come.
+    /// Ends the feed.
     pub(super) fn end(&self) {
         self.ring().ended = true;
         self.news.notify_waiters();
     }
 
-    /// Where a reader begins who was at `after` before, or never was anywhere. `now` is the place of what happens next.
+    /// Position of a new reader, which was at `after` before, if anywhere. `now`: position of the next event.
     pub(super) fn enter(&self, after: Option<EventPosition>, now: EventPlace) -> Cursor {
         let ring = self.ring();
         let end = ring.given_up + ring.events.len() as u64;
@@ -264,7 +265,7 @@ impl Feed {
         Cursor { at: after, gap: Some((Gap { why, lost }, behind)) }
     }
 
-    /// What comes next for a reader, at most so many events; `None`: nothing yet.
+    /// The next events or gap for a reader, at most `most` events; `None`: nothing yet.
     fn take(&self, cursor: &mut Cursor, most: usize) -> Option<Heard> {
         if let Some((gap, behind)) = cursor.gap.take() {
             cursor.at = behind;
@@ -293,7 +294,7 @@ impl Feed {
         EventPosition { run: self.run, index, number, count }
     }
 
-    /// Waits for what comes next for a reader. The future may be dropped: nothing is lost.
+    /// Waits for the next events or gap. Dropping the future loses nothing.
     pub(crate) async fn next(&self, cursor: &mut Cursor, most: usize) -> Heard {
         loop {
             let mut news = std::pin::pin!(self.news.notified());

@@ -1,9 +1,9 @@
 //! A shard: the unit of order. It owns one engine and one journal, and nobody else can touch them.
 //!
-//! [`Shard::step`] does what there is to do without ever waiting; the thread driver ([`crate::driver`]) and the
-//! simulator call it again and again. One step applies what the journal has committed, takes requests, lets time pass,
-//! serves waiting pulls, and proposes all that came of it as one batch. What arrives while a batch is being made
-//! durable is the next batch: nothing waits in order to fill one.
+//! [`Shard::step`] does what there is to do without ever waiting; the thread driver ([`crate::driver`]) and
+//! the simulator call it again and again. One step applies what the journal has committed, takes requests,
+//! lets time pass, serves waiting pulls, and proposes all that came of it as one batch. What arrives while a
+//! batch is being made durable is the next batch: nothing waits in order to fill one.
 
 pub mod channel;
 pub mod feed;
@@ -35,31 +35,31 @@ use store::Store;
 pub(crate) use delivery::release;
 pub use leading::begin;
 
-/// Requests that one step takes from the mailbox.
+/// Upper limit of requests that one step takes from the mailbox.
 const STEP_REQUESTS: usize = 1_024;
 
-/// How soon to offer a piece of a snapshot again that the disk was too busy for.
+/// Pause before a piece of a snapshot that the journal refused is offered again, in microseconds.
 const SNAPSHOT_RETRY_US: u64 = 1_000;
 
-/// What a step came to.
+/// Result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// There may be more to do at once.
+    /// Progress was made; there may be more to do at once.
     Worked,
-    /// Nothing to do until a request, the journal, or the time says so.
+    /// Nothing to do until a request, a journal event, or the end of [`Shard::idle_us`].
     Idle,
-    /// Asked to stop, and all is done.
+    /// The shard was asked to stop, and everything is done.
     Stopped,
     /// The journal has failed: nothing may be answered any more.
     Failed,
 }
 
-/// Counters for the metrics, since start.
+/// Counters for metrics, since start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShardFigures {
-    /// Records committed.
+    /// Number of committed records.
     pub records: u64,
-    /// Batches committed.
+    /// Number of committed batches.
     pub batches: u64,
 }
 
@@ -72,9 +72,9 @@ pub struct Shard<S, C> {
     log_clock: LogClock,
     mailbox: Mailbox<Request>,
     leading: Leading,
-    /// What the record that was applied last came to.
+    /// Outcome of the record that was applied last.
     outcome: Outcome,
-    /// What is left of a batch that one step could not apply as a whole.
+    /// Rest of a batch that one step could not apply as a whole.
     applying: Option<Committed>,
     snapshotting: Option<Snapshotting>,
     damaged: Damaged,
@@ -86,29 +86,29 @@ pub struct Shard<S, C> {
     monotonic_us: u64,
 }
 
-/// What a shard is made of.
+/// Parts of a new shard.
 #[derive(Debug)]
 pub struct Parts<S, C> {
-    /// Which shard of the node.
+    /// Number of the shard.
     pub number: u32,
-    /// The state as recovered.
+    /// The recovered state.
     pub engine: Engine,
-    /// The journal, behind the engine's state.
+    /// The journal, whose replay gave that state.
     pub store: S,
-    /// Where time comes from.
+    /// Source of time.
     pub clock: C,
-    /// The log's time, started behind the last logged time.
+    /// Time of the log, started at or after the last logged time.
     pub log_clock: LogClock,
-    /// Where requests come from.
+    /// Mailbox of requests.
     pub mailbox: Mailbox<Request>,
-    /// Most pulls that may wait, and most waits for results.
+    /// Upper limit of waiting pulls, and of waits for results.
     pub waiting_max: usize,
-    /// How much is kept for those who read events.
+    /// Settings of event feeds.
     pub events: EventOptions,
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Takes over the parts; serves nothing before the first step.
+    /// Makes a shard. It serves nothing before the first step.
     pub fn new(parts: Parts<S, C>) -> Shard<S, C> {
         Shard {
             number: parts.number,
@@ -131,42 +131,42 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// The state, for those who look.
+    /// The state.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The journal, for those who drive it.
+    /// The journal.
     pub fn store(&mut self) -> &mut S {
         &mut self.store
     }
 
-    /// Where requests come from.
+    /// Mailbox of requests.
     pub fn mailbox(&self) -> &Mailbox<Request> {
         &self.mailbox
     }
 
-    /// Records that are proposed and not yet applied.
+    /// Number of records that are proposed and not yet applied.
     pub fn in_flight(&self) -> usize {
         self.leading.in_flight()
     }
 
-    /// Bytes that are proposed and not yet applied.
+    /// Number of bytes that are proposed and not yet applied.
     pub fn in_flight_bytes(&self) -> usize {
         self.leading.in_flight_bytes()
     }
 
-    /// Whether it was asked to stop.
+    /// True once the shard was asked to stop.
     pub fn is_stopping(&self) -> bool {
         self.stopping
     }
 
-    /// Why the journal failed, when [`Shard::step`] said so.
+    /// Reason of the journal's failure, after [`Step::Failed`].
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// Does what there is to do, without waiting.
+    /// Does what there is to do, without blocking.
     pub fn step(&mut self) -> Step {
         self.look_at_the_clock();
         let mut worked = self.apply_committed();
@@ -185,7 +185,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if worked { Step::Worked } else { Step::Idle }
     }
 
-    /// Nothing more will be done: ends the leadership, and answers the reads that still wait.
+    /// Ends the shard: ends the leadership, and answers the reads that still wait.
     fn end(&mut self) {
         self.end_leading();
         for read in self.looks.drain(..) {
@@ -193,12 +193,12 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Whether nobody waits for anything any more.
+    /// True when nobody waits for anything, and nothing is to be proposed.
     fn is_done(&self) -> bool {
         self.leading.in_flight() == 0 && self.mailbox.is_empty() && self.looks.is_empty() && !self.owes()
     }
 
-    /// How long nothing will happen by itself, in microseconds; `None`: for ever.
+    /// Time without anything to do by itself, in microseconds; `None`: unlimited.
     pub fn idle_us(&self) -> Option<u64> {
         if self.snapshot_waits() {
             return Some(SNAPSHOT_RETRY_US);

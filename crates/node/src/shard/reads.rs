@@ -1,5 +1,5 @@
-//! Looks at the state. They stand in a line of their own, so that however many there are, the next batch waits for a
-//! few of them at most.
+//! Reads of the state. They have a queue of their own, so that however many there are, the next batch waits
+//! for a few of them at most.
 
 use sluice_engine::Error;
 
@@ -8,11 +8,11 @@ use super::store::Store;
 use super::{Shard, ShardFigures};
 use crate::clock::Clock;
 
-/// Looks that may wait, beside those in the mailbox.
+/// Upper limit of waiting reads, besides those in the mailbox.
 const LOOKS_MAX: usize = 4_096;
-/// Time for looks in one step: after so much of it no further look is begun.
+/// Time for reads in one step, in microseconds, after which no further read begins.
 const STEP_LOOKS_US: u64 = 500;
-/// Wait after which a look that was refused may come back.
+/// Wait suggested to the caller of a refused read, in milliseconds.
 const RETRY_AFTER_MS: u64 = 500;
 
 impl<S: Store, C: Clock> Shard<S, C> {
@@ -24,7 +24,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Looks for a bounded time. Tells whether there are more.
+    /// Runs reads for a bounded time. True when more are waiting.
     pub(super) fn look(&mut self) -> bool {
         if self.looks.is_empty() {
             return false;

@@ -1,22 +1,21 @@
-//! From a journal's files back to a state: restore the snapshot, replay what came after it, and tell the journal what
-//! is still alive.
+//! Recovery of a state: restores the snapshot, replays the log after it, and tells the journal which blobs
+//! are live.
 
 use sluice_engine::{Engine, Outcome, check_behaviour, check_known};
 use sluice_journal::{BlobKey, DiskJournal, Knows, OpenError, Replay, SnapshotReader};
 
 use crate::api::StartError;
 
-/// What this program's engine can replay: the journal refuses another version's log before it changes
-/// anything.
+/// Checks by which the journal refuses another version's log before it changes anything.
 pub fn knows() -> Knows {
     Knows { behaviour: check_behaviour, record: check_known }
 }
 
-/// Restores an engine from what opening a journal gave.
+/// Restores an engine from an opened journal.
 ///
 /// # Errors
-/// A sentence for the operator, when the snapshot or the log cannot be read, or when another version wrote it
-/// and the journal was opened without [`knows`].
+/// A sentence for the operator: the snapshot or the log cannot be read, or another version wrote it and the
+/// journal was opened without [`knows`].
 pub fn recover(
     snapshot: Option<SnapshotReader>,
     mut replay: Replay,

@@ -1,24 +1,25 @@
-//! Snapshots in steps: the engine serialises a little after each batch, the journal writes it off the thread.
+//! Snapshots in steps: the engine serialises a little after each batch, the journal writes it off the shard's
+//! thread.
 
 use super::Shard;
 use super::store::Store;
 use crate::clock::Clock;
 
-/// Bytes of state that one step serialises: a fraction of a millisecond.
+/// Size of a piece, in bytes: serialising it takes a fraction of a millisecond.
 const PIECE_BYTES: usize = 128 << 10;
 
 /// A snapshot in progress.
 #[derive(Debug, Default)]
 pub(super) struct Snapshotting {
-    /// What the journal was too busy to take.
+    /// A piece that the journal refused for now.
     piece: Option<Vec<u8>>,
-    /// The engine has given all.
+    /// True when the engine has serialised everything.
     complete: bool,
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Begins a snapshot when the journal wants one, and takes the running one a step further. Tells whether another
-    /// step can follow at once.
+    /// Begins a snapshot when one is due, and continues a running one. True when another step can follow at
+    /// once.
     pub(super) fn advance_snapshot(&mut self) -> bool {
         if self.snapshotting.is_none() {
             if !self.store.wants_snapshot() {
@@ -51,7 +52,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         running.piece.is_none()
     }
 
-    /// Whether a snapshot waits for the disk, so that the shard looks again soon.
+    /// True while a piece waits for the journal.
     pub(super) fn snapshot_waits(&self) -> bool {
         self.snapshotting.as_ref().is_some_and(|running| running.piece.is_some())
     }

@@ -1,24 +1,25 @@
-//! What a shard needs of its journal beyond the seam: room, snapshots, figures. The memory journal needs none of it.
+//! Interface of a shard to its journal, beyond [`Journal`]: snapshots and metrics.
 
 use bytes::Bytes;
 use sluice_engine::BlobRef;
 use sluice_journal::{BlobKey, BlobLocation, BlobRead, DiskJournal, Journal, MemoryJournal, Status};
 
-/// The journal as a shard sees it. Nothing here blocks.
+/// The journal of a shard. Nothing here blocks.
 pub trait Store: Journal<Location = BlobLocation> {
-    /// Whether the log has grown enough for a snapshot, and none is on its way.
+    /// True when a snapshot is due and none is running.
     fn wants_snapshot(&self) -> bool;
-    /// Begins one, of the state after the record with this index, which came about by the rules of this behaviour version.
+    /// Begins a snapshot of the state after record `applied_index`, at the logged time `time_us` in
+    /// microseconds, made by the rules of version `behaviour`.
     fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32);
-    /// Takes the next piece, or gives it back when the disk is behind.
+    /// Takes the next piece. `Err` gives it back while the journal is behind.
     fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>>;
-    /// All pieces were given.
+    /// Ends the snapshot after its last piece.
     fn snapshot_finish(&mut self);
-    /// Figures of the journal.
+    /// Metrics of the journal.
     fn status(&self) -> Status;
 }
 
-/// Where the bytes of a blob are.
+/// Looks up a blob of the engine.
 pub fn read(journal: &mut (impl Store + ?Sized), blob: BlobRef) -> BlobRead {
     if blob == BlobRef::EMPTY {
         return BlobRead::Cached(Bytes::from_static(BlobRef::EMPTY_BYTES));
@@ -48,7 +49,7 @@ impl Store for DiskJournal {
     }
 }
 
-/// Keeps nothing across restarts, so it never wants a snapshot.
+/// It keeps nothing across restarts, so that it never needs a snapshot.
 impl Store for MemoryJournal {
     fn wants_snapshot(&self) -> bool {
         false

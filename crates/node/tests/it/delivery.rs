@@ -154,7 +154,8 @@ async fn a_pull_that_waits_for_a_queue_which_is_deleted_and_made_anew_is_served(
             deleted
         });
         deleted.unwrap();
-        // The pull either took the old message, or was ended by the deletion, or was served from the new queue.
+        // The pull either took the old message, or was ended by the deletion, or was served from the new
+        // queue.
         assert!(pulled.unwrap().len() <= 1, "round {round}");
         node.queue_delete(NamespaceId::DEFAULT, "jobs").await.unwrap();
     }

@@ -85,7 +85,8 @@ async fn readers_of_a_queue_and_of_the_namespace_hear_what_happens() {
     let (_, told) = &events[0];
     assert_eq!((told.kind, &*told.queue, told.id), (EventKind::Dropped, "other", None));
     assert!(matches!(told.detail, ToldDetail::Many(2, "queue_deleted")));
-    // A queue that comes again goes on in the feed of its name, and those wait for it who come back meanwhile.
+    // A queue that comes again goes on in the feed of its name, and those wait for it who come back
+    // meanwhile.
     node.queue_delete(DEFAULT, "mail").await.unwrap();
     let mut back = node.watch(DEFAULT, Some("mail"), Some(mail.position())).await.unwrap();
     assert!(node.watch(DEFAULT, Some("other"), None).await.is_err());

@@ -1,5 +1,5 @@
-//! Creating and deleting a namespace takes a step on each of two shards: whoever goes away, and whatever stops in
-//! between, it is never half there.
+//! Creating and deleting a namespace takes a step on each of two shards: whoever goes away, and whatever
+//! stops in between, it is never half there.
 
 use std::path::Path;
 use std::pin::pin;

@@ -13,7 +13,8 @@ use crate::waits::{begin, until};
 
 const MIB: usize = 1 << 20;
 
-/// Keeps a shard busy until the sender is dropped; from now on, since it takes in what has come before it looks.
+/// Keeps a shard busy until the sender is dropped; from now on, since it takes in what has come before it
+/// looks.
 fn block(node: &Node) -> mpsc::Sender<()> {
     let (release, blocked) = mpsc::channel::<()>();
     let (begun, begins) = mpsc::channel::<()>();

@@ -47,7 +47,8 @@ impl Clock for Time {
     }
 }
 
-/// A journal in memory whose disk can be full, for all batches or for none, and which can hold back, fail, and tell of damage.
+/// A journal in memory whose disk can be full, for all batches or for none, and which can hold back, fail,
+/// and tell of damage.
 pub struct Disk {
     pub journal: MemoryJournal,
     pub time: Time,
@@ -176,7 +177,8 @@ impl Rig {
         panic!("the shard spins");
     }
 
-    /// Lets so much time pass, as a driver would: it sleeps for as long as the shard says. Tells the number of steps.
+    /// Lets so much time pass, as a driver would: it sleeps for as long as the shard says. Tells the number
+    /// of steps.
     pub fn pass(&mut self, us: u64) -> u32 {
         let until = self.time.monotonic_us() + us;
         let mut steps = 0;

@@ -1,7 +1,7 @@
 //! A disk that loses, tears, reorders, fails and lies, under the journal's [`Disk`] trait.
 //!
-//! Contents are kept twice: as processes read them, and as a power loss would leave them; names likewise. See the
-//! crate's head for what may happen to them.
+//! Contents are kept twice: as processes read them, and as a power loss would leave them; names likewise. See
+//! the crate's head for what may happen to them.
 
 mod faults;
 mod file;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sluice_journal::disk::{DirLock, Disk, File, LockError, OpenMode};
 
-pub use faults::{Call, Failure};
+pub use faults::{Call, CallFailure};
 pub use store::{Crash, Damaged, Flaws, Harm, Lost, Tally};
 
 use crate::rng::Rng;
@@ -57,7 +57,7 @@ impl SimDisk {
     }
 
     /// Lets the call of this kind fail that comes after `nth` others.
-    pub fn fail_call(&self, call: Call, nth: u64, how: Failure) {
+    pub fn fail_call(&self, call: Call, nth: u64, how: CallFailure) {
         self.store().faults().plan(call, nth, how);
     }
 
@@ -74,7 +74,8 @@ impl SimDisk {
         self.store().faults().forget_plan();
     }
 
-    /// Lets the process die after so many more calls: later ones fail and do nothing. [`SimDisk::crash`] must follow.
+    /// Lets the process die after so many more calls: later ones fail and do nothing. [`SimDisk::crash`] must
+    /// follow.
     pub fn halt_after(&self, calls: u64) {
         self.store().faults().halt_after(calls + 1);
     }

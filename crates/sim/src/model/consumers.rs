@@ -1,6 +1,6 @@
-//! Consumers with credit: nobody holds more than that when it is given a message, and what is ready goes out while there is
-//! credit. What a detached consumer did not settle goes back after its time of grace: without counting, unless the consumer was
-//! lost and the delivery had reached it.
+//! Consumers with credit: nobody holds more than that when it is given a message, and what is ready goes out
+//! while there is credit. What a detached consumer did not settle goes back after its time of grace: without
+//! counting, unless the consumer was lost and the delivery had reached it.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::{ConsumerState, ConsumerView, MessageView};
 
-use super::state::{Message, Place, Queue, World};
+use super::state::{Message, MessagePlace, ModelState, Queue};
 use super::{Apply, Checked, ensure};
 
 /// Consumers that one look at the engine may give: all of them.
@@ -52,7 +52,7 @@ impl Consumer {
 impl Message {
     /// Which consumer holds it, and under which token.
     fn hold(&self) -> Option<(u64, u64)> {
-        let Place::Leased { token, .. } = self.place else { return None };
+        let MessagePlace::Leased { token, .. } = self.place else { return None };
         self.pushed.filter(|(_, of)| *of == token)
     }
 
@@ -64,10 +64,10 @@ impl Message {
     }
 }
 
-impl World {
+impl ModelState {
     pub(super) fn held_by(&self, consumer: u64) -> impl Iterator<Item = (MessageId, u64)> {
         let held = move |(id, message): (&MessageId, &Message)| match message.place {
-            Place::Leased { until_us, .. } if message.hold().is_some_and(|(of, _)| of == consumer) => {
+            MessagePlace::Leased { until_us, .. } if message.hold().is_some_and(|(of, _)| of == consumer) => {
                 Some((*id, until_us))
             }
             _ => None,
@@ -228,8 +228,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// What a detached consumer holds has a shorter lease as soon as the engine comes to it: after a tick it must have,
-    /// unless the engine says that it goes on at once.
+    /// What a detached consumer holds has a shorter lease as soon as the engine comes to it: after a tick it
+    /// must have, unless the engine says that it goes on at once.
     pub(super) fn follow_grace(&mut self, ticked: bool) -> Checked {
         let must = ticked && !self.goes_on();
         let gone = |consumer: &Consumer| consumer.gone.clone();
@@ -276,9 +276,10 @@ impl Apply<'_> {
     }
 }
 
-impl World {
+impl ModelState {
     fn shorten(&mut self, id: MessageId, short_us: u64) {
-        if let Some(Place::Leased { until_us, .. }) = self.messages.get_mut(&id).map(|m| &mut m.place) {
+        if let Some(MessagePlace::Leased { until_us, .. }) = self.messages.get_mut(&id).map(|m| &mut m.place)
+        {
             *until_us = short_us;
         }
     }
@@ -293,7 +294,7 @@ fn has_credit(view: &ConsumerView) -> bool {
 }
 
 /// Whether the engine shows those who are attached, and how much each of them holds.
-pub(super) fn compare_consumers(world: &World, engine: &Engine) -> Checked {
+pub(super) fn compare_consumers(world: &ModelState, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let views = engine.consumers(*namespace, None, CONSUMERS_MAX);
         let shown: Vec<(u64, u32)> =

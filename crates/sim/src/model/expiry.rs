@@ -1,6 +1,6 @@
-//! Messages that end when they wait too long: after the time that their sender says, or that their queue gives them from
-//! their coming on. When exactly one ends whose time is over is the engine's choice; that none is delivered after it, and
-//! that a tick leaves none behind, are rules.
+//! Messages that end when they wait too long: after the time that their sender says, or that their queue
+//! gives them from their coming on. When exactly one ends whose time is over is the engine's choice; that
+//! none is delivered after it, and that a tick leaves none behind, are rules.
 
 use sluice_engine::Engine;
 use sluice_engine::id::MessageId;
@@ -8,7 +8,7 @@ use sluice_engine::options::Expires;
 use sluice_engine::query::{MessageView, State};
 use sluice_engine::settings::OnExpire;
 
-use super::state::{Message, Place, World};
+use super::state::{Message, MessagePlace, ModelState};
 use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
 
@@ -60,10 +60,14 @@ impl End {
 impl Message {
     /// Whether it is delayed, ready, blocked or held.
     pub(super) fn waits(&self) -> bool {
-        matches!(self.place, Place::Delayed { .. } | Place::Ready { .. } | Place::Held { .. })
+        matches!(
+            self.place,
+            MessagePlace::Delayed { .. } | MessagePlace::Ready { .. } | MessagePlace::Held { .. }
+        )
     }
 
-    /// Whether the engine shows it as a dead letter for this reason, in its queue or in that for dead letters.
+    /// Whether the engine shows it as a dead letter for this reason, in its queue or in that for dead
+    /// letters.
     pub(super) fn has_died(&self, view: &MessageView, reason: Option<&str>) -> bool {
         view.reason == reason && (view.state == State::Dead || view.queue != self.queue)
     }
@@ -71,8 +75,8 @@ impl Message {
     /// When it may be delivered at the earliest, if it waits; 0: at once.
     pub(super) fn due_us(&self) -> u64 {
         match self.place {
-            Place::Delayed { until_us } => until_us,
-            Place::Held { .. } => self.changes.due_us,
+            MessagePlace::Delayed { until_us } => until_us,
+            MessagePlace::Held { .. } => self.changes.due_us,
             _ => 0,
         }
     }
@@ -84,14 +88,14 @@ impl Message {
 
     /// Whether the engine shows when it ends.
     pub(super) fn compare_end(&self, view: &MessageView) -> Checked {
-        let matters = self.waits() || matches!(self.place, Place::Leased { .. });
+        let matters = self.waits() || matches!(self.place, MessagePlace::Leased { .. });
         let end_us = self.end.first().map(|(end_us, _)| end_us).filter(|_| matters);
         ensure!(view.expires_at_us == end_us, "{} ends at {:?}, not {end_us:?}", view.id, view.expires_at_us);
         Ok(())
     }
 }
 
-impl World {
+impl ModelState {
     /// When the first of all messages that wait ends.
     pub(super) fn first_end_us(&self) -> Option<u64> {
         let waiting = self.messages.values().filter(|message| message.waits());
@@ -118,12 +122,12 @@ impl Apply<'_> {
         self.begin_age(id);
     }
 
-    /// A message has come to its queue, or comes back from the dead letters: unless it stays dead, or is held for somebody to
-    /// look at, its age counts from now.
+    /// A message has come to its queue, or comes back from the dead letters: unless it stays dead, or is held
+    /// for somebody to look at, its age counts from now.
     pub(super) fn begin_age(&mut self, id: MessageId) {
         let Some(message) = self.world.messages.get_mut(&id) else { return };
         let max_age_ms = self.world.queues.get(&message.queue).map_or(0, |queue| queue.settings.max_age_ms);
-        let held = matches!(message.place, Place::Held { reason: "payload_damaged" });
+        let held = matches!(message.place, MessagePlace::Held { reason: "payload_damaged" });
         let age_us = if max_age_ms == 0 || held { 0 } else { self.now_us + max_age_ms * 1_000 };
         message.end.age_us = age_us;
         if message.end.first().is_some()
@@ -182,8 +186,8 @@ impl Apply<'_> {
         message.is_over(self.now_us) && self.world.queues[&message.queue].settings.on_expire == OnExpire::Drop
     }
 
-    /// Lets those messages end that the engine let end. After a tick all must have whose time is over, unless the engine says
-    /// that it goes on at once.
+    /// Lets those messages end that the engine let end. After a tick all must have whose time is over, unless
+    /// the engine says that it goes on at once.
     pub(super) fn follow_ends(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let over = |message: &Message| message.waits() && message.is_over(self.now_us);

@@ -1,25 +1,25 @@
 //! Fair keys: messages of one priority and different keys are served in turn.
 //!
-//! Followed exactly where nothing else has a say: in queues without a limit, to which no message with an ordering or limit
-//! key has come. There each key that has ready messages has a place in the ring of its priority. The first gives as many
-//! as its weight, and goes to the end; a key whose first message becomes ready begins at the end. So nobody is passed over
-//! for more than a round, however many wait.
+//! Followed exactly where nothing else has a say: in queues without a limit, to which no message with an
+//! ordering or limit key has come. There each key that has ready messages has a place in the ring of its
+//! priority. The first gives as many as its weight, and goes to the end; a key whose first message becomes
+//! ready begins at the end. So nobody is passed over for more than a round, however many wait.
 
 use std::collections::BTreeMap;
 
 use sluice_engine::id::{MessageId, QueueId};
 
 use super::Apply;
-use super::state::{Line, Message, Place, Queue, World};
+use super::state::{Line, Message, MessagePlace, ModelState, Queue};
 
 /// The ready messages of one queue, priority and key.
 pub(super) type LaneKey = (QueueId, u8, Vec<u8>);
 
 /// Its place in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Lane {
-    /// When it came to the end of the ring; the default while it gives. `None`: not known, because one record has emptied
-    /// and filled it, or because something else had a say before.
+pub(super) struct FairLane {
+    /// When it came to the end of the ring; the default while it gives. `None`: not known, because one record
+    /// has emptied and filled it, or because something else had a say before.
     since: Option<Line>,
     /// Messages that it may still give in this turn.
     left: u16,
@@ -31,11 +31,11 @@ impl Message {
     }
 
     fn line(&self) -> Option<Line> {
-        if let Place::Ready { line } = self.place { Some(line) } else { None }
+        if let MessagePlace::Ready { line } = self.place { Some(line) } else { None }
     }
 }
 
-impl World {
+impl ModelState {
     /// Whether turns alone decide who is next in a queue.
     pub(super) fn is_fair(&self, queue: QueueId) -> bool {
         self.takes_turns(queue) && self.queues[&queue].keyed
@@ -104,14 +104,14 @@ impl Apply<'_> {
         if !has_more {
             self.world.lanes.remove(&key);
         } else if lane.since.is_some() && lane.left == 0 {
-            *lane = Lane { since: Some(end), left: turn };
+            *lane = FairLane { since: Some(end), left: turn };
         } else if lane.since.is_some() {
             lane.since = Some(Line::default());
         }
     }
 
-    /// A message is about to leave its lane in the middle of a record, without being delivered. As long as the lane has others,
-    /// also such as came in this very record, it keeps its place in the ring.
+    /// A message is about to leave its lane in the middle of a record, without being delivered. As long as
+    /// the lane has others, also such as came in this very record, it keeps its place in the ring.
     pub(super) fn leaves_lane(&mut self, id: MessageId) {
         let message = &self.world.messages[&id];
         let Some(line) = message.line() else { return };
@@ -127,7 +127,7 @@ impl Apply<'_> {
             self.kept_lanes.remove(&key);
             return;
         };
-        let lane = Lane { since: Some(line.min(next)), left: self.world.turn_of(&key) };
+        let lane = FairLane { since: Some(line.min(next)), left: self.world.turn_of(&key) };
         self.world.lanes.entry(key.clone()).or_insert(lane);
         self.kept_lanes.insert(key);
     }
@@ -149,8 +149,8 @@ impl Apply<'_> {
             let left = self.world.turn_of(&key);
             let lane = match before.get(&key) {
                 Some(lane) if first.step < step || self.kept_lanes.contains(&key) => *lane,
-                None if first.step == step => Lane { since: Some(first), left },
-                _ => Lane { since: None, left },
+                None if first.step == step => FairLane { since: Some(first), left },
+                _ => FairLane { since: None, left },
             };
             self.world.lanes.insert(key, lane);
         }

@@ -1,14 +1,14 @@
-//! Queues that hold as much as they may: what is sent is refused, or the oldest that wait make room. Which those are leaves no
-//! choice; how many go at once does, as long as the engine says that it goes on.
+//! Queues that hold as much as they may: what is sent is refused, or the oldest that wait make room. Which
+//! those are leaves no choice; how many go at once does, as long as the engine says that it goes on.
 
 use sluice_engine::command::Deliver;
 use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::settings::Overflow;
 
-use super::state::{Message, Place, World};
+use super::state::{Message, MessagePlace, ModelState};
 use super::{Apply, Checked, ensure};
 
-impl World {
+impl ModelState {
     /// Messages of a queue that are so, and their bytes.
     fn size(&self, queue: QueueId, is: impl Fn(&Message) -> bool) -> (u64, u64) {
         let those = self.messages_of(queue).filter(|(_, message)| is(message));
@@ -115,5 +115,5 @@ impl Apply<'_> {
 }
 
 fn is_leased(message: &Message) -> bool {
-    matches!(message.place, Place::Leased { .. })
+    matches!(message.place, MessagePlace::Leased { .. })
 }

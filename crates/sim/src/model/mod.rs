@@ -1,12 +1,13 @@
 //! The model: what must be true, told as naively as possible.
 //!
-//! It is given every committed command, with the engine's outcome, and follows: where the rules leave no choice it
-//! predicts the outcome and compares; where they leave one (the order of what became ready at the same moment, the
-//! jitter of a backoff, when exactly a due timer fires) it checks that the engine chose within them, and goes on from
-//! what the engine chose. It keeps maps and counts by counting, so that it shares no cleverness with the engine.
+//! It is given every committed command, with the engine's outcome, and follows: where the rules leave no
+//! choice it predicts the outcome and compares; where they leave one (the order of what became ready at the
+//! same moment, the jitter of a backoff, when exactly a due timer fires) it checks that the engine chose
+//! within them, and goes on from what the engine chose. It keeps maps and counts by counting, so that it
+//! shares no cleverness with the engine.
 //!
-//! What is true of crashes is not told here but in [`crate::world`]: the log that recovery gives is a prefix of what
-//! was proposed, and the model is led along that prefix again.
+//! What is true of crashes is not told here but in [`crate::world`]: the log that recovery gives is a prefix
+//! of what was proposed, and the model is led along that prefix again.
 
 mod admin;
 mod change;
@@ -42,7 +43,7 @@ use sluice_engine::{Engine, Error};
 
 use fair::LaneKey;
 pub use state::Holder;
-use state::{Line, Message, Place, World};
+use state::{Line, Message, MessagePlace, ModelState};
 
 /// What a rule says when it is broken.
 pub type Checked = Result<(), String>;
@@ -60,12 +61,12 @@ pub(crate) use ensure;
 /// The model of one shard.
 #[derive(Clone, Debug)]
 pub struct Model {
-    world: World,
+    world: ModelState,
 }
 
 /// One apply, as the model sees it.
 struct Apply<'a> {
-    world: &'a mut World,
+    world: &'a mut ModelState,
     index: u64,
     now_us: u64,
     outcome: &'a Outcome,
@@ -94,7 +95,7 @@ struct Apply<'a> {
 impl Model {
     /// Before the first record.
     pub fn new() -> Model {
-        Model { world: World::empty() }
+        Model { world: ModelState::empty() }
     }
 
     /// Follows one record. `engine` has just applied it.
@@ -206,8 +207,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The next place in the line of what this apply makes ready. Of what timers bring about the earlier deadline stands
-    /// first.
+    /// The next place in the line of what this apply makes ready. Of what timers bring about the earlier
+    /// deadline stands first.
     fn next_line(&mut self) -> Line {
         self.place += 1;
         Line { step: self.world.step, place: self.firing.unwrap_or(self.place) }
@@ -226,7 +227,7 @@ impl Apply<'_> {
         for queue in std::mem::take(&mut self.blurred) {
             let here = self.world.messages.values_mut().filter(|message| message.queue == queue);
             for message in here {
-                if let Place::Ready { line } = &mut message.place
+                if let MessagePlace::Ready { line } = &mut message.place
                     && line.step == step
                 {
                     line.place = 0;

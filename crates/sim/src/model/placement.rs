@@ -6,7 +6,7 @@ use sluice_engine::id::{ConsumerId, MessageId, QueueId};
 use sluice_engine::settings::Placement;
 
 use super::consumers::Consumer;
-use super::state::{Queue, World};
+use super::state::{ModelState, Queue};
 use super::{Apply, Checked, ensure};
 
 /// When consumers had their turns, and whose the ordering keys are.
@@ -20,7 +20,7 @@ pub(super) struct Turns {
     owners: BTreeMap<(QueueId, Vec<u8>), u64>,
 }
 
-impl World {
+impl ModelState {
     /// Where a message is, and its ordering key.
     fn key_of(&self, id: MessageId) -> (&Queue, (QueueId, Vec<u8>)) {
         let message = &self.messages[&id];

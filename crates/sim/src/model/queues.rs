@@ -1,4 +1,5 @@
-//! Pausing and closing, dead letters that go to another queue, redriving at a rate, and what queues begin with.
+//! Pausing and closing, dead letters that go to another queue, redriving at a rate, and what queues begin
+//! with.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::{QueueView, Redriving, State};
 use sluice_engine::settings::{QueuePatch, QueueSettings};
 
-use super::state::{Place, World};
+use super::state::{MessagePlace, ModelState};
 use super::{Apply, Checked, ensure};
 
 /// Patterns that one look at the engine may give: all of them.
@@ -34,7 +35,7 @@ pub(super) struct Redrive {
     given: u64,
 }
 
-impl World {
+impl ModelState {
     /// What a queue begins with that is made now.
     pub(super) fn settings_of_new(&self, namespace: NamespaceId, name: &str) -> QueueSettings {
         let mut settings = QueueSettings::default();
@@ -177,7 +178,8 @@ impl Apply<'_> {
         self.counted(count)
     }
 
-    /// Dead letters that the engine has redriven: those that died first before others, and not too many by now.
+    /// Dead letters that the engine has redriven: those that died first before others, and not too many by
+    /// now.
     pub(super) fn follow_redrives(&mut self) -> Checked {
         let queues: Vec<QueueId> = self.world.redrives.keys().copied().collect();
         for queue in queues {
@@ -224,12 +226,13 @@ impl Apply<'_> {
             }
             before = Some(died);
             self.redrive(id);
-            self.put(id, Place::Ready { line });
+            self.put(id, MessagePlace::Ready { line });
         }
         Ok(())
     }
 
-    /// A message that has died goes to the queue that takes the dead letters of its own. False: there is none that does.
+    /// A message that has died goes to the queue that takes the dead letters of its own. False: there is none
+    /// that does.
     pub(super) fn forward(&mut self, id: MessageId, reason: &'static str) -> bool {
         let Some(message) = self.world.messages.get(&id) else { return false };
         let from = &self.world.queues[&message.queue];
@@ -301,7 +304,7 @@ impl Apply<'_> {
 }
 
 /// Whether the engine shows the same patterns.
-pub(super) fn compare_defaults(world: &World, engine: &Engine) -> Checked {
+pub(super) fn compare_defaults(world: &ModelState, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let kept = world.queue_defaults.iter().filter(|((of, _), _)| of == namespace);
         let kept: Vec<(&str, &QueuePatch)> = kept.map(|((_, pattern), patch)| (&**pattern, patch)).collect();

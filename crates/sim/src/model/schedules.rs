@@ -6,7 +6,7 @@ use sluice_engine::id::{BlobRef, MessageId, NamespaceId};
 use sluice_engine::outcome::Reply;
 
 use super::send::{blob_len, wrong_item};
-use super::state::{Message, World};
+use super::state::{Message, ModelState};
 use super::{Apply, Checked, ensure};
 use crate::workload::{Missed, Times};
 
@@ -239,7 +239,7 @@ impl Schedule {
 }
 
 /// Whether the engine shows the same schedules.
-pub(super) fn compare_schedules(world: &World, engine: &Engine) -> Checked {
+pub(super) fn compare_schedules(world: &ModelState, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let names = world.schedules.keys().filter(|(of, _)| of == namespace).map(|(_, name)| name.clone());
         let names: Vec<String> = names.collect();

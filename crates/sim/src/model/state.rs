@@ -11,17 +11,18 @@ use sluice_node::Duplicates;
 use super::change::Changes;
 use super::consumers::Consumer;
 use super::expiry::End;
-use super::fair::{Lane, LaneKey};
+use super::fair::{FairLane, LaneKey};
 use super::flows::Flow;
 use super::keys::{Keys, Limited, Turn};
 use super::placement::Turns;
 use super::queues::{Origin, Redrive};
-use super::results::{Asked, Told};
+use super::results::{HolderReport, ResultOptions};
 use super::schedules::Schedule;
 use super::unique::{Taken, Unique};
 
-/// Where a ready message stands among those of its priority. What became ready by one apply for another reason than
-/// being sent has no order among itself that a client could rely on, except by the time that it was due.
+/// Where a ready message stands among those of its priority. What became ready by one apply for another
+/// reason than being sent has no order among itself that a client could rely on, except by the time that it
+/// was due.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Line {
     /// Which apply made it ready.
@@ -32,7 +33,7 @@ pub(super) struct Line {
 
 /// Where a message is, and what goes with that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum MessagePlace {
     Delayed {
         until_us: u64,
     },
@@ -58,15 +59,15 @@ pub(super) enum Place {
     },
 }
 
-impl Place {
+impl MessagePlace {
     pub(super) fn state(self) -> State {
         match self {
-            Place::Delayed { .. } => State::Delayed,
-            Place::Ready { .. } => State::Ready,
-            Place::Leased { .. } => State::Leased,
-            Place::Held { .. } => State::Held,
-            Place::Dead { .. } => State::Dead,
-            Place::Done { .. } => State::Done,
+            MessagePlace::Delayed { .. } => State::Delayed,
+            MessagePlace::Ready { .. } => State::Ready,
+            MessagePlace::Leased { .. } => State::Leased,
+            MessagePlace::Held { .. } => State::Held,
+            MessagePlace::Dead { .. } => State::Dead,
+            MessagePlace::Done { .. } => State::Done,
         }
     }
 }
@@ -92,11 +93,11 @@ pub(super) struct Message {
     pub(super) sent_us: u64,
     pub(super) attempts: u16,
     pub(super) deliveries: u16,
-    pub(super) place: Place,
+    pub(super) place: MessagePlace,
     pub(super) history: Vec<Ended>,
     pub(super) keys: Keys,
-    pub(super) asked: Asked,
-    pub(super) told: Told,
+    pub(super) asked: ResultOptions,
+    pub(super) told: HolderReport,
     pub(super) changes: Changes,
     pub(super) turn: Turn,
     pub(super) origin: Option<Origin>,
@@ -121,11 +122,11 @@ impl Message {
             sent_us: 0,
             attempts: 0,
             deliveries: 0,
-            place: Place::Held { reason: "" },
+            place: MessagePlace::Held { reason: "" },
             history: Vec::new(),
             keys: Keys::default(),
-            asked: Asked::default(),
-            told: Told::default(),
+            asked: ResultOptions::default(),
+            told: HolderReport::default(),
             changes: Changes::default(),
             turn: Turn::default(),
             origin: None,
@@ -205,7 +206,7 @@ pub(super) struct Keyed {
 
 /// All of it.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct World {
+pub(super) struct ModelState {
     pub(super) limits: Limits,
     pub(super) epoch: u64,
     /// Applies so far.
@@ -223,7 +224,7 @@ pub(super) struct World {
     pub(super) redrives: BTreeMap<QueueId, Redrive>,
     /// Of all dead letters that somebody redrives at once those that the engine may not have looked at yet.
     pub(super) sweeps: BTreeMap<QueueId, BTreeSet<MessageId>>,
-    pub(super) lanes: BTreeMap<LaneKey, Lane>,
+    pub(super) lanes: BTreeMap<LaneKey, FairLane>,
     pub(super) schedules: BTreeMap<(NamespaceId, String), Schedule>,
     /// The largest number of a schedule given so far.
     pub(super) last_schedule: u64,
@@ -248,11 +249,11 @@ pub(super) struct World {
     pub(super) last_queue: Option<QueueId>,
 }
 
-impl World {
+impl ModelState {
     /// Before the first record: the two namespaces that always exist.
-    pub(super) fn empty() -> World {
+    pub(super) fn empty() -> ModelState {
         let always = |id, name: &str| (id, Namespace::new(name, 0, Quotas::default()));
-        World {
+        ModelState {
             limits: Limits::default(),
             epoch: 0,
             step: 0,

@@ -4,15 +4,15 @@ use sluice_engine::id::MessageId;
 use sluice_engine::query::{AttemptEnd, MessageView, State};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
-use super::state::{Ended, Message, Place};
+use super::state::{Ended, Message, MessagePlace};
 use super::{Apply, Checked, ensure};
 
 /// Timers are kept to the millisecond: one fires up to so much later, never earlier.
 pub(super) const TICK_US: u64 = 1_000;
 
 impl Apply<'_> {
-    /// Lets those due timers fire that the engine let fire. After a tick all must have, unless the engine says that
-    /// it goes on at once with another slice.
+    /// Lets those due timers fire that the engine let fire. After a tick all must have, unless the engine
+    /// says that it goes on at once with another slice.
     pub(super) fn follow_timers(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let now_tick = self.now_us / TICK_US;
@@ -23,7 +23,7 @@ impl Apply<'_> {
                 (Err(_), _) if self.is_cancelled(id) || self.may_be_dropped(id) => true,
                 (Err(_), _) if self.may_be_cancelled(id) => continue,
                 (Err(_), _) => return Err(format!("message {id} is lost: it was {place:?}")),
-                (Ok(view), Place::Leased { token, .. }) => {
+                (Ok(view), MessagePlace::Leased { token, .. }) => {
                     view.receipt.is_none_or(|receipt| receipt.token != token)
                 }
                 (Ok(view), _) => view.state != place.state(),
@@ -38,13 +38,13 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Messages whose timer has come, to the millisecond, in the order of their deadlines. What waits for its key, too, has
-    /// no timer, and goes on from the very microsecond in which its delay is over.
+    /// Messages whose timer has come, to the millisecond, in the order of their deadlines. What waits for its
+    /// key, too, has no timer, and goes on from the very microsecond in which its delay is over.
     fn due(&self) -> Vec<(u64, MessageId)> {
         let now_tick = self.now_us / TICK_US;
         let is_due = |message: &Message| match message.place {
-            Place::Delayed { until_us } if until_us <= self.now_us => Some(until_us.div_ceil(TICK_US)),
-            Place::Leased { until_us, .. } => {
+            MessagePlace::Delayed { until_us } if until_us <= self.now_us => Some(until_us.div_ceil(TICK_US)),
+            MessagePlace::Leased { until_us, .. } => {
                 Some(until_us.div_ceil(TICK_US)).filter(|tick| *tick <= now_tick)
             }
             _ => None,
@@ -57,7 +57,7 @@ impl Apply<'_> {
 
     /// The timer of this message fires.
     fn fire(&mut self, id: MessageId) {
-        if let Place::Leased { .. } = self.world.messages[&id].place {
+        if let MessagePlace::Leased { .. } = self.world.messages[&id].place {
             if self.is_cancelled(id) {
                 return self.remove_cancelled(id);
             }
@@ -81,7 +81,7 @@ impl Apply<'_> {
     /// Notes the end of the running attempt.
     pub(super) fn end_attempt(&mut self, id: MessageId, end: AttemptEnd, error_len: u32) {
         if let Some(message) = self.world.messages.get_mut(&id)
-            && let Place::Leased { since_us, .. } = message.place
+            && let MessagePlace::Leased { since_us, .. } = message.place
         {
             let number = message.attempts;
             message.history.push(Ended { number, end, started_us: since_us, error_len });
@@ -149,7 +149,8 @@ impl Apply<'_> {
     }
 }
 
-/// Bounds of the delay after so many attempts, in microseconds, with a millisecond of rounding where there is jitter.
+/// Bounds of the delay after so many attempts, in microseconds, with a millisecond of rounding where there is
+/// jitter.
 fn backoff_us(backoff: &Backoff, attempts: u16) -> (u64, u64) {
     let n = u64::from(attempts.max(1));
     let plain_ms = match backoff.kind {

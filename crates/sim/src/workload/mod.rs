@@ -1,7 +1,7 @@
 //! The clients: what they know, and what they ask next.
 //!
-//! Most of what they ask makes sense. The rest is what real clients do: they are late, repeat themselves, forge
-//! receipts, name queues that are not there, and go away while the answer is on its way.
+//! Most of what they ask makes sense. The rest is what real clients do: they are late, repeat themselves,
+//! forge receipts, name queues that are not there, and go away while the answer is on its way.
 
 mod admin;
 mod bounds;
@@ -25,7 +25,7 @@ pub use decode::decode;
 pub use flows::{GroupOp, Relations};
 pub use generate::{Generator, QUEUES, Wanted};
 pub use keys::LimitOp;
-pub use op::{Item, Lend, NodeOp, Op, SentBlob, Settled, Told};
+pub use op::{Item, Lend, NodeOp, Op, SentBlob, Settled, WorkReport};
 pub use queues::QueueOp;
 pub use schedules::{Missed, ScheduleOp, Times};
 pub use seen::Seen;

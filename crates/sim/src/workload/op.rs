@@ -58,7 +58,7 @@ pub struct Settled {
 
 /// What one holder tells of its work.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Told {
+pub struct WorkReport {
     /// The delivery.
     pub receipt: Receipt,
     /// 0: the queue's.
@@ -119,7 +119,7 @@ pub enum Op {
     Send { namespace: NamespaceId, queue: String, key: Vec<u8>, digest: u64, items: Vec<Item> },
     Settle { namespace: NamespaceId, items: Vec<Settled> },
     Extend { namespace: NamespaceId, items: Vec<(Receipt, u64)> },
-    Report { namespace: NamespaceId, items: Vec<Told> },
+    Report { namespace: NamespaceId, items: Vec<WorkReport> },
     NamespaceCreate { number: Option<NamespaceId>, name: String, shard: u32, quotas: Quotas },
     NamespaceSet { namespace: NamespaceId, quotas: Quotas },
     NamespaceDelete { namespace: NamespaceId, force: bool },
@@ -168,9 +168,9 @@ impl Op {
     /// without those.
     pub fn without_texts(&self) -> Option<Op> {
         if let Op::Report { namespace, items } = self {
-            let bare = |told: &Told| {
+            let bare = |told: &WorkReport| {
                 let progress = told.progress.as_ref().map(|(percent, _)| (*percent, String::new()));
-                Told { progress, ..told.clone() }
+                WorkReport { progress, ..told.clone() }
             };
             let brings = items.iter().any(|told| told.blobs().next().is_some());
             let may = brings && items.iter().all(|told| told.checkpoint.is_none());
@@ -231,7 +231,7 @@ impl Op {
         match self {
             Op::Send { items, .. } => blob_of(&items.iter().collect::<Vec<_>>(), number),
             Op::Settle { items, .. } => items.iter().flat_map(Settled::blobs).nth(number),
-            Op::Report { items, .. } => items.iter().flat_map(Told::blobs).nth(number),
+            Op::Report { items, .. } => items.iter().flat_map(WorkReport::blobs).nth(number),
             _ => self.feature().and_then(|op| op.blob(number)),
         }
     }
@@ -257,7 +257,7 @@ impl Op {
             }
             Op::Extend { namespace, items } => f(&Command::Extend { namespace: *namespace, items }),
             Op::Report { namespace, items } => {
-                let items: Vec<ReportItem<'_>> = items.iter().map(Told::lend).collect();
+                let items: Vec<ReportItem<'_>> = items.iter().map(WorkReport::lend).collect();
                 f(&Command::Report { namespace: *namespace, items: &items })
             }
             _ => self.with_plain(f),
@@ -357,7 +357,7 @@ impl Settled {
     }
 }
 
-impl Told {
+impl WorkReport {
     fn lend(&self) -> ReportItem<'_> {
         ReportItem {
             receipt: self.receipt,

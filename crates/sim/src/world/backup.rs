@@ -1,5 +1,5 @@
-//! Backups while load runs. What comes out is restored into a new directory and laid beside the log: it must be a state
-//! of the past, with everything that was acknowledged before the backup began, and nothing torn.
+//! Backups while load runs. What comes out is restored into a new directory and laid beside the log: it must
+//! be a state of the past, with everything that was acknowledged before the backup began, and nothing torn.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use sluice_journal::{Backup, restore_on};
 
 use super::World;
 use super::config::{ROOMY, shard_dir};
-use super::lane::read_back;
 use super::namespaces::agree;
 use super::server::{NotBegun, Recovered, adopt, open};
+use super::shard::read_back;
 use crate::disk::SimDisk;
 use crate::model::Checked;
 
@@ -19,7 +19,7 @@ use crate::model::Checked;
 #[derive(Debug, Default)]
 pub(super) struct BackingUp {
     pinned: Vec<Pinned>,
-    /// The shard that is being copied.
+    /// Number of the shard that is being copied.
     copying: usize,
 }
 
@@ -28,18 +28,19 @@ pub(super) struct BackingUp {
 struct Pinned {
     backup: Backup,
     stream: Vec<u8>,
-    /// Records before this one were acknowledged when it was pinned, and no record from that one on was proposed.
+    /// Records before this one were acknowledged when it was pinned, and no record from that one on was
+    /// proposed.
     acknowledged: u64,
     proposed: u64,
 }
 
 impl World {
-    /// How likely the next step of a backup is.
+    /// Weight of the next step of a backup.
     pub(super) fn backup_weight(&self) -> u64 {
         if self.backing_up.is_some() { 500 } else { self.config.trouble.backup }
     }
 
-    /// Begins a backup, or takes the next step of the one that runs.
+    /// Begins a backup, or continues a running one.
     pub(super) fn back_up(&mut self) -> Checked {
         let mut running = self.backing_up.take().unwrap_or_default();
         let shards = self.lanes.len();

@@ -1,5 +1,6 @@
 //! The log as it was proposed, kept in memory, and the witnesses that are led along it: a second engine, the
-//! model, and what is told of messages. Where recovery has lost an end of the log that it may lose, they are led along again from the beginning.
+//! model, and what is told of messages. Where recovery has lost an end of the log that it may lose, they are
+//! led along again from the beginning.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,7 +14,7 @@ use sluice_journal::{Batch, Committed, Records};
 use sluice_node::Duplicates;
 use sluice_node::shard::request::{Answer, write_record};
 
-use super::told::ToldLog;
+use super::event_log::EventLog;
 use crate::lives::Lives;
 use crate::model::{Checked, Model};
 use crate::workload::{Op, Seen, SentBlob, decode};
@@ -56,7 +57,8 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Witnesses {
     pub(super) engine: Engine,
-    /// Left out where all that there is comes together: then what it predicts would be a second copy of every rule.
+    /// Left out where all that there is comes together: then what it predicts would be a second copy of every
+    /// rule.
     model: Option<Model>,
     lives: Lives,
     outcome: Outcome,
@@ -130,13 +132,14 @@ pub(super) struct History {
     /// Whether there is a model among them.
     models: bool,
     /// What watchers are to hear.
-    told: ToldLog,
+    told: EventLog,
     /// Index of the next record that the witnesses are to apply.
     applied: u64,
     limits: Limits,
     /// What records that clients have asked for must be answered, in the order of the log.
     due: Vec<Due>,
-    /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was delivered.
+    /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was
+    /// delivered.
     handed: BTreeMap<Receipt, (u64, Delivery)>,
 }
 
@@ -148,7 +151,7 @@ impl History {
             asked: VecDeque::new(),
             witnesses: Witnesses::new(models),
             models,
-            told: ToldLog::default(),
+            told: EventLog::default(),
             applied: 0,
             limits,
             due: Vec::new(),
@@ -161,7 +164,7 @@ impl History {
         Seen(&self.witnesses.engine)
     }
 
-    pub(super) fn told(&self) -> &ToldLog {
+    pub(super) fn told(&self) -> &EventLog {
         &self.told
     }
 
@@ -360,7 +363,8 @@ impl History {
         found
     }
 
-    /// Takes the delivery that a client was just given; `None`: the log does not tell of it, or it was handed out.
+    /// Takes the delivery that a client was just given; `None`: the log does not tell of it, or it was handed
+    /// out.
     pub(super) fn take_handed(&mut self, receipt: Receipt) -> Option<(u64, Delivery)> {
         self.handed.remove(&receipt)
     }
@@ -377,7 +381,7 @@ impl History {
         self.entries.truncate((next_index.saturating_sub(self.base)) as usize);
         if self.applied > next_index {
             self.witnesses = Witnesses::new(self.models);
-            self.told = ToldLog::default();
+            self.told = EventLog::default();
             self.applied = self.base;
         }
         while self.applied < next_index {

@@ -7,18 +7,18 @@ mod config;
 mod consumers;
 mod crash;
 mod encryption;
+mod event_log;
 mod finish;
 mod future;
 mod history;
 mod keys;
-mod lane;
 mod namespaces;
 mod overseen;
 mod records;
 mod server;
+mod shard;
 mod spy;
 mod start;
-mod told;
 mod trouble;
 mod watchers;
 
@@ -34,34 +34,34 @@ use crate::workload::Generator;
 use backup::BackingUp;
 use config::{Config, DIRECTORY, ROOMY};
 use history::History;
-use lane::Lane;
 use namespaces::Changing;
-use spy::Sight;
+use shard::ShardWorld;
+use spy::JournalCall;
 
-/// What a run came to.
+/// Counts of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Steps taken.
+    /// Number of steps.
     pub steps: u64,
-    /// Requests answered.
+    /// Number of answered requests.
     pub answers: u64,
-    /// Messages given to clients, payload and all.
+    /// Number of messages given to clients, with payload.
     pub delivered: u64,
-    /// Events that those who watch were told of.
+    /// Number of events that readers got.
     pub heard: u64,
-    /// Gaps that they were told of.
+    /// Number of gaps that readers got.
     pub gaps: u64,
-    /// Records committed.
+    /// Number of committed records.
     pub records: u64,
-    /// Crashes and stops.
+    /// Number of crashes and stops.
     pub restarts: u64,
-    /// Syncs of files.
+    /// Number of syncs of files.
     pub syncs: u64,
-    /// Backups restored and compared.
+    /// Number of backups restored and compared.
     pub backups: u64,
-    /// Starts refused because files were missing.
+    /// Number of starts refused because files were missing.
     pub lost: u64,
-    /// Bulks that came to an end.
+    /// Number of ended bulks.
     pub bulks: u64,
 }
 
@@ -81,9 +81,9 @@ impl std::ops::AddAssign for Stats {
     }
 }
 
-/// What may happen next.
+/// A step of the scheduler.
 #[derive(Clone, Copy, Debug)]
-enum Action {
+enum WorldAction {
     Ask,
     Pull,
     Watch,
@@ -116,36 +116,37 @@ pub struct World {
     rng: Rng,
     disk: SimDisk,
     clock: SimClock,
-    /// The shards, by number, and the one whose turn it is.
-    lanes: Vec<Lane>,
+    /// The shards by number; `at` is the current one.
+    lanes: Vec<ShardWorld>,
     at: usize,
     plant: Option<Plant>,
     verbose: bool,
-    /// Whether a call may fail because the scheduler wanted it to.
+    /// True when a call may fail for good, by the scheduler.
     armed: bool,
-    /// Whether a call may fail for lack of room, which passes.
+    /// True when a call may fail for lack of space, which passes.
     pinched: bool,
-    /// Whether the disk was made small.
+    /// True when the disk was made small.
     full: bool,
-    /// What ends the process when the disk has halted.
+    /// Crash that follows when the disk has halted.
     dying: Crash,
-    /// Whether the shard has just said that it has nothing to do.
+    /// True when the shard has just reported that it is idle.
     idle: bool,
-    /// Damage done and not undone.
+    /// Damage that is not undone.
     damages: Vec<Damaged>,
-    /// Whether there was ever damage: compaction may have copied a damaged payload, where nothing undoes it.
+    /// True when there ever was damage: compaction may have copied a damaged payload, where nothing undoes
+    /// it.
     tainted: bool,
-    /// Files that are gone and can be put back.
+    /// Lost files that can be put back.
     lost: Option<Lost>,
-    /// The change of a namespace that is under way.
+    /// Running change of a namespace.
     changing: Option<Changing>,
-    /// The backup that is being taken.
+    /// Running backup.
     backing_up: Option<BackingUp>,
     stats: Stats,
 }
 
 impl World {
-    /// The world of this seed, with a server that has just started for the first time.
+    /// Makes the world of a seed, with a server that has just started for the first time.
     ///
     /// # Errors
     /// What was wrong with the start.
@@ -162,7 +163,7 @@ impl World {
         let lanes = (0..config.shards)
             .map(|shard| {
                 let history = History::new(config.limits.clone(), !config.mixes);
-                Lane::new(history, Generator::new(shard, config.mixes, rng.fork()))
+                ShardWorld::new(history, Generator::new(shard, config.mixes, rng.fork()))
             })
             .collect();
         let mut world = World {
@@ -191,20 +192,20 @@ impl World {
         Ok(world)
     }
 
-    /// What the run came to so far.
+    /// Counts of the run so far.
     pub fn stats(&self) -> Stats {
         Stats { syncs: self.disk.tally().syncs, ..self.stats }
     }
 
-    /// The disk, for those who look.
+    /// The simulated disk.
     pub fn disk(&self) -> &SimDisk {
         &self.disk
     }
 
-    /// Lets the next thing happen.
+    /// Runs the next step.
     ///
     /// # Errors
-    /// What must be true and is not.
+    /// An invariant that does not hold.
     pub fn step(&mut self) -> Checked {
         self.stats.steps += 1;
         self.at = self.rng.index(self.lanes.len());
@@ -218,71 +219,71 @@ impl World {
         if std::mem::take(&mut self.idle) { self.nobody_waits_in_vain() } else { Ok(()) }
     }
 
-    fn next_action(&mut self) -> Action {
+    fn next_action(&mut self) -> WorldAction {
         let trouble = self.config.trouble;
         let busy = self.config.busy * 100;
         let pulls = if self.lanes[self.at].generator.holds() > 60 { busy / 8 } else { busy / 2 };
         self.rng.weighted(&[
-            (busy, Action::Ask),
-            (pulls, Action::Pull),
-            (80, Action::Watch),
-            (self.bulk_weight(), Action::Bulk),
-            (3_000, Action::Shard),
-            (2_500, Action::Writer),
-            (1_500, Action::Maintenance),
-            (500, Action::ReadBlobs),
-            (1_000, Action::Moment),
-            (150, Action::While),
-            (20, Action::Compare),
-            (trouble.clock_jump, Action::Jump),
-            (trouble.kill, Action::Kill),
-            (trouble.power, Action::Power),
-            (trouble.orderly_stop, Action::Stop),
-            (trouble.failing_call, Action::FailCall),
-            (trouble.full_disk, Action::FillDisk),
-            (trouble.pinch, Action::Pinch),
-            (trouble.flip, Action::Flip),
-            (trouble.lose, Action::Lose),
-            (trouble.future, Action::Future),
-            (2 * self.keys_weight(), Action::ChangeKeys),
-            (self.keys_weight(), Action::WrongKeys),
-            (self.backup_weight(), Action::BackUp),
+            (busy, WorldAction::Ask),
+            (pulls, WorldAction::Pull),
+            (80, WorldAction::Watch),
+            (self.bulk_weight(), WorldAction::Bulk),
+            (3_000, WorldAction::Shard),
+            (2_500, WorldAction::Writer),
+            (1_500, WorldAction::Maintenance),
+            (500, WorldAction::ReadBlobs),
+            (1_000, WorldAction::Moment),
+            (150, WorldAction::While),
+            (20, WorldAction::Compare),
+            (trouble.clock_jump, WorldAction::Jump),
+            (trouble.kill, WorldAction::Kill),
+            (trouble.power, WorldAction::Power),
+            (trouble.orderly_stop, WorldAction::Stop),
+            (trouble.failing_call, WorldAction::FailCall),
+            (trouble.full_disk, WorldAction::FillDisk),
+            (trouble.pinch, WorldAction::Pinch),
+            (trouble.flip, WorldAction::Flip),
+            (trouble.lose, WorldAction::Lose),
+            (trouble.future, WorldAction::Future),
+            (2 * self.keys_weight(), WorldAction::ChangeKeys),
+            (self.keys_weight(), WorldAction::WrongKeys),
+            (self.backup_weight(), WorldAction::BackUp),
         ])
     }
 
-    fn act(&mut self, action: Action) -> Checked {
+    fn act(&mut self, action: WorldAction) -> Checked {
         match action {
-            Action::Ask => return self.client_asks(),
-            Action::Pull => self.client_pulls(),
-            Action::Watch => self.watch(),
-            Action::Bulk => return self.bulk(),
-            Action::Shard => return self.shard_steps(),
-            Action::Writer => self.writer_steps(),
-            Action::Maintenance => self.maintenance_steps(),
-            Action::ReadBlobs => return self.read_blobs(),
-            Action::Moment => self.clock.advance(self.rng.between(1, 20_000)),
-            Action::While => {
+            WorldAction::Ask => return self.client_asks(),
+            WorldAction::Pull => self.client_pulls(),
+            WorldAction::Watch => self.watch(),
+            WorldAction::Bulk => return self.bulk(),
+            WorldAction::Shard => return self.shard_steps(),
+            WorldAction::Writer => self.writer_steps(),
+            WorldAction::Maintenance => self.maintenance_steps(),
+            WorldAction::ReadBlobs => return self.read_blobs(),
+            WorldAction::Moment => self.clock.advance(self.rng.between(1, 20_000)),
+            WorldAction::While => {
                 let us =
                     self.rng.weighted(&[(6, 200_000), (4, 1_500_000), (2, 12_000_000), (1, 700_000_000)]);
                 self.clock.advance(us);
             }
-            Action::Jump => {
+            WorldAction::Jump => {
                 let us = self.rng.weighted(&[(1, -7_200_000_000), (1, 7_200_000_000), (2, 5_000_000)]);
                 self.clock.jump(us);
             }
-            Action::Compare => return self.compare(),
-            Action::Kill => return self.die(Crash::Kill),
-            Action::Power => return self.die(Crash::Power),
-            Action::Stop => return self.stop(),
-            Action::FailCall => self.arm(),
-            Action::FillDisk => self.fill_or_free(),
-            Action::Pinch => self.pinch_or_release(),
-            Action::Flip => self.damage(),
-            Action::Lose => return self.lose(),
-            Action::Future => return self.meet_the_future(),
-            Action::ChangeKeys => return self.change_keys(),
-            Action::WrongKeys => return self.start_without_keys(),
-            Action::BackUp => return self.back_up(),
+            WorldAction::Compare => return self.compare(),
+            WorldAction::Kill => return self.die(Crash::Kill),
+            WorldAction::Power => return self.die(Crash::Power),
+            WorldAction::Stop => return self.stop(),
+            WorldAction::FailCall => self.arm(),
+            WorldAction::FillDisk => self.fill_or_free(),
+            WorldAction::Pinch => self.pinch_or_release(),
+            WorldAction::Flip => self.damage(),
+            WorldAction::Lose => return self.lose(),
+            WorldAction::Future => return self.meet_the_future(),
+            WorldAction::ChangeKeys => return self.change_keys(),
+            WorldAction::WrongKeys => return self.start_without_keys(),
+            WorldAction::BackUp => return self.back_up(),
         }
         Ok(())
     }
@@ -321,17 +322,17 @@ impl World {
         }
     }
 
-    /// Looks at what the step has brought: what the journal said, and what clients were told.
+    /// Examines what the step has brought: journal events, and what clients got.
     fn look(&mut self) -> Checked {
         let lane = &mut self.lanes[self.at];
         let Some(server) = &lane.server else { return Ok(()) };
         for sight in server.sights.take() {
             let history = &mut self.lanes[self.at].history;
             match sight {
-                Sight::Proposed { first_index, time_us, records } => {
+                JournalCall::Proposed { first_index, time_us, records } => {
                     history.propose(first_index, time_us, &records)?;
                 }
-                Sight::Committed(committed) => {
+                JournalCall::Committed(committed) => {
                     let before = history.applied();
                     history.commit(&committed)?;
                     self.stats.records += history.applied() - before;
@@ -342,7 +343,7 @@ impl World {
                         history.compare(history.witness())?;
                     }
                 }
-                Sight::Refused { first_index, records } => history.refuse(first_index, records)?,
+                JournalCall::Refused { first_index, records } => history.refuse(first_index, records)?,
             }
         }
         self.clients_look()
@@ -354,7 +355,7 @@ impl World {
         told.collect::<Vec<_>>().join("\n")
     }
 
-    /// Lays the shard's state beside the witnesses'.
+    /// Compares the shard's state with that of the witnesses.
     fn compare(&mut self) -> Checked {
         let lane = &self.lanes[self.at];
         let Some(server) = &lane.server else { return Ok(()) };

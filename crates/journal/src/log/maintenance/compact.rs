@@ -78,7 +78,8 @@ impl Maintenance {
         Ok(true)
     }
 
-    /// Files worth copying: mostly dead or small, and not about to die by themselves, unless much space is at stake.
+    /// Files worth copying: mostly dead or small, and not about to die by themselves, unless much space is at
+    /// stake.
     fn pick_sources(&self, now_us: u64) -> Vec<SealedFile> {
         let applied = lock(&self.shared.manifest).applied_index();
         let segment = self.shared.options.segment_bytes;

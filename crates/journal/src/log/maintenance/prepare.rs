@@ -1,7 +1,8 @@
 //! Makes the next segment ahead of time.
 //!
-//! Measured: fdatasync after appending to a growing file takes 397 µs (p50), into a file of zeros that is already on the disk
-//! 148 µs, since then no metadata is committed. So with durability `always` a segment is filled with zeros first.
+//! Measured: fdatasync after appending to a growing file takes 397 µs (p50), into a file of zeros that is
+//! already on the disk 148 µs, since then no metadata is committed. So with durability `always` a segment is
+//! filled with zeros first.
 
 use std::io;
 
@@ -83,7 +84,8 @@ impl Maintenance {
         let open = OpenSegment { number: preparing.handle.number, len: preparing.filled };
         self.shared.sync_dir()?;
         let mut manifest = lock(&self.shared.manifest);
-        // The writer may have made one itself meanwhile; numbers grow in the order of the log. Or the root key was replaced.
+        // The writer may have made one itself meanwhile; numbers grow in the order of the log. Or the root
+        // key was replaced.
         let late = manifest.open.last().is_some_and(|last| last.number > open.number);
         if late || !self.shared.files.is_current(&preparing.handle) {
             drop(manifest);

@@ -117,7 +117,8 @@ impl Maintenance {
         building.file.finish()?;
         building.handle.file.sync_data()?;
         self.shared.count_syncs(1);
-        // Everything that the snapshot holds must also be in the log, whatever the durability: recovery relies on it.
+        // Everything that the snapshot holds must also be in the log, whatever the durability: recovery
+        // relies on it.
         self.sync_log()?;
         self.shared.sync_dir()?;
         let Building { handle, head: Head { applied_index, time_us, .. }, file, .. } = building;

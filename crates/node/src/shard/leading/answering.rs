@@ -1,4 +1,4 @@
-//! Telling callers what a record came to, as soon as it is applied.
+//! Answers to callers after a record is applied.
 
 use super::proposals::Pending;
 use crate::api::Duplicates;
@@ -8,8 +8,8 @@ use crate::shard::request::{Answer, ReplyTo};
 use crate::shard::store::Store;
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Tells everybody whom the record concerns that was applied last, and has this index. Consumers hear of what they no
-    /// longer have before whoever asked for it hears that it is done.
+    /// Answers everybody whom the last applied record concerns; `index` is its index. Consumers are told of
+    /// deliveries that they no longer have before the caller hears that this is done.
     #[inline]
     pub(in crate::shard) fn answer_record(&mut self, index: u64) {
         if !self.outcome.ended.is_empty() {
@@ -30,7 +30,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Hands over what one step has for consumers and readers of events, and ends those whose queue or namespace is gone.
+    /// Puts the step's deliveries and events into their channels and feeds, and ends those whose queue or
+    /// namespace is gone.
     pub(in crate::shard) fn hand_over(&mut self) {
         self.leading.consumers.flush();
         self.leading.feeds.flush();

@@ -1,5 +1,5 @@
-//! The first records of a start: the epoch, which makes ids and tokens of this start unlike any before, the limits,
-//! and what brings the namespaces here into line with shard 0.
+//! The first records of a start: the epoch, which makes ids and tokens of this start unlike any before, the
+//! limits, and what brings the namespaces here into line with shard 0.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::shard::Shard;
 use crate::shard::store::Store;
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied before
-    /// anything is served, whatever the durability.
+    /// Proposes the first records and tells the epoch that they begin. They have to be durable and applied
+    /// before anything is served, whatever the durability.
     ///
     /// `term` is that of the journal's opening, or [`crate::clock::term_min`] where it has none. An epoch has
     /// at least its number: a flipped bit in the record of the last epoch looks like a torn write, and with
@@ -53,10 +53,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         unknown.map(adoption).collect()
     }
 
-    /// Ends what a stop in the middle of changing a namespace has left: shard 0 is right. `placed`: all namespaces as
-    /// shard 0 knows them. True when nothing differs; otherwise it proposes what is missing and is to be asked again
-    /// once that is applied, which may take more than one try: the number of a deleted namespace becomes free when all
-    /// that it held is swept.
+    /// Ends what a stop in the middle of changing a namespace has left: shard 0 is right. `placed`: all
+    /// namespaces as shard 0 knows them. True when nothing differs; otherwise it proposes what is missing and
+    /// is to be asked again once that is applied, which may take more than one try: the number of a deleted
+    /// namespace becomes free when all that it held is swept.
     pub fn follow_placement(&mut self, placed: &[NamespaceView]) -> bool {
         if self.number == 0 {
             return true;
@@ -94,18 +94,18 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 }
 
-/// A namespace that shard 0 does not know and has to.
+/// A namespace that shard 0 does not know, and has to be told of.
 #[derive(Clone, Debug)]
 pub struct Adoption {
-    /// As its shard knows it.
+    /// The namespace as its shard knows it.
     pub namespace: NamespaceView,
-    /// One with the same name, which shard 0 knows. It was deleted before the other could get its name.
+    /// A namespace of the same name that shard 0 knows. It was deleted before the other could get its name.
     pub replaced: Option<NamespaceView>,
 }
 
 impl Adoption {
-    /// What is to be done, each on which shard, in this order. A shard with a greater number than that of the
-    /// namespace has not started yet and follows by itself.
+    /// Commands with the shards that they go to, in order. A shard with a greater number than the namespace's
+    /// has not started yet and follows by itself.
     pub fn steps(&self) -> Vec<(u32, Command<'_>)> {
         let mut steps = Vec::new();
         if let Some(view) = &self.replaced {
@@ -119,7 +119,7 @@ impl Adoption {
         steps
     }
 
-    /// Enters it into what is known of shard 0.
+    /// Adds it to the namespaces of shard 0.
     pub fn enter(self, placed: &mut Vec<NamespaceView>) {
         placed.retain(|view| view.name != self.namespace.name);
         placed.push(self.namespace);

@@ -1,7 +1,8 @@
-//! Consumers that are attached: each has a channel, into which goes what the engine gives it.
+//! Attached consumers: each has a channel for its deliveries.
 //!
-//! What one apply gives is gathered, and every channel with news is filled and woken once a step. A consumer that is detached
-//! takes its channel with it; deliveries that were not taken out of it go back, and the attempt does not count.
+//! The deliveries of a step are gathered, and each channel is filled and woken once a step. A consumer that
+//! is detached takes its channel with it; deliveries that were not taken are released, and the attempt does
+//! not count.
 
 use std::sync::Arc;
 
@@ -21,32 +22,34 @@ use crate::shard::release;
 use crate::shard::request::{Attaching, unexpected};
 use crate::shard::store::Store;
 
-/// How long before the end of its lease it is too late to take a message, if a quarter of the lease is not less.
+/// Upper limit of the time before the end of a lease from which a message is too late to take, in
+/// microseconds; a quarter of the lease if that is less.
 const LATE_US_MAX: u64 = 2_000_000;
-/// Between two looks for readers that do not read.
+/// Shortest time between two searches for readers that do not read, in microseconds.
 const LOOK_PAUSE_US: u64 = 250_000;
 
-/// One that is attached, and what the current step has for it.
+/// An attached consumer, with its part of the current step.
 #[derive(Debug)]
 struct Attached {
     namespace: NamespaceId,
     grace_ms: u64,
     channel: Arc<Channel>,
-    /// Its reader does not read: it is about to be detached.
+    /// True when its reader does not read: it is about to be detached.
     stalled: bool,
     handed: Vec<Unread>,
     cancelled: Vec<Receipt>,
 }
 
-/// All that are attached.
+/// All attached consumers.
 #[derive(Debug, Default)]
 pub(super) struct Consumers {
     attached: FxHashMap<ConsumerId, Attached>,
-    /// Those for which there is news.
+    /// Consumers with deliveries or cancellations of this step.
     touched: Vec<ConsumerId>,
-    /// The log's time at which to look for readers that do not read, in microseconds; `None`: there is nothing to read.
+    /// Time of the log of the next search for readers that do not read, in microseconds; `None`: there is
+    /// nothing to read.
     look_us: Option<u64>,
-    /// When that was done last.
+    /// Time of the last search.
     looked_us: u64,
 }
 
@@ -59,7 +62,7 @@ impl Consumers {
         Some(attached)
     }
 
-    /// Looks at that time, or as soon as one may look again.
+    /// Schedules a search at that time, or as soon as one is allowed.
     fn look_by(&mut self, late_us: u64) {
         let at_us = late_us.max(self.looked_us + LOOK_PAUSE_US);
         self.look_us = Some(self.look_us.map_or(at_us, |look_us| look_us.min(at_us)));
@@ -72,12 +75,12 @@ impl Consumers {
         }
     }
 
-    /// When to look for readers that do not read, in the log's time.
+    /// Time of the log of the next search for readers that do not read, in microseconds.
     pub(super) fn look_us(&self) -> Option<u64> {
         self.look_us
     }
 
-    /// Puts what one step has for each into its channel.
+    /// Puts the step's deliveries and cancellations into the channels.
     pub(super) fn flush(&mut self) {
         for consumer in self.touched.drain(..) {
             if let Some(attached) = self.attached.get_mut(&consumer) {
@@ -96,7 +99,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.leading.proposals.batch_pending.push((Class::Draining, Pending::Attach(attaching)));
     }
 
-    /// The record has been applied.
+    /// Completes an attachment after its record is applied.
     pub(super) fn finish_attaching(&mut self, attaching: Attaching) {
         let Attaching { namespace, grace_ms, channel, reply, .. } = attaching;
         let consumer = match (self.outcome.error.take(), self.outcome.reply) {
@@ -117,7 +120,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let _ = reply.send(Ok(consumer));
     }
 
-    /// Hands out what the latest apply gives to consumers.
+    /// Hands out the deliveries of the last applied record.
     #[cold]
     pub(super) fn hand_to_consumers(&mut self) {
         self.leading.handed_name = None;
@@ -127,8 +130,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Tells consumers of what they no longer have. Before whoever asked for it hears that it is done: after that nobody is given
-    /// any of it.
+    /// Tells consumers of deliveries that the last applied record took from them. Precedes the answer to the
+    /// caller, who may rely on it.
     pub(super) fn tell_consumers(&mut self) {
         for (consumer, receipt) in self.outcome.cancelled.drain(..) {
             if let Some(attached) = self.leading.consumers.touch(consumer) {
@@ -170,8 +173,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Detaches those whose readers let leases come to their end: nobody works on what is not read, so that must not count as
-    /// an attempt, and others should have it.
+    /// Detaches consumers whose readers let leases come near their end: nobody works on what is not read, so
+    /// that it must not count as an attempt, and others should have it.
     pub(super) fn detach_stalled(&mut self) {
         if self.leading.consumers.look_us.is_none_or(|look_us| look_us > self.now_us) {
             return;
@@ -203,7 +206,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// What nobody has read returns to its queues, and the attempts do not count.
+    /// Releases deliveries that were not read; the attempts do not count.
     fn give_back_unread(&mut self, namespace: NamespaceId, unread: &[Handed]) {
         for slice in unread.chunks(SLICE_ITEMS) {
             let items: Vec<_> = slice.iter().map(|handed| release(handed.delivery().receipt)).collect();
@@ -211,7 +214,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Those that are attached get nothing more; what they hold stays theirs for a while.
+    /// Detaches all consumers; they keep what they hold for their grace period.
     pub(super) fn detach_all(&mut self) {
         let mut consumers: Vec<_> = self.leading.consumers.attached.iter().collect();
         consumers.sort_unstable_by_key(|(consumer, _)| **consumer);

@@ -1,7 +1,7 @@
-//! The feeds of a shard: which there are, what goes into them, and until when they are kept.
+//! Feeds of a shard: which exist, what goes into them, and for how long they are kept.
 //!
-//! A feed is there from its first reader on, and for a while after its last one has left, so that whoever comes back in time
-//! misses nothing. The engine tells events for as long as there is any feed, and nothing otherwise.
+//! A feed exists from its first reader on, and for a while after its last one has left, so that a reader that
+//! comes back in time misses nothing. The engine reports events while there is a feed.
 
 use std::sync::Arc;
 
@@ -17,23 +17,24 @@ use crate::shard::feed::{EventPlace, EventPosition, Feed, Told, ToldDetail};
 use crate::shard::request::{Left, Reader, Topic, Watch};
 use crate::shard::store::Store;
 
-/// Feeds of a shard.
+/// Upper limit of feeds of a shard.
 const FEEDS_MAX: usize = 256;
-/// Events of all feeds of a shard, which share them evenly: 64 MiB, as a ring may have twice the room that it fills.
+/// Upper limit of events in all feeds of a shard, which share it evenly: 64 MiB, as a ring may have twice the
+/// capacity that it fills.
 const EVENTS_MAX: usize = (32 << 20) / size_of::<Told>();
-/// Events of one step for which a feed keeps the room.
+/// Capacity for events of a step that a feed keeps.
 const FRESH_MAX: usize = 1_024;
-/// Wait after which a reader may come back that found too many.
+/// Wait suggested to a reader that found too many, in milliseconds.
 const RETRY_AFTER_MS: u64 = 1_000;
 
-/// A feed as the shard has it.
+/// A feed with its readers and the events of the current step.
 #[derive(Debug)]
 struct Kept {
     feed: Arc<Feed>,
     readers: usize,
-    /// Monotonic time until which it is kept without readers.
+    /// Monotonic time until which it is kept without readers, in microseconds.
     until_us: u64,
-    /// What the current step has for it.
+    /// Events of the current step.
     fresh: Vec<Told>,
 }
 
@@ -60,12 +61,12 @@ impl OfNamespace {
         self.whole.iter_mut().chain(self.queues.values_mut())
     }
 
-    /// How many feeds there are, and readers of them.
+    /// Number of feeds, and number of their readers.
     fn figures(&self) -> (usize, usize) {
         self.all().fold((0, 0), |(feeds, readers), kept| (feeds + 1, readers + kept.readers))
     }
 
-    /// Forgets those of which `is_over` says so; tells how many they were.
+    /// Removes feeds for which `is_over` is true; returns their number.
     fn forget(&mut self, is_over: impl Fn(&Kept) -> bool) -> usize {
         let before = self.all().count();
         self.whole = self.whole.take().filter(|kept| !is_over(kept));
@@ -74,7 +75,7 @@ impl OfNamespace {
     }
 }
 
-/// The part of so many that one namespace may have, so that it leaves some to others: three quarters.
+/// Three quarters of a limit: the part that one namespace may use.
 fn share(most: usize) -> usize {
     most - most / 4
 }
@@ -83,14 +84,14 @@ fn share(most: usize) -> usize {
 #[derive(Debug, Default)]
 pub(super) struct Feeds {
     options: EventOptions,
-    /// Tells this start of the shard from all others; the log's time of its first reader.
+    /// Identity of this start: the log's time of its first reader.
     run: u64,
     namespaces: FxHashMap<NamespaceId, OfNamespace>,
     count: usize,
     readers: usize,
-    /// Whether the current step has something for any.
+    /// True when the current step has events for a feed.
     fresh: bool,
-    /// The first time at which one may have been kept for long enough.
+    /// Monotonic time of the next search for abandoned feeds, in microseconds.
     look_us: Option<u64>,
 }
 
@@ -105,12 +106,12 @@ impl Feeds {
         ended.namespaces.values().flat_map(OfNamespace::all).for_each(|kept| kept.feed.end());
     }
 
-    /// How many read.
+    /// Number of readers.
     pub(super) fn readers(&self) -> usize {
         self.readers
     }
 
-    /// Monotonic time at which to look for feeds that nobody has come back to.
+    /// Monotonic time of the next search for abandoned feeds, in microseconds.
     pub(super) fn look_us(&self) -> Option<u64> {
         self.look_us
     }
@@ -120,7 +121,8 @@ impl Feeds {
         of_namespace.is_some_and(|known| known.get_mut(topic.queue.as_deref()).is_some())
     }
 
-    /// One more reader of a feed, which is made if need be. `now` is the place of what happens next.
+    /// Adds a reader to a feed, which is made if needed. `now`: position of the next event; `run`: identity
+    /// of the start if this is its first reader.
     fn enter(&mut self, topic: &Topic, now: EventPlace, run: u64) -> Result<Arc<Feed>, Error> {
         let of_namespace = self.namespaces.get(&topic.namespace);
         let (feeds, readers) = of_namespace.map_or((0, 0), OfNamespace::figures);
@@ -161,12 +163,12 @@ impl Feeds {
         Ok(feed)
     }
 
-    /// Most events of one feed.
+    /// Upper limit of events of one feed.
     fn window(&self) -> usize {
         self.options.window.min(EVENTS_MAX / self.count.max(1))
     }
 
-    /// A reader has gone. Its feed may have ended before, and there may be another one about the same by now.
+    /// Removes a reader. Its feed may have ended, and another of the same subject may exist.
     fn leave(&mut self, left: &Left, monotonic_us: u64) {
         let Left { feed, topic } = left;
         let known = self.namespaces.get_mut(&topic.namespace);
@@ -180,8 +182,8 @@ impl Feeds {
         }
     }
 
-    /// Makes room for another feed: forgets the one that nobody has read for longest, of a namespace or of
-    /// all. False if all are read.
+    /// Removes the feed that was abandoned longest ago, of a namespace or of all. False when all have
+    /// readers.
     fn forget_oldest(&mut self, of: Option<NamespaceId>) -> bool {
         let namespaces =
             self.namespaces.iter().filter(|(namespace, _)| of.is_none_or(|of| of == **namespace));
@@ -202,14 +204,14 @@ impl Feeds {
         self.namespaces.retain(|_, of_namespace| of_namespace.all().next().is_some());
     }
 
-    /// Forgets what was kept for long enough.
+    /// Removes feeds that were abandoned for long enough.
     fn forget_abandoned(&mut self, monotonic_us: u64) {
         self.forget(None, |kept| kept.readers == 0 && kept.until_us <= monotonic_us);
         let all = self.namespaces.values().flat_map(OfNamespace::all);
         self.look_us = all.filter(|kept| kept.readers == 0).map(|kept| kept.until_us).min();
     }
 
-    /// Puts what one step has for each into it.
+    /// Puts the step's events into the feeds.
     pub(super) fn flush(&mut self) {
         if !std::mem::take(&mut self.fresh) {
             return;
@@ -259,12 +261,12 @@ impl<S: Store, C: Clock> Shard<S, C> {
         Ok(Reader { feed, cursor, topic, mailbox: self.mailbox.clone() })
     }
 
-    /// A reader has gone.
+    /// Removes a reader.
     pub(in crate::shard) fn end_watch(&mut self, left: &Left) {
         self.leading.feeds.leave(left, self.monotonic_us);
     }
 
-    /// Takes the events of the latest record into the feeds that want them.
+    /// Adds the events of the last applied record to their feeds.
     #[cold]
     pub(super) fn tell_events(&mut self, index: u64) {
         let mut events = std::mem::take(&mut self.outcome.events);
@@ -305,7 +307,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.leading.feeds.fresh = true;
     }
 
-    /// Ends what was kept for long enough after its last reader has left.
+    /// Removes feeds that were abandoned for long enough.
     pub(super) fn end_feeds(&mut self) {
         if self.leading.feeds.look_us.is_some_and(|look_us| look_us <= self.monotonic_us) {
             self.leading.feeds.forget_abandoned(self.monotonic_us);
@@ -313,7 +315,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// The feeds of namespaces that are gone end.
+    /// Ends the feeds of deleted namespaces.
     pub(super) fn end_orphaned_feeds(&mut self) {
         if self.leading.feeds.count == 0 {
             return;

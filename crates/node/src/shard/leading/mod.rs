@@ -1,7 +1,8 @@
-//! What only the leader of a shard has: records that it proposes, callers that wait, and what it does when the time has come.
+//! What only the leader of a shard has: records that it proposes, callers that wait, and what it does when
+//! the time has come.
 //!
-//! A replica that only follows applies the same records to the same state, and has none of this. On one node each shard leads
-//! from its first step to its end.
+//! A replica that only follows applies the same records to the same state, and has none of this. On one node
+//! each shard leads from its first step to its end.
 
 mod answering;
 pub mod begin;
@@ -35,13 +36,13 @@ pub(super) use proposals::refusal;
 /// The leader's part of a shard.
 #[derive(Debug)]
 pub(super) struct Leading {
-    /// Records on their way into the log, and who waits for each.
+    /// Records proposed or to be proposed, and who waits for each.
     proposals: Proposals,
-    /// Receives that wait, and the ready messages that receives in flight have claimed.
+    /// Waiting receives, and the ready messages that receives in flight have claimed.
     pulls: Pulls,
     /// Waits for the end of a message.
     results: ResultWaits,
-    /// Most pulls that may wait, and most waits for results.
+    /// Upper limit of waiting pulls, and of waits for results.
     waiting_max: usize,
     /// Attached consumers and their delivery channels.
     consumers: Consumers,
@@ -51,11 +52,11 @@ pub(super) struct Leading {
     schedules: Schedules,
     /// Names of queues, for deliveries and events.
     names: BTreeMap<QueueId, Arc<str>>,
-    /// The queue of the last delivery of the record that is being applied.
+    /// Queue and name of the last delivery of the record that is being applied.
     handed_name: Option<(QueueId, Arc<str>)>,
-    /// Queues may be gone on which pulls wait, or namespaces with feeds.
+    /// True when queues with waiting pulls, or namespaces with feeds, may be gone.
     queues_removed: bool,
-    /// Nothing waits any more: the shard is to stop.
+    /// True when nothing may wait any more: the shard is to stop.
     draining: bool,
 }
 
@@ -76,7 +77,8 @@ impl Leading {
         }
     }
 
-    /// Ends the leadership: whoever waits gets an answer, and nothing is proposed any more. To end it again does nothing.
+    /// Ends the leadership: whoever waits gets an answer, and nothing is proposed any more. To end it again
+    /// does nothing.
     ///
     /// | who waits | answer |
     /// |---|---|
@@ -95,44 +97,44 @@ impl Leading {
         self.schedules = Schedules::default();
     }
 
-    /// Pulls that wait.
+    /// Number of waiting pulls.
     pub(super) fn waiting_pulls(&self) -> usize {
         self.pulls.waiting.len()
     }
 
-    /// Readers of events.
+    /// Number of readers of events.
     pub(super) fn event_readers(&self) -> usize {
         self.feeds.readers()
     }
 
-    /// Records that are proposed and not yet applied.
+    /// Number of records that are proposed and not yet applied.
     pub(super) fn in_flight(&self) -> usize {
         self.proposals.in_flight.len()
     }
 
-    /// Whether another request may be taken in this step.
+    /// True when another request may be taken in this step.
     pub(super) fn takes_more(&self) -> bool {
         self.proposals.take_more()
     }
 
-    /// A record that nobody waits for and that has to be in the log sooner or later.
+    /// Adds a record that is to be in the log sooner or later, without an answer.
     pub(super) fn owe_record(&mut self, record: Batch) {
         self.proposals.owed.push_back(record);
     }
 
-    /// Takes note of a queue in which a message has become ready.
+    /// Notes that a message became ready in this queue.
     #[inline]
     pub(super) fn note_ready(&mut self, queue: QueueId) {
         self.pulls.note_ready(queue);
     }
 
-    /// Bytes that are proposed and not yet applied.
+    /// Number of bytes that are proposed and not yet applied.
     pub(super) fn in_flight_bytes(&self) -> usize {
         self.proposals.in_flight_bytes_sum
     }
 }
 
-/// A shard whose thread panics has no other end.
+/// A panic of the shard's thread ends the leadership here.
 impl Drop for Leading {
     fn drop(&mut self) {
         self.end();
@@ -147,8 +149,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.engine.watch_events(false);
     }
 
-    /// The leader's part of a step: proposes what is due, ends what has waited for long enough, serves those who wait, and hands
-    /// the step's batch to the journal. Tells whether there may be more to do at once.
+    /// The leader's part of a step: proposes what is due, ends waits that are over, serves waiting pulls, and
+    /// hands the step's batch to the journal. True when there may be more to do at once.
     pub(super) fn lead(&mut self) -> bool {
         self.propose_tick();
         self.propose_firings();
@@ -162,7 +164,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.propose_batch() || worked
     }
 
-    /// How long a leader without requests has nothing to do, in microseconds; `None`: for ever.
+    /// Time without anything to do for a leader without requests, in microseconds; `None`: unlimited.
     pub(super) fn leading_idle_us(&self) -> Option<u64> {
         let proposals = &self.leading.proposals;
         let room = proposals.room_at_us.saturating_sub(self.monotonic_us);
@@ -182,18 +184,18 @@ impl<S: Store, C: Clock> Shard<S, C> {
         [timer, firing, owed, wait, results, look, feeds].into_iter().flatten().min()
     }
 
-    /// Whether there are records that could be proposed now and are not.
+    /// True when owed records could be proposed now.
     pub(super) fn owes(&self) -> bool {
         !self.leading.proposals.owed.is_empty() && !self.waits_for_room()
     }
 
-    /// Forgets the caller of a waiting pull or of a wait for a result.
+    /// Removes a waiting pull, or a wait for a result, whose caller has gone.
     pub(super) fn cancel(&mut self, ticket: u64) {
         self.leading.pulls.waiting.cancel(ticket);
         self.cancel_await(ticket);
     }
 
-    /// Ends what waits, and lets nothing wait any more.
+    /// Ends all waits, and lets nothing wait any more.
     pub(super) fn drain(&mut self) {
         if !std::mem::replace(&mut self.leading.draining, true) {
             self.detach_all();

@@ -1,7 +1,7 @@
-//! Handing a step's batch to the journal, and what is done when it is refused.
+//! Proposals: the batch of a step, records in flight, and what is done when the journal refuses.
 //!
-//! A disk can be so full that even records which drain are refused. Nothing is lost by waiting then: what the shard
-//! proposes by itself is put off until there may be room, and never tried in a loop.
+//! A disk can be so full that even draining records are refused. Nothing is lost by waiting then: what the
+//! shard proposes by itself is delayed until there may be space, and never tried in a loop.
 
 use std::collections::VecDeque;
 
@@ -15,41 +15,41 @@ use crate::shard::Shard;
 use crate::shard::request::{Answer, Attaching, Proposal, ReplyTo, class_of, write_record};
 use crate::shard::store::Store;
 
-/// Bytes after which a step's batch is closed.
+/// Size from which a step's batch takes no further request, in bytes.
 const STEP_BYTES: usize = 4 << 20;
-/// Bytes proposed and not yet applied, beyond which no further request is taken.
+/// Bytes in flight from which no further request is taken.
 const IN_FLIGHT_BYTES: usize = 64 << 20;
 
-/// How soon to try again what a full disk has refused although it drains. The journal looks about as often how much
-/// room there is.
+/// Pause before a draining record that a full disk refused is proposed again, in microseconds. The journal
+/// measures free space about as often.
 const RETRY_US: u64 = 100_000;
 
-/// What waits for its record to be committed.
+/// Who waits for a record to be committed and applied.
 #[derive(Debug)]
 pub(super) enum Pending {
-    /// Nothing to tell anybody.
+    /// Nobody.
     Internal,
-    /// A tick of ours.
+    /// The shard: a tick.
     Tick,
-    /// The firing of a schedule, by its number.
+    /// The shard: the firing of the schedule with this number.
     Firing(u64),
-    /// A record of ours that is proposed again when it is refused.
+    /// The shard: an owed record, which is proposed again when it is refused.
     Owed(Batch),
-    /// A proposal's answer.
+    /// The caller of a proposal.
     Reply(ReplyTo),
-    /// An answer after which queues may be gone.
+    /// The caller of a proposal that may remove queues.
     Removal(ReplyTo),
-    /// A consumer to attach.
+    /// A consumer that is to be attached.
     Attach(Box<Attaching>),
-    /// A pull; what it claimed of each queue's ready messages.
+    /// A pull, with the ready messages that it claimed.
     Pull(WaitingPull, Claims),
 }
 
-/// One for each record on its way, moved several times.
+/// There is one for each record in flight, and it is moved several times.
 const _: () = assert!(size_of::<Pending>() <= 80);
 
 impl Pending {
-    /// Answers whoever waits, at the end of the leadership: what becomes of the record is not known here.
+    /// Answers at the end of the leadership: the outcome of the record is unknown here.
     fn end(self) {
         match self {
             Pending::Reply(reply) | Pending::Removal(reply) => {
@@ -64,42 +64,42 @@ impl Pending {
     }
 }
 
-/// Records on their way into the log.
+/// Proposals of a shard.
 #[derive(Debug, Default)]
 pub(super) struct Proposals {
-    /// The batch of this step, not yet handed to the journal.
+    /// Batch of this step, not yet handed to the journal.
     pub(super) batch: Batch,
     /// Class of each record of `batch`, and who waits for it.
     pub(super) batch_pending: Vec<(Class, Pending)>,
-    /// Who waits for each record that the journal has, in the order of the log.
+    /// Who waits for each record in flight, in the order of the log.
     pub(super) in_flight: VecDeque<Pending>,
-    /// First index and bytes of each batch that the journal has.
+    /// First index and length in bytes of each batch in flight.
     pub(super) in_flight_bytes: VecDeque<(u64, usize)>,
     pub(super) in_flight_bytes_sum: usize,
     pub(super) tick_in_flight: bool,
-    /// Records of ours that are to be proposed.
+    /// Records that are to be in the log sooner or later, without an answer.
     pub(super) owed: VecDeque<Batch>,
-    /// Monotonic time before which nothing of ours is proposed, in microseconds, since a full disk has refused even what
-    /// drains.
+    /// Monotonic time before which the shard proposes nothing by itself, in microseconds, since a full disk
+    /// has refused even draining records.
     pub(super) room_at_us: u64,
 }
 
 impl Proposals {
-    /// Answers whoever waits for a record, and forgets what is owed.
+    /// Answers everybody who waits for a record, and drops owed records.
     pub(super) fn end(&mut self) {
         let Proposals { in_flight, batch_pending, .. } = std::mem::take(self);
         let of_batch = batch_pending.into_iter().map(|(_, pending)| pending);
         in_flight.into_iter().chain(of_batch).for_each(Pending::end);
     }
 
-    /// Whether another request may be taken into the batch of this step.
+    /// True when another request may be taken into the batch of this step.
     pub(in crate::shard) fn take_more(&self) -> bool {
         self.batch.bytes() < STEP_BYTES && self.in_flight_bytes_sum < IN_FLIGHT_BYTES
     }
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Takes a caller's record into the step's batch.
+    /// Adds a caller's record to the step's batch.
     pub(in crate::shard) fn take_proposal(&mut self, proposal: Proposal) {
         self.leading.proposals.batch.append(&proposal.record);
         let pending = if proposal.removes_queues {
@@ -110,20 +110,20 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.leading.proposals.batch_pending.push((proposal.class, pending));
     }
 
-    /// Puts a record of ours into the batch.
+    /// Adds a record of the shard to the step's batch.
     pub(super) fn propose(&mut self, command: &Command<'_>, pending: Pending) {
         write_record(&mut self.leading.proposals.batch, command);
         self.leading.proposals.batch_pending.push((class_of(command), pending));
     }
 
-    /// A record of ours that nobody waits for and that has to be in the log sooner or later.
+    /// Adds a command that is to be in the log sooner or later, without an answer.
     pub(in crate::shard) fn owe(&mut self, command: &Command<'_>) {
         let mut record = Batch::with_capacity(0);
         write_record(&mut record, command);
         self.leading.proposals.owed.push_back(record);
     }
 
-    /// Puts what is owed into the batch.
+    /// Adds owed records to the step's batch.
     pub(super) fn propose_owed(&mut self) {
         while !self.waits_for_room()
             && self.leading.proposals.batch.bytes() < STEP_BYTES
@@ -142,7 +142,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Whether what we propose by ourselves was refused a moment ago.
+    /// True while the shard waits for disk space before it proposes by itself.
     pub(in crate::shard) fn waits_for_room(&self) -> bool {
         self.monotonic_us < self.leading.proposals.room_at_us
     }
@@ -171,8 +171,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         worked
     }
 
-    /// No room for what stays: leaves out the texts of settlements, refuses the rest of what stays, and keeps
-    /// what drains for another try.
+    /// Handles a disk that is full for growing records: leaves out the texts of settlements, refuses the
+    /// other growing records, and keeps draining ones for another try.
     fn drop_growing(&mut self, error: &Error) {
         let mut pending = std::mem::take(&mut self.leading.proposals.batch_pending);
         self.leading.proposals.batch.replace(|record, body| {
@@ -198,7 +198,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// A batch that was proposed did not enter the log, or nobody knows.
+    /// Refuses the next `records` records in flight, which did not enter the log or may not have.
     pub(in crate::shard) fn refuse_in_flight(&mut self, records: u32, before_index: u64, error: &Error) {
         for _ in 0..records {
             if let Some(pending) = self.leading.proposals.in_flight.pop_front() {
@@ -208,8 +208,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.settle_in_flight_bytes(before_index);
     }
 
-    /// Tells who waits for a record that it did not enter the log, or that nobody knows. Our own are tried again: they
-    /// do no harm when they come twice.
+    /// Answers that a record did not enter the log, or may not have. Records of the shard are proposed again:
+    /// repeating them does no harm.
     fn refuse(&mut self, pending: Pending, error: &Error) {
         match pending {
             Pending::Reply(reply) | Pending::Removal(reply) => reply.send(Answer::refused(error.clone())),
@@ -234,7 +234,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Forgets the bytes of batches that are applied: those whose first index is smaller.
+    /// Stops counting the bytes of batches whose first index is smaller than `applied_before`.
     pub(in crate::shard) fn settle_in_flight_bytes(&mut self, applied_before: u64) {
         while self.leading.proposals.in_flight_bytes.front().is_some_and(|(first, _)| *first < applied_before)
         {

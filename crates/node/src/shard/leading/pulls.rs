@@ -1,4 +1,5 @@
-//! Serving pulls: a receive is proposed for at most the ready messages that no other pull has claimed in flight.
+//! Serving pulls: a receive is proposed for at most the ready messages that no other pull has claimed in
+//! flight.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,28 +20,28 @@ use crate::shard::delivery::{Given, read_given, release};
 use crate::shard::request::{Pull, write_record};
 use crate::shard::store::Store;
 
-/// Names kept for events and single deliveries; deleted queues leave theirs behind, so the table is emptied
-/// when it gets this long.
+/// Upper limit of names kept; deleted queues leave theirs behind, so that the table is emptied at this
+/// length.
 const NAMES_MAX: usize = 100_000;
-/// Wait after which a pull that is overloaded may come back.
+/// Wait suggested to the caller of a refused pull, in milliseconds.
 const RETRY_AFTER_MS: u64 = 1_000;
 
-/// Receives that wait, and what receives in flight have claimed.
+/// Waiting pulls, and claims of pulls in flight.
 #[derive(Debug, Default)]
 pub(super) struct Pulls {
     pub(super) waiting: WaitingPulls,
-    /// Ready messages of each queue that receives in flight have claimed.
+    /// Number of ready messages of each queue that pulls in flight have claimed.
     claims: BTreeMap<QueueId, u64>,
-    /// Queues whose waiting pulls are to be looked at in this step.
+    /// Queues whose waiting pulls are to be served in this step.
     woken: Vec<QueueId>,
-    /// The newest queue in which a message has become ready.
+    /// Newest queue in which a message became ready.
     newest_queue: Option<QueueId>,
-    /// Whether that was news since the last step.
+    /// True when that changed since the last step.
     queue_appeared: bool,
 }
 
 impl Pulls {
-    /// Answers every waiting receive, and forgets all claims.
+    /// Answers every waiting pull, and drops all claims.
     pub(super) fn end(&mut self) {
         let mut ended = std::mem::take(self);
         while let Some(waiter) = ended.waiting.pop_any() {
@@ -48,7 +49,7 @@ impl Pulls {
         }
     }
 
-    /// A message has become ready in this queue.
+    /// Notes that a message became ready in this queue.
     #[inline]
     pub(in crate::shard) fn note_ready(&mut self, queue: QueueId) {
         self.queue_appeared |= self.newest_queue < Some(queue);
@@ -56,7 +57,7 @@ impl Pulls {
         self.wake(queue);
     }
 
-    /// Looks, in this step, whether those who wait for this queue can be served.
+    /// Marks a queue whose waiting pulls are to be served in this step.
     #[inline]
     fn wake(&mut self, queue: QueueId) {
         if self.waiting.waits_for(queue) && !self.woken.contains(&queue) {
@@ -85,13 +86,13 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Whether all queues of a pull are there, or may be made: it writes nothing where it could only wait in
-    /// vain.
+    /// Checks that all queues of a pull exist or may be made, so that nothing is written where it would wait
+    /// in vain.
     fn admit_queues(&self, pull: &Pull) -> Result<(), Error> {
         self.engine.admits_queues(pull.namespace, pull.queues.iter().map(|(name, _)| &**name))
     }
 
-    /// Finds the queues of a pull. Proposes the creation of those that are missing, so that the pull that follows in
+    /// Finds the queues of a pull. Proposes the creation of missing ones, so that the pull that follows in
     /// the same batch finds them.
     fn resolve(&mut self, pull: &Pull) -> Result<Resolved, Error> {
         let ids = queue_ids(&self.engine, pull);
@@ -132,7 +133,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Claims up to what the pull asks for of the ready messages that nobody has claimed.
+    /// Claims ready messages that nobody has claimed, up to what the pull asks for.
     fn claim(&mut self, waiter: &WaitingPull) -> Claims {
         let mut wanted = waiter.pull.max_messages;
         let mut claims = Claims::new();
@@ -147,7 +148,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         claims
     }
 
-    /// About the bytes of the messages that were claimed last.
+    /// Estimate of the payload bytes of the messages claimed last.
     fn claimed_bytes(&self, claims: &[(QueueId, u32)]) -> u64 {
         let bytes = claims.iter().map(|(queue, count)| {
             let claimed = self.leading.pulls.claims.get(queue).copied().unwrap_or(0);
@@ -162,7 +163,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.engine.ready_count(queue).saturating_sub(claimed)
     }
 
-    /// Lets go of what a pull has claimed and not taken: others may wait for just these messages.
+    /// Drops claims: others may wait for these messages.
     pub(super) fn unclaim(&mut self, claims: &[(QueueId, u32)]) {
         for (queue, count) in claims {
             if let Some(claimed) = self.leading.pulls.claims.get_mut(queue) {
@@ -177,7 +178,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     fn propose_pull(&mut self, waiter: WaitingPull, claims: Claims) {
         let pull = &waiter.pull;
-        // A pull with nothing claimed follows the creation of its queues, to report on names that are refused.
+        // A pull with nothing claimed follows the creation of its queues, to report on names that are
+        // refused.
         let max_messages = claims.iter().map(|(_, count)| u64::from(*count)).sum::<u64>().max(1);
         let room = pull
             .room
@@ -204,7 +206,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.leading.proposals.batch_pending.push((Class::Draining, Pending::Pull(waiter, claims)));
     }
 
-    /// The receive has been applied: hands out what it gave, or lines the pull up again.
+    /// Completes a pull after its receive is applied: hands out the deliveries, or lets it wait again.
     pub(super) fn finish_pull(&mut self, mut waiter: WaitingPull, claims: &[(QueueId, u32)]) {
         self.unclaim(claims);
         if let Some(error) = self.outcome.error.take() {
@@ -286,8 +288,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Pulls that wait for a queue that is gone end empty; their next one finds, or makes, the queue of that name. With its
-    /// namespace gone there will be none.
+    /// Pulls that wait for a queue that is gone end empty; their next one finds, or makes, the queue of that
+    /// name. With its namespace gone there will be none.
     pub(super) fn end_orphaned_waits(&mut self) {
         let engine = &self.engine;
         for waiter in self.leading.pulls.waiting.take_if(|queue| engine.queue_name(queue).is_none()) {

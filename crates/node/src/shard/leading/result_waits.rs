@@ -1,5 +1,5 @@
-//! Callers that wait for the end of a message. They live here only: waiting costs no record, and nobody polls. The
-//! engine tells which messages an apply has ended, for as long as anybody waits.
+//! Waits for the end of a message. They exist in the node only: waiting costs no record. The engine reports
+//! which messages an apply has ended while there is a wait.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::shard::Shard;
 use crate::shard::request::{ResultWait, WaitOutcome};
 use crate::shard::store::{self, Store};
 
-/// Wait after which a caller may come back that found too many waiting.
+/// Wait suggested to a caller that found too many waiting, in milliseconds.
 const RETRY_AFTER_MS: u64 = 1_000;
 
-/// All that wait, by ticket, message, and end of their time.
+/// All waits, by ticket, message, and end.
 #[derive(Debug, Default)]
 pub(super) struct ResultWaits {
     waits: FxHashMap<u64, (u64, ResultWait)>,
@@ -49,7 +49,7 @@ impl ResultWaits {
         Some(wait)
     }
 
-    /// Takes those whose time is over by then.
+    /// Takes a wait that is over.
     fn pop_ended(&mut self, monotonic_us: u64) -> Option<ResultWait> {
         let &(until_us, ticket) = self.ends.first()?;
         if until_us <= monotonic_us { self.remove(ticket) } else { None }
@@ -62,7 +62,7 @@ impl ResultWaits {
         }
     }
 
-    /// When the next one's time is over.
+    /// Monotonic time at which the next wait is over, in microseconds.
     pub(super) fn next_end_us(&self) -> Option<u64> {
         self.ends.first().map(|&(until_us, _)| until_us)
     }
@@ -88,7 +88,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Tells those who wait for messages that the latest apply has ended.
+    /// Answers waits for messages that the last applied record ended.
     pub(super) fn tell_ends(&mut self) {
         for at in 0..self.outcome.ended.len() {
             let Ended { id, state } = self.outcome.ended[at];
@@ -102,13 +102,13 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.watch_or_not();
     }
 
-    /// The caller of this wait has gone.
+    /// Removes a wait whose caller has gone.
     pub(super) fn cancel_await(&mut self, ticket: u64) {
         self.leading.results.remove(ticket);
         self.watch_or_not();
     }
 
-    /// Ends the waits whose time is over by then.
+    /// Answers waits that are over at `monotonic_us`.
     pub(super) fn end_awaits(&mut self, monotonic_us: u64) {
         while let Some(wait) = self.leading.results.pop_ended(monotonic_us) {
             let view = self.engine.message(wait.id);
@@ -125,7 +125,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 }
 
-/// A message that an apply has ended. It is gone already where nobody wanted its result to be kept.
+/// Result for a message that an apply has ended. The message is gone already where its result was not to be
+/// kept.
 fn end_of(
     engine: &Engine,
     store: &mut impl Store,
@@ -146,7 +147,7 @@ fn see(store: &mut impl Store, state: State, view: Option<MessageView>) -> WaitO
     WaitOutcome { state, view, result, note }
 }
 
-/// A caller that has gone does not mind.
+/// Sends the answer; a caller that has gone is ignored.
 fn answer(wait: ResultWait, seen: Result<WaitOutcome, Error>) {
     let _ = wait.reply.send(seen);
 }

@@ -1,5 +1,6 @@
-//! Schedules: when an instant has come, its firing is proposed, with the next instant. Until that is applied the schedule
-//! is left alone. A firing that was refused, or of which nobody knows, is proposed again: the engine takes it once.
+//! Schedules: when an instant has come, its firing is proposed, with the next instant. Until that is applied
+//! the schedule is left alone. A firing that was refused, or of which nobody knows, is proposed again: the
+//! engine takes it once.
 
 use std::collections::BTreeSet;
 
@@ -11,27 +12,28 @@ use crate::schedule::{Firing, ScheduleSpec, firings};
 use crate::shard::Shard;
 use crate::shard::store::Store;
 
-/// Schedules that one step looks at.
+/// Number of schedules that one step examines.
 const STEP_SCHEDULES: usize = 16;
-/// Time for computing instants in one step: after so much of it no further schedule is begun.
+/// Time for computing instants in one step, in microseconds, after which no further schedule begins.
 const STEP_PLAN_US: u64 = 500;
 
-/// What a shard remembers of its schedules, by number.
+/// Schedules with firings in flight, by number.
 #[derive(Debug, Default)]
 pub(super) struct Schedules {
-    /// A firing is on its way.
+    /// Schedules with a firing in flight.
     firing: BTreeSet<u64>,
-    /// Of what was missed, the part to catch up was chosen.
+    /// Schedules whose missed instants to catch up on are chosen.
     catching_up: BTreeSet<u64>,
 }
 
 impl Schedules {
-    /// A firing was applied.
+    /// Notes that a firing was applied.
     pub(super) fn done(&mut self, number: u64) {
         self.firing.remove(&number);
     }
 
-    /// A firing was not taken: what is to be caught up is chosen anew when there is room, since by then more was missed.
+    /// Notes that a firing was refused: the missed instants are chosen anew later, since by then more were
+    /// missed.
     pub(super) fn refused(&mut self, number: u64) {
         self.firing.remove(&number);
         self.catching_up.remove(&number);
@@ -39,7 +41,7 @@ impl Schedules {
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// When the next schedule fires for which no firing is on its way.
+    /// Time of the log at which the next schedule without a firing in flight fires, in microseconds.
     pub(super) fn next_firing_us(&self) -> Option<u64> {
         let mut waiting = self.engine.schedules_by_time();
         waiting.find(|due| !self.leading.schedules.firing.contains(&due.number)).map(|due| due.instant_us)
@@ -81,8 +83,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.propose(&command(last), Pending::Firing(number));
     }
 
-    /// A description that cannot be used any more, since the time zones of this program are others than those of the one
-    /// that accepted it, ends the schedule: it shows no next time until it is put again.
+    /// The firings of a schedule that are due. A description that cannot be used any more, since this
+    /// program's time zones differ from those of the one that accepted it, ends the schedule: it shows no
+    /// next time until it is put again.
     fn plan_firings(&mut self, number: u64, instant_us: u64, spec: Option<ScheduleSpec>) -> Vec<Firing> {
         let planned = match &spec {
             Some(spec) => spec.plan().map(|plan| (plan, spec.missed)).map_err(|error| error.to_string()),

@@ -1,7 +1,7 @@
-//! Pulls that wait. A pull stands in the line of each of its queues and leaves all of them at once.
+//! Waiting pulls. A pull waits in the line of each of its queues and leaves all of them at once.
 //!
-//! Lines and the order of ends are cleaned lazily: an entry whose pull has left is skipped when it is met, and when
-//! more than half of the entries are such, they are dropped together.
+//! Lines and the order of ends are cleaned lazily: an entry whose pull has left is skipped when it is met,
+//! and when more than half of the entries are such, they are dropped together.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::shard::request::Pull;
 
-/// Stale entries that are not worth a clean-up.
+/// Number of stale entries that is not worth a clean-up.
 const STALE_MIN: usize = 64;
 
 /// Ready messages that a pull has claimed, by queue.
@@ -24,22 +24,22 @@ pub(super) type QueueIds = SmallVec<[QueueId; 2]>;
 /// A pull with its queues resolved.
 #[derive(Debug)]
 pub(super) struct WaitingPull {
-    /// What was asked.
+    /// The request.
     pub(super) pull: Box<Pull>,
-    /// The numbers behind the pull's queue names, in the same order; a name that is unknown has none.
+    /// Numbers of the pull's queues, in order; a queue that does not exist has none.
     pub(super) queues: QueueIds,
     /// Monotonic time at which it ends empty, in microseconds.
     pub(super) until_us: u64,
 }
 
-/// Where a waiting pull is kept. Ages grow, so a slot that was reused is told by its age, and places sort by it.
+/// Key of a waiting pull. Ages grow, so that a slot in use again is told by its age, and keys sort by age.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct WaitKey {
     age: u64,
     slot: u32,
 }
 
-/// Those who wait for one queue, oldest first.
+/// Pulls that wait for one queue, oldest first.
 #[derive(Debug, Default)]
 struct Line {
     places: VecDeque<WaitKey>,
@@ -54,7 +54,7 @@ pub(super) struct WaitingPulls {
     lines: FxHashMap<QueueId, Line>,
     ends: BinaryHeap<Reverse<(u64, WaitKey)>>,
     tickets: FxHashMap<u64, WaitKey>,
-    /// Pulls that name a queue which did not exist when they were lined up.
+    /// Pulls with a queue that did not exist when they began to wait.
     incomplete: BTreeSet<WaitKey>,
     next_age: u64,
 }
@@ -64,7 +64,7 @@ impl WaitingPulls {
         self.slots.len() - self.vacant.len()
     }
 
-    /// Lines a pull up behind those that wait already.
+    /// Adds a pull behind those that wait already.
     pub(super) fn push(&mut self, waiter: WaitingPull) {
         let slot = self.vacant.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -95,12 +95,12 @@ impl WaitingPulls {
         }
     }
 
-    /// Whether any pull waits for this queue.
+    /// True when a pull waits for this queue.
     pub(super) fn waits_for(&self, queue: QueueId) -> bool {
         self.lines.contains_key(&queue)
     }
 
-    /// Takes a pull whose time is over.
+    /// Takes a pull whose wait is over.
     pub(super) fn pop_ended(&mut self, monotonic_us: u64) -> Option<WaitingPull> {
         while let Some(Reverse((until_us, place))) = self.ends.peek().copied()
             && (until_us <= monotonic_us || !self.is_live(place))
@@ -113,14 +113,14 @@ impl WaitingPulls {
         None
     }
 
-    /// Takes all pulls that wait for a queue of which this is true.
+    /// Takes all pulls with a queue for which `of` is true.
     pub(super) fn take_if(&mut self, of: impl Fn(QueueId) -> bool) -> Vec<WaitingPull> {
         let lines = self.lines.iter().filter(|(queue, _)| of(**queue));
         let places: BTreeSet<WaitKey> = lines.flat_map(|(_, line)| line.places.iter().copied()).collect();
         places.into_iter().filter_map(|place| self.remove(place)).collect()
     }
 
-    /// Takes all pulls that name a queue which did not exist when they were lined up.
+    /// Takes all pulls with a queue that did not exist when they began to wait.
     pub(super) fn take_incomplete(&mut self) -> Vec<WaitingPull> {
         let places = std::mem::take(&mut self.incomplete);
         places.into_iter().filter_map(|place| self.remove(place)).collect()
@@ -136,14 +136,14 @@ impl WaitingPulls {
         None
     }
 
-    /// Forgets a pull whose caller has gone.
+    /// Removes a pull whose caller has gone.
     pub(super) fn cancel(&mut self, ticket: u64) {
         if let Some(place) = self.tickets.get(&ticket).copied() {
             self.remove(place);
         }
     }
 
-    /// When the next pull ends by itself, or earlier.
+    /// Monotonic time at which the next pull ends, or earlier, in microseconds.
     pub(super) fn next_end_us(&self) -> Option<u64> {
         if self.len() == 0 { None } else { self.ends.peek().map(|Reverse((until_us, _))| *until_us) }
     }
@@ -172,7 +172,7 @@ impl WaitingPulls {
         Some(waiter)
     }
 
-    /// One pull less waits for this queue.
+    /// Notes that a pull has left the line of this queue.
     fn leave(&mut self, queue: QueueId) {
         let Some(line) = self.lines.get_mut(&queue) else { return };
         line.live -= 1;

@@ -1,4 +1,4 @@
-//! What callers are told.
+//! Answers to callers.
 
 use sluice_engine::Error;
 use sluice_engine::outcome::Reply;
@@ -6,14 +6,14 @@ use sluice_engine::outcome::Reply;
 use crate::api::Duplicates;
 use crate::shard::delivery::Given;
 
-/// What came of a proposal.
+/// Answer to a proposal.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The whole.
+    /// Result of the command as a whole.
     pub result: Result<Reply, Error>,
-    /// Item by item where the command has items; empty when every item went well.
+    /// Result of each item; empty when all went well, or the command has no items.
     pub results: Vec<Result<(), Error>>,
-    /// Send: what was sent before, by its unique key.
+    /// For a send: items that are duplicates by their unique key.
     pub duplicates: Option<Box<Duplicates>>,
 }
 
@@ -27,18 +27,18 @@ impl Answer {
         Ok(if self.results.is_empty() { vec![Ok(()); items] } else { self.results })
     }
 
-    /// The command as a whole was refused.
+    /// The answer to a command that was refused as a whole.
     pub(crate) fn refused(error: Error) -> Answer {
         Answer { result: Err(error), results: Vec::new(), duplicates: None }
     }
 }
 
-/// What a long-lived caller finds in its mailbox, with the number that it gave.
+/// Answer to a caller with a mailbox, with the number that it gave to the request.
 #[derive(Debug)]
 pub enum Completion {
-    /// Of a proposal.
+    /// To a proposal.
     Answer(u64, Answer),
-    /// Of a pull.
+    /// To a pull.
     Given(u64, Result<Vec<Given>, Error>),
 }
 

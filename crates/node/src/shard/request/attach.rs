@@ -1,4 +1,4 @@
-//! Consumers that are to be attached.
+//! Requests to attach consumers.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use tokio::sync::oneshot;
 use super::proposal::write_record;
 use crate::shard::channel::Channel;
 
-/// A consumer that is about to be attached.
+/// A consumer to be attached.
 #[derive(Debug)]
 pub struct Attaching {
-    /// The command, as a record.
+    /// The encoded command.
     pub(in crate::shard) record: Batch,
     pub(in crate::shard) namespace: NamespaceId,
     pub(in crate::shard) grace_ms: u64,
-    /// Where its messages go.
+    /// Channel for its messages.
     pub(in crate::shard) channel: Arc<Channel>,
-    /// Told when it is attached, or why not.
+    /// Gets the consumer's number, or the error.
     pub(in crate::shard) reply: oneshot::Sender<Result<ConsumerId, Error>>,
 }
 
 impl Attaching {
-    /// `grace_ms`: how long its receipts count on after the server has said that it is about to stop.
+    /// `grace_ms`: time for which its receipts stay valid after the server begins to stop, in milliseconds.
     pub fn new(
         attach: &Attach<'_>,
         grace_ms: u64,
@@ -37,12 +37,12 @@ impl Attaching {
         Attaching { record, namespace: attach.namespace, grace_ms, channel, reply }
     }
 
-    /// What it about takes in memory while it waits.
+    /// Estimate of its memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.record.bytes()
     }
 
-    /// It will not be attached.
+    /// Answers that it is not attached, with this error.
     pub(crate) fn refuse(self, why: &Error) {
         let _ = self.reply.send(Err(why.clone()));
     }

@@ -1,13 +1,13 @@
-//! What the mailboxes of a node carry: requests to shards, and completions to long-lived callers.
+//! Size and refusal of what mailboxes carry: requests to shards, and completions to callers.
 
 use sluice_engine::Error;
 
 use super::{Answer, Completion, Request};
 use crate::mailbox::Letter;
 
-/// What a request about takes beside its record.
+/// Estimate of a request's memory besides its record, in bytes.
 const REQUEST_BYTES: usize = 256;
-/// What a queue that a pull names about takes.
+/// Estimate of the memory of a queue that a pull names, in bytes.
 const PULL_QUEUE_BYTES: usize = 160;
 
 impl Letter for Request {
@@ -69,7 +69,8 @@ impl Letter for Request {
     }
 }
 
-/// As many as their caller has asked for: the number alone bounds them, and nobody waits for them at the end.
+/// There are as many as their caller has asked for: their number alone is bounded, and a refusal needs no
+/// answer.
 impl Letter for Completion {
     fn bytes(&self) -> usize {
         0

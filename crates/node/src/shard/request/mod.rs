@@ -1,4 +1,4 @@
-//! What comes into a shard's mailbox, and where its answers go.
+//! Requests to a shard, and their answers.
 
 mod answer;
 mod attach;
@@ -24,42 +24,42 @@ pub use watch::{Left, Reader, Topic, Watch};
 
 pub use super::delivery::{Given, GivenDetails};
 
-/// One request to a shard.
+/// Request to a shard.
 #[derive(Debug)]
 pub enum Request {
-    /// Put this record into the log and tell what came of it.
+    /// Propose a record and answer with its outcome.
     Propose(Proposal),
-    /// Give messages, now or when there are some.
+    /// Deliver messages, now or when there are some.
     Pull(Box<Pull>),
-    /// Tell what becomes of a message, when that is known.
+    /// Answer when a message has ended.
     Await(ResultWait),
-    /// Give messages as they become ready, for as long as the consumer is attached.
+    /// Attach a consumer: deliver messages as they become ready.
     Attach(Box<Attaching>),
-    /// Read the events of a feed.
+    /// Begin to read a feed of events.
     Watch(Box<Watch>),
-    /// A reader of events has gone.
+    /// End reading a feed of events.
     Unwatch(Box<Left>),
-    /// The caller of this pull or wait has gone.
+    /// Forget a pull or a wait, whose caller has gone.
     Cancel {
-        /// Its ticket.
+        /// Ticket of the pull or wait.
         ticket: u64,
     },
-    /// Exactly one record that drains, for which nobody waits, and which must enter the log sooner or later: what a full
-    /// disk refuses is proposed again. Not for what grows. Give it by [`crate::mailbox::Mailbox::push_surely`].
+    /// Propose exactly one draining record without an answer. A full disk delays it; it is proposed until it
+    /// is in the log. Push it by [`crate::mailbox::Mailbox::push_surely`].
     Surely(Batch),
-    /// Look at the state between two batches.
+    /// Read the state between two batches.
     Read(Read),
-    /// Waiting pulls end empty, later ones do not wait.
+    /// End waiting pulls empty, and let later ones not wait.
     Drain,
-    /// Finish what is in flight, sync, and end the thread.
+    /// Finish records in flight, sync, and end the thread.
     Stop,
 }
 
-/// Requests are moved several times: what is large lies in a box.
+/// A request is moved several times: large ones are boxed.
 const _: () = assert!(size_of::<Request>() <= 80);
 
 impl Request {
-    /// A record for [`Request::Surely`].
+    /// The request for a command without an answer.
     pub fn surely(command: &Command<'_>) -> Request {
         Request::Surely(proposal::record_of(command))
     }

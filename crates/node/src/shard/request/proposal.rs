@@ -1,4 +1,4 @@
-//! Records that callers put into the log, and what comes of them.
+//! Records proposed by callers.
 
 use sluice_engine::change::ChangeAction;
 use sluice_engine::command::{Command, RecordSink};
@@ -9,21 +9,21 @@ use tokio::sync::oneshot;
 use super::answer::{Answer, Completion};
 use crate::mailbox::Mailbox;
 
-/// Bytes that an item about takes in a record, beside payload and headers.
+/// Estimate of an item's encoding besides payload and headers, in bytes.
 const ITEM_BYTES: usize = 48;
 
-/// A record that was encoded by its caller.
+/// A record, encoded by its caller.
 #[derive(Debug)]
 pub struct Proposal {
     /// Exactly one record.
     pub record: Batch,
-    /// Whether a full disk refuses it.
+    /// Class, by which a full disk refuses it.
     pub class: Class,
-    /// Where the answer goes.
+    /// Destination of the answer.
     pub reply: ReplyTo,
-    /// Whether queues may be gone afterwards, on which receives wait.
+    /// True when it may remove queues on which receives wait.
     pub removes_queues: bool,
-    /// Whether it ends or keeps what others have begun: taken while new work is refused.
+    /// True when it ends or keeps work that others have begun: accepted while new work is refused.
     pub relieves: bool,
 }
 
@@ -47,7 +47,7 @@ pub fn write_record(batch: &mut Batch, command: &Command<'_>) {
     encode(batch, command);
 }
 
-/// A batch of one record, encoded where the caller is.
+/// A batch of one record.
 pub(super) fn record_of(command: &Command<'_>) -> Batch {
     let mut record = Batch::with_capacity(size_hint(command));
     encode(&mut record, command);
@@ -59,7 +59,7 @@ fn encode(batch: &mut Batch, command: &Command<'_>) {
     command.encode(&mut Sink(batch.record(command.blob_count())));
 }
 
-/// Room that a record will about take; too little costs a reallocation, no more.
+/// Estimate of a record's encoding, in bytes; too little costs a reallocation.
 #[inline]
 fn size_hint(command: &Command<'_>) -> usize {
     match command {
@@ -99,8 +99,9 @@ fn size_hint_of_others(command: &Command<'_>) -> usize {
     }
 }
 
-/// Settling without texts and results frees space, so the reserve serves it when the disk is full; texts are
-/// left out then (`leading/proposals.rs`). Who pauses or closes a queue wants less of it.
+/// Class of a command. Settling without texts and results frees space, so that the reserve serves it on a
+/// full disk, where texts are left out (`leading/proposals.rs`); pausing or closing a queue reduces what
+/// comes.
 pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
     match command {
         Command::Settle { .. } | Command::Report { .. } if command.blob_count() == 0 => Class::Draining,
@@ -128,7 +129,7 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
     }
 }
 
-/// Whether it does no more than to pause, resume, close or open.
+/// True when the patch only pauses, resumes, closes or opens.
 fn only_marks(patch: &QueuePatch) -> bool {
     *patch == QueuePatch { paused: patch.paused, closed: patch.closed, ..QueuePatch::default() }
 }
@@ -147,19 +148,19 @@ impl RecordSink for Sink<'_> {
     }
 }
 
-/// Where an answer goes.
+/// Destination of an answer.
 #[derive(Debug)]
 pub enum ReplyTo {
-    /// Nobody waits.
+    /// None.
     Nobody,
-    /// One caller waits.
+    /// A caller that waits.
     Once(oneshot::Sender<Answer>),
-    /// A long-lived caller that numbers its requests.
+    /// A caller with a mailbox, and its number for the request.
     Mail(Mailbox<Completion>, u64),
 }
 
 impl ReplyTo {
-    /// Hands the answer over; a caller that has gone does not mind.
+    /// Sends the answer; a caller that has gone is ignored.
     pub fn send(self, answer: Answer) {
         match self {
             ReplyTo::Nobody => {}

@@ -1,4 +1,4 @@
-//! Receives that may wait, and where their messages go.
+//! Pulls: receives that may wait.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::api::Room;
 use crate::mailbox::Mailbox;
 use crate::shard::delivery::Given;
 
-/// Where a pull's messages go.
+/// Destination of a pull's messages.
 #[derive(Debug)]
 pub enum PullReply {
-    /// One caller waits.
+    /// A caller that waits.
     Once(oneshot::Sender<Result<Vec<Given>, Error>>),
-    /// A long-lived caller that numbers its requests.
+    /// A caller with a mailbox, and its number for the request.
     Mail(Mailbox<Completion>, u64),
 }
 
 impl PullReply {
-    /// Whether nobody waits any more.
+    /// True when the caller has gone.
     pub(in crate::shard) fn is_closed(&self) -> bool {
         match self {
             PullReply::Once(sender) => sender.is_closed(),
@@ -29,7 +29,10 @@ impl PullReply {
         }
     }
 
-    /// Hands the messages over; gives them back when the caller has gone.
+    /// Sends the messages.
+    ///
+    /// # Errors
+    /// The caller has gone: the messages are given back.
     pub fn send(self, given: Result<Vec<Given>, Error>) -> Result<(), Vec<Given>> {
         match self {
             PullReply::Once(sender) => sender.send(given).map_err(Result::unwrap_or_default),
@@ -43,27 +46,27 @@ impl PullReply {
     }
 }
 
-/// A receive that may wait. It lives in the node only: while nothing is ready it costs no record.
+/// A receive that may wait. It exists in the node only: while nothing is ready it costs no record.
 #[derive(Debug)]
 pub struct Pull {
-    /// Names this pull to [`super::Request::Cancel`]; unique in the process.
+    /// Ticket for [`super::Request::Cancel`], unique in the process.
     pub ticket: u64,
     /// Namespace of the queues.
     pub namespace: NamespaceId,
-    /// Queues and weights, as in [`sluice_engine::command::Receive`].
+    /// Queues with weights, see [`sluice_engine::command::Receive`].
     pub queues: Arc<[(Box<str>, u16)]>,
-    /// Most messages.
+    /// Upper limit of messages.
     pub max_messages: u32,
-    /// Most bytes, though at least one message.
+    /// Upper limit of payload bytes, unless the first message alone is larger.
     pub max_bytes: u32,
-    /// The lease in milliseconds; 0: each queue's.
+    /// Lease in milliseconds; 0: each queue's.
     pub lease_ms: u64,
-    /// How long it may wait, in microseconds.
+    /// Longest wait, in microseconds.
     pub wait_us: u64,
     /// Name of the consumer; may be empty.
     pub consumer: Box<str>,
-    /// Who has room for the messages; `None`: there always is.
+    /// Memory budget for the messages; `None`: unlimited.
     pub room: Option<Arc<dyn Room>>,
-    /// Where the messages go.
+    /// Destination of the messages.
     pub reply: PullReply,
 }

@@ -1,4 +1,4 @@
-//! Looks at a shard's state between two batches.
+//! Reads of a shard's state between two batches.
 
 use sluice_engine::outcome::Delivery;
 use sluice_engine::{Engine, Error};
@@ -9,23 +9,24 @@ use crate::shard::store::Store;
 
 type ReadFn = dyn FnOnce(Result<&mut ShardView<'_>, Error>) + Send;
 
-/// What a look at a shard can see.
+/// The parts of a shard that a read can see.
 pub struct ShardView<'a> {
     /// The state.
     pub engine: &'a Engine,
     /// The log's time, in microseconds since the Unix epoch.
     pub now_us: u64,
-    /// Where the bytes are.
+    /// The journal, for looking up blobs.
     pub journal: &'a mut dyn Store,
-    /// Pulls that wait.
+    /// Number of waiting pulls.
     pub waiting: usize,
-    /// Readers of events.
+    /// Number of readers of events.
     pub event_readers: usize,
     /// Records and batches since start.
     pub figures: ShardFigures,
 }
 
-/// A look at the state: takes bounded time. It is told when too many looks are waiting.
+/// A read of the state, which must take bounded time. It gets an error instead when too many reads are
+/// waiting, or the shard ends.
 pub struct Read(pub Box<ReadFn>);
 
 impl std::fmt::Debug for Read {
@@ -35,7 +36,7 @@ impl std::fmt::Debug for Read {
 }
 
 impl ShardView<'_> {
-    /// The bytes of a delivery that was handed over without them; `None` when its lease is over.
+    /// Looks up the bytes of a delivery that was handed over without them; `None`: its lease is over.
     pub(crate) fn fetch(&mut self, delivery: Delivery) -> Option<Given> {
         if !self.engine.is_held(&delivery.receipt, self.now_us) {
             return None;

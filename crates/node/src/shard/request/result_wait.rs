@@ -6,28 +6,28 @@ use sluice_engine::query::{MessageView, State};
 use sluice_journal::BlobRead;
 use tokio::sync::oneshot;
 
-/// A caller that wants to know what became of a message.
+/// A wait for the end of a message.
 #[derive(Debug)]
 pub struct ResultWait {
-    /// Names it to [`super::Request::Cancel`]; unique in the process.
+    /// Ticket for [`super::Request::Cancel`], unique in the process.
     pub ticket: u64,
-    /// Which message.
+    /// Id of the message.
     pub id: MessageId,
-    /// How long it may wait, in microseconds.
+    /// Longest wait, in microseconds.
     pub wait_us: u64,
-    /// Where the answer goes.
+    /// Destination of the answer.
     pub reply: oneshot::Sender<Result<WaitOutcome, Error>>,
 }
 
-/// What was seen of a message; its bytes may still have to be read.
+/// Result of a wait; blobs may still have to be read.
 #[derive(Debug)]
 pub struct WaitOutcome {
-    /// Done, dead, or where it stands when the time is over.
+    /// State of the message: done, dead, or its state at the end of the wait.
     pub state: State,
-    /// The message, if it is still there.
+    /// The message, if it still exists.
     pub view: Option<MessageView>,
-    /// Its result: laid out as a payload.
+    /// Result given with the ack, laid out as a payload.
     pub result: Option<BlobRead>,
-    /// The note of its progress.
+    /// Note of its progress.
     pub note: Option<BlobRead>,
 }

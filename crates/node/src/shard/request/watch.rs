@@ -1,4 +1,4 @@
-//! Readers of events: what they ask for, and what they get.
+//! Requests of readers of events.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use super::Request;
 use crate::mailbox::Mailbox;
 use crate::shard::feed::{Cursor, EventPosition, Feed, Heard};
 
-/// What a feed is about.
+/// Subject of a feed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topic {
-    /// Its namespace.
+    /// Namespace.
     pub namespace: NamespaceId,
-    /// One queue of it, or all.
+    /// One queue of the namespace; `None`: all.
     pub queue: Option<Box<str>>,
 }
 
-/// Somebody wants to read a feed.
+/// Request to read a feed.
 #[derive(Debug)]
 pub struct Watch {
-    /// Which.
+    /// Subject of the feed.
     pub topic: Topic,
-    /// From where on; `None`: from now on.
+    /// Position after which to begin; `None`: now.
     pub after: Option<EventPosition>,
-    /// Told when it can, or why not.
+    /// Gets the reader, or the error.
     pub reply: oneshot::Sender<Result<Reader, Error>>,
 }
 
-/// Reads a feed; leaves it when it is dropped.
+/// Reader of a feed; dropping it ends reading.
 #[derive(Debug)]
 pub struct Reader {
     pub(in crate::shard) feed: Arc<Feed>,
@@ -40,12 +40,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Where it stands: to come back with it is to go on here.
+    /// Position of the reader; a later watch can continue after it.
     pub fn position(&self) -> EventPosition {
         self.cursor.position()
     }
 
-    /// Waits for what comes next, at most so many events. The future may be dropped: nothing is lost.
+    /// Waits for the next events, at most `most`. Dropping the future loses nothing.
     pub async fn next(&mut self, most: usize) -> Heard {
         self.feed.next(&mut self.cursor, most).await
     }
@@ -58,7 +58,7 @@ impl Drop for Reader {
     }
 }
 
-/// A reader has gone.
+/// Notice that a reader has gone.
 #[derive(Debug)]
 pub struct Left {
     pub(in crate::shard) feed: Arc<Feed>,
