@@ -11,7 +11,7 @@
 //! [`outcome`] what comes of it, [`event`] what those hear who watch, [`query`] and [`flow`] what can be read, [`blob`] content type, headers and payload as one blob,
 //! [`options`] and [`chain`] what a send may say of a message,
 //! [`settings`], [`limit`] and [`limits`] what can be set, [`error`] what can go wrong, [`id`] names of things. `state` is what the
-//! engine keeps, `store` the containers that it lies in. Behaviour is told by `tests/golden/*.txt`.
+//! engine keeps, `store` the containers that it lies in. Behaviour is told by `tests/golden`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
