@@ -3,8 +3,11 @@
 use crate::record::{read_quotas, write_quotas};
 use crate::settings::Quotas;
 use crate::store::NIL;
-use crate::store::slab::PlainSlot;
+use crate::store::slab::PlainItem;
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type NamespaceSlot = Slot<Namespace>;
 
 /// A namespace, or a vacant slot.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ pub(crate) struct Namespace {
     /// Queues, the deleted ones that are not swept yet included.
     pub(crate) queue_slots: u32,
     pub(crate) deleted: bool,
-    next_vacant: Option<u32>,
+    next_vacant: Option<NamespaceSlot>,
 }
 
 impl Namespace {
@@ -43,14 +46,14 @@ impl Namespace {
     }
 }
 
-impl PlainSlot for Namespace {
+impl PlainItem for Namespace {
     const BLOCK: usize = 4;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: NamespaceSlot) -> Self {
         Namespace { next_vacant: Some(next), ..Namespace::new(NIL, "", 0, Quotas::default(), 0) }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<NamespaceSlot> {
         self.next_vacant
     }
 

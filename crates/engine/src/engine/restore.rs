@@ -1,5 +1,6 @@
 //! A new engine from a snapshot's pieces.
 
+use crate::store::slot::Slot;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
@@ -197,7 +198,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         indexes: NamespaceIndexes::default(), // derived
         queue_names: HashIndex::default(),    // derived
         queue_numbers: Directory::default(),  // derived
-        last_queue: 0,
+        last_queue: Slot::NIL,
         redrives: BTreeSet::new(), // derived
         weighted: Vec::new(),
     };

@@ -7,11 +7,10 @@ use crate::limit::LimitRules;
 use crate::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX};
 use crate::record::change::{self, ChangeRecord};
 use crate::record::consumers::{self, AttachRecord, ResumeRecord};
-use crate::record::fields;
 use crate::record::group::{self, GroupRecord};
 use crate::record::report::{self, ReportRecord};
 use crate::record::schedule::{self, SchedulePutRecord};
-use crate::record::{EXTEND_ITEM_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, kind, layout, tag};
+use crate::record::{EXTEND_ITEM_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, fields, kind, layout, tag};
 use crate::settings::{Backoff, QueuePatch, Quotas};
 use crate::wire::Reader;
 

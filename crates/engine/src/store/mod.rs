@@ -8,6 +8,7 @@ pub(crate) mod key;
 pub(crate) mod key_index;
 pub(crate) mod list;
 pub(crate) mod slab;
+pub(crate) mod slot;
 
-/// No slot: the end of a list, or nothing there.
+/// No number or index.
 pub(crate) const NIL: u32 = u32::MAX;

@@ -7,9 +7,12 @@ use crate::hash::hash;
 use crate::limits::STICKY_KEYS_MAX;
 use crate::queue::message::state::PLACE;
 use crate::store::NIL;
-use crate::store::list::{Link, Linked, List, UNLINKED};
-use crate::store::slab::{Slab, Slot};
+use crate::store::list::{Link, Linked, List};
+use crate::store::slab::{Item, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type StickySlot = Slot<StickyKey>;
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -20,19 +23,19 @@ pub(crate) struct StickyKey {
     hash: u64,
     /// Number of the consumer, which may be gone; 0: vacant, and the next vacant slot is `link.next`.
     consumer: u64,
-    link: Link,
+    link: Link<StickyKey>,
 }
 
 const _: () = assert!(size_of::<StickyKey>() == 32);
 
-impl Slot for StickyKey {
+impl Item for StickyKey {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
-        StickyKey { queue: NIL, hash: 0, consumer: 0, link: Link { prev: NIL, next } }
+    fn vacant(next: StickySlot) -> Self {
+        StickyKey { queue: NIL, hash: 0, consumer: 0, link: Link { prev: Slot::NIL, next } }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<StickySlot> {
         (self.consumer == 0).then_some(self.link.next)
     }
 
@@ -40,8 +43,7 @@ impl Slot for StickyKey {
         out.u32(self.queue);
         out.u64(self.hash);
         out.u64(self.consumer);
-        out.u32(self.link.prev);
-        out.u32(self.link.next);
+        self.link.write(out);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -49,17 +51,17 @@ impl Slot for StickyKey {
             queue: reader.u32()?,
             hash: reader.u64()?,
             consumer: reader.u64()?,
-            link: Link { prev: reader.u32()?, next: reader.u32()? },
+            link: Link::read(reader)?,
         })
     }
 }
 
 impl Linked<PLACE> for StickyKey {
-    fn link(&self) -> Link {
+    fn link(&self) -> Link<StickyKey> {
         self.link
     }
 
-    fn link_mut(&mut self) -> &mut Link {
+    fn link_mut(&mut self) -> &mut Link<StickyKey> {
         &mut self.link
     }
 }
@@ -69,9 +71,9 @@ impl Linked<PLACE> for StickyKey {
 pub(crate) struct StickyKeys {
     pub(crate) slots: Slab<StickyKey, 1024>,
     /// Least recently used first.
-    pub(crate) used: List<PLACE>,
+    pub(crate) used: List<StickyKey, PLACE>,
     /// By queue and hash. Derived.
-    index: BTreeMap<(u32, u64), u32>,
+    index: BTreeMap<(u32, u64), StickySlot>,
 }
 
 /// What stands for an ordering key.
@@ -114,7 +116,7 @@ impl StickyKeys {
             let gone = self.slots.remove(oldest);
             self.index.remove(&(gone.queue, gone.hash));
         }
-        let slot = self.slots.insert(StickyKey { queue, hash, consumer, link: UNLINKED });
+        let slot = self.slots.insert(StickyKey { queue, hash, consumer, link: Link::UNLINKED });
         self.used.push_back(&mut self.slots, slot);
         self.index.insert((queue, hash), slot);
     }

@@ -3,13 +3,14 @@
 //! The queue is made by the first one. Where it cannot be, because it is closed or full, or may not be made, they stay dead in their own.
 
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::message::origin::Origin;
-use crate::queue::message::state::Reason;
+use crate::queue::message::state::{MessageSlot, Reason};
 
 /// Queues on the way from one to the last that a dead letter may come to.
 const FORWARDS_MAX: usize = 100;
@@ -20,7 +21,7 @@ impl QueueModule {
     /// Refuses a queue for dead letters that leads back to the one it is for, or that may not be made.
     pub(crate) fn check_dead_letter_queue(
         &self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         name: &str,
         target: &str,
         core: &Core,
@@ -35,7 +36,12 @@ impl QueueModule {
     }
 
     /// Refuses a way of dead letters that leads back to where it begins.
-    pub(crate) fn check_circle(&self, namespace_slot: u32, name: &str, target: &str) -> Result<(), Error> {
+    pub(crate) fn check_circle(
+        &self,
+        namespace_slot: NamespaceSlot,
+        name: &str,
+        target: &str,
+    ) -> Result<(), Error> {
         let mut way = vec![name];
         let mut at = target;
         while !at.is_empty() && at != name && way.len() <= FORWARDS_MAX {
@@ -59,7 +65,13 @@ impl QueueModule {
 
     /// Gives a message that has died, and is in no state, to the queue for dead letters of its own, if it has one that takes
     /// it. False if not.
-    pub(crate) fn forward(&mut self, slot: u32, reason: Reason, core: &mut Core, out: &mut Outcome) -> bool {
+    pub(crate) fn forward(
+        &mut self,
+        slot: MessageSlot,
+        reason: Reason,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         let queue = self.queues.get(self.messages.get(slot).queue);
         if queue.settings.dead_letter_queue.is_empty() {
             return false;

@@ -12,7 +12,8 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
-use crate::queue::message::state::BlockedBy;
+use crate::queue::message::state::{BlockedBy, MessageSlot};
+use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
 use crate::record::Ids;
 
@@ -84,12 +85,12 @@ impl QueueModule {
     /// Does the same to each of some dead letters, all or none; an id that is given twice counts once.
     fn each_dead(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         namespace: NamespaceId,
         ids: &Ids<'_>,
         core: &mut Core,
         out: &mut Outcome,
-        change: impl Fn(&mut QueueModule, u32, &mut Core, &mut Outcome),
+        change: impl Fn(&mut QueueModule, MessageSlot, &mut Core, &mut Outcome),
     ) -> Result<(), Error> {
         for id in ids.iter() {
             self.dead_slot(queue_slot, namespace, id, core)?;
@@ -107,11 +108,11 @@ impl QueueModule {
 
     fn dead_slot(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         namespace: NamespaceId,
         id: MessageId,
         core: &mut Core,
-    ) -> Result<u32, Error> {
+    ) -> Result<MessageSlot, Error> {
         let found = if id.namespace == namespace { self.find_message(id, core) } else { None };
         let found = found.filter(|&slot| self.messages.get(slot).queue == queue_slot);
         let Some(slot) = found else { return Err(Error::MessageNotFound { id: id.to_string() }) };
@@ -125,7 +126,7 @@ impl QueueModule {
     }
 
     /// Dead to ready: attempts and deliveries count from 0 again, the history stays.
-    pub(crate) fn redrive(&mut self, slot: u32, core: &Core, out: &mut Outcome) {
+    pub(crate) fn redrive(&mut self, slot: MessageSlot, core: &Core, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.attempts = 0;
         message.deliveries = 0;
@@ -143,20 +144,25 @@ impl QueueModule {
     }
 
     /// Refuses to redrive dead letters for which there is no room, or no unique key.
-    pub(crate) fn admit_redrive(&self, queue_slot: u32, slots: &[u32], core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_redrive(
+        &self,
+        queue_slot: QueueSlot,
+        slots: &[MessageSlot],
+        core: &Core,
+    ) -> Result<(), Error> {
         let bytes = slots.iter().map(|&slot| u64::from(self.messages.get(slot).blob_len)).sum();
         self.admit_room(queue_slot, slots.len() as u64, bytes)?;
         self.admit_unique_redrive(slots, core)
     }
 
     /// Whether a dead letter can be redriven as far as room and its unique key are concerned.
-    pub(crate) fn can_redrive(&self, slot: u32, core: &Core) -> bool {
+    pub(crate) fn can_redrive(&self, slot: MessageSlot, core: &Core) -> bool {
         let message = self.messages.get(slot);
         self.has_room_for(message.queue, message) && self.rival(slot, core).is_none()
     }
 
     /// A dead letter that cannot be redriven goes behind all others.
-    pub(crate) fn stay_dead(&mut self, slot: u32) {
+    pub(crate) fn stay_dead(&mut self, slot: MessageSlot) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         queue.redrive.left -= u64::from(queue.redrive.covers(message.generation));

@@ -8,7 +8,8 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::dead::state::Redrive;
-use crate::store::NIL;
+use crate::queue::state::QueueSlot;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Redrives those that are dead at this moment, so many per second, instead of what was being redriven; 0: ends it.
@@ -43,17 +44,23 @@ impl QueueModule {
     }
 
     /// What is left of a redrive at a rate stays dead.
-    pub(crate) fn stop_redrive(&mut self, queue_slot: u32) {
+    pub(crate) fn stop_redrive(&mut self, queue_slot: QueueSlot) {
         let redrive = std::mem::take(&mut self.queues.get_mut(queue_slot).redrive);
         self.redrives.remove(&(redrive.next_us, queue_slot));
     }
 
-    fn redrive_slice(&mut self, queue_slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) {
+    fn redrive_slice(
+        &mut self,
+        queue_slot: QueueSlot,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
         let mut given = 0;
         while *budget > 0 && given < self.queues.get(queue_slot).redrive.slice() {
             let queue = self.queues.get(queue_slot);
             let head = queue.dead.head;
-            if queue.redrive.left == 0 || head == NIL {
+            if queue.redrive.left == 0 || head == Slot::NIL {
                 return self.stop_redrive(queue_slot);
             }
             *budget -= 1;

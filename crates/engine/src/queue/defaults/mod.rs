@@ -6,6 +6,7 @@
 
 pub(crate) mod state;
 
+use crate::core::namespace::NamespaceSlot;
 use std::ops::Bound;
 
 use crate::core::Core;
@@ -64,7 +65,7 @@ impl QueueModule {
     }
 
     /// A namespace that is deleted: its patterns go. False when the budget was used up before.
-    pub(crate) fn drop_defaults_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
+    pub(crate) fn drop_defaults_of(&mut self, namespace_slot: NamespaceSlot, budget: &mut usize) -> bool {
         while *budget > 0 {
             let Some((_, slot)) = self.indexes.get_mut(namespace_slot).defaults.pop_first() else {
                 return true;
@@ -76,7 +77,7 @@ impl QueueModule {
     }
 
     /// What a new queue with this name begins with.
-    pub(crate) fn settings_of_new(&self, namespace_slot: u32, name: &str) -> QueueSettings {
+    pub(crate) fn settings_of_new(&self, namespace_slot: NamespaceSlot, name: &str) -> QueueSettings {
         let mut settings = QueueSettings::default();
         let defaults = &self.indexes.get(namespace_slot).defaults;
         let matching = defaults.iter().filter(|(pattern, _)| matches(pattern, name));

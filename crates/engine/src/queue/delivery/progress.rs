@@ -7,6 +7,7 @@ use crate::id::BlobRef;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::message::results::Progress;
+use crate::queue::message::state::MessageSlot;
 use crate::record::{ReportItemRecord, ReportRecord};
 
 impl QueueModule {
@@ -36,7 +37,7 @@ impl QueueModule {
         Ok(())
     }
 
-    fn take_down(&mut self, slot: u32, item: &ReportItemRecord, core: &mut Core, out: &mut Outcome) {
+    fn take_down(&mut self, slot: MessageSlot, item: &ReportItemRecord, core: &mut Core, out: &mut Outcome) {
         if item.percent.is_none() && item.checkpoint.is_none() {
             return;
         }

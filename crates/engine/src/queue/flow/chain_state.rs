@@ -2,8 +2,11 @@
 
 use crate::id::BlobRef;
 use crate::record::{StepRecord, read_step, read_steps, split_chain};
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type ChainSlot = Slot<Chain>;
 
 /// What one message carries, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -18,7 +21,7 @@ pub(crate) struct Chain {
     index: u64,
     next_item: u32,
     failure_item: u32,
-    next_vacant: Option<u32>,
+    next_vacant: Option<ChainSlot>,
 }
 
 /// The chains of all messages that carry one.
@@ -36,7 +39,7 @@ impl Chain {
             next_item: item + before,
             failure_item: item,
             next_vacant: None,
-            ..Chain::vacant(0)
+            ..Chain::vacant(Slot::NIL)
         }
     }
 
@@ -62,7 +65,11 @@ impl Chain {
     pub(crate) fn failure(&self) -> Option<(StepRecord<'_>, Option<BlobRef>, Chain)> {
         let step = read_steps(&self.on_failure).next()?;
         let own = self.own_payload(&step, self.failure_item);
-        Some((step, own, Chain { headers: step.headers.into(), next_vacant: None, ..Chain::vacant(0) }))
+        Some((
+            step,
+            own,
+            Chain { headers: step.headers.into(), next_vacant: None, ..Chain::vacant(Slot::NIL) },
+        ))
     }
 
     fn own_payload(&self, step: &StepRecord<'_>, item: u32) -> Option<BlobRef> {
@@ -104,10 +111,10 @@ impl Chain {
     }
 }
 
-impl PlainSlot for Chain {
+impl PlainItem for Chain {
     const BLOCK: usize = 16;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: ChainSlot) -> Self {
         Chain {
             steps: Box::default(),
             on_failure: Box::default(),
@@ -119,7 +126,7 @@ impl PlainSlot for Chain {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ChainSlot> {
         self.next_vacant
     }
 

@@ -4,6 +4,9 @@
 //! parents. So it comes exactly once, whatever happens meanwhile, and cannot be refused in the end. Each member counts once, by
 //! its first end.
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::flow::state::FlowSlot;
+use crate::queue::state::QueueSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::chain::Chain;
@@ -16,7 +19,7 @@ use crate::query::GroupView;
 use crate::queue::QueueModule;
 use crate::queue::send::Place;
 use crate::record::{GroupRecord, SendItemRecord, read_options};
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     pub(crate) fn group(
@@ -76,7 +79,12 @@ impl QueueModule {
     }
 
     /// Checks the items and their queues; returns the bytes of the blobs.
-    fn admit_group(&self, namespace_slot: u32, group: &GroupRecord<'_>, core: &Core) -> Result<u64, Error> {
+    fn admit_group(
+        &self,
+        namespace_slot: NamespaceSlot,
+        group: &GroupRecord<'_>,
+        core: &Core,
+    ) -> Result<u64, Error> {
         let mut bytes = 0;
         let mut missing = BTreeSet::new();
         let mut brings: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -116,7 +124,12 @@ impl QueueModule {
     }
 
     /// The queue of each item; those that are missing are made.
-    fn queues_of_group(&mut self, namespace_slot: u32, group: &GroupRecord<'_>, core: &mut Core) -> Vec<u32> {
+    fn queues_of_group(
+        &mut self,
+        namespace_slot: NamespaceSlot,
+        group: &GroupRecord<'_>,
+        core: &mut Core,
+    ) -> Vec<QueueSlot> {
         let names = group.items().map(|(queue, _)| queue);
         let slot = |name| {
             let found = self.find_queue(namespace_slot, name);
@@ -172,8 +185,8 @@ impl QueueModule {
     }
 
     /// What the callback of a group tells whoever gets it: members done, and failed.
-    pub(crate) fn group_counts(&self, flow: u32) -> Option<(u32, u32)> {
-        let flow = (flow != NIL).then(|| self.flows.slots.get(flow))?;
+    pub(crate) fn group_counts(&self, flow: FlowSlot) -> Option<(u32, u32)> {
+        let flow = (flow != Slot::NIL).then(|| self.flows.slots.get(flow))?;
         flow.group.then_some((flow.done, flow.failed))
     }
 }

@@ -4,16 +4,17 @@
 //! they are passed once: whatever waits stands after what was passed, but for those that have come back to waiting
 //! since, which are kept by themselves.
 
+use crate::queue::message::state::MessageSlot;
 use std::collections::BTreeSet;
 
-use crate::store::NIL;
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// See the module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Trim {
     /// The last message on the list of all that was passed; `NIL`: none.
-    pub(crate) passed: u32,
+    pub(crate) passed: MessageSlot,
     /// Of the arrived ones, those with lower ids were passed; 0: none.
     pub(crate) arrived_from: u64,
     /// Sequences of those that have come back to waiting after they were passed. Some have left it again. Derived.
@@ -27,7 +28,7 @@ pub(crate) struct Trim {
 
 impl Default for Trim {
     fn default() -> Self {
-        Trim { passed: NIL, arrived_from: 0, returned: BTreeSet::new(), running: false, owed: 0 }
+        Trim { passed: Slot::NIL, arrived_from: 0, returned: BTreeSet::new(), running: false, owed: 0 }
     }
 }
 
@@ -35,11 +36,11 @@ impl Trim {
     /// Whether any message was passed.
     #[inline]
     pub(crate) fn has_begun(&self) -> bool {
-        self.passed != NIL || self.arrived_from != 0
+        self.passed != Slot::NIL || self.arrived_from != 0
     }
 
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.u32(self.passed);
+        self.passed.write(out);
         out.u64(self.arrived_from);
         out.bool(self.running);
         out.u32(self.owed);
@@ -47,7 +48,7 @@ impl Trim {
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Trim> {
         Some(Trim {
-            passed: reader.u32()?,
+            passed: Slot::read(reader)?,
             arrived_from: reader.u64()?,
             running: reader.bool()?,
             owed: reader.u32()?,

@@ -1,8 +1,8 @@
 //! Whom the result of a message is for, how far its work has come, and what came of it.
 
 use crate::id::BlobRef;
-use crate::store::NIL;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// How far the holder of a message says that it has come.
@@ -13,6 +13,8 @@ pub(crate) struct Progress {
     pub(crate) note: Option<BlobRef>,
     pub(crate) at_us: u64,
 }
+
+pub(crate) type ResultsSlot = Slot<Results>;
 
 /// What one message has of it, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -27,7 +29,7 @@ pub(crate) struct Results {
     pub(crate) checkpoint: Option<BlobRef>,
     /// Of the ack.
     pub(crate) result: Option<BlobRef>,
-    next_vacant: Option<u32>,
+    next_vacant: Option<ResultsSlot>,
 }
 
 /// The results of all messages that have anything of it.
@@ -36,7 +38,7 @@ pub(crate) type AllResults = Slab<Results, 1024>;
 impl Results {
     /// Nothing asked for and nothing told.
     pub(crate) fn none() -> Results {
-        Results { next_vacant: None, ..Results::vacant(NIL) }
+        Results { next_vacant: None, ..Results::vacant(Slot::NIL) }
     }
 
     /// Everything that it refers to.
@@ -52,10 +54,10 @@ impl Results {
     }
 }
 
-impl PlainSlot for Results {
+impl PlainItem for Results {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: ResultsSlot) -> Self {
         Results {
             ttl_ms: 0,
             correlation_id: Box::default(),
@@ -67,7 +69,7 @@ impl PlainSlot for Results {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ResultsSlot> {
         self.next_vacant
     }
 

@@ -3,14 +3,15 @@
 use crate::core::wheel::Timed;
 use crate::id::BlobRef;
 use crate::query::State;
-use crate::store::NIL;
+use crate::queue::consumer::state::{ConsumerSlot, HoldSlot};
+use crate::queue::message::extras::ExtrasSlot;
+use crate::queue::state::QueueSlot;
 use crate::store::list::Linked;
-pub(crate) use crate::store::list::{Link, UNLINKED};
-use crate::store::slab::Slot;
+pub(crate) use crate::store::list::{Link, PLACE};
+use crate::store::slab::Item;
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// Links of the one list or timer that a message's state puts it on.
-pub(crate) const PLACE: usize = 0;
 /// Links among all messages of a queue, by id.
 pub(crate) const SIBLINGS: usize = 1;
 
@@ -109,6 +110,8 @@ impl BlockedBy {
     }
 }
 
+pub(crate) type MessageSlot = Slot<Message>;
+
 /// A message, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
@@ -125,13 +128,13 @@ pub(crate) struct Message {
     pub(crate) blob_item: u32,
     pub(crate) blob_len: u32,
     /// Slot of its queue.
-    pub(crate) queue: u32,
+    pub(crate) queue: QueueSlot,
     /// Slot of its optional fields; `NIL`: none.
-    pub(crate) extras: u32,
+    pub(crate) extras: ExtrasSlot,
     /// The queue's generation when it entered its state: see [`crate::queue::state::Queue::is_stale`]. Done: 1 when it is
     /// kept for its queue's sake, 0 while it is for its sender's. Leased: slot of the hold of its consumer; `NIL`: it has none.
     pub(crate) generation: u32,
-    pub(crate) links: [Link; 2],
+    pub(crate) links: [Link<Message>; 2],
     /// Attempts begun.
     pub(crate) attempts: u16,
     /// 0: the queue's.
@@ -153,7 +156,7 @@ impl Message {
     /// A new message, in no state and on no list.
     #[inline(always)]
     pub(crate) fn new(
-        queue: u32,
+        queue: QueueSlot,
         sequence: u64,
         sent_at_us: u64,
         blob: BlobRef,
@@ -170,9 +173,9 @@ impl Message {
             blob_item: blob.item,
             blob_len: blob.len,
             queue,
-            extras: NIL,
+            extras: Slot::NIL,
             generation: 0,
-            links: [UNLINKED; 2],
+            links: [Link::UNLINKED; 2],
             attempts: 0,
             max_attempts,
             deliveries: 0,
@@ -194,6 +197,23 @@ impl Message {
             3 => Some(BlockedBy::Consumer),
             _ => None,
         }
+    }
+
+    /// Leased: the hold of its consumer; [`Slot::NIL`]: it has none.
+    #[inline]
+    pub(crate) fn hold(&self) -> HoldSlot {
+        Slot::new(self.generation)
+    }
+
+    /// Notes the hold of its consumer.
+    #[inline]
+    pub(crate) fn set_hold(&mut self, hold: HoldSlot) {
+        self.generation = hold.index();
+    }
+
+    /// Blocked by a consumer: which.
+    pub(crate) fn parked_with(&self) -> ConsumerSlot {
+        Slot::new(self.token as u32)
     }
 
     /// Whether it has this [`mark`].
@@ -228,12 +248,12 @@ impl Message {
 
 impl<const K: usize> Linked<K> for Message {
     #[inline]
-    fn link(&self) -> Link {
+    fn link(&self) -> Link<Message> {
         self.links[K]
     }
 
     #[inline]
-    fn link_mut(&mut self) -> &mut Link {
+    fn link_mut(&mut self) -> &mut Link<Message> {
         &mut self.links[K]
     }
 }
@@ -255,10 +275,10 @@ impl Timed for Message {
     }
 }
 
-impl Slot for Message {
+impl Item for Message {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: MessageSlot) -> Self {
         Message {
             sequence: 0,
             sent_at_us: 0,
@@ -268,10 +288,10 @@ impl Slot for Message {
             blob_index: 0,
             blob_item: 0,
             blob_len: 0,
-            queue: NIL,
-            extras: NIL,
+            queue: Slot::NIL,
+            extras: Slot::NIL,
             generation: 0,
-            links: [Link { prev: NIL, next }, UNLINKED],
+            links: [Link { prev: Slot::NIL, next }, Link::UNLINKED],
             attempts: 0,
             max_attempts: 0,
             deliveries: 0,
@@ -283,14 +303,14 @@ impl Slot for Message {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<MessageSlot> {
         if self.state.is_none() { Some(self.links[PLACE].next) } else { None }
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         let Some(state) = self.state else {
             out.u8(u8::MAX);
-            out.u32(self.links[PLACE].next);
+            self.links[PLACE].next.write(out);
             return;
         };
         out.u8(state as u8);
@@ -303,13 +323,13 @@ impl Slot for Message {
         for word in [
             self.blob_item,
             self.blob_len,
-            self.queue,
-            self.extras,
+            self.queue.index(),
+            self.extras.index(),
             self.generation,
-            place.prev,
-            place.next,
-            siblings.prev,
-            siblings.next,
+            place.prev.index(),
+            place.next.index(),
+            siblings.prev.index(),
+            siblings.next.index(),
         ] {
             out.u32(word);
         }
@@ -324,7 +344,7 @@ impl Slot for Message {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let state = reader.u8()?;
         if state == u8::MAX {
-            return Some(Message::vacant(reader.u32()?));
+            return Some(Message::vacant(Slot::read(reader)?));
         }
         Some(Message {
             state: Some(*State::ALL.get(usize::from(state))?),
@@ -336,13 +356,10 @@ impl Slot for Message {
             blob_index: reader.u64()?,
             blob_item: reader.u32()?,
             blob_len: reader.u32()?,
-            queue: reader.u32()?,
-            extras: reader.u32()?,
+            queue: Slot::read(reader)?,
+            extras: Slot::read(reader)?,
             generation: reader.u32()?,
-            links: [
-                Link { prev: reader.u32()?, next: reader.u32()? },
-                Link { prev: reader.u32()?, next: reader.u32()? },
-            ],
+            links: [Link::read(reader)?, Link::read(reader)?],
             attempts: reader.u16()?,
             max_attempts: reader.u16()?,
             deliveries: reader.u16()?,

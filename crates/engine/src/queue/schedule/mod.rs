@@ -5,11 +5,12 @@
 
 pub(crate) mod state;
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::schedule::state::ScheduleSlot;
 use std::ops::Bound;
 
 use crate::command::{Deliver, ScheduleFire};
-use crate::core::Core;
-use crate::core::{PAGE_ITEMS_MAX, internal};
+use crate::core::{Core, PAGE_ITEMS_MAX, internal};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::limits::{
@@ -63,7 +64,12 @@ impl QueueModule {
         Ok(())
     }
 
-    fn add_schedule(&mut self, namespace_slot: u32, name: &str, core: &Core) -> Result<u32, Error> {
+    fn add_schedule(
+        &mut self,
+        namespace_slot: NamespaceSlot,
+        name: &str,
+        core: &Core,
+    ) -> Result<ScheduleSlot, Error> {
         let limit = |what, limit| Err(Error::LimitExceeded { what, limit: u64::from(limit) });
         if self.indexes.get(namespace_slot).schedules.len() >= SCHEDULES_MAX as usize {
             return limit("schedules of one namespace", SCHEDULES_MAX);
@@ -77,7 +83,12 @@ impl QueueModule {
         Ok(slot)
     }
 
-    fn find_schedule(&mut self, namespace: NamespaceId, name: &str, core: &mut Core) -> Result<u32, Error> {
+    fn find_schedule(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        core: &mut Core,
+    ) -> Result<ScheduleSlot, Error> {
         let namespace_slot = core.find_namespace(namespace)?;
         let found = self.indexes.get(namespace_slot).schedules.get(name).copied();
         found.ok_or_else(|| Error::ScheduleNotFound { schedule: name.to_owned() })
@@ -146,7 +157,7 @@ impl QueueModule {
     }
 
     /// A message that is refused does not stop the schedule: it is counted, and shown with the schedule.
-    fn fire_schedule(&mut self, slot: u32, instant_us: u64, core: &mut Core, out: &mut Outcome) {
+    fn fire_schedule(&mut self, slot: ScheduleSlot, instant_us: u64, core: &mut Core, out: &mut Outcome) {
         let sent = self.send_scheduled(slot, instant_us, core, out);
         let schedule = self.schedules.slots.get_mut(slot);
         schedule.last_at_us = instant_us;
@@ -181,7 +192,7 @@ impl QueueModule {
     /// The message has the instant in its correlation id, unless it has one of its own.
     fn send_scheduled(
         &mut self,
-        slot: u32,
+        slot: ScheduleSlot,
         instant_us: u64,
         core: &mut Core,
         out: &mut Outcome,
@@ -201,7 +212,7 @@ impl QueueModule {
         sent
     }
 
-    fn drop_schedule(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    fn drop_schedule(&mut self, slot: ScheduleSlot, core: &mut Core, out: &mut Outcome) {
         let schedule = self.schedules.remove(slot);
         self.indexes.get_mut(schedule.namespace).schedules.remove(&schedule.name);
         core.release_blob(schedule.blob, out);
@@ -210,7 +221,7 @@ impl QueueModule {
     /// Drops the schedules of a deleted namespace; false when the budget was used up before.
     pub(crate) fn drop_schedules_of(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,

@@ -3,6 +3,7 @@
 
 use crate::command::Deliver;
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
@@ -11,6 +12,7 @@ use crate::queue::QueueModule;
 use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::origin::Origin;
 use crate::queue::send::Place;
+use crate::queue::state::QueueSlot;
 use crate::record::{SendItemRecord, read_options};
 
 /// One message that the engine sends; its blob lies in the log already.
@@ -68,9 +70,9 @@ impl<'a> OwnSend<'a> {
 /// One message of the engine's own that was admitted: where it belongs, and its id.
 #[derive(Clone, Copy)]
 pub(crate) struct Admitted {
-    namespace_slot: u32,
+    namespace_slot: NamespaceSlot,
     /// Slot of the queue; `None`: it is to be made.
-    found: Option<u32>,
+    found: Option<QueueSlot>,
     room: Room,
     bounded: bool,
     sequence: u64,
@@ -110,7 +112,12 @@ impl QueueModule {
         Ok(OwnSent { id: MessageId { namespace, sequence: admitted.sequence }, duplicate: false })
     }
 
-    fn admit_own_options(&self, namespace_slot: u32, send: &OwnSend<'_>, core: &Core) -> Result<(), Error> {
+    fn admit_own_options(
+        &self,
+        namespace_slot: NamespaceSlot,
+        send: &OwnSend<'_>,
+        core: &Core,
+    ) -> Result<(), Error> {
         let options = send.options();
         self.admit_reply_to(namespace_slot, &options, core)?;
         self.admit_expiry(send.item.deliver, options.expires, core)
@@ -122,7 +129,7 @@ impl QueueModule {
     /// The limit, quota or queue that refuses it. Nothing is changed.
     pub(crate) fn admit_own(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         send: &OwnSend<'_>,
         room: Room,
         places: u64,

@@ -5,6 +5,8 @@
 //! after all items. So the plan finds out which messages will end because of their own batch: they are over
 //! on arrival, their parents have failed, or a duplicate puts them off until their end.
 
+use crate::queue::state::QueueSlot;
+use crate::queue::unique::state::UniqueSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::Core;
@@ -17,7 +19,7 @@ use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::queue::unique::Holder;
 use crate::record::{ItemOptions, SendRecord};
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 /// What a planned send needs.
 #[derive(Default)]
@@ -30,7 +32,7 @@ pub(crate) struct Needs {
     /// Bytes of the largest payload that replaces another one; 0: none does.
     replacement: u64,
     /// Slot of the unique key that was found last.
-    pub(crate) key: u32,
+    pub(crate) key: UniqueSlot,
     /// How messages ended that are gone and have duplicates in the send, by sequence number.
     pub(crate) gone: BTreeMap<u64, End>,
 }
@@ -49,7 +51,7 @@ impl QueueModule {
     /// `first` on. Writes ids and duplicates into `out`, and changes nothing else.
     pub(crate) fn plan_unique<'a>(
         &self,
-        found: Option<u32>,
+        found: Option<QueueSlot>,
         first: u64,
         send: &SendRecord<'a>,
         options: &ItemOptions<'a>,
@@ -103,7 +105,7 @@ impl QueueModule {
     /// Bytes of the payload that a duplicate of this message replaces, 0 if the message comes with the same
     /// batch; `None`: it does not wait, and keeps its payload.
     pub(crate) fn replaced_bytes(&self, holder: &Holder) -> Option<u64> {
-        if holder.slot == NIL {
+        if holder.slot == Slot::NIL {
             return holder.end.is_none().then_some(0);
         }
         self.waits_here(holder.slot).then(|| self.messages.get(holder.slot).blob_len.into())
@@ -129,7 +131,8 @@ impl QueueModule {
         let until = unique.until;
         if !has_ended && (!fails || until == UniqueUntil::Window) {
             let ends_us = self.end_us(options.expires, core);
-            plan.keys.insert(unique.key, Some(Holder { sequence, slot: NIL, end: None, until, ends_us }));
+            plan.keys
+                .insert(unique.key, Some(Holder { sequence, slot: Slot::NIL, end: None, until, ends_us }));
         } else if !has_ended {
             plan.keys.insert(unique.key, None);
         }
@@ -167,7 +170,7 @@ impl QueueModule {
     }
 
     /// Refuses payloads that replace others and would be too large for their queue by themselves.
-    pub(crate) fn admit_replacements(&self, found: Option<u32>, needs: &Needs) -> Result<(), Error> {
+    pub(crate) fn admit_replacements(&self, found: Option<QueueSlot>, needs: &Needs) -> Result<(), Error> {
         match found {
             Some(queue) if needs.replacement > 0 => self.admit_replacement(queue, needs.replacement),
             _ => Ok(()),
