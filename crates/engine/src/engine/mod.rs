@@ -20,7 +20,7 @@ use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
+use crate::record::{DetachRecord, Kind, RareRecord, check_behaviour, decode, kind_of};
 use crate::settings::Quotas;
 
 /// The state machine of one shard.
@@ -149,7 +149,7 @@ impl Engine {
             RareRecord::Credit { namespace, consumer, credit } => {
                 queues.credit(namespace, consumer, credit, core)
             }
-            RareRecord::Detach { namespace, consumer, grace_ms, reached } => {
+            RareRecord::Detach(DetachRecord { namespace, consumer, grace_ms, reached }) => {
                 queues.detach_consumer(namespace, consumer, grace_ms, reached, core, out)
             }
             RareRecord::Resume(resume) => queues.resume(&resume, core, out),

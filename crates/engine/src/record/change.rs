@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 use crate::record::check::{at_most, between, check_tags, invalid, name_rule};
-use crate::record::{first_bytes, kind};
+use crate::record::table::head;
 use crate::wire::{Put, Reader};
 
 /// Sequence and version.
@@ -72,7 +72,7 @@ pub(crate) fn blob_count(change: &Change<'_>) -> u32 {
 pub(crate) fn encode(change: &Change<'_>, sink: &mut impl RecordSink) {
     let (note, tags) = (note(change), tags(change));
     let mut body = Vec::with_capacity(64 + change.items.len() * ITEM_BYTES);
-    body.raw(&first_bytes(kind::CHANGE));
+    body.raw(&head::CHANGE);
     body.u32(change.namespace.0);
     body.u8(change.action.verb() as u8);
     match change.action {

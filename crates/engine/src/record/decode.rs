@@ -1,17 +1,12 @@
 //! Bytes to records. Nothing is copied: lists stay in the body and are walked there.
 
-use crate::command::{Deliver, ScheduleFire, Settlement};
+use crate::command::{Deliver, Settlement};
 use crate::error::Error;
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
-use crate::limit::LimitRules;
-use crate::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX};
-use crate::record::change::{self, ChangeRecord};
-use crate::record::consumers::{self, AttachRecord, ResumeRecord};
-use crate::record::group::{self, GroupRecord};
-use crate::record::report::{self, ReportRecord};
-use crate::record::schedule::{self, SchedulePutRecord};
-use crate::record::{EXTEND_ITEM_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, fields, kind, layout, tag};
-use crate::settings::{Backoff, QueuePatch, Quotas};
+use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
+use crate::limits::{ATTEMPTS_MAX, PRIORITY_MAX};
+use crate::record::table::{RareRecord, head, layout, read_rare};
+use crate::record::{EXTEND_ITEM_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, fields, tag};
+use crate::settings::Backoff;
 use crate::wire::Reader;
 
 /// Which function reads a record. The hot ones are read apart, and never lie in one enum: their fields stay in registers.
@@ -23,39 +18,6 @@ pub(crate) enum Kind {
     Settle,
     Extend,
     Rare,
-}
-
-/// A record off the hot path. Its structure is sound; its values are what the writer gave.
-pub(crate) enum RareRecord<'a> {
-    Epoch { number: u64, behaviour: u16 },
-    ReceiptKey(ReceiptKey),
-    Configure(Limits),
-    NamespaceCreate { number: Option<NamespaceId>, name: &'a str, shard: u32, quotas: Quotas },
-    NamespaceSet { namespace: NamespaceId, quotas: Quotas },
-    NamespaceDelete { namespace: NamespaceId, force: bool },
-    QueueSet { namespace: NamespaceId, queue: &'a str, patch: QueuePatch, create: bool },
-    QueuePurge { namespace: NamespaceId, queue: &'a str },
-    QueueDelete { namespace: NamespaceId, queue: &'a str },
-    DeadRedrive { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
-    DeadRedriveRate { namespace: NamespaceId, queue: &'a str, per_second: u32 },
-    DeadDelete { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
-    DefaultsSet { namespace: NamespaceId, pattern: &'a str, patch: QueuePatch },
-    DefaultsDelete { namespace: NamespaceId, pattern: &'a str },
-    LimitSet { namespace: NamespaceId, limit: &'a str, rules: LimitRules },
-    LimitDelete { namespace: NamespaceId, limit: &'a str },
-    HoldDamaged { id: MessageId, blob: BlobRef },
-    Report(ReportRecord<'a>),
-    Group(GroupRecord<'a>),
-    Change(ChangeRecord<'a>),
-    SchedulePut(SchedulePutRecord<'a>),
-    ScheduleDelete { namespace: NamespaceId, schedule: &'a str },
-    SchedulePause { namespace: NamespaceId, schedule: &'a str, paused: bool, next_at_us: u64 },
-    ScheduleFire(ScheduleFire),
-    ScheduleTrigger { namespace: NamespaceId, schedule: &'a str },
-    Attach(AttachRecord<'a>),
-    Credit { namespace: NamespaceId, consumer: ConsumerId, credit: u32 },
-    Detach { namespace: NamespaceId, consumer: ConsumerId, grace_ms: u64, reached: u64 },
-    Resume(ResumeRecord<'a>),
 }
 
 #[derive(Clone, Copy)]
@@ -122,7 +84,7 @@ pub(crate) struct ExtendRecord<'a> {
 /// A list of message ids.
 #[derive(Clone, Copy)]
 pub(crate) struct Ids<'a> {
-    items: &'a [[u8; 12]],
+    pub(crate) items: &'a [[u8; 12]],
 }
 
 /// Tells how to read a body. A body that no [`crate::Command`] wrote is a bug or damage: [`Error::Internal`], here and
@@ -130,14 +92,12 @@ pub(crate) struct Ids<'a> {
 #[inline]
 pub(crate) fn kind_of(body: &[u8]) -> Result<Kind, Error> {
     match body.first_chunk::<2>() {
-        Some(&[kind, found]) if found == layout(kind) => Ok(match kind {
-            kind::TICK => Kind::Tick,
-            kind::SEND => Kind::Send,
-            kind::RECEIVE => Kind::Receive,
-            kind::SETTLE => Kind::Settle,
-            kind::EXTEND => Kind::Extend,
-            _ => Kind::Rare,
-        }),
+        Some(&head::TICK) => Ok(Kind::Tick),
+        Some(&head::SEND) => Ok(Kind::Send),
+        Some(&head::RECEIVE) => Ok(Kind::Receive),
+        Some(&head::SETTLE) => Ok(Kind::Settle),
+        Some(&head::EXTEND) => Ok(Kind::Extend),
+        Some(&[kind, found]) if found == layout(kind) => Ok(Kind::Rare),
         _ => Err(unreadable(body)),
     }
 }
@@ -178,7 +138,7 @@ pub(crate) fn extend(body: &[u8]) -> Result<ExtendRecord<'_>, Error> {
 
 #[cold]
 pub(crate) fn rare(body: &[u8]) -> Result<RareRecord<'_>, Error> {
-    read(body, |reader| decode_rare(body[0], reader))
+    read(body, |reader| read_rare(body[0], reader))
 }
 
 #[cold]
@@ -191,89 +151,6 @@ fn unreadable(body: &[u8]) -> Error {
         [] => "an empty record".into(),
     };
     Error::Internal { reason }
-}
-
-fn decode_rare<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
-    Some(match kind {
-        kind::EPOCH => RareRecord::Epoch { number: reader.u64()?, behaviour: reader.u16()? },
-        kind::RECEIPT_KEY => RareRecord::ReceiptKey(ReceiptKey(*reader.array()?)),
-        kind::CONFIGURE => RareRecord::Configure(fields::read_limits(reader)?),
-        kind::NAMESPACE_CREATE => {
-            let has_number = reader.bool()?;
-            let number = NamespaceId(reader.u32()?);
-            RareRecord::NamespaceCreate {
-                number: has_number.then_some(number),
-                name: reader.name()?,
-                shard: reader.u32()?,
-                quotas: fields::read_quotas(reader)?,
-            }
-        }
-        kind::NAMESPACE_SET => RareRecord::NamespaceSet {
-            namespace: NamespaceId(reader.u32()?),
-            quotas: fields::read_quotas(reader)?,
-        },
-        kind::NAMESPACE_DELETE => {
-            RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
-        }
-        kind::ATTACH | kind::CREDIT | kind::DETACH | kind::RESUME => consumers::decode(kind, reader)?,
-        kind::CHANGE => RareRecord::Change(change::decode(reader)?),
-        kind::GROUP => RareRecord::Group(group::decode(reader)?),
-        kind::REPORT => RareRecord::Report(report::decode(reader)?),
-        kind::LIMIT_SET => RareRecord::LimitSet {
-            namespace: NamespaceId(reader.u32()?),
-            limit: reader.name()?,
-            rules: LimitRules::read(reader)?,
-        },
-        kind::LIMIT_DELETE => {
-            RareRecord::LimitDelete { namespace: NamespaceId(reader.u32()?), limit: reader.name()? }
-        }
-        kind::SCHEDULE_PUT => RareRecord::SchedulePut(schedule::decode_put(reader)?),
-        kind::SCHEDULE_FIRE => RareRecord::ScheduleFire(schedule::decode_fire(reader)?),
-        kind::SCHEDULE_DELETE => {
-            RareRecord::ScheduleDelete { namespace: NamespaceId(reader.u32()?), schedule: reader.name()? }
-        }
-        kind::SCHEDULE_TRIGGER => {
-            RareRecord::ScheduleTrigger { namespace: NamespaceId(reader.u32()?), schedule: reader.name()? }
-        }
-        kind::SCHEDULE_PAUSE => RareRecord::SchedulePause {
-            namespace: NamespaceId(reader.u32()?),
-            schedule: reader.name()?,
-            paused: reader.bool()?,
-            next_at_us: reader.u64()?,
-        },
-        _ => decode_of_queue(kind, reader)?,
-    })
-}
-
-fn decode_of_queue<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
-    if kind == kind::HOLD_DAMAGED {
-        let id = MessageId { namespace: NamespaceId(reader.u32()?), sequence: reader.u64()? };
-        return Some(RareRecord::HoldDamaged { id, blob: reader.blob()? });
-    }
-    let namespace = NamespaceId(reader.u32()?);
-    let queue = reader.name()?;
-    Some(match kind {
-        kind::QUEUE_SET => {
-            let create = reader.bool()?;
-            RareRecord::QueueSet { namespace, queue, patch: QueuePatch::read(reader)?, create }
-        }
-        kind::QUEUE_PURGE => RareRecord::QueuePurge { namespace, queue },
-        kind::QUEUE_DELETE => RareRecord::QueueDelete { namespace, queue },
-        kind::DEAD_REDRIVE => {
-            RareRecord::DeadRedrive { namespace, queue, ids: Ids { items: fixed_items(reader)? } }
-        }
-        kind::DEFAULTS_SET => {
-            RareRecord::DefaultsSet { namespace, pattern: queue, patch: QueuePatch::read(reader)? }
-        }
-        kind::DEFAULTS_DELETE => RareRecord::DefaultsDelete { namespace, pattern: queue },
-        kind::DEAD_REDRIVE_RATE => {
-            RareRecord::DeadRedriveRate { namespace, queue, per_second: reader.u32()? }
-        }
-        kind::DEAD_DELETE => {
-            RareRecord::DeadDelete { namespace, queue, ids: Ids { items: fixed_items(reader)? } }
-        }
-        _ => return None,
-    })
 }
 
 #[inline]

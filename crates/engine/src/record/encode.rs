@@ -2,14 +2,14 @@
 
 use crate::blob::BlobHead;
 use crate::command::{Command, Deliver, Receive, RecordSink, Send, SendItem, SettleItem, Settlement};
-use crate::id::{MessageId, NamespaceId, Receipt};
-use crate::record::fields::{self, backoff_bytes};
+use crate::id::{NamespaceId, Receipt};
+use crate::record::fields::backoff_bytes;
 use crate::record::options::write_options;
+use crate::record::table::{head, plain_body, plain_commands};
 use crate::record::{
-    EXTEND_ITEM_BYTES, LIST_HEAD_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, chain, change, consumers,
-    first_bytes, group, kind, report, schedule, tag,
+    EXTEND_ITEM_BYTES, LIST_HEAD_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, chain, change, consumers, group,
+    report, schedule, tag,
 };
-use crate::wire::Put;
 
 impl Command<'_> {
     /// How many blobs the record has: a send one per item and per step with a payload of its own, a settle and a report one per text, result and checkpoint,
@@ -30,7 +30,13 @@ impl Command<'_> {
             Command::Group(group) => group::blob_count(group),
             Command::Change(change) => change::blob_count(change),
             Command::SchedulePut(_) => 1,
-            _ => 0,
+            Command::Tick
+            | Command::Receive(_)
+            | Command::Extend { .. }
+            | Command::Attach(_)
+            | Command::Detach { .. }
+            | Command::Resume { .. }
+            | plain_commands!() => 0,
         }
     }
 
@@ -38,19 +44,26 @@ impl Command<'_> {
     #[inline]
     pub fn encode(&self, sink: &mut impl RecordSink) {
         match self {
-            Command::Tick => sink.body(&first_bytes(kind::TICK)),
+            Command::Tick => sink.body(&head::TICK),
             Command::Send(send) => encode_send(send, sink),
             Command::Receive(receive) => encode_receive(receive, sink),
             Command::Group(group) => group::encode(group, sink),
             Command::Settle { namespace, items } => encode_settle(*namespace, items, sink),
             Command::Extend { namespace, items } => encode_extend(*namespace, items, sink),
             Command::Report { namespace, items } => {
-                sink.body(&list_head(kind::REPORT, *namespace, items.len()));
+                sink.body(&list_head(head::REPORT, *namespace, items.len()));
                 report::encode_items(items, sink);
             }
             Command::Change(change) => change::encode(change, sink),
             Command::SchedulePut(put) => schedule::encode_put(put, sink),
-            _ => sink.body(&rare_body(self)),
+            Command::Attach(attach) => consumers::encode_attach(attach, sink),
+            Command::Detach { namespace, consumer, grace_ms, reached } => {
+                consumers::encode_detach(*namespace, *consumer, *grace_ms, *reached, sink);
+            }
+            Command::Resume { namespace, consumer, receipts } => {
+                consumers::encode_resume(*namespace, *consumer, receipts, sink);
+            }
+            plain_commands!() => sink.body(&plain_body(self)),
         }
     }
 }
@@ -58,7 +71,7 @@ impl Command<'_> {
 #[inline(always)]
 fn encode_send(send: &Send<'_>, sink: &mut impl RecordSink) {
     let mut head = [0u8; 21];
-    [head[0], head[1]] = first_bytes(kind::SEND);
+    [head[0], head[1]] = head::SEND;
     head[2..6].copy_from_slice(&send.namespace.0.to_le_bytes());
     head[6..14].copy_from_slice(&send.request_digest.to_le_bytes());
     head[14..18].copy_from_slice(&(send.items.len() as u32).to_le_bytes());
@@ -125,7 +138,7 @@ fn encode_optional(item: &SendItem<'_>, sink: &mut impl RecordSink) {
 
 fn encode_receive(receive: &Receive<'_>, sink: &mut impl RecordSink) {
     let mut fixed = [0u8; 24];
-    [fixed[0], fixed[1]] = first_bytes(kind::RECEIVE);
+    [fixed[0], fixed[1]] = head::RECEIVE;
     fixed[2..6].copy_from_slice(&receive.namespace.0.to_le_bytes());
     fixed[6..10].copy_from_slice(&receive.max_messages.to_le_bytes());
     fixed[10..14].copy_from_slice(&receive.max_bytes.to_le_bytes());
@@ -141,9 +154,9 @@ fn encode_receive(receive: &Receive<'_>, sink: &mut impl RecordSink) {
     }
 }
 
-fn list_head(kind: u8, namespace: NamespaceId, count: usize) -> [u8; LIST_HEAD_BYTES] {
+fn list_head(first: [u8; 2], namespace: NamespaceId, count: usize) -> [u8; LIST_HEAD_BYTES] {
     let mut head = [0u8; LIST_HEAD_BYTES];
-    [head[0], head[1]] = first_bytes(kind);
+    [head[0], head[1]] = first;
     head[2..6].copy_from_slice(&namespace.0.to_le_bytes());
     head[6..].copy_from_slice(&(count as u32).to_le_bytes());
     head
@@ -157,7 +170,7 @@ pub(crate) fn receipt_into(bytes: &mut [u8], receipt: &Receipt) {
 }
 
 fn encode_settle(namespace: NamespaceId, items: &[SettleItem<'_>], sink: &mut impl RecordSink) {
-    sink.body(&list_head(kind::SETTLE, namespace, items.len()));
+    sink.body(&list_head(head::SETTLE, namespace, items.len()));
     for item in items {
         let (how, delay_ms) = match item.settlement {
             Settlement::Ack => (tag::ACK, 0),
@@ -202,171 +215,11 @@ pub(crate) fn settle_without_blobs(body: &[u8]) -> Vec<u8> {
 }
 
 fn encode_extend(namespace: NamespaceId, items: &[(Receipt, u64)], sink: &mut impl RecordSink) {
-    sink.body(&list_head(kind::EXTEND, namespace, items.len()));
+    sink.body(&list_head(head::EXTEND, namespace, items.len()));
     for (receipt, lease_ms) in items {
         let mut fixed = [0u8; EXTEND_ITEM_BYTES];
         receipt_into(&mut fixed, receipt);
         fixed[RECEIPT_BYTES..].copy_from_slice(&lease_ms.to_le_bytes());
         sink.body(&fixed);
-    }
-}
-
-#[cold]
-fn rare_body(command: &Command<'_>) -> Vec<u8> {
-    let mut body = Vec::with_capacity(192);
-    encode_rare(command, &mut body);
-    body
-}
-
-fn encode_rare(command: &Command<'_>, out: &mut Vec<u8>) {
-    let mut begin = |kind: u8| out.raw(&first_bytes(kind));
-    match command {
-        Command::Epoch { number, behaviour } => {
-            begin(kind::EPOCH);
-            out.u64(*number);
-            out.u16(*behaviour);
-        }
-        Command::ReceiptKey(key) => {
-            begin(kind::RECEIPT_KEY);
-            out.raw(&key.0);
-        }
-        Command::Configure(limits) => {
-            begin(kind::CONFIGURE);
-            fields::write_limits(out, limits);
-        }
-        Command::NamespaceCreate { number, name, shard, quotas } => {
-            begin(kind::NAMESPACE_CREATE);
-            out.bool(number.is_some());
-            out.u32(number.map_or(0, |number| number.0));
-            out.name(name);
-            out.u32(*shard);
-            fields::write_quotas(out, quotas);
-        }
-        Command::NamespaceSet { namespace, quotas } => {
-            begin(kind::NAMESPACE_SET);
-            out.u32(namespace.0);
-            fields::write_quotas(out, quotas);
-        }
-        Command::NamespaceDelete { namespace, force } => {
-            begin(kind::NAMESPACE_DELETE);
-            out.u32(namespace.0);
-            out.bool(*force);
-        }
-        Command::QueueSet { namespace, queue, patch, create } => {
-            begin(kind::QUEUE_SET);
-            queue_into(out, *namespace, queue);
-            out.bool(*create);
-            patch.write(out);
-        }
-        Command::QueuePurge { namespace, queue } => {
-            begin(kind::QUEUE_PURGE);
-            queue_into(out, *namespace, queue);
-        }
-        Command::QueueDelete { namespace, queue } => {
-            begin(kind::QUEUE_DELETE);
-            queue_into(out, *namespace, queue);
-        }
-        Command::DeadRedrive { namespace, queue, ids } => {
-            begin(kind::DEAD_REDRIVE);
-            queue_into(out, *namespace, queue);
-            ids_into(out, ids);
-        }
-        Command::DeadDelete { namespace, queue, ids } => {
-            begin(kind::DEAD_DELETE);
-            queue_into(out, *namespace, queue);
-            ids_into(out, ids);
-        }
-        Command::DeadRedriveRate { namespace, queue, per_second } => {
-            begin(kind::DEAD_REDRIVE_RATE);
-            queue_into(out, *namespace, queue);
-            out.u32(*per_second);
-        }
-        Command::DefaultsSet { namespace, pattern, patch } => {
-            begin(kind::DEFAULTS_SET);
-            queue_into(out, *namespace, pattern);
-            patch.write(out);
-        }
-        Command::DefaultsDelete { namespace, pattern } => {
-            begin(kind::DEFAULTS_DELETE);
-            queue_into(out, *namespace, pattern);
-        }
-        Command::LimitSet { namespace, limit, rules } => {
-            begin(kind::LIMIT_SET);
-            queue_into(out, *namespace, limit);
-            rules.write(out);
-        }
-        Command::LimitDelete { namespace, limit } => {
-            begin(kind::LIMIT_DELETE);
-            queue_into(out, *namespace, limit);
-        }
-        Command::ScheduleDelete { namespace, schedule } => {
-            begin(kind::SCHEDULE_DELETE);
-            queue_into(out, *namespace, schedule);
-        }
-        Command::SchedulePause { namespace, schedule, paused, next_at_us } => {
-            begin(kind::SCHEDULE_PAUSE);
-            queue_into(out, *namespace, schedule);
-            out.bool(*paused);
-            out.u64(*next_at_us);
-        }
-        Command::ScheduleFire(fire) => schedule::encode_fire(fire, out),
-        Command::ScheduleTrigger { namespace, schedule } => {
-            begin(kind::SCHEDULE_TRIGGER);
-            queue_into(out, *namespace, schedule);
-        }
-        Command::Attach(attach) => {
-            begin(kind::ATTACH);
-            consumers::encode_attach(attach, out);
-        }
-        Command::Credit { namespace, consumer, credit } => {
-            begin(kind::CREDIT);
-            out.u32(namespace.0);
-            out.u64(consumer.0);
-            out.u32(*credit);
-        }
-        Command::Detach { namespace, consumer, grace_ms, reached } => {
-            begin(kind::DETACH);
-            out.u32(namespace.0);
-            out.u64(consumer.0);
-            out.u64(*grace_ms);
-            out.u64(*reached);
-        }
-        Command::Resume { namespace, consumer, receipts } => {
-            begin(kind::RESUME);
-            consumers::encode_resume(*namespace, *consumer, receipts, out);
-        }
-        Command::HoldDamaged { id, blob } => {
-            begin(kind::HOLD_DAMAGED);
-            id_into(out, id);
-            out.blob(*blob);
-        }
-        Command::Tick
-        | Command::Send(_)
-        | Command::Group(_)
-        | Command::Receive(_)
-        | Command::Settle { .. }
-        | Command::Extend { .. }
-        | Command::Report { .. }
-        | Command::Change(_)
-        | Command::SchedulePut(_) => {
-            unreachable!("hot commands, and those with blobs, are written by their own functions")
-        }
-    }
-}
-
-fn queue_into(out: &mut Vec<u8>, namespace: NamespaceId, queue: &str) {
-    out.u32(namespace.0);
-    out.name(queue);
-}
-
-fn id_into(out: &mut Vec<u8>, id: &MessageId) {
-    out.u32(id.namespace.0);
-    out.u64(id.sequence);
-}
-
-fn ids_into(out: &mut Vec<u8>, ids: &[MessageId]) {
-    out.u32(ids.len() as u32);
-    for id in ids {
-        id_into(out, id);
     }
 }

@@ -4,7 +4,8 @@ use crate::command::{Group, QueueItem, RecordSink};
 use crate::id::{BlobRef, NamespaceId};
 use crate::record::decode::{SendItemRecord, SendRecord, read_send_item};
 use crate::record::encode::{encode_send_item, send_blob};
-use crate::record::{chain, first_bytes, kind, read_options};
+use crate::record::table::head;
+use crate::record::{chain, read_options};
 use crate::wire::{Put, Reader};
 
 fn items<'g>(group: &'g Group<'_>) -> impl Iterator<Item = &'g QueueItem<'g>> {
@@ -13,7 +14,7 @@ fn items<'g>(group: &'g Group<'_>) -> impl Iterator<Item = &'g QueueItem<'g>> {
 
 pub(crate) fn encode(group: &Group<'_>, sink: &mut impl RecordSink) {
     let mut head = Vec::with_capacity(64);
-    head.raw(&first_bytes(kind::GROUP));
+    head.raw(&head::GROUP);
     head.u32(group.namespace.0);
     head.u64(group.request_digest);
     head.bytes16(group.idempotency_key);

@@ -6,7 +6,7 @@ use crate::id::NamespaceId;
 use crate::record::decode::{SendItemRecord, read_send_item};
 use crate::record::encode::encode_send_item;
 use crate::record::options::read_options;
-use crate::record::{first_bytes, kind};
+use crate::record::table::head;
 use crate::wire::{Put, Reader};
 
 /// A schedule as it was put.
@@ -37,7 +37,7 @@ pub(crate) fn encode_put(put: &SchedulePut<'_>, sink: &mut impl RecordSink) {
     let mut template = Gathered(Vec::with_capacity(64));
     encode_send_item(put.item, &mut template);
     let mut body = Vec::with_capacity(192);
-    body.raw(&first_bytes(kind::SCHEDULE_PUT));
+    body.raw(&head::SCHEDULE_PUT);
     body.u32(put.namespace.0);
     body.name(put.schedule);
     body.name(put.queue);
@@ -68,7 +68,6 @@ pub(crate) fn read_template(template: &[u8]) -> Option<SendItemRecord<'_>> {
 }
 
 pub(crate) fn encode_fire(fire: &ScheduleFire, out: &mut Vec<u8>) {
-    out.raw(&first_bytes(kind::SCHEDULE_FIRE));
     out.u64(fire.number);
     out.u64(fire.instant_us);
     out.bool(fire.send);

@@ -1,0 +1,108 @@
+//! Fields of records whose layout is the same wherever they stand.
+
+use crate::command::ScheduleFire;
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
+use crate::limit::LimitRules;
+use crate::limits::Limits;
+use crate::record::decode::{Ids, fixed_items};
+use crate::record::fields::{read_limits, read_quotas, write_limits, write_quotas};
+use crate::record::schedule::{decode_fire, encode_fire};
+use crate::settings::{QueuePatch, Quotas};
+use crate::wire::{Put, Reader};
+
+/// A field of a command, which knows its bytes.
+pub(crate) trait WriteField {
+    fn write(&self, out: &mut Vec<u8>);
+}
+
+/// A field of a record, read back; `None`: the bytes end too early, or no writer wrote them.
+pub(crate) trait ReadField<'a>: Sized {
+    fn read(reader: &mut Reader<'a>) -> Option<Self>;
+}
+
+macro_rules! fields {
+    ($($type:ty: |$value:ident, $out:ident| $write:expr, |$reader:ident| $read:expr;)*) => {
+        $(
+            impl WriteField for $type {
+                fn write(&self, $out: &mut Vec<u8>) {
+                    let $value = self;
+                    $write;
+                }
+            }
+
+            impl<'a> ReadField<'a> for $type {
+                fn read($reader: &mut Reader<'a>) -> Option<Self> {
+                    $read
+                }
+            }
+        )*
+    };
+}
+
+fields! {
+    bool: |value, out| out.bool(*value), |reader| reader.bool();
+    u16: |value, out| out.u16(*value), |reader| reader.u16();
+    u32: |value, out| out.u32(*value), |reader| reader.u32();
+    u64: |value, out| out.u64(*value), |reader| reader.u64();
+    NamespaceId: |value, out| out.u32(value.0), |reader| reader.u32().map(NamespaceId);
+    ConsumerId: |value, out| out.u64(value.0), |reader| reader.u64().map(ConsumerId);
+    BlobRef: |value, out| out.blob(*value), |reader| reader.blob();
+    ReceiptKey: |value, out| out.raw(&value.0), |reader| reader.array().map(|bytes| ReceiptKey(*bytes));
+    Quotas: |value, out| write_quotas(out, value), |reader| read_quotas(reader);
+    Limits: |value, out| write_limits(out, value), |reader| read_limits(reader);
+    LimitRules: |value, out| value.write(out), |reader| LimitRules::read(reader);
+    QueuePatch: |value, out| value.write(out), |reader| QueuePatch::read(reader);
+    ScheduleFire: |value, out| encode_fire(value, out), |reader| decode_fire(reader);
+}
+
+impl WriteField for MessageId {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u32(self.namespace.0);
+        out.u64(self.sequence);
+    }
+}
+
+impl<'a> ReadField<'a> for MessageId {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        Some(MessageId { namespace: NamespaceId(reader.u32()?), sequence: reader.u64()? })
+    }
+}
+
+impl WriteField for Option<NamespaceId> {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bool(self.is_some());
+        out.u32(self.map_or(0, |number| number.0));
+    }
+}
+
+impl<'a> ReadField<'a> for Option<NamespaceId> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let (is_some, number) = (reader.bool()?, reader.u32()?);
+        Some(is_some.then_some(NamespaceId(number)))
+    }
+}
+
+impl WriteField for &str {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.name(self);
+    }
+}
+
+impl<'a> ReadField<'a> for &'a str {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        reader.name()
+    }
+}
+
+impl WriteField for &[MessageId] {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u32(self.len() as u32);
+        self.iter().for_each(|id| id.write(out));
+    }
+}
+
+impl<'a> ReadField<'a> for Ids<'a> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        fixed_items(reader).map(|items| Ids { items })
+    }
+}
