@@ -26,6 +26,7 @@ pub mod event;
 pub mod flow;
 mod hash;
 pub mod id;
+mod layout;
 pub mod limit;
 pub mod limits;
 pub mod options;

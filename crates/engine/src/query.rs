@@ -1,11 +1,8 @@
 //! What can be read from the engine between two batches. Each read takes bounded time; a long one is cut into pages.
 
 use crate::change::Verb;
-use crate::command::SendItem;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
 use crate::limit::LimitRules;
-use crate::options::SendOptions;
-use crate::record::{read_options, read_template};
 use crate::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 
 /// Where a message stands.
@@ -459,26 +456,12 @@ pub struct ScheduleView {
 /// The fields of what a schedule sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MessageTemplate {
-    bytes: Box<[u8]>,
+    pub(crate) bytes: Box<[u8]>,
 }
 
 impl MessageTemplate {
     pub(crate) fn new(bytes: &[u8]) -> MessageTemplate {
         MessageTemplate { bytes: bytes.into() }
-    }
-
-    /// The fields, without content type, headers and payload, which lie in the blob; and the optional ones.
-    pub fn fields(&self) -> (SendItem<'static>, SendOptions<'_>) {
-        let read = read_template(&self.bytes);
-        let options = read.and_then(|item| item.options).and_then(read_options).unwrap_or_default();
-        let item = read.map_or_else(SendItem::default, |item| SendItem {
-            priority: item.priority,
-            deliver: item.deliver,
-            max_attempts: item.max_attempts,
-            backoff: item.backoff,
-            ..SendItem::default()
-        });
-        (item, options)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::record::{read_backoff, write_backoff};
 use crate::wire::{Put, Reader};
 
 /// How the delay before the next attempt grows.
@@ -379,11 +378,11 @@ impl Setting for u32 {
 
 impl Setting for Backoff {
     fn write(&self, out: &mut Vec<u8>) {
-        write_backoff(out, self);
+        self.write(out);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        read_backoff(reader)
+        Backoff::read(reader)
     }
 }
 
@@ -396,4 +395,52 @@ pub struct Quotas {
     pub messages: u64,
     /// Bytes of payloads and headers, in any state.
     pub bytes: u64,
+}
+
+impl Backoff {
+    /// Bytes that a backoff takes in records and snapshots.
+    pub(crate) const BYTES: usize = 18;
+
+    pub(crate) fn bytes(&self) -> [u8; Backoff::BYTES] {
+        let mut bytes = [0; Backoff::BYTES];
+        bytes[0] = match self.kind {
+            BackoffKind::None => 0,
+            BackoffKind::Fixed => 1,
+            BackoffKind::Linear => 2,
+            BackoffKind::Exponential => 3,
+        };
+        bytes[1] = self.jitter_percent;
+        bytes[2..10].copy_from_slice(&self.base_ms.to_le_bytes());
+        bytes[10..].copy_from_slice(&self.cap_ms.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.raw(&self.bytes());
+    }
+
+    /// Reads what [`Backoff::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Backoff> {
+        let kind = match reader.u8()? {
+            0 => BackoffKind::None,
+            1 => BackoffKind::Fixed,
+            2 => BackoffKind::Linear,
+            3 => BackoffKind::Exponential,
+            _ => return None,
+        };
+        Some(Backoff { jitter_percent: reader.u8()?, kind, base_ms: reader.u64()?, cap_ms: reader.u64()? })
+    }
+}
+
+impl Quotas {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.u64(self.queues);
+        out.u64(self.messages);
+        out.u64(self.bytes);
+    }
+
+    /// Reads what [`Quotas::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Quotas> {
+        Some(Quotas { queues: reader.u64()?, messages: reader.u64()?, bytes: reader.u64()? })
+    }
 }

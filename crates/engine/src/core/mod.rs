@@ -3,8 +3,10 @@
 //!
 //! A method of a module that needs any of this takes the [`Core`] as an argument.
 
+pub(crate) mod field;
 pub(crate) mod namespace;
 pub(crate) mod namespaces;
+pub(crate) mod rules;
 pub(crate) mod shared_blobs;
 pub(crate) mod tokens;
 pub(crate) mod wheel;

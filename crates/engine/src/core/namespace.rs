@@ -1,6 +1,5 @@
 //! A namespace: name, quotas, what of them is used, and the last id given.
 
-use crate::record::{read_quotas, write_quotas};
 use crate::settings::Quotas;
 use crate::store::NIL;
 use crate::store::slab::PlainItem;
@@ -61,7 +60,7 @@ impl PlainItem for Namespace {
         out.u32(self.number);
         out.name(&self.name);
         out.u32(self.shard);
-        write_quotas(out, &self.quotas);
+        self.quotas.write(out);
         out.u64(self.messages);
         out.u64(self.bytes);
         out.u64(self.created_at_us);
@@ -74,7 +73,7 @@ impl PlainItem for Namespace {
         let number = reader.u32()?;
         let name = reader.name()?;
         let shard = reader.u32()?;
-        let quotas = read_quotas(reader)?;
+        let quotas = Quotas::read(reader)?;
         let mut namespace = Namespace::new(number, name, shard, quotas, 0);
         namespace.messages = reader.u64()?;
         namespace.bytes = reader.u64()?;

@@ -20,7 +20,11 @@ use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::record::{DetachRecord, Kind, RareRecord, check_behaviour, decode, kind_of};
+use crate::queue::consumer::record::DetachRecord;
+use crate::record::decode;
+use crate::record::decode::{Kind, kind_of};
+use crate::record::known::check_behaviour;
+use crate::record::table::RareRecord;
 use crate::settings::Quotas;
 
 /// The state machine of one shard.

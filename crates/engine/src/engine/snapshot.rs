@@ -11,7 +11,6 @@ use crate::queue::consequence::write_consequences;
 use crate::queue::message::extras::AllExtras;
 use crate::queue::state::write_counters;
 use crate::queue::work::write_work;
-use crate::record::write_limits;
 use crate::store::slab::frame;
 use crate::wire::{FORMAT, Put};
 
@@ -251,7 +250,7 @@ impl Engine {
         out.raw(&receipt_key.0);
         out.u32(*next_queue);
         out.u32(*next_namespace);
-        write_limits(out, limits);
+        limits.write(out);
         write_counters(out, totals);
         wheel.write(out);
         write_work(work, out);

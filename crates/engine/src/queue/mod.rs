@@ -18,6 +18,7 @@
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
 pub(crate) mod change;
+pub(crate) mod check;
 pub(crate) mod consequence;
 pub(crate) mod consequences;
 pub(crate) mod consumer;

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 
 use crate::BEHAVIOUR_VERSION;
 use crate::error::Error;
-use crate::record::decode::{self, Kind, kind_of};
+use crate::record::decode;
+use crate::record::decode::{Kind, kind_of};
 use crate::record::table::RareRecord;
 
 /// Whether this program can apply a record, by its kind, its layout, and the behaviour version that it begins.

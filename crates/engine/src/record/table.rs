@@ -5,16 +5,21 @@
 //! written by functions of their own, called from [`crate::Command::encode`].
 
 use crate::command::{Command, ScheduleFire};
+use crate::core::field::{ReadField, WriteField};
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
-use crate::record::change::{self, ChangeRecord};
-use crate::record::consumers::{self, AttachRecord, DetachRecord, ResumeRecord};
-use crate::record::decode::Ids;
-use crate::record::field::{ReadField, WriteField};
-use crate::record::group::{self, GroupRecord};
-use crate::record::report::{self, ReportRecord};
-use crate::record::schedule::{self, SchedulePutRecord};
+use crate::queue::change::record as change;
+use crate::queue::change::record::ChangeRecord;
+use crate::queue::consumer::record as consumers;
+use crate::queue::consumer::record::{AttachRecord, DetachRecord, ResumeRecord};
+use crate::queue::dead::record::Ids;
+use crate::queue::delivery::report_record as report;
+use crate::queue::delivery::report_record::ReportRecord;
+use crate::queue::flow::group_record as group;
+use crate::queue::flow::group_record::GroupRecord;
+use crate::queue::schedule::record as schedule;
+use crate::queue::schedule::record::SchedulePutRecord;
 use crate::settings::{QueuePatch, Quotas};
 use crate::wire::{Put, Reader};
 

@@ -9,6 +9,7 @@
 //! - Who and why are kept as one blob, which all messages of a record share.
 
 pub(crate) mod moving;
+pub(crate) mod record;
 pub(crate) mod state;
 
 use crate::change::Verb;
@@ -22,11 +23,11 @@ use crate::limits::{ATTEMPTS_MAX, PRIORITY_MAX};
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
+use crate::queue::change::record::{ChangeRecord, ChangeStep, SetFields};
 use crate::queue::change::state::{Changed, Entry};
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::message::state::{BlockedBy, Message, MessageSlot, Reason};
 use crate::queue::state::QueueSlot;
-use crate::record::{ChangeRecord, ChangeStep, SetFields};
 use crate::store::slot::Slot;
 
 /// What one record does to each of its messages.

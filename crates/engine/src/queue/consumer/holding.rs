@@ -6,9 +6,9 @@ use crate::id::{ConsumerId, MessageId, NamespaceId};
 use crate::limits::CONSUMERS_MAX;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
+use crate::queue::consumer::record::ResumeRecord;
 use crate::queue::consumer::state::{Consumer, ConsumerSlot, HoldSlot, Standing};
 use crate::queue::message::state::MessageSlot;
-use crate::record::ResumeRecord;
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -13,6 +13,7 @@
 
 pub(crate) mod giving;
 pub(crate) mod holding;
+pub(crate) mod record;
 pub(crate) mod recount;
 pub(crate) mod state;
 pub(crate) mod sticky;
@@ -26,11 +27,11 @@ use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
 use crate::outcome::{Outcome, Reply};
 use crate::queue::QueueModule;
+use crate::queue::consumer::record::AttachRecord;
 use crate::queue::consumer::state::{Consumer, ConsumerSlot, Member, Standing, Turn};
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
-use crate::record::AttachRecord;
 use crate::settings::Placement;
 use crate::store::slot::Slot;
 

@@ -1,6 +1,7 @@
 //! Dead letters: redrive and delete, one by one or all.
 
 pub(crate) mod forwarding;
+pub(crate) mod record;
 pub(crate) mod redriving;
 pub(crate) mod state;
 
@@ -11,11 +12,11 @@ use crate::id::{MessageId, NamespaceId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
+use crate::queue::dead::record::Ids;
 use crate::queue::flow::state::End;
 use crate::queue::message::state::{BlockedBy, MessageSlot};
 use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
-use crate::record::Ids;
 
 impl QueueModule {
     /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another

@@ -6,9 +6,9 @@ use crate::error::Error;
 use crate::id::BlobRef;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
+use crate::queue::delivery::report_record::{ReportItemRecord, ReportRecord};
 use crate::queue::message::results::Progress;
 use crate::queue::message::state::MessageSlot;
-use crate::record::{ReportItemRecord, ReportRecord};
 
 impl QueueModule {
     /// Extends leases, and takes down what their holders report.

@@ -10,10 +10,10 @@ use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
+use crate::queue::delivery::record::ReceiveRecord;
 use crate::queue::message::options::Options;
 use crate::queue::message::state::MessageSlot;
 use crate::queue::state::QueueSlot;
-use crate::record::ReceiveRecord;
 use crate::store::slot::Slot;
 
 /// One queue of a receive by weight: smooth weighted round robin.

@@ -11,8 +11,8 @@ use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::queue::QueueModule;
+use crate::queue::delivery::record::{ExtendRecord, SettleRecord};
 use crate::queue::message::state::{MessageSlot, Reason};
-use crate::record::{ExtendRecord, SettleRecord};
 use crate::settings::{Backoff, BackoffKind};
 
 use crate::command::Settlement;

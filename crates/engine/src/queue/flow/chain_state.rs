@@ -1,7 +1,7 @@
 //! The steps that messages carry.
 
 use crate::id::BlobRef;
-use crate::record::{StepRecord, read_step, read_steps, split_chain};
+use crate::queue::flow::chain_record::{StepRecord, read_step, read_steps, split_chain};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};

@@ -19,12 +19,14 @@ use crate::id::BlobRef;
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
+use crate::queue::flow::chain_record::{chain_is_sound, read_headers, read_steps};
 use crate::queue::flow::chain_state::Chain;
 use crate::queue::flow::state::FlowSlot;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::message::state::MessageSlot;
+use crate::queue::send::options::read_options;
 use crate::queue::send::own::{Admitted, Beside, OwnSend, Room};
-use crate::record::{SendItemRecord, chain_is_sound, read_headers, read_options, read_steps};
+use crate::queue::send::record::SendItemRecord;
 use crate::store::slot::Slot;
 
 /// The next step of a chain: admitted, with an id and a place, and not yet sent.
@@ -54,7 +56,7 @@ impl QueueModule {
             if !alone || options.chain != Given::None {
                 return Err(Error::Internal { reason: "a step that cannot belong to a chain".into() });
             }
-            crate::record::name_rule("queue", step.queue).map_err(crate::core::internal)?;
+            crate::core::rules::name_rule("queue", step.queue).map_err(crate::core::internal)?;
             if !core.limits.auto_create && self.find_queue(namespace_slot, step.queue).is_none() {
                 return Err(queue_not_found(step.queue));
             }

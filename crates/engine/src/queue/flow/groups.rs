@@ -17,8 +17,10 @@ use crate::options::{DependsMode, OnParentFailed, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::GroupView;
 use crate::queue::QueueModule;
+use crate::queue::flow::group_record::GroupRecord;
 use crate::queue::send::Place;
-use crate::record::{GroupRecord, SendItemRecord, read_options};
+use crate::queue::send::options::read_options;
+use crate::queue::send::record::SendItemRecord;
 use crate::store::slot::Slot;
 
 impl QueueModule {

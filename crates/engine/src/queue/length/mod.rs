@@ -23,9 +23,9 @@ use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
 use crate::queue::message::state::{Message, Reason, SIBLINGS, mark};
+use crate::queue::send::record::SendRecord;
 use crate::queue::state::Queue;
 use crate::queue::work::Work;
-use crate::record::SendRecord;
 use crate::settings::{Overflow, QueueSettings};
 use crate::store::slot::Slot;
 

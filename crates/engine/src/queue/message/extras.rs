@@ -8,7 +8,6 @@ use crate::queue::fair::state::LaneSlot;
 use crate::queue::message::options::{AllOptions, Options, OptionsSlot};
 use crate::queue::message::origin::{AllOrigins, Origin};
 use crate::queue::message::results::{AllResults, Results, ResultsSlot};
-use crate::record::{read_backoff, write_backoff};
 use crate::settings::Backoff;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
@@ -52,7 +51,7 @@ impl PlainItem for Extras {
     fn write_used(&self, out: &mut Vec<u8>) {
         out.bool(self.backoff.is_some());
         if let Some(backoff) = &self.backoff {
-            write_backoff(out, backoff);
+            backoff.write(out);
         }
         self.head.write(out);
         self.tail.write(out);
@@ -61,7 +60,7 @@ impl PlainItem for Extras {
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
-        let backoff = if reader.bool()? { Some(read_backoff(reader)?) } else { None };
+        let backoff = if reader.bool()? { Some(Backoff::read(reader)?) } else { None };
         let (head, tail, entries) = (Slot::read(reader)?, Slot::read(reader)?, reader.u16()?);
         let options = Slot::read(reader)?;
         Some(Extras { backoff, head, tail, options, entries, next_vacant: None })

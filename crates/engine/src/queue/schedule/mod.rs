@@ -3,6 +3,7 @@
 //! once, however often it is proposed. An instant that is not after the last one that fired sends nothing: a
 //! schedule that is resumed late may wait for such.
 
+pub(crate) mod record;
 pub(crate) mod state;
 
 use crate::core::namespace::NamespaceSlot;
@@ -10,6 +11,7 @@ use crate::queue::schedule::state::ScheduleSlot;
 use std::ops::Bound;
 
 use crate::command::{Deliver, ScheduleFire};
+use crate::core::rules::{backoff_rule, name_rule};
 use crate::core::{Core, PAGE_ITEMS_MAX, internal};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
@@ -21,9 +23,10 @@ use crate::plant::{self, Plant};
 use crate::query::{DueSchedule, MessageTemplate, ScheduleView};
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::schedule::record::{SchedulePutRecord, read_template};
 use crate::queue::schedule::state::Schedule;
+use crate::queue::send::options::read_options;
 use crate::queue::send::own::{OwnSend, OwnSent};
-use crate::record::{SchedulePutRecord, backoff_rule, name_rule, read_options, read_template};
 
 impl QueueModule {
     /// Creates a schedule, or replaces what it does. Its counters stay, it stays paused, and one that is as before keeps

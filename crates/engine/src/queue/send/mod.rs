@@ -1,14 +1,18 @@
 //! Send: all or nothing.
 
+pub(crate) mod check;
 pub(crate) mod idempotency;
+pub(crate) mod options;
 pub(crate) mod own;
 pub(crate) mod pending;
 pub(crate) mod pending_state;
+pub(crate) mod record;
 
 use crate::chain::Chain;
 use crate::command::Deliver;
 use crate::core::namespace::NamespaceSlot;
 use crate::core::namespaces::namespace_not_found;
+use crate::core::rules::{backoff_rule, name_rule};
 use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
@@ -22,8 +26,9 @@ use crate::queue::message::lookup::{queue_closed, queue_not_found};
 use crate::queue::message::options::Options;
 use crate::queue::message::state::{Message, MessageSlot};
 use crate::queue::send::idempotency::Sent;
+use crate::queue::send::options::{ItemOptions, read_options};
+use crate::queue::send::record::{SendItemRecord, SendRecord};
 use crate::queue::state::QueueSlot;
-use crate::record::{ItemOptions, SendItemRecord, SendRecord, backoff_rule, name_rule, read_options};
 use crate::settings::Backoff;
 use crate::store::slot::Slot;
 

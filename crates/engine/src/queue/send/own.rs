@@ -12,8 +12,9 @@ use crate::queue::QueueModule;
 use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::origin::Origin;
 use crate::queue::send::Place;
+use crate::queue::send::options::read_options;
+use crate::queue::send::record::SendItemRecord;
 use crate::queue::state::QueueSlot;
-use crate::record::{SendItemRecord, read_options};
 
 /// One message that the engine sends; its blob lies in the log already.
 #[derive(Clone, Copy)]

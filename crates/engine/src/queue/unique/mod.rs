@@ -28,7 +28,8 @@ use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::queue::message::state::BlockedBy;
-use crate::record::{ItemOptions, SendItemRecord, SendRecord, unique_of};
+use crate::queue::send::options::{ItemOptions, unique_of};
+use crate::queue::send::record::{SendItemRecord, SendRecord};
 use crate::store::slot::Slot;
 
 /// Who has a unique key.

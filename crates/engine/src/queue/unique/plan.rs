@@ -17,8 +17,9 @@ use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
+use crate::queue::send::options::ItemOptions;
+use crate::queue::send::record::SendRecord;
 use crate::queue::unique::Holder;
-use crate::record::{ItemOptions, SendRecord};
 use crate::store::slot::Slot;
 
 /// What a planned send needs.

@@ -3,14 +3,14 @@
 
 use crate::chain::{CHAIN_BYTES_MAX, Chain, STEPS_MAX, Step, Steps};
 use crate::command::{RecordSink, SendItem};
+use crate::core::rules::{at_most, invalid, name_rule};
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::limits::Limits;
-use crate::record::check::{at_most, check_send_item, invalid, name_rule};
-use crate::record::decode::{SendItemRecord, read_send_item};
-use crate::record::encode::{encode_send_item, send_blob};
-use crate::record::options::read_options;
-use crate::record::schedule::Gathered;
+use crate::queue::schedule::record::Gathered;
+use crate::queue::send::check::check_send_item;
+use crate::queue::send::options::read_options;
+use crate::queue::send::record::{SendItemRecord, encode_send_item, read_send_item, send_blob};
 use crate::wire::{Put, Reader};
 
 /// One step as it lies in a record, and in the state.

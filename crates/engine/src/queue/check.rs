@@ -1,10 +1,10 @@
 //! What settings of queues obey, limits that they follow, and the limits of all.
 
+use crate::core::rules::{at_most, backoff_rule, between, invalid, name_rule};
 use crate::error::Error;
 use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, Limits, RETAIN_DONE_COUNT_MAX};
 use crate::options::KEY_BYTES_MAX;
-use crate::record::check::rules::{at_most, backoff_rule, between, invalid, name_rule};
 use crate::settings::{FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
 
 pub(crate) fn check_patch(patch: &QueuePatch) -> Result<(), Error> {

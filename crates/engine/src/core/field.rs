@@ -1,12 +1,8 @@
 //! Fields of records whose layout is the same wherever they stand.
 
-use crate::command::ScheduleFire;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
-use crate::record::decode::{Ids, fixed_items};
-use crate::record::fields::{read_limits, read_quotas, write_limits, write_quotas};
-use crate::record::schedule::{decode_fire, encode_fire};
 use crate::settings::{QueuePatch, Quotas};
 use crate::wire::{Put, Reader};
 
@@ -48,11 +44,10 @@ fields! {
     ConsumerId: |value, out| out.u64(value.0), |reader| reader.u64().map(ConsumerId);
     BlobRef: |value, out| out.blob(*value), |reader| reader.blob();
     ReceiptKey: |value, out| out.raw(&value.0), |reader| reader.array().map(|bytes| ReceiptKey(*bytes));
-    Quotas: |value, out| write_quotas(out, value), |reader| read_quotas(reader);
-    Limits: |value, out| write_limits(out, value), |reader| read_limits(reader);
+    Quotas: |value, out| value.write(out), |reader| Quotas::read(reader);
+    Limits: |value, out| value.write(out), |reader| Limits::read(reader);
     LimitRules: |value, out| value.write(out), |reader| LimitRules::read(reader);
     QueuePatch: |value, out| value.write(out), |reader| QueuePatch::read(reader);
-    ScheduleFire: |value, out| encode_fire(value, out), |reader| decode_fire(reader);
 }
 
 impl WriteField for MessageId {
@@ -91,18 +86,5 @@ impl WriteField for &str {
 impl<'a> ReadField<'a> for &'a str {
     fn read(reader: &mut Reader<'a>) -> Option<Self> {
         reader.name()
-    }
-}
-
-impl WriteField for &[MessageId] {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.u32(self.len() as u32);
-        self.iter().for_each(|id| id.write(out));
-    }
-}
-
-impl<'a> ReadField<'a> for Ids<'a> {
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        fixed_items(reader).map(|items| Ids { items })
     }
 }

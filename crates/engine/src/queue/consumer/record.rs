@@ -1,14 +1,11 @@
 //! The layouts of what consumers that are attached ask for, and what is refused whatever the state is.
 
 use crate::command::{Attach, DETACH_GRACE_MS_MAX, RecordSink};
+use crate::core::rules::{at_most, between, invalid, name_rule};
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId, Receipt};
+use crate::layout::{RECEIPT_BYTES, fixed_items, receipt_at, receipt_into};
 use crate::limits::{CREDIT_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
-use crate::record::RECEIPT_BYTES;
-use crate::record::check::{at_most, between, invalid, name_rule};
-use crate::record::decode::{fixed_items, receipt_at};
-use crate::record::encode::receipt_into;
-use crate::record::table::head;
 use crate::wire::{Put, Reader};
 
 /// A consumer that wants messages.
@@ -29,9 +26,9 @@ impl<'a> AttachRecord<'a> {
     }
 }
 
-pub(crate) fn encode_attach(attach: &Attach<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn encode_attach(first: [u8; 2], attach: &Attach<'_>, sink: &mut impl RecordSink) {
     let mut out = Vec::with_capacity(192);
-    out.raw(&head::ATTACH);
+    out.raw(&first);
     out.u32(attach.namespace.0);
     out.name(attach.name);
     out.u32(attach.credit);
@@ -57,13 +54,14 @@ impl<'a> ResumeRecord<'a> {
 }
 
 pub(crate) fn encode_resume(
+    first: [u8; 2],
     namespace: NamespaceId,
     consumer: ConsumerId,
     receipts: &[Receipt],
     sink: &mut impl RecordSink,
 ) {
     let mut out = Vec::with_capacity(32 + receipts.len() * RECEIPT_BYTES);
-    out.raw(&head::RESUME);
+    out.raw(&first);
     out.u32(namespace.0);
     out.u64(consumer.0);
     out.u32(receipts.len() as u32);
@@ -85,6 +83,7 @@ pub(crate) struct DetachRecord {
 }
 
 pub(crate) fn encode_detach(
+    first: [u8; 2],
     namespace: NamespaceId,
     consumer: ConsumerId,
     grace_ms: u64,
@@ -92,7 +91,7 @@ pub(crate) fn encode_detach(
     sink: &mut impl RecordSink,
 ) {
     let mut body = Vec::with_capacity(32);
-    body.raw(&head::DETACH);
+    body.raw(&first);
     body.u32(namespace.0);
     body.u64(consumer.0);
     body.u64(grace_ms);

@@ -3,6 +3,9 @@
 use crate::blob::BlobHead;
 use crate::chain::Chain;
 use crate::command::{Deliver, Group, QueueItem, SchedulePut, Send, SendItem};
+use crate::core::rules::{
+    at_most, backoff_rule, between, check_content_type, check_items, check_tags, invalid, name_rule,
+};
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::{
@@ -10,10 +13,7 @@ use crate::limits::{
     SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
 };
 use crate::options::{DependsOn, Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
-use crate::record::chain::check_chain;
-use crate::record::check::rules::{
-    at_most, backoff_rule, between, check_content_type, check_items, check_tags, invalid, name_rule,
-};
+use crate::queue::flow::chain_record::check_chain;
 
 pub(crate) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
     name_rule("queue", send.queue)?;
