@@ -45,8 +45,8 @@ pub const REDRIVE_PER_SECOND_MAX: u32 = 100_000;
 pub const HISTORY_ATTEMPTS_MAX: usize = 32;
 /// Attempts that a message may be allowed.
 pub const ATTEMPTS_MAX: u16 = 10_000;
-/// Unique keys of one shard that count to the end of their window although their message is gone; of more, one that would
-/// end next is free before its time.
+/// Unique keys of one shard that count to the end of their window although their message is gone; of more,
+/// one that would end next is free before its time.
 pub const UNIQUE_KEYS_LINGERING_MAX: u32 = 1_000_000;
 /// Duplicates that one shard remembers with idempotency keys, so that a repeat gets the same ids.
 pub const IDEMPOTENCY_DUPLICATES_MAX: u64 = 4_000_000;

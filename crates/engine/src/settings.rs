@@ -17,8 +17,8 @@ pub enum BackoffKind {
     Exponential,
 }
 
-/// The delay before the next attempt: never above `cap_ms`, varied by up to ± `jitter_percent`, derived from the id
-/// and the attempt so that replay agrees.
+/// The delay before the next attempt: never above `cap_ms`, varied by up to ± `jitter_percent`, derived from
+/// the id and the attempt so that replay agrees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Backoff {
     /// How it grows.
@@ -173,7 +173,8 @@ pub enum Placement {
     Fair,
     /// The one that holds the fewest messages, of all its queues together; among equals each in turn.
     LeastLoaded,
-    /// The one that had the last message with the same ordering key, as long as it is attached; without a key each in turn.
+    /// The one that had the last message with the same ordering key, as long as it is attached; without a key
+    /// each in turn.
     Sticky,
 }
 
@@ -192,7 +193,8 @@ impl Setting for Placement {
     }
 }
 
-/// What a message that is delayed, from the start or before another attempt, does to the others with its ordering key.
+/// What a message that is delayed, from the start or before another attempt, does to the others with its
+/// ordering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OrderingRetry {
     /// They wait for it.

@@ -1,9 +1,9 @@
 //! Golden scripts: commands and the whole of what comes of them, one file per behaviour, in
 //! `tests/golden`: a folder for the core and one for each module; beside them what uses all.
 //!
-//! A line that is not indented is a command (or empty, or a comment after `#`); the indented lines below it are what must
-//! come of it. `SLUICE_BLESS=1 cargo test -p sluice-engine --test golden` writes what does come of it; read what you bless.
-//! The language is described in `tests/script/mod.rs`.
+//! A line that is not indented is a command (or empty, or a comment after `#`); the indented lines below it
+//! are what must come of it. `SLUICE_BLESS=1 cargo test -p sluice-engine --test golden` writes what does come
+//! of it; read what you bless. The language is described in `tests/script/mod.rs`.
 
 #![allow(clippy::unwrap_used)]
 

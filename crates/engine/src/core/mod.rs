@@ -51,7 +51,7 @@ pub(crate) struct Core {
     pub(crate) last_namespace: Option<(NamespaceId, NamespaceSlot)>,
     pub(crate) tokens: Tokens,
     pub(crate) shared_blobs: SharedBlobs,
-    /// What outcomes tell beside results. Volatile: set by the node.
+    /// The parts of outcomes that are filled only while someone watches. Volatile: set by the node.
     pub(crate) watched: Watched,
 }
 

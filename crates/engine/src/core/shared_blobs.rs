@@ -1,4 +1,4 @@
-//! Blobs that more than one thing refers to: how many owners each has. A blob that is not here has one.
+//! Shared blobs: the number of owners of each blob that has more than one. A blob that is not here has one.
 
 use crate::store::slot::Slot;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl PlainItem for SharedBlob {
 #[derive(Debug, Default)]
 pub(crate) struct SharedBlobs {
     pub(crate) slots: Slab<SharedBlob, 1024>,
-    /// By record and item. Derived.
+    /// Index by record and item. Derived.
     places: HashIndex<SharedBlob>,
 }
 

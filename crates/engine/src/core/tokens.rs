@@ -1,4 +1,4 @@
-//! Fencing tokens, and which of the latest have settled their message.
+//! Fencing tokens: how they are given, and which of the latest have settled their message.
 //!
 //! A token is the number at which its epoch begins, plus a count. Whether its holder has settled is known for
 //! the last 2^24 tokens (less up to 4,096) and the last 1,024 epochs in which any was given; of older ones it

@@ -1,8 +1,9 @@
-//! The timers: a hierarchical timing wheel (Varghese and Lauck 1987) of 7 levels with 64 buckets each, at 1 ms.
+//! Timers: a hierarchical timing wheel (Varghese and Lauck 1987) of 7 levels with 64 buckets each, at 1 ms.
 //!
-//! A timer costs no memory of its own: the message (or what else is [`Timed`]) is linked into its bucket. An entry lies on the level of
-//! the highest digit (base 64) in which its tick differs from the wheel's; so the first non-empty level always holds
-//! what comes next. Taking from a bucket of level 0 fires, taking from a higher one moves the entry down.
+//! A timer costs no memory of its own: the message (or what else is [`Timed`]) is linked into its bucket. An
+//! entry lies on the level of the highest digit (base 64) in which its tick differs from the wheel's; so the
+//! first non-empty level always holds what comes next. Taking from a bucket of level 0 fires, taking from a
+//! higher one moves the entry down.
 
 use crate::store::list::{Linked, List, PLACE};
 use crate::store::slab::Slab;
@@ -13,14 +14,15 @@ const LEVELS: usize = 7;
 const DIGIT_BITS: u32 = 6;
 const BUCKETS: usize = 1 << DIGIT_BITS;
 const TICK_US: u64 = 1_000;
-/// What the firing of a timer costs, in moves down.
+/// Cost of the firing of a timer, in moves down.
 pub(crate) const FIRE_COST: usize = 4;
 /// Ticks beyond the year 2109 are one.
 const TICK_MAX: u64 = (1 << (DIGIT_BITS * LEVELS as u32)) - 1;
 
-/// What may wait for a time.
+/// An item that may wait for a time.
 pub(crate) trait Timed: Linked<PLACE> {
-    /// When its time has come, in microseconds since the Unix epoch; it does not change while it is in a wheel.
+    /// When its time has come, in microseconds since the Unix epoch; it does not change while it is in a
+    /// wheel.
     fn due_us(&self) -> u64;
     /// Where in the wheel it is.
     fn bucket(&self) -> u16;
@@ -101,15 +103,15 @@ impl<T: Timed> Wheel<T> {
         }
         let (bucket, tick) = self.next_bucket()?;
         let List { head, tail } = self.buckets[bucket];
-        // One that waits alone need not be moved down level by level; but a bucket which is being moved down holds what
-        // is left of many.
+        // One that waits alone need not be moved down level by level; but a bucket which is being moved down
+        // holds what is left of many.
         let alone = head == tail && tick > self.tick;
         let tick = if alone { tick_of(items.get(head)).max(tick) } else { tick };
         Some(tick * TICK_US)
     }
 
-    /// The bucket that comes next, and its first tick. One that is being moved down comes before all others: it is the
-    /// only one above level 0 that the wheel's tick lies in.
+    /// The bucket that comes next, and its first tick. One that is being moved down comes before all others:
+    /// it is the only one above level 0 that the wheel's tick lies in.
     fn next_bucket(&self) -> Option<(usize, u64)> {
         let first = self.occupied.iter().position(|&occupied| occupied != 0)?;
         let digit_at = |level: usize| (self.tick >> (level as u32 * DIGIT_BITS)) as usize % BUCKETS;
@@ -126,8 +128,8 @@ impl<T: Timed> Wheel<T> {
         self.next_bucket().map(|(bucket, _)| self.buckets[bucket].head)
     }
 
-    /// The next item whose time has come; it stays in the wheel until it is removed. Takes [`FIRE_COST`] for it off
-    /// `budget`, and 1 for each item moved down; `None` when that is used up or nothing more is due.
+    /// The next item whose time has come; it stays in the wheel until it is removed. Takes [`FIRE_COST`] for
+    /// it off `budget`, and 1 for each item moved down; `None` when that is used up or nothing more is due.
     pub(crate) fn due<const CHUNK: usize>(
         &mut self,
         items: &mut Slab<T, CHUNK>,

@@ -48,9 +48,10 @@ impl Engine {
         engine
     }
 
-    /// Applies one record. `index` is its place in the log, `now_us` its time in microseconds since the Unix epoch; time
-    /// never runs backwards, an earlier time counts as the latest one. What came of it is in `out`, which is cleared
-    /// first. A body that no [`crate::Command`] wrote is refused with [`Error::Internal`].
+    /// Applies one record. `index` is its place in the log, `now_us` its time in microseconds since the Unix
+    /// epoch; time never runs backwards, an earlier time counts as the latest one. What came of it is in
+    /// `out`, which is cleared first. A body that no [`crate::Command`] wrote is refused with
+    /// [`Error::Internal`].
     pub fn apply(&mut self, now_us: u64, index: u64, body: &[u8], out: &mut Outcome) {
         out.clear();
         self.core.now_us = self.core.now_us.max(now_us);
@@ -160,7 +161,8 @@ impl Engine {
         }
     }
 
-    /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any more.
+    /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any
+    /// more.
     fn begin_epoch(&mut self, number: u64, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
         check_behaviour(behaviour.into()).map_err(|reason| Error::Internal { reason })?;
         self.core.begin_epoch(number)?;

@@ -65,7 +65,8 @@ impl Engine {
         NamespaceId(self.core.next_namespace)
     }
 
-    /// All namespaces, by number. Takes long with many: not while serving, when [`Engine::namespaces_after`] is used.
+    /// All namespaces, by number. Takes long with many: not while serving, when [`Engine::namespaces_after`]
+    /// is used.
     pub fn namespaces(&self) -> Vec<NamespaceView> {
         let mut all = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! A new engine from a snapshot's pieces.
+//! Restore: an engine built from a snapshot's pieces.
 
 use crate::store::slot::Slot;
 use std::cmp::Ordering;
@@ -49,7 +49,8 @@ struct Frames<'a> {
 }
 
 impl Engine {
-    /// Builds an engine from the pieces that [`Engine::snapshot_step`] gave out, in order; their boundaries may have moved.
+    /// Builds an engine from the pieces that [`Engine::snapshot_step`] gave out, in order; their boundaries
+    /// may have moved.
     ///
     /// # Errors
     /// [`Error::Internal`] tells what is damaged or missing, or that the format is of another version.

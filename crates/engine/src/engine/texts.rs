@@ -1,4 +1,4 @@
-//! Settling and extending on a full disk: what they bring along is left out, and they take effect all the
+//! Settle and report records without their texts and results, for a full disk: they take effect all the
 //! same.
 
 use crate::engine::Engine;

@@ -1,4 +1,4 @@
-//! The one loop in which consequences are done.
+//! Consequences: the one loop in which they are done.
 //!
 //! A transition changes one message and lists what follows from it; it never calls the consequence of
 //! another. At the end of each record the loop takes the consequences in order, up to a budget. What is left

@@ -1,5 +1,5 @@
-//! Telling events to those who watch. While nobody does, a message without options costs no more than one look at a flag in a
-//! send, an ack and a record; what is told is put together out of line.
+//! Telling events to those who watch. While nobody does, a message without options costs no more than one
+//! look at a flag in a send, an ack and a record; what is told is put together out of line.
 
 use crate::core::Core;
 use crate::event::{Event, EventDetail, EventKind, Watched};

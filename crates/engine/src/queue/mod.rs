@@ -1,19 +1,20 @@
 //! The module of queues: messages, and all that may happen to them.
 //!
-//! Rooms: `message` a message, its states, and how it is found; `send`; `delivery` receive, settle, extend and
-//! report; `change` changes to messages; `dead` dead letters; `flow` parents, groups and chains; `limit` queue
-//! limits; `schedule`; `consumer` attached consumers. What decides about order and admission: `ordering`,
-//! `fair` and `unique` keys, `expiry`, `length` of a queue. Queues themselves: `queues` and `defaults`, with
-//! their part of `namespaces`. What goes on by itself: `timers`, `work` in slices, `consequences`. For others:
-//! `view` reads, `events`, `recount`. In each room `state` is what is kept.
+//! Rooms: `message` a message, its states, and how it is found; `send`; `delivery` receive, settle, extend
+//! and report; `change` changes to messages; `dead` dead letters; `flow` parents, groups and chains; `limit`
+//! queue limits; `schedule`; `consumer` attached consumers. What decides about order and admission:
+//! `ordering`, `fair` and `unique` keys, `expiry`, `length` of a queue. Queues themselves: `queues` and
+//! `defaults`, with their part of `namespaces`. What goes on by itself: `timers`, `work` in slices,
+//! `consequences`. For others: `view` reads, `events`, `recount`. In each room `state` is what is kept.
 //!
 //! Decided here:
 //!
 //! - A lease that ends by itself is a failed attempt, and the next is ready at once: the lease was its delay.
 //! - Releases alone count against `max_deliveries`; failed attempts end by `max_attempts`.
 //! - What is given back stands at the end of its priority's line.
-//! - Purge and delete are seen at once. The messages behind are *stale*: no lookup finds them, and `sweep` frees them.
-//!   Dead letters that are all redriven stay dead until their slice has come, since only then can they be taken.
+//! - Purge and delete are seen at once. The messages behind are *stale*: no lookup finds them, and `sweep`
+//!   frees them. Dead letters that are all redriven stay dead until their slice has come, since only then can
+//!   they be taken.
 //! - A settle tells `already_settled` for the last 2^24 deliveries; of older ones `lease_lost`.
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
@@ -107,7 +108,8 @@ pub(crate) struct QueueModule {
     pub(crate) consequences: Consequences,
     /// Consequences that were left when the record being applied began. Volatile.
     pub(crate) backlog: usize,
-    /// Budget for consequences that the record being applied has used, in messages that are changed. Volatile.
+    /// Budget for consequences that the record being applied has used, in messages that are changed.
+    /// Volatile.
     pub(crate) spent: usize,
     pub(crate) pending_sends: PendingSends,
     /// Work that is done in slices, in turn.
@@ -120,7 +122,8 @@ pub(crate) struct QueueModule {
     pub(crate) queue_numbers: Directory<Queue>,
     /// Slot of the queue that was found last by name, as a first guess. Volatile.
     pub(crate) last_queue: QueueSlot,
-    /// Queues whose dead letters are redriven at a rate, by the time of the next slice in microseconds. Derived.
+    /// Queues whose dead letters are redriven at a rate, by the time of the next slice in microseconds.
+    /// Derived.
     pub(crate) redrives: BTreeSet<(u64, QueueSlot)>,
     /// Scratch of receives over several queues, kept for its memory. Volatile.
     pub(crate) weighted: Vec<Weighted>,

@@ -1,4 +1,4 @@
-//! What the module of queues finds in one namespace by name or number. All of it is derived.
+//! Indexes of one namespace: slots of queues, limits, schedules and messages. All of it is derived.
 
 use crate::core::namespace::NamespaceSlot;
 use crate::queue::defaults::state::DefaultsSlot;

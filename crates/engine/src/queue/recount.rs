@@ -1,4 +1,4 @@
-//! A full count of everything that is kept, for the simulator and tests.
+//! Recount: a full count of everything that the module keeps, for the simulator and tests.
 
 use crate::core::{Core, agree};
 use crate::query::{Counters, State};
@@ -9,7 +9,8 @@ use crate::store::idle::Idle as _;
 use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at everything.
+    /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at
+    /// everything.
     ///
     /// # Errors
     /// A sentence that tells what does not agree.
@@ -109,7 +110,7 @@ impl QueueModule {
         Ok(count)
     }
 
-    /// Those that are linked, then those that have arrived from elsewhere.
+    /// All messages of a queue: those that are linked, then those that have arrived from elsewhere.
     pub(crate) fn all_of<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = MessageSlot> + 'a {
         let directory = &self.indexes.get(queue.namespace).directory;
         let arrived = queue.arrived.iter().map(|&sequence| directory.get(sequence).unwrap_or(Slot::NIL));

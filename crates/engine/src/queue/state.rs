@@ -1,4 +1,4 @@
-//! One queue: settings, counters, and the ends of its lists.
+//! State of a queue: settings, counters, and the ends of its lists.
 
 use crate::core::namespace::NamespaceSlot;
 use crate::queue::consumer::state::ConsumerSlot;
@@ -59,7 +59,7 @@ pub(crate) struct Queue {
     /// Where ready messages stand from the first one with a fair key on, instead of on the lists of `ready`.
     pub(crate) fair: Option<Box<Fair>>,
     pub(crate) held: List<Message, PLACE>,
-    /// Of the blocked messages, those that each kind of [`BlockedBy`] holds up.
+    /// Numbers of blocked messages, by what blocks them: [`BlockedBy`].
     pub(crate) blocked_by: [u64; BlockedBy::COUNT],
     /// Slot of the limit that it follows; `NIL`: none.
     pub(crate) limit: LimitSlot,
@@ -69,10 +69,11 @@ pub(crate) struct Queue {
     pub(crate) dead: List<Message, PLACE>,
     /// All messages by id, the leftovers of a purge included.
     pub(crate) all: List<Message, SIBLINGS>,
-    /// Sequences of those that have come from other queues later than messages with higher ids; they are not on that list.
-    /// Derived.
+    /// Sequences of those that have come from other queues later than messages with higher ids; they are not
+    /// on that list. Derived.
     pub(crate) arrived: BTreeSet<u64>,
-    /// Sequences of dead and held messages, stale ones included, so that few among many are listed fast. Derived.
+    /// Sequences of dead and held messages, stale ones included, so that few among many are listed fast.
+    /// Derived.
     pub(crate) parked: BTreeSet<u64>,
     /// End and sequence of the finished messages that are kept for the queue's sake. Derived.
     pub(crate) done: BTreeSet<(u64, u64)>,
@@ -84,19 +85,20 @@ pub(crate) struct Queue {
     pub(crate) dead_deleted_below: u32,
     /// Dead letters of earlier generations are being redriven.
     pub(crate) dead_redriven_below: u32,
-    /// Those that are redriven at a certain rate.
+    /// The redrive at a rate, if one runs.
     pub(crate) redrive: Redrive,
     /// The next message that a running purge looks at; `NIL`: none runs.
     pub(crate) purge_cursor: MessageSlot,
     /// The last id that a running purge looks at.
     pub(crate) purge_until: u64,
-    /// From which id on a running purge looks at those that have arrived; 0: at none.
+    /// The first id that a running purge has not looked at among those that have arrived; 0: it looks at
+    /// none.
     pub(crate) purge_arrived: u64,
     /// Where its oldest waiting messages are looked for, when it is too long.
     pub(crate) trim: Trim,
     /// Consumers that are attached to it, and which of their members it is. Derived.
     pub(crate) consumers: BTreeSet<(ConsumerSlot, u8)>,
-    /// Of these, those that have credit, in the order of their turns. Derived.
+    /// Turns of those consumers that have credit, in order. Derived.
     pub(crate) turns: BTreeSet<Turn>,
     /// Whether giving its messages to consumers goes on as sliced work.
     pub(crate) delivering: bool,

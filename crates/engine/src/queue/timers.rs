@@ -58,7 +58,8 @@ impl QueueModule {
         }
     }
 
-    /// The lease has ended by itself: a failed attempt. The next one is ready at once, since the lease was its delay.
+    /// The lease has ended by itself: a failed attempt. The next one is ready at once, since the lease was
+    /// its delay.
     fn expire(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         if self.is_cancelled(slot) {
             return self.remove_cancelled(slot, core, out);

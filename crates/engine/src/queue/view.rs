@@ -1,4 +1,4 @@
-//! Reads, each in bounded time.
+//! Reads of queues and messages, each in bounded time.
 
 use crate::queue::message::extras::ExtrasSlot;
 use crate::queue::message::state::MessageSlot;
@@ -230,8 +230,8 @@ impl QueueModule {
         page
     }
 
-    /// The messages of a queue by id: those that are linked, from the one at `at` on, and between them those that have
-    /// arrived from elsewhere, from the cursor up to `until`.
+    /// The messages of a queue by id: those that are linked, from the one at `at` on, and between them those
+    /// that have arrived from elsewhere, from the cursor up to `until`.
     fn by_id(
         &self,
         queue_slot: QueueSlot,
@@ -286,8 +286,8 @@ impl QueueModule {
         page
     }
 
-    /// The first linked message after a cursor (`NIL`: none), or, when the message of the cursor is gone and the next one is not
-    /// found soon, the cursor from which to look on.
+    /// The first linked message after a cursor (`NIL`: none), or, when the message of the cursor is gone and
+    /// the next one is not found soon, the cursor from which to look on.
     fn place_of(&self, queue_slot: QueueSlot, cursor: Option<u64>) -> Result<MessageSlot, u64> {
         let queue = self.queues.get(queue_slot);
         let Some(cursor) = cursor else { return Ok(queue.all.head) };

@@ -31,7 +31,7 @@ pub(crate) enum Work {
     LimitLines(QueueSlot),
     /// Giving messages of a queue to consumers.
     Deliver(QueueSlot),
-    /// What a consumer may be given, or gives back.
+    /// Deliveries to a consumer that has credit again, or returns of one that was detached.
     Consumer(ConsumerSlot),
 }
 

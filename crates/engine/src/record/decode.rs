@@ -8,7 +8,8 @@ use crate::queue::send::record::{SendRecord, decode_send};
 use crate::record::table::{RareRecord, head, layout, read_rare};
 use crate::wire::Reader;
 
-/// Which function reads a record. The hot ones are read apart, and never lie in one enum: their fields stay in registers.
+/// Which function reads a record. The hot ones are read apart, and never lie in one enum: their fields stay
+/// in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Tick,
@@ -19,8 +20,8 @@ pub(crate) enum Kind {
     Rare,
 }
 
-/// Tells how to read a body. A body that no [`crate::Command`] wrote is a bug or damage: [`Error::Internal`], here and
-/// from the functions that read it.
+/// Tells how to read a body. A body that no [`crate::Command`] wrote is a bug or damage: [`Error::Internal`],
+/// here and from the functions that read it.
 #[inline]
 pub(crate) fn kind_of(body: &[u8]) -> Result<Kind, Error> {
     match body.first_chunk::<2>() {

@@ -1,4 +1,5 @@
-//! Commands to bytes. Hot commands are written field by field from the stack; the others gather their few bytes first.
+//! Commands to bytes. Hot commands are written field by field from the stack; the others gather their few
+//! bytes first.
 
 use crate::command::{Command, RecordSink, SettleItem};
 use crate::layout::list_head;
@@ -12,8 +13,8 @@ use crate::queue::send::record::encode_send;
 use crate::record::table::{head, plain_body, plain_commands};
 
 impl Command<'_> {
-    /// How many blobs the record has: a send one per item and per step with a payload of its own, a settle and a report one per text, result and checkpoint,
-    /// a schedule one.
+    /// How many blobs the record has: a send one per item and per step with a payload of its own, a settle
+    /// and a report one per text, result and checkpoint, a schedule one.
     #[inline]
     pub fn blob_count(&self) -> u32 {
         match self {

@@ -9,7 +9,8 @@ use crate::record::decode;
 use crate::record::decode::{Kind, kind_of};
 use crate::record::table::RareRecord;
 
-/// Whether this program can apply a record, by its kind, its layout, and the behaviour version that it begins.
+/// Whether this program can apply a record, by its kind, its layout, and the behaviour version that it
+/// begins.
 ///
 /// # Errors
 /// A sentence that names the kind, layout or behaviour version which is not known.

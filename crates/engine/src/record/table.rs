@@ -1,7 +1,7 @@
 //! The table of records: number, version of the layout, and fields of each kind.
 //!
-//! A command whose fields lie one behind the other is one row of `fields`, from which it is written and read. A
-//! hot record is read apart, and one with a layout of its own names the functions that read it; both are
+//! A command whose fields lie one behind the other is one row of `fields`, from which it is written and read.
+//! A hot record is read apart, and one with a layout of its own names the functions that read it; both are
 //! written by functions of their own, called from [`crate::Command::encode`].
 
 use crate::command::{Command, ScheduleFire};

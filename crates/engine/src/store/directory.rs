@@ -1,5 +1,5 @@
-//! From growing numbers to slots: sparse pages, where an empty page is freed. No hash, and no growth because one old
-//! number stays.
+//! From growing numbers to slots: sparse pages, where an empty page is freed. No hash, and no growth because
+//! one old number stays.
 
 use std::collections::BTreeMap;
 
@@ -101,8 +101,8 @@ impl<T> Directory<T> {
         }
     }
 
-    /// Numbers from `from` on and their slots, in order. Looks at no more than `pages` pages; also returns up to which
-    /// number it has looked, `None` if there is nothing beyond.
+    /// Numbers from `from` on and their slots, in order. Looks at no more than `pages` pages; also returns up
+    /// to which number it has looked, `None` if there is nothing beyond.
     pub(crate) fn from(
         &self,
         from: u64,

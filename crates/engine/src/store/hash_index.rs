@@ -1,6 +1,8 @@
-//! A hash index that grows one bucket at a time (linear hashing, Litwin 1980), from hashes to slots elsewhere.
+//! A hash index that grows one bucket at a time (linear hashing, Litwin 1980), from hashes to slots
+//! elsewhere.
 //!
-//! It holds no keys: who asks compares them in its own slots. It is derived from them, and is rebuilt after a restart.
+//! It holds no keys: who asks compares them in its own slots. It is derived from them, and is rebuilt after a
+//! restart.
 
 use crate::store::NIL;
 use crate::store::arena::Arena;

@@ -72,7 +72,8 @@ impl<T: Idle> IdleKeys<T> {
         self.slots.iter().for_each(|slot| slot.write(out));
     }
 
-    /// Reads what [`IdleKeys::write`] wrote; `None` if a slot is not below `slots`, the number that the slab has.
+    /// Reads what [`IdleKeys::write`] wrote; `None` if a slot is not below `slots`, the number that the slab
+    /// has.
     pub(crate) fn read(reader: &mut Reader<'_>, slots: u32) -> Option<Self> {
         let mut idle = IdleKeys::default();
         for _ in 0..reader.u32()? {
@@ -83,7 +84,8 @@ impl<T: Idle> IdleKeys<T> {
         Some(idle)
     }
 
-    /// Checks that all idle items are listed, that each is listed once, and that the set agrees with the list.
+    /// Checks that all idle items are listed, that each is listed once, and that the set agrees with the
+    /// list.
     pub(crate) fn recount<const CHUNK: usize>(&self, items: &Slab<T, CHUNK>) -> Result<(), String> {
         let in_list: BTreeSet<Slot<T>> = self.slots.iter().copied().collect();
         let mut found = 0;

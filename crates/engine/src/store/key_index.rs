@@ -1,4 +1,5 @@
-//! Where what belongs to a key lies. Keys have a scope, such as the slot of a queue: the same key in another is another key.
+//! Where what belongs to a key lies. Keys have a scope, such as the slot of a queue: the same key in another
+//! is another key.
 //!
 //! An index holds no keys, and is derived from the slots that do.
 
@@ -7,7 +8,7 @@ use crate::store::hash_index::HashIndex;
 use crate::store::slab::{Item, Slab};
 use crate::store::slot::Slot;
 
-/// What is found by its key.
+/// An item that is found by its key.
 pub(crate) trait Keyed: Item {
     /// Where the key counts.
     fn scope(&self) -> u64;

@@ -1,4 +1,5 @@
-//! The containers that the state lies in: all grow in fixed chunks, so that nothing moves or rehashes at once.
+//! The containers that the state lies in: all grow in fixed chunks, so that nothing moves or rehashes at
+//! once.
 
 pub(crate) mod arena;
 pub(crate) mod directory;

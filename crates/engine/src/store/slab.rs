@@ -1,14 +1,14 @@
 //! Slots that are reused, and that a running snapshot sees as they were when it began.
 //!
-//! A snapshot goes through the slots in blocks. Before a block that it has not yet written is first changed, the block
-//! is serialised; therefore a snapshot neither pauses the engine nor copies the state.
+//! A snapshot goes through the slots in blocks. Before a block that it has not yet written is first changed,
+//! the block is serialised; therefore a snapshot neither pauses the engine nor copies the state.
 
 use crate::hash::hash;
 use crate::store::arena::Arena;
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// What may lie in a slab.
+/// An item that may lie in a slab.
 pub(crate) trait Item: Sized {
     /// Slots that a snapshot writes together.
     const BLOCK: usize;
@@ -22,8 +22,8 @@ pub(crate) trait Item: Sized {
     fn read(reader: &mut Reader<'_>) -> Option<Self>;
 }
 
-/// A slot that has a field of its own for the next unused one, and is written with a mark before it that tells whether it
-/// is in use.
+/// A slot that has a field of its own for the next unused one, and is written with a mark before it that
+/// tells whether it is in use.
 pub(crate) trait PlainItem: Sized {
     /// Slots that a snapshot writes together.
     const BLOCK: usize;
@@ -73,7 +73,7 @@ pub(crate) struct Slab<T, const CHUNK: usize> {
     snapshot: Option<Box<Progress>>,
 }
 
-/// How far a snapshot has come in one slab.
+/// The progress of a snapshot in one slab.
 #[derive(Debug)]
 struct Progress {
     section: u8,
@@ -217,7 +217,7 @@ impl<T: Item, const CHUNK: usize> Slab<T, CHUNK> {
         reader.end()
     }
 
-    /// From here on, changes do not reach the snapshot.
+    /// Begins a snapshot, which later changes do not reach.
     pub(crate) fn snapshot_begin(&mut self, section: u8) {
         let blocks = self.blocks();
         let written = vec![0; (blocks as usize).div_ceil(64)];

@@ -1,11 +1,13 @@
-//! What people change of messages: cancel, hold, approve, deny, retry, move, and other fields. Each message for itself.
+//! What people change of messages: cancel, hold, approve, deny, retry, move, and other fields. Each message
+//! for itself.
 //!
 //! Decided here:
 //!
-//! - A leased message that is cancelled stays with its holder, marked: its lease cannot be extended, and however it ends,
-//!   the message is gone.
-//! - A held message that was the active one of its ordering key, or could have been when it was sent, blocks its key. One
-//!   that waited for its turn lets others pass, and finds its place by the order of sending when it is approved.
+//! - A leased message that is cancelled stays with its holder, marked: its lease cannot be extended, and
+//!   however it ends, the message is gone.
+//! - A held message that was the active one of its ordering key, or could have been when it was sent, blocks
+//!   its key. One that waited for its turn lets others pass, and finds its place by the order of sending when
+//!   it is approved.
 //! - Who and why are kept as one blob, which all messages of a record share.
 
 pub(crate) mod moving;
@@ -30,11 +32,11 @@ use crate::queue::message::state::{BlockedBy, Message, MessageSlot, Reason};
 use crate::queue::state::QueueSlot;
 use crate::store::slot::Slot;
 
-/// What one record does to each of its messages.
+/// The action of one record on each of its messages.
 #[derive(Clone, Copy)]
 enum Step {
     Plain(Verb),
-    /// To the queue in this slot.
+    /// Moves it to the queue in this slot.
     Move(QueueSlot),
     Set(SetFields, BlobRef),
 }
@@ -312,7 +314,7 @@ impl QueueModule {
         }
     }
 
-    /// What people have changed of a message; it gets the place for it if it has none.
+    /// The slot of a message's changes, which it gets if it has none.
     fn changed_mut(&mut self, slot: MessageSlot) -> &mut Changed {
         let extras = self.extras_slot(slot);
         let changed = self.extras.enter_changed(extras);

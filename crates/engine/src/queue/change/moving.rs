@@ -1,8 +1,8 @@
-//! A message goes to another queue of its namespace. Its id stays, and so do the settings of its own; for the rest it goes by
-//! its new queue's. Its keys are the new queue's, too.
+//! A message goes to another queue of its namespace. Its id stays, and so do the settings of its own; for the
+//! rest it goes by its new queue's. Its keys are the new queue's, too.
 //!
-//! The messages of a queue are listed by id, and the list of all of them runs through the messages in that order. One that
-//! comes with an earlier id than the last of them stands beside the list, in a set by id.
+//! The messages of a queue are listed by id, and the list of all of them runs through the messages in that
+//! order. One that comes with an earlier id than the last of them stands beside the list, in a set by id.
 
 use crate::core::Core;
 use crate::error::Error;

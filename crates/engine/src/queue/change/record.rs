@@ -1,5 +1,5 @@
-//! The layout of a change: the action and its fields, then items of a fixed length. Who and why are one blob, laid out as
-//! two headers; tags that replace others are the next.
+//! The layout of a change: the action and its fields, then items of a fixed length. Who and why are one blob,
+//! laid out as two headers; tags that replace others are the next.
 
 use crate::blob::BlobHead;
 use crate::change::{BY_BYTES_MAX, CHANGE_ITEMS_MAX, Change, ChangeAction, NewFields, Verb, WHY_BYTES_MAX};
@@ -122,7 +122,7 @@ pub(crate) struct ChangeRecord<'a> {
     items: &'a [[u8; ITEM_BYTES]],
 }
 
-/// What becomes of each message; tags are a blob of the record.
+/// The action on each message; tags are a blob of the record.
 #[derive(Clone, Copy)]
 pub(crate) enum ChangeStep<'a> {
     Plain(Verb),
@@ -178,7 +178,7 @@ impl<'a> ChangeRecord<'a> {
         })
     }
 
-    /// Who and why, of the record with this index; `None`: nobody said.
+    /// The note (who and why) of the record with this index; `None`: it has none.
     pub(crate) fn note(&self, index: u64) -> Option<BlobRef> {
         (self.note_len > 0).then_some(BlobRef { index, item: 0, len: self.note_len })
     }

@@ -1,4 +1,4 @@
-//! What people have changed of a message, and what they want of it.
+//! State of changes that people have made to a message.
 
 use crate::change::{CHANGES_REMEMBERED_MAX, Verb};
 use crate::id::BlobRef;
@@ -11,13 +11,13 @@ use crate::wire::{Put, Reader};
 pub(crate) struct Entry {
     pub(crate) verb: Verb,
     pub(crate) at_us: u64,
-    /// By whom and why.
+    /// The note: by whom and why.
     pub(crate) note: BlobRef,
 }
 
 pub(crate) type ChangedSlot = Slot<Changed>;
 
-/// What one message has of it, or a vacant slot.
+/// Changes of one message, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Changed {
     /// Leased: it is gone when the lease ends, however it ends.

@@ -1,4 +1,4 @@
-//! Giving what is ready to those that have credit.
+//! Delivery of ready messages to attached consumers with credit.
 
 use crate::core::Core;
 use crate::id::{ConsumerId, NamespaceId};

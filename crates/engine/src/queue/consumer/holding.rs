@@ -1,4 +1,4 @@
-//! What consumers hold.
+//! Holds: which messages are in the hands of which consumer.
 
 use crate::core::Core;
 use crate::error::Error;
@@ -96,7 +96,8 @@ impl QueueModule {
         }
     }
 
-    /// Whether a leased message is in the hands of a consumer that was detached, and never reached it as far as that counts.
+    /// Whether a leased message is in the hands of a consumer that was detached, and never reached it as far
+    /// as that counts.
     pub(crate) fn is_given_back(&self, slot: MessageSlot) -> bool {
         let message = self.messages.get(slot);
         message.hold() != Slot::NIL && {

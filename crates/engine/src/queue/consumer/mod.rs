@@ -1,13 +1,14 @@
-//! Consumers with credit: messages that are ready go to those that are attached, as a consequence of whatever made them
-//! ready or gave a consumer credit.
+//! Consumers with credit: messages that are ready go to those that are attached, as a consequence of whatever
+//! made them ready or gave a consumer credit.
 //!
-//! A queue knows which of its consumers have credit, in the order in which their turns come: who was served longest ago is
-//! next, or with `placement` `least_loaded` who holds the fewest. Those without credit stand in no such order, so finding the
-//! next one never searches.
+//! A queue knows which of its consumers have credit, in the order in which their turns come: who was served
+//! longest ago is next, or with `placement` `least_loaded` who holds the fewest. Those without credit stand
+//! in no such order, so finding the next one never searches.
 //!
-//! A consumer that is detached gets nothing more. What it holds stays its own for a grace period, in which its receipts
-//! count as before; what is left then goes back to its queue. The attempt does not count, unless the consumer was lost and the
-//! delivery had reached it: then it may be what the consumer was lost of. A new epoch detaches all.
+//! A consumer that is detached gets nothing more. What it holds stays its own for a grace period, in which
+//! its receipts count as before; what is left then goes back to its queue. The attempt does not count, unless
+//! the consumer was lost and the delivery had reached it: then it may be what the consumer was lost of. A new
+//! epoch detaches all.
 //!
 //! Who pulls under a name is a consumer too, without queues and credit, as long as it holds something.
 
@@ -206,7 +207,7 @@ impl QueueModule {
         self.set_load(slot, in_flight, credit);
     }
 
-    /// What a consumer holds or may hold has changed: its turns come and go with its credit.
+    /// Updates the turns of a consumer after its load or credit has changed.
     fn set_load(&mut self, slot: ConsumerSlot, in_flight: u32, credit: u32) {
         let (had_credit, load) = self.consumers.set_load(slot, in_flight, credit);
         let has_credit = self.consumers.slots.get(slot).has_credit();

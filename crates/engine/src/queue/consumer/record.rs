@@ -1,4 +1,4 @@
-//! The layouts of what consumers that are attached ask for, and what is refused whatever the state is.
+//! Layouts and checks of attach, detach and resume.
 
 use crate::command::{Attach, DETACH_GRACE_MS_MAX, RecordSink};
 use crate::core::rules::{at_most, between, invalid, name_rule};
@@ -99,8 +99,8 @@ pub(crate) fn encode_detach(
     sink.body(&body);
 }
 
-/// Reads what [`encode_attach`] wrote; `None` also for what a check before the proposal refuses and what would
-/// overflow.
+/// Reads what [`encode_attach`] wrote; `None` also for what a check before the proposal refuses and what
+/// would overflow.
 pub(crate) fn decode_attach<'a>(reader: &mut Reader<'a>) -> Option<AttachRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let (name, credit, lease_ms) = (reader.name()?, reader.u32()?, reader.u64()?);

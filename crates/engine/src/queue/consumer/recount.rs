@@ -1,4 +1,4 @@
-//! Consumers, what they hold, and whose turn it is.
+//! Recount of consumers, their holds and their turns.
 
 use crate::queue::consumer::state::ConsumerSlot;
 use std::collections::BTreeSet;

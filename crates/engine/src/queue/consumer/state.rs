@@ -1,4 +1,4 @@
-//! Consumers: who takes messages, how many at a time, and what each of them holds.
+//! State of consumers: queues, credit, and the messages that each of them holds.
 
 use crate::queue::message::state::{Message, MessageSlot};
 use crate::queue::state::QueueSlot;
@@ -16,15 +16,15 @@ use crate::store::slab::{Item, PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// What a consumer is to the engine.
+/// The standing of a consumer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Standing {
     /// Messages are given to it while it has credit.
     Attached,
-    /// It gets nothing more, and what it holds has a grace period.
+    /// Detached: it gets nothing more, and what it holds has a grace period.
     Detached,
-    /// It takes messages by itself, under a name; known while it holds some.
+    /// It receives by itself, under a name; known while it holds messages.
     Pulls,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Consumer {
     /// Whether sliced work on it is listed.
     pub(crate) working: bool,
     pub(crate) members: Box<[Member]>,
-    /// What it holds, in the order of delivery.
+    /// Messages that it holds, in the order of delivery.
     pub(crate) holds: List<Hold, PLACE>,
     /// Messages that wait for its credit, since it has their keys.
     pub(crate) parked: List<Message, PLACE>,
@@ -219,7 +219,7 @@ impl Linked<PLACE> for Hold {
 /// When the turn of a consumer comes, among those of a queue that have credit: the first is next.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Turn {
-    /// What it holds, where that counts; else 0.
+    /// Messages that the consumer holds, in a queue with `placement` `least_loaded`; else 0.
     pub(crate) load: u32,
     /// See [`Member::served`].
     pub(crate) served: u64,
@@ -228,7 +228,8 @@ pub(crate) struct Turn {
     pub(crate) at: u8,
 }
 
-/// A queue that does not exist, and the consumers that name it: its namespace's number and name, consumer, and which member.
+/// A queue that does not exist, and the consumers that name it: its namespace's number and name, consumer,
+/// and which member.
 pub(crate) type Orphan = (u32, Box<str>, ConsumerSlot, u8);
 
 /// All consumers.
@@ -241,11 +242,11 @@ pub(crate) struct AllConsumers {
     pub(crate) given: u64,
     /// Deliveries ever made to those that are attached.
     pub(crate) served: u64,
-    /// Of those that are attached. Derived.
+    /// Totals of attached consumers. Derived.
     pub(crate) totals: ConsumerTotals,
-    /// By number of namespace, and number. Derived.
+    /// Index by number of namespace, and number. Derived.
     pub(crate) numbers: BTreeMap<(u32, u64), ConsumerSlot>,
-    /// Those that pull, by namespace and name. Derived.
+    /// Index of those that pull, by namespace and name. Derived.
     pullers: HashIndex<Consumer>,
     /// Derived.
     pub(crate) orphans: BTreeSet<Orphan>,

@@ -1,9 +1,10 @@
-//! Keeping the messages of an ordering key with one consumer, in queues with `placement` `sticky`.
+//! Sticky placement: messages of an ordering key stay with one consumer.
 //!
-//! A key belongs to the consumer that had its last message, for as long as that is attached to the queue. While that has no
-//! credit, the key's next message is *parked* with it: it stands in no ready list, so that others flow past. A parked message
-//! goes on when its consumer has credit again or is detached, from the front of its line. Of a key one message is in flight at
-//! a time, so a key whose consumer has left moves when that has settled it, or the lease is over.
+//! A key belongs to the consumer that had its last message, for as long as that is attached to the queue.
+//! While that has no credit, the key's next message is *parked* with it: it stands in no ready list, so that
+//! others flow past. A parked message goes on when its consumer has credit again or is detached, from the
+//! front of its line. Of a key one message is in flight at a time, so a key whose consumer has left moves
+//! when that has settled it, or the lease is over.
 
 use crate::core::Core;
 use crate::limits::SLICE_ITEMS;
@@ -19,8 +20,8 @@ use crate::settings::Placement;
 use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Whose turn it is for the first in line of a queue, if consumers keep their keys there, instead of `turn`; `None`: it was
-    /// parked.
+    /// Whose turn it is for the first in line of a queue, if consumers keep their keys there, instead of
+    /// `turn`; `None`: it was parked.
     #[cold]
     pub(crate) fn sticky_turn(&mut self, queue_slot: QueueSlot, turn: Turn, core: &Core) -> Option<Turn> {
         let first = self.first_in_line(queue_slot)?;
@@ -175,8 +176,8 @@ impl QueueModule {
         }
     }
 
-    /// Lets everything go on that is parked with a consumer which is detached, what came last first, so that what came first
-    /// stands first. True when nothing is left.
+    /// Lets everything go on that is parked with a consumer which is detached, what came last first, so that
+    /// what came first stands first. True when nothing is left.
     pub(crate) fn unpark_all(
         &mut self,
         consumer: ConsumerSlot,
@@ -195,7 +196,7 @@ impl QueueModule {
         self.consumers.slots.get(consumer).parked.is_empty()
     }
 
-    /// What is parked with a consumer that has credit again is to be given to it.
+    /// Delivers what is parked with a consumer that has credit again.
     pub(crate) fn wake_parked(&mut self, consumer: ConsumerSlot) {
         if !self.consumers.slots.get(consumer).parked.is_empty() {
             self.consumers.credited.push(consumer);

@@ -1,5 +1,5 @@
-//! Which consumer has an ordering key, in queues that keep a key with its consumer. Of very many keys those that were used
-//! last are known.
+//! Which consumer has an ordering key, in queues that keep a key with its consumer. Of very many keys those
+//! that were used last are known.
 
 use std::collections::BTreeMap;
 
@@ -72,11 +72,11 @@ pub(crate) struct StickyKeys {
     pub(crate) slots: Slab<StickyKey, 1024>,
     /// Least recently used first.
     pub(crate) used: List<StickyKey, PLACE>,
-    /// By queue and hash. Derived.
+    /// Index by queue and hash. Derived.
     index: BTreeMap<(u32, u64), StickySlot>,
 }
 
-/// What stands for an ordering key.
+/// The hash that stands for an ordering key.
 pub(crate) fn sticky_hash(key: &[u8]) -> u64 {
     hash(0, key)
 }
@@ -104,7 +104,8 @@ impl StickyKeys {
         Some(self.slots.get(slot).consumer)
     }
 
-    /// A consumer has this key from now on. Beyond the limit the key that was not used for longest is forgotten.
+    /// A consumer has this key from now on. Beyond the limit the key that was not used for longest is
+    /// forgotten.
     pub(crate) fn set(&mut self, queue: u32, hash: u64, consumer: u64) {
         if let Some(&slot) = self.index.get(&(queue, hash)) {
             self.slots.get_mut(slot).consumer = consumer;

@@ -1,4 +1,4 @@
-//! What can be read of consumers.
+//! Reads of consumers.
 
 use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::id::{ConsumerId, MessageId, NamespaceId, Receipt};

@@ -1,6 +1,8 @@
-//! Dead letters that go to another queue: there they are ready, with attempts counted from 0, and tell where they died and why.
+//! Dead letters that go to another queue: there they are ready, with attempts counted from 0, and tell where
+//! they died and why.
 //!
-//! The queue is made by the first one. Where it cannot be, because it is closed or full, or may not be made, they stay dead in their own.
+//! The queue is made by the first one. Where it cannot be, because it is closed or full, or may not be made,
+//! they stay dead in their own.
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
@@ -63,8 +65,8 @@ impl QueueModule {
         Err(Error::InvalidArgument { field: "dead_letter_queue".into(), reason })
     }
 
-    /// Gives a message that has died, and is in no state, to the queue for dead letters of its own, if it has one that takes
-    /// it. False if not.
+    /// Gives a message that has died, and is in no state, to the queue for dead letters of its own, if it has
+    /// one that takes it. False if not.
     pub(crate) fn forward(
         &mut self,
         slot: MessageSlot,
@@ -88,7 +90,8 @@ impl QueueModule {
         if room.is_err() {
             return false;
         }
-        // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing to refuse there.
+        // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing
+        // to refuse there.
         self.forward_in_flows(slot, core, out);
         self.give_up_keys(slot, End::Failed, core);
         self.disarm(slot);

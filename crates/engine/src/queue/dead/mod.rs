@@ -19,8 +19,8 @@ use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
 
 impl QueueModule {
-    /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another
-    /// message has by then, or for which there is no room, stays dead.
+    /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose
+    /// unique key another message has by then, or for which there is no room, stays dead.
     pub(crate) fn dead_redrive(
         &mut self,
         namespace: NamespaceId,
@@ -53,7 +53,8 @@ impl QueueModule {
         })
     }
 
-    /// Without ids: all that are dead at this moment. They are gone at once for all who ask, and freed in slices.
+    /// Without ids: all that are dead at this moment. They are gone at once for all who ask, and freed in
+    /// slices.
     pub(crate) fn dead_delete(
         &mut self,
         namespace: NamespaceId,

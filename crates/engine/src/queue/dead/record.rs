@@ -1,4 +1,4 @@
-//! The ids that a record about dead letters names.
+//! The layout of the ids that a record about dead letters names.
 
 use crate::core::field::{ReadField, WriteField};
 use crate::id::MessageId;

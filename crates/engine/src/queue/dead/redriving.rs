@@ -1,4 +1,4 @@
-//! Redriving all dead letters of a queue at a certain rate: slices, each at its time, oldest first.
+//! Redrive of all dead letters of a queue at a rate: in slices, each at its time, oldest first.
 
 use crate::core::Core;
 use crate::error::Error;
@@ -12,7 +12,8 @@ use crate::queue::state::QueueSlot;
 use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Redrives those that are dead at this moment, so many per second, instead of what was being redriven; 0: ends it.
+    /// Redrives those that are dead at this moment, so many per second, instead of what was being redriven;
+    /// 0: ends it.
     pub(crate) fn dead_redrive_rate(
         &mut self,
         namespace: NamespaceId,
@@ -43,7 +44,7 @@ impl QueueModule {
         Ok(())
     }
 
-    /// What is left of a redrive at a rate stays dead.
+    /// Stops a redrive at a rate; what is left stays dead.
     pub(crate) fn stop_redrive(&mut self, queue_slot: QueueSlot) {
         let redrive = std::mem::take(&mut self.queues.get_mut(queue_slot).redrive);
         self.redrives.remove(&(redrive.next_us, queue_slot));

@@ -1,8 +1,10 @@
-//! Settings by pattern: what a queue begins with that is not made yet, whether by use or by a person. The longest pattern
-//! that matches counts, of equally long ones the first by name. Queues that are there stay as they are.
+//! Settings by pattern: what a queue begins with that is not made yet, whether by use or by a person. The
+//! longest pattern that matches counts, of equally long ones the first by name. Queues that are there stay as
+//! they are.
 //!
-//! What cannot be had any more is left out: a limit that is gone or followed by too many, and a queue for dead letters that
-//! would lead back to the new one, as to the queue `mail.dead` itself under a pattern `mail.*`.
+//! What cannot be had any more is left out: a limit that is gone or followed by too many, and a queue for
+//! dead letters that would lead back to the new one, as to the queue `mail.dead` itself under a pattern
+//! `mail.*`.
 
 pub(crate) mod state;
 
@@ -76,7 +78,7 @@ impl QueueModule {
         false
     }
 
-    /// What a new queue with this name begins with.
+    /// Settings of a new queue with this name.
     pub(crate) fn settings_of_new(&self, namespace_slot: NamespaceSlot, name: &str) -> QueueSettings {
         let mut settings = QueueSettings::default();
         let defaults = &self.indexes.get(namespace_slot).defaults;

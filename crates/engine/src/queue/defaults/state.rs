@@ -1,4 +1,4 @@
-//! Settings of queues that are not made yet, by pattern of their names.
+//! State of queue defaults: settings of new queues, by pattern of their names.
 
 use crate::core::namespace::NamespaceSlot;
 use crate::settings::QueuePatch;
@@ -8,7 +8,7 @@ use crate::wire::{Put, Reader};
 
 pub(crate) type DefaultsSlot = Slot<Defaults>;
 
-/// What queues begin with whose names match a pattern; or a vacant slot.
+/// Settings of new queues whose names match a pattern; or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Defaults {
     /// Slot of its namespace.
@@ -18,7 +18,7 @@ pub(crate) struct Defaults {
     next_vacant: Option<DefaultsSlot>,
 }
 
-/// Those of all namespaces.
+/// Defaults of all namespaces.
 pub(crate) type AllDefaults = Slab<Defaults, 64>;
 
 impl Defaults {

@@ -1,4 +1,4 @@
-//! What receives obey, and what holders of leases say.
+//! Checks of receives, settles and reports that do not look at the state.
 
 use crate::command::{Receive, ReportItem, SettleItem, Settlement};
 use crate::core::rules::{

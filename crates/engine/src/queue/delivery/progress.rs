@@ -1,4 +1,4 @@
-//! Progress and checkpoints: what the holder of a lease tells of its work on the way. Nobody else writes them.
+//! Reports: progress and checkpoints that the holder of a lease gives.
 
 use crate::core::Core;
 use crate::core::namespaces::namespace_not_found;

@@ -1,4 +1,4 @@
-//! Receive: takes the first in line, queue by queue or by weight.
+//! Receive: leases the first messages in line, queue by queue or by weight.
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
@@ -21,11 +21,12 @@ use crate::store::slot::Slot;
 pub(crate) struct Weighted {
     queue_slot: QueueSlot,
     weight: i64,
-    /// Grows by the weight with each message that any of them gives; who has most gives next, and pays for all.
+    /// Grows by the weight with each message that any of them gives; who has most gives next, and pays for
+    /// all.
     current: i64,
 }
 
-/// What one receive may still take.
+/// Messages and bytes that one receive may still take.
 pub(crate) struct Budget {
     namespace: NamespaceId,
     messages: u32,
@@ -33,7 +34,7 @@ pub(crate) struct Budget {
     lease_ms: u64,
     /// Whether there are no more tokens.
     tokens_spent: bool,
-    /// How many ready messages whose time is over it may still end.
+    /// Ready messages past their end that it may still end.
     ends: usize,
     /// Ready messages that may not begin after all which may yet be put back.
     bounces: usize,
@@ -244,8 +245,8 @@ impl QueueModule {
 }
 
 impl QueueModule {
-    /// Ends a ready message whose time is over; false when that was done often enough for one record: the queue is to be asked
-    /// again.
+    /// Ends a ready message whose time is over; false when that was done often enough for one record: the
+    /// queue is to be asked again.
     #[cold]
     fn end_instead(
         &mut self,
@@ -264,8 +265,8 @@ impl QueueModule {
         true
     }
 
-    /// Puts a ready message back whose limit key is used up; false when that was done often enough for one record: the queue
-    /// is to be asked again.
+    /// Puts a ready message back whose limit key is used up; false when that was done often enough for one
+    /// record: the queue is to be asked again.
     #[cold]
     fn put_back(
         &mut self,

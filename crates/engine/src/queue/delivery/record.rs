@@ -8,13 +8,13 @@ use crate::layout::{
 };
 use crate::wire::Reader;
 
-/// Bytes of an item of a settle record: a receipt, the settlement, whether there is a result, the length of the
-/// error text, and a delay, or the length of the result.
+/// Bytes of an item of a settle record: a receipt, the settlement, whether there is a result, the length of
+/// the error text, and a delay, or the length of the result.
 const SETTLE_ITEM_BYTES: usize = RECEIPT_BYTES + 12;
 /// Bytes of an item of an extend record: a receipt and a lease.
 const EXTEND_ITEM_BYTES: usize = RECEIPT_BYTES + 8;
 
-/// How an item of a settle record spells its settlement.
+/// Bytes of settlements in an item of a settle record.
 mod tag {
     pub(super) const ACK: u8 = 0;
     pub(super) const NACK: u8 = 1;

@@ -67,7 +67,7 @@ pub(crate) struct ReportRecord<'a> {
     items: &'a [[u8; ITEM_BYTES]],
 }
 
-/// What is told of one lease.
+/// One item of a report.
 #[derive(Clone, Copy)]
 pub(crate) struct ReportItemRecord {
     pub(crate) receipt: Receipt,

@@ -1,8 +1,8 @@
-//! What becomes of a message that was acked: its result is sent as a reply, and it is kept for a while for those who ask.
+//! Results of acked messages: the reply, and how long the result is kept.
 //!
 //! A finished message stays until the end of its `result_ttl_ms`, and from then on as its queue says: for
-//! `retain_done_ms` from its end, and not longer than `retain_done_count` others have finished after it. Only those that
-//! stay for the queue's sake count.
+//! `retain_done_ms` from its end, and not longer than `retain_done_count` others have finished after it. Only
+//! those that stay for the queue's sake count.
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
@@ -21,7 +21,8 @@ use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
 use crate::store::slot::Slot;
 
-/// Finished messages that make room for a newer one at once; more than one only after the queue's rule was changed.
+/// Finished messages that make room for a newer one at once; more than one only after the queue's rule was
+/// changed.
 const TRIM_AT_ONCE: usize = 4;
 
 impl QueueModule {
@@ -175,7 +176,8 @@ impl QueueModule {
         }
     }
 
-    /// The queue may have another rule than when its oldest finished message came to be kept: it ends by the rule of now.
+    /// The queue may have another rule than when its oldest finished message came to be kept: it ends by the
+    /// rule of now.
     fn time_oldest_done(&mut self, slot: MessageSlot, retain_us: u64, core: &Core) {
         let message = self.messages.get(slot);
         let until_us = if retain_us == 0 { 0 } else { message.started_at_us + retain_us };
@@ -191,8 +193,8 @@ impl QueueModule {
         }
     }
 
-    /// Removes the oldest finished messages that the queue does not want to keep any more; false when the budget was used
-    /// up before.
+    /// Removes the oldest finished messages that the queue does not want to keep any more; false when the
+    /// budget was used up before.
     pub(crate) fn trim_done(
         &mut self,
         queue_slot: QueueSlot,

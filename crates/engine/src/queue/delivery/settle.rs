@@ -1,4 +1,4 @@
-//! Settle and extend: what the holder of a lease may do with it.
+//! Settle and extend: how the holder of a lease ends or extends it.
 
 use crate::core::Core;
 use crate::core::namespaces::namespace_not_found;
@@ -234,7 +234,8 @@ impl QueueModule {
     }
 }
 
-/// The delay after `attempts` failed attempts. The jitter is a function of message and attempt, so that replay agrees.
+/// The delay after `attempts` failed attempts. The jitter is a function of message and attempt, so that
+/// replay agrees.
 fn backoff_delay_ms(backoff: &Backoff, sequence: u64, attempts: u16) -> u64 {
     let attempts = u64::from(attempts.max(1));
     let plain = match backoff.kind {

@@ -1,9 +1,10 @@
-//! Messages end that wait too long: to the dead letters, or away, as their queue says. How long is what their sender
-//! says, or what their queue had as `max_age_ms` when they came to it, whichever ends first.
+//! Messages end that wait too long: to the dead letters, or away, as their queue says. How long is what their
+//! sender says, or what their queue had as `max_age_ms` when they came to it, whichever ends first.
 //!
-//! A message never ends while it is leased. Its timer may fire meanwhile; then it ends as soon as it comes back, and so it
-//! does when it would come back too late. Whether a message is over is a question of the time, not of whether its timer
-//! has fired: none is delivered after its end. Who redrives a dead letter wants it delivered: from then on it has no end.
+//! A message never ends while it is leased. Its timer may fire meanwhile; then it ends as soon as it comes
+//! back, and so it does when it would come back too late. Whether a message is over is a question of the
+//! time, not of whether its timer has fired: none is delivered after its end. Who redrives a dead letter
+//! wants it delivered: from then on it has no end.
 
 pub(crate) mod recount;
 pub(crate) mod state;
@@ -40,8 +41,8 @@ impl QueueModule {
         end_us > 0 && end_us <= core.now_us
     }
 
-    /// Refuses an end that is too far, or that comes before the message may be delivered. One that is past already is none
-    /// of these: then the message ends at once.
+    /// Refuses an end that is too far, or that comes before the message may be delivered. One that is past
+    /// already is none of these: then the message ends at once.
     pub(crate) fn admit_expiry(&self, deliver: Deliver, expires: Expires, core: &Core) -> Result<(), Error> {
         let end_us = self.end_us(expires, core);
         let field = if matches!(expires, Expires::AfterMs(_)) { "ttl_ms" } else { "expires_at_ms" };
@@ -157,7 +158,8 @@ impl QueueModule {
         }
     }
 
-    /// Tells of a queue that has messages ready still: a receive may have stopped before a long row of messages that were over.
+    /// Tells of a queue that has messages ready still: a receive may have stopped before a long row of
+    /// messages that were over.
     pub(crate) fn announce_ready(&mut self, queue_slot: QueueSlot, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
         let number = QueueId(queue.number);

@@ -1,4 +1,4 @@
-//! Ends of messages.
+//! Recount of the ends of messages.
 
 use crate::core::{Core, agree};
 use crate::query::State;

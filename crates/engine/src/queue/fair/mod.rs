@@ -1,8 +1,10 @@
-//! Fairness among the ready messages of a queue: deficit round robin over lanes, one lane per fair key and priority.
+//! Fairness among the ready messages of a queue: deficit round robin over lanes, one lane per fair key and
+//! priority.
 //!
-//! The lane at the head of the highest priority's ring gives as many messages as its key's weight, then goes to the tail. A
-//! lane that gets its first message joins at the tail, so it waits one round at most, however much the others hold.
-//! Messages without a fair key share the lane of the empty key. A weight that changes holds from the lane's next turn.
+//! The lane at the head of the highest priority's ring gives as many messages as its key's weight, then goes
+//! to the tail. A lane that gets its first message joins at the tail, so it waits one round at most, however
+//! much the others hold. Messages without a fair key share the lane of the empty key. A weight that changes
+//! holds from the lane's next turn.
 
 pub(crate) mod recount;
 pub(crate) mod state;
@@ -18,8 +20,8 @@ use crate::store::list::List;
 use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Puts a ready message, not a plain one in a plain queue, at the end of the line that it belongs to: its lane, in a
-    /// queue that knows fair keys.
+    /// Puts a ready message, not a plain one in a plain queue, at the end of the line that it belongs to: its
+    /// lane, in a queue that knows fair keys.
     pub(crate) fn push_ready(&mut self, slot: MessageSlot, core: &Core) {
         let message = self.messages.get(slot);
         let (queue_slot, priority) = (message.queue, usize::from(message.priority));
@@ -146,8 +148,8 @@ impl QueueModule {
         }
     }
 
-    /// Takes the first in line of a priority which has messages, in a queue that knows fair keys, and counts it as given
-    /// in the turn of its lane.
+    /// Takes the first in line of a priority which has messages, in a queue that knows fair keys, and counts
+    /// it as given in the turn of its lane.
     pub(crate) fn take_from_lane(&mut self, queue_slot: QueueSlot, priority: usize) -> MessageSlot {
         let Some(fair) = &self.queues.get(queue_slot).fair else { return Slot::NIL };
         let lane = fair.rings[priority].head;

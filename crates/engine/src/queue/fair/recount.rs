@@ -1,4 +1,4 @@
-//! Lanes and rings.
+//! Recount of lanes and rings.
 
 use crate::core::agree;
 use crate::queue::QueueModule;

@@ -1,6 +1,7 @@
 //! Fair keys: the lanes in which ready messages of one queue stand, and the rings in which lanes take turns.
 //!
-//! A queue pays for it from its first message with a fair key on: until then its ready messages stand on plain lists.
+//! A queue pays for it from its first message with a fair key on: until then its ready messages stand on
+//! plain lists.
 
 use crate::queue::message::state::{Message, PLACE};
 use crate::queue::state::{PRIORITIES, QueueSlot};
@@ -23,7 +24,8 @@ pub(crate) struct Lane {
     pub(crate) priority: u8,
     /// Messages that have the key and priority, in whichever state; and one for a lane of the empty key.
     pub(crate) members: u32,
-    /// The queue's waiting generation of its list: of an earlier one, the list and the place in the ring are void.
+    /// The queue's waiting generation of its list: of an earlier one, the list and the place in the ring are
+    /// void.
     pub(crate) generation: u32,
     pub(crate) messages: List<Message, PLACE>,
     /// Whether it stands in its ring: it does as long as it has messages.
@@ -96,7 +98,7 @@ impl Idle for Lane {
 }
 
 impl Lane {
-    /// Of one message that has the key.
+    /// A lane with one message that has the key.
     fn with_one(queue: QueueSlot, priority: u8, key: &[u8]) -> Lane {
         Lane { queue, key: Key::new(key), priority, members: 1, next_vacant: None, ..Lane::vacant(Slot::NIL) }
     }
@@ -115,10 +117,10 @@ impl Default for Ring {
     }
 }
 
-/// What a queue has from its first message with a fair key on.
+/// Rings and plain lanes of a queue, from its first message with a fair key on.
 #[derive(Clone, Debug)]
 pub(crate) struct Fair {
-    /// By priority.
+    /// Rings by priority.
     pub(crate) rings: [Ring; PRIORITIES],
     /// The lanes of messages without a fair key, by priority; `NIL`: not needed so far.
     pub(crate) plain: [LaneSlot; PRIORITIES],
@@ -153,9 +155,9 @@ impl Fair {
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     pub(crate) slots: Slab<Lane, 1024>,
-    /// Those without messages that are kept.
+    /// Lanes without messages that are kept.
     pub(crate) idle: IdleKeys<Lane>,
-    /// By queue, priority and key; without those of the empty key, which their queue knows. Derived.
+    /// Index by queue, priority and key; without lanes of the empty key, which their queue knows. Derived.
     index: KeyIndex<Lane>,
 }
 

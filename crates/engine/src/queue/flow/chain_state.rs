@@ -1,4 +1,4 @@
-//! The steps that messages carry.
+//! State of chains: the steps that messages carry.
 
 use crate::id::BlobRef;
 use crate::queue::flow::chain_record::{StepRecord, read_step, read_steps, split_chain};
@@ -8,7 +8,7 @@ use crate::wire::{Put, Reader};
 
 pub(crate) type ChainSlot = Slot<Chain>;
 
-/// What one message carries, or a vacant slot.
+/// The steps and headers that one message carries, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     /// The steps that follow it, as they lay in the record that brought them.
@@ -17,7 +17,8 @@ pub(crate) struct Chain {
     pub(crate) on_failure: Box<[u8]>,
     /// Its own headers beside those in its blob, laid out like a step's.
     pub(crate) headers: Box<[u8]>,
-    /// The record with the payloads of the steps, the place of the next step's, and that of the one for a failure.
+    /// The record with the payloads of the steps, the place of the next step's, and that of the one for a
+    /// failure.
     index: u64,
     next_item: u32,
     failure_item: u32,
@@ -28,7 +29,8 @@ pub(crate) struct Chain {
 pub(crate) type AllChains = Slab<Chain, 1024>;
 
 impl Chain {
-    /// The steps of a message as they lie in the record of this index, which has their payloads from `item` on.
+    /// The steps of a message as they lie in the record of this index, which has their payloads from `item`
+    /// on.
     pub(crate) fn new(laid: &[u8], index: u64, item: u32) -> Chain {
         let (on_failure, steps) = split_chain(laid).unwrap_or_default();
         let before = read_steps(on_failure).filter(|step| step.own_payload).count() as u32;
@@ -43,7 +45,8 @@ impl Chain {
         }
     }
 
-    /// The step that follows when the message is done, the payload that is its own, and what it will carry itself.
+    /// The step that follows when the message is done, the payload that is its own, and what it will carry
+    /// itself.
     pub(crate) fn next(&self) -> Option<(StepRecord<'_>, Option<BlobRef>, Chain)> {
         let mut reader = Reader::new(&self.steps);
         let step = read_step(&mut reader)?;

@@ -1,15 +1,18 @@
-//! Chains: a message carries the steps that follow it. When it is acked, the first of them is sent, with its result as the
-//! payload, and carries the others; when it fails, what stands for that is sent in their place.
+//! Chains: a message carries the steps that follow it. When it is acked, the first of them is sent, with its
+//! result as the payload, and carries the others; when it fails, what stands for that is sent in their place.
 //!
 //! Decided here:
 //!
 //! - The ack and the next step are one record, so each step is sent exactly once. The step has the place of
 //!   the acked message, unless that stays for a while.
-//! - A step that is refused (its queue is closed or full, a quota is used up) must not be lost: the message that was acked
-//!   is a dead letter then, with the rest of its chain, and goes on from there when it is redriven.
-//! - A message fails when it dies, for whatever reason, is cancelled, or expires. Purged and deleted it takes its chain along.
-//!   What stands for its failure is sent as a consequence, when the message has left its place.
-//! - A dead letter keeps its chain, unless the step for its failure was sent, or it has gone to another queue.
+//! - A step that is refused (its queue is closed or full, a quota is used up) must not be lost: the message
+//!   that was acked is a dead letter then, with the rest of its chain, and goes on from there when it is
+//!   redriven.
+//! - A message fails when it dies, for whatever reason, is cancelled, or expires. Purged and deleted it takes
+//!   its chain along. What stands for its failure is sent as a consequence, when the message has left its
+//!   place.
+//! - A dead letter keeps its chain, unless the step for its failure was sent, or it has gone to another
+//!   queue.
 
 use crate::chain::Chain as Given;
 use crate::core::Core;
@@ -189,8 +192,8 @@ impl QueueModule {
         Some(taken)
     }
 
-    /// Gives a message back the steps that [`QueueModule::take_steps`] took; false, and nothing is changed, if it
-    /// carries other steps by now.
+    /// Gives a message back the steps that [`QueueModule::take_steps`] took; false, and nothing is changed,
+    /// if it carries other steps by now.
     pub(crate) fn restore_steps(&mut self, slot: MessageSlot, steps: &Chain) -> bool {
         let flow = self.enter_flow(slot);
         let known = self.flows.slots.get(flow).chain;
@@ -201,7 +204,7 @@ impl QueueModule {
         self.flows.chains.get_mut(known).give_back_steps(steps)
     }
 
-    /// What a message carries is not sent any more. Its own headers stay.
+    /// Removes the steps of a message, which are not sent any more. Its own headers stay.
     pub(crate) fn shed_chain(&mut self, flow: FlowSlot, core: &mut Core, out: &mut Outcome) {
         if let Some(steps) = self.take_steps(flow, |_| true) {
             steps.blobs().for_each(|blob| core.release_blob(blob, out));

@@ -1,8 +1,8 @@
 //! Groups: messages in several queues, and one more, the callback, that follows when all of them have ended.
 //!
-//! The callback is a message from the beginning: it has its id, its place and its quota, and waits for the members as for
-//! parents. So it comes exactly once, whatever happens meanwhile, and cannot be refused in the end. Each member counts once, by
-//! its first end.
+//! The callback is a message from the beginning: it has its id, its place and its quota, and waits for the
+//! members as for parents. So it comes exactly once, whatever happens meanwhile, and cannot be refused in the
+//! end. Each member counts once, by its first end.
 
 use crate::core::namespace::NamespaceSlot;
 use crate::queue::flow::state::FlowSlot;
@@ -186,7 +186,7 @@ impl QueueModule {
         flow.group.then_some(view)
     }
 
-    /// What the callback of a group tells whoever gets it: members done, and failed.
+    /// Numbers of members that are done and that have failed, for the delivery of a callback.
     pub(crate) fn group_counts(&self, flow: FlowSlot) -> Option<(u32, u32)> {
         let flow = (flow != Slot::NIL).then(|| self.flows.slots.get(flow))?;
         flow.group.then_some((flow.done, flow.failed))

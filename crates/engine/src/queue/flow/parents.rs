@@ -1,8 +1,9 @@
 //! Messages that wait for others: their parents.
 //!
-//! A message with parents is blocked until these are done; then it goes on through its other gates: ordering key, time,
-//! limit. A parent's first end counts: a dead letter that is redriven and then done changes nothing for those that were
-//! told of its death, while whoever is sent after the redrive waits for its second end.
+//! A message with parents is blocked until these are done; then it goes on through its other gates: ordering
+//! key, time, limit. A parent's first end counts: a dead letter that is redriven and then done changes
+//! nothing for those that were told of its death, while whoever is sent after the redrive waits for its
+//! second end.
 //!
 //! The children of a parent that ends hear of it as a consequence. A child that is cancelled for it fails its
 //! own children in turn, in the same way.
@@ -39,7 +40,8 @@ impl QueueModule {
         Err(Error::ParentNotFound { field: format!("{}depends_on", prefix()), id: id.to_string() })
     }
 
-    /// Lets a message that is being sent wait for its parents. In `out` lie the ids of its send, if they are no sequence.
+    /// Lets a message that is being sent wait for its parents. In `out` lie the ids of its send, if they are
+    /// no sequence.
     pub(crate) fn enter_parents(
         &mut self,
         slot: MessageSlot,
@@ -95,14 +97,15 @@ impl QueueModule {
         flow
     }
 
-    /// What a message has to do with others, if anything.
+    /// The flow of a message; `None`: it has neither parents, children nor steps.
     #[inline]
     pub(crate) fn flow_of(&self, slot: MessageSlot) -> Option<FlowSlot> {
         let options = self.extras.options(self.messages.get(slot).extras)?;
         Some(options.flow).filter(|&flow| flow != Slot::NIL)
     }
 
-    /// A message has died and goes to the queue for dead letters, where it waits for nothing, and nothing follows it.
+    /// A message has died and goes to the queue for dead letters, where it waits for nothing, and nothing
+    /// follows it.
     pub(crate) fn forward_in_flows(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         let Some(flow) = self.flow_of(slot) else { return };
         self.shed_chain(flow, core, out);

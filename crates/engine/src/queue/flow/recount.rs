@@ -1,4 +1,4 @@
-//! Parents, their children, and the edges between them.
+//! Recount of parents, their children, and the edges between them.
 
 use crate::core::{Core, agree};
 use crate::queue::QueueModule;

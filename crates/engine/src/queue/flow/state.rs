@@ -1,4 +1,4 @@
-//! What waits for what: the parents of messages, and the edges that lead from these to their children.
+//! State of flows: parents of messages, and the edges that lead from these to their children.
 
 use crate::queue::flow::chain_state::ChainSlot;
 use crate::queue::message::state::MessageSlot;
@@ -12,7 +12,7 @@ use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// How a message ended, for those that wait for it.
+/// The end of a message, as its children are told of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Done,
@@ -38,10 +38,10 @@ impl End {
 
 pub(crate) type FlowSlot = Slot<Flow>;
 
-/// What one message has to do with others, or a vacant slot.
+/// The flow of one message: its parents, its children and its steps; or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    /// As what others wait for it, among [`Flows::parents`]; `NIL`: as nothing.
+    /// Its entry as a parent, among [`Flows::parents`]; `NIL`: no message waits for it.
     pub(crate) parent: ParentSlot,
     /// The first edge from its own parents; `NIL`: it has none.
     pub(crate) edges: EdgeSlot,
@@ -55,14 +55,14 @@ pub(crate) struct Flow {
     pub(crate) failed: u32,
     /// Whether its parents are the members of a group.
     pub(crate) group: bool,
-    /// What it carries, among [`Flows::chains`]; `NIL`: nothing.
+    /// Its steps, among [`Flows::chains`]; `NIL`: it has none.
     pub(crate) chain: ChainSlot,
     /// Slot of the pending send of the step for its failure; `NIL`: none.
     pub(crate) pending: PendingSlot,
     next_vacant: Option<FlowSlot>,
 }
 
-/// What the ends of its parents mean for a message.
+/// The decision that the ends of its parents give for a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     Wait,
@@ -71,7 +71,7 @@ pub(crate) enum Verdict {
 }
 
 impl Flow {
-    /// What follows from what it was told.
+    /// The decision that follows from the ends that it was told of.
     pub(crate) fn verdict(&self) -> Verdict {
         let enough = match self.mode {
             DependsMode::All if plant::is(Plant::FirstParentIsEnough) => self.done > 0,
@@ -151,8 +151,8 @@ pub(crate) type ParentSlot = Slot<Parent>;
 #[derive(Clone, Debug)]
 pub(crate) struct Parent {
     pub(crate) sequence: u64,
-    /// Slot of the flow that leads here; `NIL`: the message is gone, or has a life after its end, in which others wait
-    /// for it anew.
+    /// Slot of the flow that leads here; `NIL`: the message is gone, or has a life after its end, in which
+    /// others wait for it anew.
     pub(crate) flow: FlowSlot,
     pub(crate) end: Option<End>,
     /// Edges to its children, in the order of their sending.
@@ -272,7 +272,7 @@ pub(crate) struct Flows {
     pub(crate) parents: Slab<Parent, 1024>,
     pub(crate) edges: Slab<Edge, 1024>,
     pub(crate) chains: AllChains,
-    /// How messages ended that are gone and have duplicates in the send being applied, by sequence number.
+    /// Ends of messages that are gone and have duplicates in the send being applied, by sequence number.
     pub(crate) gone: BTreeMap<u64, End>,
     /// The first id of that send, if its ids are a sequence.
     pub(crate) first: u64,
@@ -304,7 +304,8 @@ impl Flows {
         self.slots.insert(Flow { next_vacant: None, ..Flow::vacant(Slot::NIL) })
     }
 
-    /// A message is to be waited for: as what, among the parents. Its life before an end does not count any more.
+    /// A message is to be waited for: as what, among the parents. Its life before an end does not count any
+    /// more.
     pub(crate) fn enter_parent(&mut self, flow: FlowSlot, sequence: u64, end: Option<End>) -> ParentSlot {
         let known = self.slots.get(flow).parent;
         if known != Slot::NIL && self.parents.get(known).end == end {

@@ -1,4 +1,4 @@
-//! A look at how a message hangs together with others, in bounded time.
+//! The view of a message's flow: its parents, children and steps, in bounded time.
 
 use crate::core::Core;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::queue::flow::state::End;
 use crate::queue::message::state::MessageSlot;
 use crate::store::slot::Slot;
 
-/// How much more a view may name.
+/// Messages and queues that a view may still name.
 struct Room {
     left: usize,
     exceeded: bool,

@@ -1,4 +1,5 @@
-//! How much a queue may hold of what waits or is leased; dead letters and finished messages do not count.
+//! Bounds of a queue: messages and bytes that wait or are leased; dead letters and finished messages do not
+//! count.
 //!
 //! What is sent is refused when it does not fit, or makes room: then the oldest that wait become dead
 //! letters, as many as it takes, as a consequence of the send and in slices. A leased message counts, and
@@ -32,7 +33,7 @@ use crate::store::slot::Slot;
 /// Looks that it takes at most, on average, to find and let go one message that waits.
 const LOOKS_PER_MESSAGE: usize = 5;
 
-/// What a look for a message gave.
+/// The result of a look for a message.
 enum Found {
     Slot(MessageSlot),
     Nothing,
@@ -64,8 +65,9 @@ impl QueueModule {
             && self.settings_of_new(namespace_slot, &String::from_utf8_lossy(name)).is_bounded()
     }
 
-    /// Refuses what a bounded queue has no room for, and cannot make it for, or what would be too old for it when it may be
-    /// delivered; `delays` has the place in a list, if there is one, of each message. Call [`QueueModule::keep_bounds`] after the send.
+    /// Refuses what a bounded queue has no room for, and cannot make it for, or what would be too old for it
+    /// when it may be delivered; `delays` has the place in a list, if there is one, of each message. Call
+    /// [`QueueModule::keep_bounds`] after the send.
     pub(crate) fn admit_to_bounded(
         &self,
         namespace_slot: NamespaceSlot,
@@ -280,7 +282,7 @@ impl QueueModule {
         true
     }
 
-    /// Of the messages that wait in a queue, the one that was sent first.
+    /// The message that was sent first among those that wait in a queue.
     fn oldest_waiting(&mut self, queue_slot: QueueSlot, budget: &mut usize) -> Found {
         let mut oldest = Found::Nothing;
         for look in [QueueModule::first_returned, QueueModule::first_arrived, QueueModule::first_listed] {
@@ -426,7 +428,7 @@ impl QueueModule {
     }
 }
 
-/// What of a queue waits or is leased.
+/// Numbers of messages and bytes of a queue that wait or are leased.
 fn alive(queue: &Queue) -> Size {
     let alive = |figures: &[u64; State::COUNT]| {
         let others = figures[State::Dead as usize] + figures[State::Done as usize];

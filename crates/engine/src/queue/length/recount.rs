@@ -1,4 +1,4 @@
-//! What was passed in search of the oldest messages of queues that were too long.
+//! Recount of the search for the oldest messages of queues that are too long.
 
 use crate::core::agree;
 use crate::queue::QueueModule;
@@ -7,7 +7,7 @@ use crate::queue::state::{Queue, QueueSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Whatever waits has not been passed, or has come back since.
+    /// Checks that what waits was not passed, or has come back since.
     pub(crate) fn recount_trim(&self, slot: QueueSlot, queue: &Queue) -> Result<(), String> {
         let trim = &queue.trim;
         let (mut returned, mut last) = (0, 0);

@@ -1,8 +1,8 @@
-//! How far the oldest waiting messages of a queue have been looked for, when it was too long.
+//! State of the search for the oldest waiting messages of a queue that is too long.
 //!
-//! All messages of a queue are listed by id; among them lie those that are leased, dead or done, and these may be many. So
-//! they are passed once: whatever waits stands after what was passed, but for those that have come back to waiting
-//! since, which are kept by themselves.
+//! All messages of a queue are listed by id; among them lie those that are leased, dead or done, and these
+//! may be many. So they are passed once: whatever waits stands after what was passed, but for those that have
+//! come back to waiting since, which are kept by themselves.
 
 use crate::queue::message::state::MessageSlot;
 use std::collections::BTreeSet;
@@ -15,13 +15,14 @@ use crate::wire::{Put, Reader};
 pub(crate) struct Trim {
     /// The last message on the list of all that was passed; `NIL`: none.
     pub(crate) passed: MessageSlot,
-    /// Of the arrived ones, those with lower ids were passed; 0: none.
+    /// The lowest id of those that have arrived which was not passed; 0: none was.
     pub(crate) arrived_from: u64,
-    /// Sequences of those that have come back to waiting after they were passed. Some have left it again. Derived.
+    /// Sequences of those that have come back to waiting after they were passed. Some have left it again.
+    /// Derived.
     pub(crate) returned: BTreeSet<u64>,
     /// Whether making the queue as short as it may be goes on as sliced work.
     pub(crate) running: bool,
-    /// How many messages were sent since making room for them was listed among the consequences; 0: it is not
+    /// Messages sent since making room for them was listed among the consequences; 0: it is not
     /// listed.
     pub(crate) owed: u32,
 }

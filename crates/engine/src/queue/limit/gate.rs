@@ -1,4 +1,4 @@
-//! Whether a message may begin, and what its beginning and end do to the figures.
+//! The gate of a limit: whether a delivery may begin, and how its beginning and end are counted.
 
 use crate::core::Core;
 use crate::limit::Pace;
@@ -12,7 +12,7 @@ use crate::queue::state::{Queue, QueueSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// How many messages of a queue may begin now, as far as the queue itself and its limit are concerned.
+    /// Deliveries that a queue and its limit allow now.
     #[inline]
     pub(crate) fn room_to_begin(&self, queue: &Queue, core: &Core) -> u64 {
         if queue.settings.paused {

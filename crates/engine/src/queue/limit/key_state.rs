@@ -1,4 +1,5 @@
-//! Limit keys: what is in flight and used up per key of a limit, and the line of each queue in which messages of a key stand.
+//! State of limit keys: messages in flight and deliveries used up per key, and the line of each queue in
+//! which messages of a key stand.
 
 use crate::queue::limit::state::LimitSlot;
 use crate::queue::message::state::{Message, PLACE};
@@ -95,7 +96,7 @@ impl Keyed for LimitKey {
 #[derive(Debug, Default)]
 pub(crate) struct LimitKeys {
     pub(crate) slots: Slab<LimitKey, 1024>,
-    /// By limit and key. Derived.
+    /// Index by limit and key. Derived.
     index: KeyIndex<LimitKey>,
     /// Keys that have no lines. Derived.
     pub(crate) idle: u32,
@@ -151,15 +152,15 @@ pub(crate) struct KeyLine {
     pub(crate) of: LimitKeySlot,
     /// Messages that have the key, in whichever state.
     pub(crate) members: u32,
-    /// Those that are leased.
+    /// Messages that are leased.
     pub(crate) leased: u32,
     /// The queue's waiting generation for which the following holds: of an earlier one, all of it is void.
     pub(crate) generation: u32,
     /// Messages that are ready.
     pub(crate) ready: u32,
-    /// How many wait.
+    /// Messages that wait.
     pub(crate) waiting_count: u32,
-    /// Those that wait for the limit, in the order in which they came.
+    /// Messages that wait for the limit, in the order in which they came.
     pub(crate) waiting: List<Message, PLACE>,
     /// Neighbours among the lines of the key.
     pub(crate) prev: LineSlot,
@@ -241,9 +242,9 @@ impl Idle for KeyLine {
 #[derive(Debug, Default)]
 pub(crate) struct KeyLines {
     pub(crate) slots: Slab<KeyLine, 1024>,
-    /// Those without messages that are kept.
+    /// Lines without messages that are kept.
     pub(crate) idle: IdleKeys<KeyLine>,
-    /// By queue and key. Derived.
+    /// Index by queue and key. Derived.
     index: KeyIndex<KeyLine>,
 }
 

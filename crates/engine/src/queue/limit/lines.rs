@@ -11,7 +11,8 @@ use crate::store::list::List;
 use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Empties a line whose messages were purged, and lets it belong to its queue's limit, with what is in flight.
+    /// Empties a line whose messages were purged, and lets it belong to its queue's limit, with what is in
+    /// flight.
     #[inline]
     pub(crate) fn freshen_line(&mut self, line: LineSlot) {
         if !self.is_fresh(line) {

@@ -1,4 +1,4 @@
-//! Limits, their keys, and the lines of these.
+//! Recount of limits, their keys, and the lines of these.
 
 use crate::core::{Core, agree};
 use crate::query::State;

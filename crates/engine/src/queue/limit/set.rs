@@ -1,4 +1,4 @@
-//! Limits come, change and go; queues take and leave them.
+//! Creation, change and deletion of limits; queues begin and cease to follow them.
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;

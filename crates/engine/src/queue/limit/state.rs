@@ -1,4 +1,4 @@
-//! Limits: what is in flight and used up under each, overall.
+//! State of limits: messages in flight and deliveries used up, overall.
 
 use crate::core::namespace::NamespaceSlot;
 use crate::queue::limit::key_state::LimitKeySlot;
@@ -20,9 +20,9 @@ pub(crate) struct Limit {
     pub(crate) namespace: NamespaceSlot,
     pub(crate) name: Box<str>,
     rules: LimitRules,
-    /// Of the overall rate. Derived.
+    /// Pace of the overall rate. Derived.
     pub(crate) pace: Option<Pace>,
-    /// Of the rate per key. Derived.
+    /// Pace of the rate per key. Derived.
     pub(crate) pace_per_key: Option<Pace>,
     /// Counts changes of the rules.
     pub(crate) version: u32,
@@ -51,7 +51,7 @@ impl Limit {
         Limit { namespace, name: name.into(), next_vacant: None, ..Limit::vacant(Slot::NIL) }
     }
 
-    /// What it allows.
+    /// Its rules.
     pub(crate) fn rules(&self) -> &LimitRules {
         &self.rules
     }
@@ -69,7 +69,7 @@ impl Limit {
             && self.pace.is_none_or(|pace| pace.allows_after(0, self.arrival_ns, now_us))
     }
 
-    /// How many messages its queues may begin now.
+    /// Deliveries that it allows its queues now.
     pub(crate) fn room(&self, now_us: u64) -> u64 {
         let places =
             self.rules.in_flight.map_or(u64::MAX, |most| u64::from(most).saturating_sub(self.in_flight));
@@ -141,7 +141,7 @@ impl PlainItem for Limit {
     }
 }
 
-/// Whose time it is.
+/// A limit or limit key that has a timer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Timed {
     Limit(LimitSlot),

@@ -1,4 +1,4 @@
-//! What can be read of limits.
+//! Reads of limits and limit keys.
 
 use crate::queue::limit::key_state::LimitKeySlot;
 use crate::queue::limit::state::LimitSlot;
@@ -96,7 +96,7 @@ impl QueueModule {
         self.limit_key_view(self.queue_limits.keys.find(*slot, key)?, core)
     }
 
-    /// What is told of a key; `None`: it has no messages, and its rate remembers none.
+    /// The view of a key; `None`: it has no messages, and its rate remembers no delivery.
     fn limit_key_view(&self, slot: LimitKeySlot, core: &Core) -> Option<LimitKeyView> {
         let key = self.queue_limits.keys.slots.get(slot);
         let (mut members, mut waiting, mut line) = (0, 0, key.lines);

@@ -1,4 +1,4 @@
-//! What goes on when places were freed, times have come, or rules have changed.
+//! Waking: messages go on when places were freed, times have come, or rules have changed.
 
 use crate::core::Core;
 use crate::id::QueueId;
@@ -95,7 +95,8 @@ impl QueueModule {
         }
     }
 
-    /// The rules of a limit have changed, or it is deleted: looks at all its keys. True when nothing is left to do.
+    /// The rules of a limit have changed, or it is deleted: looks at all its keys. True when nothing is left
+    /// to do.
     pub(crate) fn work_on_limit(
         &mut self,
         slot: LimitSlot,

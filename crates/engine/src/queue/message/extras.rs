@@ -1,4 +1,5 @@
-//! Optional fields of a message, reached by its `extras` slot: a backoff of its own, its history, and its options.
+//! Optional fields of a message, reached by its `extras` slot: a backoff of its own, its history, and its
+//! options.
 
 use crate::id::BlobRef;
 use crate::limits::HISTORY_ATTEMPTS_MAX;
@@ -187,7 +188,7 @@ impl AllExtras {
         self.options(extras).map(|options| options.results).filter(|&results| results != Slot::NIL)
     }
 
-    /// What a message has of results.
+    /// The results of a message.
     pub(crate) fn results(&self, extras: ExtrasSlot) -> Option<&Results> {
         self.results_slot(extras).map(|slot| self.results.get(slot))
     }
@@ -220,7 +221,7 @@ impl AllExtras {
         self.options(extras).map(|options| options.changed).filter(|&changed| changed != Slot::NIL)
     }
 
-    /// What people have changed of a message.
+    /// The changes that people have made to a message.
     pub(crate) fn changed(&self, extras: ExtrasSlot) -> Option<&Changed> {
         self.changed_slot(extras).map(|slot| self.changed.get(slot))
     }
@@ -241,8 +242,8 @@ impl AllExtras {
         if extras == Slot::NIL { None } else { self.slots.get(extras).backoff }
     }
 
-    /// Appends to a history. Beyond [`HISTORY_ATTEMPTS_MAX`] entries the second oldest goes, so that the first and the
-    /// latest stay; the error text that goes with it is returned.
+    /// Appends to a history. Beyond [`HISTORY_ATTEMPTS_MAX`] entries the second oldest goes, so that the
+    /// first and the latest stay; the error text that goes with it is returned.
     pub(crate) fn record(&mut self, extras: ExtrasSlot, attempt: Attempt) -> Option<BlobRef> {
         let entry = self.entries.insert(Entry { attempt, next: Slot::NIL, vacant: false });
         let slot = self.slots.get_mut(extras);

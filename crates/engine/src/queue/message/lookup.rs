@@ -1,4 +1,4 @@
-//! From names, numbers and ids to slots.
+//! Look-ups from names, numbers and ids to slots.
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;

@@ -35,7 +35,7 @@ pub(crate) struct Options {
     pub(crate) unique: UniqueSlot,
     /// When the unique key no longer counts, in microseconds since the Unix epoch.
     pub(crate) unique_ends_us: u64,
-    /// What frees the unique key before.
+    /// The event that frees the unique key before.
     pub(crate) unique_until: UniqueUntil,
     /// Among [`crate::queue::message::origin::AllOrigins`].
     pub(crate) origin: OriginSlot,

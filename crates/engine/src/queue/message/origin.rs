@@ -1,4 +1,4 @@
-//! Where a message comes from that died in another queue.
+//! The origin of a message that died in another queue.
 
 use crate::queue::message::state::Reason;
 use crate::store::slab::{PlainItem, Slab};

@@ -1,11 +1,11 @@
-//! Whom the result of a message is for, how far its work has come, and what came of it.
+//! Results of a message: reply queue, progress, checkpoint, result.
 
 use crate::id::BlobRef;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// How far the holder of a message says that it has come.
+/// Progress that the holder of a message has reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Progress {
     /// 0 to 100.
@@ -16,16 +16,16 @@ pub(crate) struct Progress {
 
 pub(crate) type ResultsSlot = Slot<Results>;
 
-/// What one message has of it, or a vacant slot.
+/// Results, progress and checkpoint of one message, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Results {
-    /// How long it is kept after its ack; 0: not at all.
+    /// Time that it is kept after its ack, in milliseconds; 0: it is not kept.
     pub(crate) ttl_ms: u64,
     pub(crate) correlation_id: Box<[u8]>,
     /// Name of the queue that gets the result; empty: none.
     pub(crate) reply_to: Box<str>,
     pub(crate) progress: Option<Progress>,
-    /// What the next attempt goes on from.
+    /// The checkpoint that the next attempt gets.
     pub(crate) checkpoint: Option<BlobRef>,
     /// Of the ack.
     pub(crate) result: Option<BlobRef>,

@@ -1,4 +1,4 @@
-//! One message: a slot of 96 bytes that holds all that a plain message has.
+//! State of a message: a slot of 96 bytes that holds all that a plain message has.
 
 use crate::core::wheel::Timed;
 use crate::id::BlobRef;
@@ -15,17 +15,18 @@ use crate::wire::{Put, Reader};
 /// Links among all messages of a queue, by id.
 pub(crate) const SIBLINGS: usize = 1;
 
-/// Bits of [`Message::marks`]; a message without any is linked to its siblings, and nothing else has to know when it leaves.
+/// Bits of [`Message::marks`]; a message without any is linked to its siblings, and nothing else has to know
+/// when it leaves.
 pub(crate) mod mark {
-    /// It stands among [`crate::queue::state::Queue::arrived`] instead of being linked to its siblings.
+    /// Listed in [`crate::queue::state::Queue::arrived`] instead of being linked to its siblings.
     pub(crate) const ARRIVED: u8 = 1;
-    /// It is the last one that [`crate::queue::length::state::Trim`] has passed.
+    /// The last one that [`crate::queue::length::state::Trim`] has passed.
     pub(crate) const PASSED_LAST: u8 = 2;
-    /// It stands among those that have come back behind the trim.
+    /// Listed among those that came back to waiting after the trim had passed them.
     pub(crate) const RETURNED: u8 = 4;
 }
 
-/// Why a message is dead or held.
+/// The reason why a message is dead or held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Reason {
@@ -81,7 +82,7 @@ impl Reason {
     }
 }
 
-/// What a blocked message waits for.
+/// The cause that blocks a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub(crate) enum BlockedBy {
@@ -96,7 +97,7 @@ pub(crate) enum BlockedBy {
 }
 
 impl BlockedBy {
-    /// How many kinds there are.
+    /// Number of causes.
     pub(crate) const COUNT: usize = 4;
 
     /// The word used in every API.
@@ -117,8 +118,8 @@ pub(crate) type MessageSlot = Slot<Message>;
 pub(crate) struct Message {
     pub(crate) sequence: u64,
     pub(crate) sent_at_us: u64,
-    /// Delayed, blocked: when it becomes ready, or may. Leased: when the lease ends. Dead, held: since when. Done:
-    /// until when it is kept; 0: for no certain time.
+    /// Delayed, blocked: when it becomes ready, or may. Leased: when the lease ends. Dead, held: since when.
+    /// Done: until when it is kept; 0: for no certain time.
     pub(crate) time_us: u64,
     /// Fencing token of the latest delivery. Blocked by a consumer: its slot.
     pub(crate) token: u64,
@@ -131,8 +132,9 @@ pub(crate) struct Message {
     pub(crate) queue: QueueSlot,
     /// Slot of its optional fields; `NIL`: none.
     pub(crate) extras: ExtrasSlot,
-    /// The queue's generation when it entered its state: see [`crate::queue::state::Queue::is_stale`]. Done: 1 when it is
-    /// kept for its queue's sake, 0 while it is for its sender's. Leased: slot of the hold of its consumer; `NIL`: it has none.
+    /// The queue's generation when it entered its state: see [`crate::queue::state::Queue::is_stale`]. Done:
+    /// 1 when it is kept for its queue's sake, 0 while it is for its sender's. Leased: slot of the hold of
+    /// its consumer; `NIL`: it has none.
     pub(crate) generation: u32,
     pub(crate) links: [Link<Message>; 2],
     /// Attempts begun.
@@ -146,7 +148,7 @@ pub(crate) struct Message {
     pub(crate) state: Option<State>,
     pub(crate) priority: u8,
     pub(crate) reason: Reason,
-    /// What is special of its place among all messages of its queue: [`mark`]s.
+    /// Its [`mark`]s.
     pub(crate) marks: u8,
 }
 
@@ -187,7 +189,7 @@ impl Message {
         }
     }
 
-    /// What a blocked message waits for.
+    /// The cause that blocks a message.
     pub(crate) fn blocked_by(&self) -> Option<BlockedBy> {
         (self.state == Some(State::Blocked)).then_some(())?;
         match self.bucket {

@@ -1,4 +1,4 @@
-//! How a message goes from one state into another. Each transition is one function; all of them keep the counters.
+//! Transitions of a message from one state into another. Each is one function; all of them keep the counters.
 
 use crate::core::Core;
 use crate::event::{EventDetail, EventKind, Watched};
@@ -29,8 +29,8 @@ impl QueueModule {
     }
 
     /// Lets a message which is in no state go as far as it may: past what blocks it, and past its time
-    /// (`time_us`, 0: at once). Whatever holds it up calls this again for it, after [`QueueModule::leave`], when
-    /// it lets it go. One that is over by then ends as a consequence.
+    /// (`time_us`, 0: at once). Whatever holds it up calls this again for it, after [`QueueModule::leave`],
+    /// when it lets it go. One that is over by then ends as a consequence.
     #[inline]
     pub(crate) fn admit(&mut self, slot: MessageSlot, time_us: u64, core: &Core, out: &mut Outcome) {
         if self.messages.get(slot).extras == Slot::NIL {
@@ -80,7 +80,8 @@ impl QueueModule {
         limit == Slot::NIL || self.pass_limit(slot, limit, core)
     }
 
-    /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those that wait for it.
+    /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those
+    /// that wait for it.
     #[inline]
     pub(crate) fn give_up(&mut self, slot: MessageSlot, end: End, core: &Core, out: &mut Outcome) {
         if core.watched.any() || self.messages.get(slot).extras != Slot::NIL {
@@ -358,8 +359,8 @@ impl QueueModule {
         self.count_in(slot);
     }
 
-    /// Like [`QueueModule::enter_ready`], into the blocked ones; what blocks it keeps the list that it waits on.
-    /// It may not be delivered before `time_us` when it is let go.
+    /// Like [`QueueModule::enter_ready`], into the blocked ones; what blocks it keeps the list that it waits
+    /// on. Sets that it may not be delivered before `time_us` when it is let go.
     pub(crate) fn enter_blocked(&mut self, slot: MessageSlot, by: BlockedBy, time_us: u64) {
         let message = self.messages.get_mut(slot);
         message.time_us = time_us;

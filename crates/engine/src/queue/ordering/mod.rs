@@ -1,6 +1,7 @@
 //! Ordering keys: one message of a key goes on, the others wait for it in the order of sending.
 //!
-//! A queue may say that a message which is delayed steps aside: then it is not the active one until its time has come.
+//! A queue may say that a message which is delayed steps aside: then it is not the active one until its time
+//! has come.
 //!
 //! The active message keeps its key through delays, leases, failed attempts and while it is held; it gives it
 //! up when it leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes

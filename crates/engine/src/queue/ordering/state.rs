@@ -1,4 +1,4 @@
-//! Ordering keys: which message of a key may go on, and which wait for it.
+//! State of ordering keys: the message of a key that goes on, and those that wait for it.
 
 use crate::queue::message::state::{Message, MessageSlot};
 use crate::queue::state::QueueSlot;
@@ -29,10 +29,10 @@ pub(crate) struct OrderingKey {
     /// Waiting generation of the queue to which `waiting` belongs. Messages of earlier ones were purged, and
     /// are yet to be swept.
     generation: u32,
-    /// Those of this generation that wait for it, in the order of sending, but for those in `returned`.
+    /// Messages of this generation that wait for it, in the order of sending, without those in `returned`.
     waiting: List<Message, PLACE>,
-    /// Those that wait for it and came when later ones waited already: they have stepped aside, or were held, moved or
-    /// redriven. Slots by generation and sequence.
+    /// Those that wait for it and came when later ones waited already: they have stepped aside, or were held,
+    /// moved or redriven. Slots by generation and sequence.
     returned: BTreeMap<(u32, u64), MessageSlot>,
     /// Whether letting its next message go on is listed among the consequences.
     pub(crate) working: bool,
@@ -182,9 +182,9 @@ impl OrderingKey {
 #[derive(Debug, Default)]
 pub(crate) struct OrderingKeys {
     pub(crate) slots: Slab<OrderingKey, 1024>,
-    /// Those without messages that are kept.
+    /// Keys without messages that are kept.
     pub(crate) idle: IdleKeys<OrderingKey>,
-    /// By queue and key. Derived.
+    /// Index by queue and key. Derived.
     index: KeyIndex<OrderingKey>,
 }
 

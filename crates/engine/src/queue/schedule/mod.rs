@@ -1,7 +1,7 @@
-//! Schedules: messages that are sent at instants. The node computes the instants, since time-zone data differs between
-//! machines; the log carries them. A firing counts only at the instant that the schedule waits for, so each instant fires
-//! once, however often it is proposed. An instant that is not after the last one that fired sends nothing: a
-//! schedule that is resumed late may wait for such.
+//! Schedules: messages that are sent at instants. The node computes the instants, since time-zone data
+//! differs between machines; the log carries them. A firing counts only at the instant that the schedule
+//! waits for, so each instant fires once, however often it is proposed. An instant that is not after the last
+//! one that fired sends nothing: a schedule that is resumed late may wait for such.
 
 pub(crate) mod record;
 pub(crate) mod state;
@@ -29,8 +29,8 @@ use crate::queue::send::options::read_options;
 use crate::queue::send::own::{OwnSend, OwnSent};
 
 impl QueueModule {
-    /// Creates a schedule, or replaces what it does. Its counters stay, it stays paused, and one that is as before keeps
-    /// its next time, so that a caller who declares it again and again does not put it off.
+    /// Creates a schedule, or replaces what it does. Its counters stay, it stays paused, and one that is as
+    /// before keeps its next time, so that a caller who declares it again and again does not put it off.
     pub(crate) fn schedule_put(
         &mut self,
         put: &SchedulePutRecord<'_>,
@@ -109,7 +109,8 @@ impl QueueModule {
         Ok(())
     }
 
-    /// A paused schedule lets its instants go by; resumed, it waits for the next one. Nothing changes when it is as wanted.
+    /// A paused schedule lets its instants go by; resumed, it waits for the next one. Nothing changes when it
+    /// is as wanted.
     pub(crate) fn schedule_pause(
         &mut self,
         namespace: NamespaceId,
@@ -310,7 +311,7 @@ impl QueueModule {
     }
 }
 
-/// What the check before the proposal should have seen.
+/// Checks again what the check before the proposal should have refused.
 fn check_template(put: &SchedulePutRecord<'_>) -> Result<(), Error> {
     let item = &put.item;
     if let Some(backoff) = &item.backoff {

@@ -1,4 +1,4 @@
-//! The layout of what is done to schedules. What a schedule sends is laid out like the item of a send.
+//! Layouts of schedule records. The message of a schedule is laid out like the item of a send.
 
 use crate::blob::BlobHead;
 use crate::command::{RecordSink, ScheduleFire, SchedulePut, SendItem};
@@ -18,7 +18,7 @@ pub(crate) struct SchedulePutRecord<'a> {
     pub(crate) queue: &'a str,
     pub(crate) next_at_us: u64,
     pub(crate) spec: &'a [u8],
-    /// What it sends: `item` as it is laid out.
+    /// The bytes of `item`, as they lie in the record.
     pub(crate) template: &'a [u8],
     pub(crate) item: SendItemRecord<'a>,
 }

@@ -1,4 +1,4 @@
-//! Schedules: what is sent, and when the next time is.
+//! State of schedules: the message that is sent, and the next time.
 
 use crate::core::namespace::NamespaceSlot;
 use std::collections::{BTreeMap, BTreeSet};
@@ -184,7 +184,7 @@ impl Schedules {
         self.numbers.get(&number).copied()
     }
 
-    /// Those with a next time, by that time.
+    /// Schedules with a next time, by that time.
     pub(crate) fn by_time(&self) -> impl Iterator<Item = (u64, &Schedule)> + '_ {
         self.due.iter().map(|&(at_us, slot)| (at_us, self.slots.get(slot)))
     }

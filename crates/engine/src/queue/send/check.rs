@@ -1,4 +1,4 @@
-//! What a message obeys that is to be sent, now or by a schedule, alone and with others of its record.
+//! Checks of messages to send, alone and with others of their record, that do not look at the state.
 
 use crate::blob::BlobHead;
 use crate::chain::Chain;
@@ -58,10 +58,10 @@ fn check_group_item(member: &QueueItem<'_>, prefix: &str, limits: &Limits) -> Re
     check_send_item(&member.item, prefix, limits)
 }
 
-/// What the messages of one record have together.
+/// Totals of the messages of one record.
 #[derive(Default)]
 struct Together {
-    /// Of payloads and headers.
+    /// Bytes of payloads and headers.
     bytes: u64,
     parents: usize,
     steps: usize,
@@ -151,7 +151,8 @@ fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>, prefix: &str) -
     check_expiry(item.deliver, options.expires, prefix)
 }
 
-/// Parents are in the same namespace, and of the same send only those before: so no message ever waits for itself.
+/// Parents are in the same namespace, and of the same send only those before: so no message ever waits for
+/// itself.
 fn check_depends_on(
     namespace: NamespaceId,
     depends_on: &DependsOn<'_>,

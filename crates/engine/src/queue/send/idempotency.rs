@@ -1,4 +1,4 @@
-//! Idempotency keys: what the first send with a key gave, for a while.
+//! Idempotency keys: what the first send with a key gave, within a window.
 
 use crate::hash::hash;
 use crate::store::NIL;
@@ -12,7 +12,7 @@ const FORGET_PER_SEND: usize = 8;
 
 pub(crate) type RememberedSlot = Slot<Remembered>;
 
-/// What is remembered of a send.
+/// A send that is remembered by its idempotency key.
 #[derive(Clone, Debug)]
 pub(crate) struct Remembered {
     /// Number of the queue: the key is its own in each.
@@ -22,7 +22,8 @@ pub(crate) struct Remembered {
     /// Sequence of the first message.
     pub(crate) first: u64,
     pub(crate) count: u32,
-    /// Items that were duplicates by their unique key, and the sequences of the messages that they are duplicates of.
+    /// Items that were duplicates by their unique key, and the sequences of the messages that they are
+    /// duplicates of.
     pub(crate) duplicates: Box<[(u32, u64)]>,
     at_us: u64,
     /// The next younger one, or the next vacant slot.
@@ -128,7 +129,7 @@ fn key_hash(queue: u32, key: &[u8]) -> u64 {
 }
 
 impl Idempotency {
-    /// What the first send with this key gave, if that is within the window.
+    /// The first send with this key, if it is within the window.
     pub(crate) fn find(&self, queue: u32, key: &[u8], now_us: u64, window_us: u64) -> Option<&Remembered> {
         let slot = self.lookup(queue, key)?;
         let remembered = self.slots.get(slot);

@@ -1,4 +1,4 @@
-//! Send: all or nothing.
+//! Send: checks all messages of a record, then places them, all or none.
 
 pub(crate) mod check;
 pub(crate) mod idempotency;
@@ -40,10 +40,10 @@ pub(crate) struct Place {
     pub(crate) sequence: u64,
 }
 
-/// What the items of a send are together.
+/// The items of a send as a whole, after their checks.
 #[derive(Default)]
 struct Admitted {
-    /// Of their blobs.
+    /// Bytes of their blobs.
     bytes: u64,
     /// Whether one has a unique key.
     unique: bool,
@@ -444,8 +444,9 @@ impl QueueModule {
         Ok(last + 1)
     }
 
-    /// New plain messages, which are ready at once: as [`QueueModule::insert_one`] would do with each, with what they have in
-    /// common looked up once. False, with nothing done, where a turn or a limit has a say in when they are delivered.
+    /// New plain messages, which are ready at once: as [`QueueModule::insert_one`] would do with each, with
+    /// what they have in common looked up once. False, with nothing done, where a turn or a limit has a say
+    /// in when they are delivered.
     #[inline(always)]
     fn insert_plain(
         &mut self,
@@ -581,7 +582,7 @@ impl QueueModule {
         slot
     }
 
-    /// What a message has beside the plain fields.
+    /// Adds what a message has beside the plain fields.
     #[inline(never)]
     pub(crate) fn add_extras(
         &mut self,

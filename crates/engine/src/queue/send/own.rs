@@ -1,5 +1,5 @@
-//! Messages that the engine itself sends, as a consequence of another record: replies, steps of chains, and what schedules
-//! send.
+//! Messages that the engine itself sends, as a consequence of another record: replies, steps of chains, and
+//! what schedules send.
 
 use crate::command::Deliver;
 use crate::core::Core;
@@ -29,7 +29,7 @@ pub(crate) struct OwnSend<'a> {
     pub(crate) correlation_id: &'a [u8],
 }
 
-/// What came of it.
+/// The result of an own send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnSent {
     pub(crate) id: MessageId,
@@ -37,7 +37,7 @@ pub(crate) struct OwnSent {
     pub(crate) duplicate: bool,
 }
 
-/// What the step of a chain has beside what a send can say.
+/// Fields of a step that a caller's send does not have.
 pub(crate) struct Beside {
     /// The steps that it carries on.
     pub(crate) chain: Chain,
@@ -79,17 +79,18 @@ pub(crate) struct Admitted {
     sequence: u64,
 }
 
-/// What happens when the queue of a message is full.
+/// The rule for a queue that is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// What the queue's `overflow` says, as for a caller's send.
+    /// The queue's `overflow` decides, as for a caller's send.
     ByQueue,
-    /// It is refused: it makes no room.
+    /// The send is refused: it makes no room.
     Needed,
 }
 
 impl QueueModule {
-    /// Sends one message. All limits and quotas hold as for a caller's send, and nothing is changed when one refuses it.
+    /// Sends one message. All limits and quotas hold as for a caller's send, and nothing is changed when one
+    /// refuses it.
     pub(crate) fn send_of_engine(
         &mut self,
         namespace: NamespaceId,

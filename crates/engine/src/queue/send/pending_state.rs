@@ -1,4 +1,4 @@
-//! Messages that follow from the end of another one, and are yet to be sent.
+//! State of pending sends: messages that follow from the end of another one.
 
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::queue::flow::chain_state::Chain;
@@ -7,7 +7,7 @@ use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// What a pending send is.
+/// The kind of a pending send.
 #[derive(Clone, Debug)]
 pub(crate) enum PendingKind {
     /// The result of a message, to a queue by name.

@@ -1,4 +1,5 @@
-//! The layout of a send: a head, the queue and the key, then the items. Items of groups and schedules are laid out alike.
+//! The layout of a send: a head, the queue and the key, then the items. Items of groups and schedules are
+//! laid out alike.
 
 use crate::blob::BlobHead;
 use crate::command::{Deliver, RecordSink, Send, SendItem};
@@ -28,9 +29,10 @@ pub(crate) struct SendRecord<'a> {
     pub(crate) idempotency_key: &'a [u8],
     pub(crate) request_digest: u64,
     pub(crate) count: u32,
-    /// Of all blobs together.
+    /// Bytes of all blobs together.
     pub(crate) bytes: u64,
-    /// Whether there are items, and none has more than a priority and a number of attempts, both within their limits.
+    /// Whether there are items, and none has more than a priority and a number of attempts, both within their
+    /// limits.
     pub(crate) are_plain: bool,
     items: Reader<'a>,
 }
@@ -42,7 +44,8 @@ pub(crate) struct SendItemRecord<'a> {
     pub(crate) max_attempts: u16,
     pub(crate) deliver: Deliver,
     pub(crate) backoff: Option<Backoff>,
-    /// To be read by [`crate::queue::send::options::read_options`]; that it can be was seen when the record was decoded.
+    /// Bytes that [`crate::queue::send::options::read_options`] reads; decoding the record has seen that it
+    /// can.
     pub(crate) options: Option<&'a [u8]>,
 }
 

@@ -32,15 +32,15 @@ use crate::queue::send::options::{ItemOptions, unique_of};
 use crate::queue::send::record::{SendItemRecord, SendRecord};
 use crate::store::slot::Slot;
 
-/// Who has a unique key.
+/// The message that has a unique key.
 #[derive(Clone, Copy)]
 pub(crate) struct Holder {
     pub(crate) sequence: u64,
     /// Slot of the message; `NIL`: it is gone while the window goes on, or comes with the same batch.
     pub(crate) slot: MessageSlot,
-    /// How it ended, if it is gone.
+    /// Its end, if it is gone.
     pub(crate) end: Option<End>,
-    /// What frees the key.
+    /// The event that frees the key.
     pub(crate) until: UniqueUntil,
     /// When it ends, in microseconds since the Unix epoch, if it waits; 0: never.
     pub(crate) ends_us: u64,
@@ -105,7 +105,7 @@ impl QueueModule {
         self.holder_of(self.unique.find(self.queues.get(queue_slot).number, key)?, core)
     }
 
-    /// Who has a key now; `None`: it is free.
+    /// The message that has a key now; `None`: the key is free.
     pub(crate) fn holder_of(&self, key: UniqueSlot, core: &Core) -> Option<Holder> {
         let known = self.unique.slots.get(key);
         if known.ends_us <= core.now_us {
@@ -158,8 +158,8 @@ impl QueueModule {
         }
     }
 
-    /// One message with a unique key is about to be sent. If the key is taken, the message that has it takes what it is to
-    /// take over from the new one; returns its sequence.
+    /// One message with a unique key is about to be sent. If the key is taken, the message that has it takes
+    /// what it is to take over from the new one; returns its sequence.
     pub(crate) fn meet_unique(
         &mut self,
         queue_slot: QueueSlot,
@@ -191,7 +191,7 @@ impl QueueModule {
         Ok(Some(holder.sequence))
     }
 
-    /// What a message that is sent once more brings to the first one, if that one still waits.
+    /// Replaces the first message with a duplicate that asks for it, if the first one still waits.
     fn meet_duplicate(
         &mut self,
         namespace_slot: NamespaceSlot,
@@ -238,7 +238,8 @@ impl QueueModule {
         core.release_blob(old, out);
     }
 
-    /// The delay of a message that waits begins anew. One that could be ready now and shall be keeps its place.
+    /// The delay of a message that waits begins anew. One that could be ready now and shall be keeps its
+    /// place.
     fn put_off(&mut self, slot: MessageSlot, deliver: Deliver, core: &Core, out: &mut Outcome) {
         let due_us = self.due_us(deliver, core);
         let message = self.messages.get(slot);

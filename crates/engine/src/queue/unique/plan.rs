@@ -22,7 +22,7 @@ use crate::queue::send::record::SendRecord;
 use crate::queue::unique::Holder;
 use crate::store::slot::Slot;
 
-/// What a planned send needs.
+/// Resources that a planned send needs.
 #[derive(Default)]
 pub(crate) struct Needs {
     pub(crate) messages: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Needs {
     replacement: u64,
     /// Slot of the unique key that was found last.
     pub(crate) key: UniqueSlot,
-    /// How messages ended that are gone and have duplicates in the send, by sequence number.
+    /// Ends of messages that are gone and have duplicates in the send, by sequence number.
     pub(crate) gone: BTreeMap<u64, End>,
 }
 

@@ -1,4 +1,4 @@
-//! Unique keys.
+//! Recount of unique keys.
 
 use crate::core::agree;
 use crate::query::State;

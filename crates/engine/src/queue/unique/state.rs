@@ -1,4 +1,4 @@
-//! Unique keys: which message of a queue has a key, or had it in a window that goes on.
+//! State of unique keys: which message of a queue has a key, or had it in a window that has not ended.
 
 use crate::core::wheel::{Timed, Wheel};
 use crate::options::UniqueUntil;
@@ -27,9 +27,9 @@ pub(crate) struct UniqueKey {
     pub(crate) holder: MessageSlot,
     /// Sequence of the message that has it or had it last.
     pub(crate) first: u64,
-    /// What frees it.
+    /// The event that frees it.
     pub(crate) until: UniqueUntil,
-    /// How that message ended, if nobody has the key.
+    /// The end of that message, if no message has the key.
     pub(crate) end: End,
     /// When it is free in any case, in microseconds since the Unix epoch.
     pub(crate) ends_us: u64,
@@ -152,11 +152,11 @@ impl UniqueKey {
 #[derive(Debug, Default)]
 pub(crate) struct UniqueKeys {
     pub(crate) slots: Slab<UniqueKey, 1024>,
-    /// Those that are free, and have no messages, and are kept.
+    /// Keys that are free, have no messages, and are kept.
     pub(crate) idle: IdleKeys<UniqueKey>,
-    /// Those that linger, by their end.
+    /// Keys that linger, by their end.
     pub(crate) wheel: Wheel<UniqueKey>,
-    /// By queue and key. Derived.
+    /// Index by queue and key. Derived.
     index: KeyIndex<UniqueKey>,
     /// The key that was looked for last by those who are about to enter it, as a first guess.
     pub(crate) guess: UniqueSlot,
