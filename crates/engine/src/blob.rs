@@ -1,8 +1,8 @@
 //! The blob of a message: content type, headers and payload, written once and handed out as it is.
 //!
-//! Layout: `u16` length of the head, then the head (`u8` content type length, content type, `u8` number of headers,
-//! each `u16` + name and `u16` + value; a tag is one without a name), then the payload to the end. Integers are little endian. A message without
-//! content type and headers has a head of length 0.
+//! Layout: `u16` length of the head, then the head (`u8` content type length, content type, `u8` number of
+//! headers, each `u16` + name and `u16` + value; a tag is one without a name), then the payload to the end.
+//! Integers are little endian. A message without content type and headers has a head of length 0.
 
 /// Heads up to this size are built without an allocation.
 const HEAD_BYTES_SMALL: usize = 256;

@@ -4,7 +4,8 @@ use crate::command::SendItem;
 
 /// Most steps of one chain, the message that carries it not counted.
 pub const STEPS_MAX: usize = 100;
-/// What the steps of one message may take in memory, in bytes: everything of them but what goes with a payload.
+/// What the steps of one message may take in memory, in bytes: everything of them but what goes with a
+/// payload.
 pub const CHAIN_BYTES_MAX: usize = 16 << 10;
 
 /// The steps that a message carries.
@@ -43,8 +44,9 @@ pub struct Steps<'a> {
 pub struct Step<'a> {
     /// Name of the queue.
     pub queue: &'a str,
-    /// Whether its payload is that of `item`; if not, it is the result of the message before it, or, of what follows a failure, the payload
-    /// of what has failed. Then `item` has neither payload nor content type nor tags.
+    /// Whether its payload is that of `item`; if not, it is the result of the message before it, or, of what
+    /// follows a failure, the payload of what has failed. Then `item` has neither payload nor content type
+    /// nor tags.
     pub own_payload: bool,
     /// The message. It is not unique, waits for no others, and has no chain.
     pub item: SendItem<'a>,

@@ -20,7 +20,8 @@ pub trait RecordSink {
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Command<'a> {
-    /// A new start, or later a new leadership: `number` is the high part of every id and token until the next.
+    /// A new start, or later a new leadership: `number` is the high part of every id and token until the
+    /// next.
     Epoch {
         /// Larger than every epoch before, and above every id and token given; less than 2^42.
         number: u64,
@@ -79,15 +80,17 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// Which.
         consumer: ConsumerId,
-        /// How long its receipts still count, in milliseconds, if their leases do not end before; see [`DETACH_GRACE_MS`].
+        /// How long its receipts still count, in milliseconds, if their leases do not end before; see
+        /// [`DETACH_GRACE_MS`].
         grace_ms: u64,
-        /// The fencing token up to which deliveries had reached the consumer when it was lost: these count as attempts when
-        /// they go back, like a lease that ends by itself. What it got later does not. 0: none counts.
+        /// The fencing token up to which deliveries had reached the consumer when it was lost: these count as
+        /// attempts when they go back, like a lease that ends by itself. What it got later does not. 0: none
+        /// counts.
         reached: u64,
     },
-    /// Gives a consumer what others hold or held before it, of which it knows the receipts: mostly its own, from before
-    /// its connection broke. Each lease begins anew. It may so hold more than its credit, and gets nothing until that is
-    /// settled. One result per receipt.
+    /// Gives a consumer what others hold or held before it, of which it knows the receipts: mostly its own,
+    /// from before its connection broke. Each lease begins anew. It may so hold more than its credit, and
+    /// gets nothing until that is settled. One result per receipt.
     Resume {
         /// The namespace that it belongs to.
         namespace: NamespaceId,
@@ -155,8 +158,8 @@ pub enum Command<'a> {
         /// Which; empty: all that are dead at this moment, done in slices.
         ids: &'a [MessageId],
     },
-    /// Makes those ready again that are dead at this moment, oldest first and so many per second, instead of what was being
-    /// redriven.
+    /// Makes those ready again that are dead at this moment, oldest first and so many per second, instead of
+    /// what was being redriven.
     DeadRedriveRate {
         /// Namespace of the queue.
         namespace: NamespaceId,
@@ -259,8 +262,8 @@ pub struct Send<'a> {
     pub items: &'a [SendItem<'a>],
 }
 
-/// Sends messages, and one more that follows when all of them have ended; all or nothing. Ids run through the members, and
-/// then to the callback.
+/// Sends messages, and one more that follows when all of them have ended; all or nothing. Ids run through the
+/// members, and then to the callback.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Group<'a> {
     /// Namespace of the queues.
@@ -307,8 +310,8 @@ pub struct SendItem<'a> {
     pub options: Option<&'a SendOptions<'a>>,
 }
 
-/// Creates a schedule, or replaces what it does. Its counters stay; it stays paused, if it is; and with the same `spec` its
-/// next instant stays.
+/// Creates a schedule, or replaces what it does. Its counters stay; it stays paused, if it is; and with the
+/// same `spec` its next instant stays.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SchedulePut<'a> {
     /// Namespace of the schedule, and of the queue.
@@ -325,8 +328,8 @@ pub struct SchedulePut<'a> {
     pub item: &'a SendItem<'a>,
 }
 
-/// An instant of a schedule has come. Nothing happens unless it is the one that the schedule waits for, so it may be
-/// proposed more than once.
+/// An instant of a schedule has come. Nothing happens unless it is the one that the schedule waits for, so it
+/// may be proposed more than once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScheduleFire {
     /// Which, as [`crate::Engine::schedules_by_time`] tells.
@@ -383,8 +386,8 @@ pub const DETACH_GRACE_MS: u64 = 30_000;
 /// Longest such time that a consumer may be given, in milliseconds.
 pub const DETACH_GRACE_MS_MAX: u64 = 3_600_000;
 
-/// Lets a consumer have messages of some queues as they become ready. A queue that does not exist is followed from its
-/// creation on, where queues are created by use.
+/// Lets a consumer have messages of some queues as they become ready. A queue that does not exist is followed
+/// from its creation on, where queues are created by use.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Attach<'a> {
     /// Namespace of the queues.

@@ -1,5 +1,5 @@
-//! Events: what happens to messages, for those who watch. They follow from the log alone and are no part of the state: the
-//! engine tells them while it is asked to, see [`crate::Engine::watch_events`].
+//! Events: what happens to messages, for those who watch. They follow from the log alone and are no part of
+//! the state: the engine tells them while it is asked to, see [`crate::Engine::watch_events`].
 
 use crate::id::{ConsumerId, MessageId, NamespaceId, QueueId};
 

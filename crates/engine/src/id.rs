@@ -31,8 +31,8 @@ pub struct QueueId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConsumerId(pub u64);
 
-/// Names one message for ever: namespace number and a sequence number that carries the epoch in its high bits.
-/// Printed as 20 lower-case base32hex characters that sort as the ids do.
+/// Names one message for ever: namespace number and a sequence number that carries the epoch in its high
+/// bits. Printed as 20 lower-case base32hex characters that sort as the ids do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MessageId {
     /// The namespace that the message lives in.
@@ -98,7 +98,8 @@ pub struct BlobRef {
 }
 
 impl BlobRef {
-    /// An empty payload without content type and headers, which lies in no log: that of a reply to an ack without result.
+    /// An empty payload without content type and headers, which lies in no log: that of a reply to an ack
+    /// without result.
     pub const EMPTY: BlobRef = BlobRef { index: 0, item: 0, len: 0 };
     /// The bytes of [`BlobRef::EMPTY`].
     pub const EMPTY_BYTES: &'static [u8] = &[0, 0];

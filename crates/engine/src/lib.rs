@@ -1,17 +1,21 @@
 //! The state machine of Sluice: namespaces, queues, messages and everything that may happen to them.
 //!
-//! What lives here: all behaviour. What does not: I/O, threads, clocks, randomness, hash order. `apply` is a pure
-//! function of the state, the time and the record, so that the same log gives the same state everywhere.
+//! What lives here: all behaviour. What does not: I/O, threads, clocks, randomness, hash order. `apply` is a
+//! pure function of the state, the time and the record, so that the same log gives the same state everywhere.
 //!
-//! The state lies in slabs of fixed chunks (`store`): a message is one slot of 96 bytes, linked into the list or timer
-//! that its state puts it on (`state`), and found by id through a sparse directory; a plain waiting message takes about
-//! 101 bytes of index in all. A history entry takes 56 bytes more, the first optional field of a message another 48.
+//! The state lies in slabs of fixed chunks (`store`): a message is one slot of 96 bytes, linked into the list
+//! or timer that its state puts it on, and found by id through a sparse directory; a plain waiting
+//! message takes about 101 bytes of index in all. A history entry takes 56 bytes more, the first optional
+//! field of a message another 48.
 //!
-//! Map: [`Engine`] the state and the door to it, [`command`] what can be asked and `record` its layout in the log,
-//! [`outcome`] what comes of it, [`event`] what those hear who watch, [`query`] and [`flow`] what can be read, [`blob`] content type, headers and payload as one blob,
-//! [`options`] and [`chain`] what a send may say of a message,
-//! [`settings`], [`limit`] and [`limits`] what can be set, [`error`] what can go wrong, [`id`] names of things. `state` is what the
-//! engine keeps, `store` the containers that it lies in. Behaviour is told by `tests/golden/*.txt`.
+//! Words that all folders share: [`command`] what can be asked of the engine, [`outcome`] and [`event`] what
+//! an apply gives, [`query`] and [`flow`] what reads give, [`blob`] content type, headers and payload as one
+//! blob, [`options`] and [`chain`] optional fields of a message, [`change`] changes to messages,
+//! [`settings`], [`limit`] and [`limits`], [`error`] every error, [`id`] ids, numbers and receipts.
+//!
+//! Folders, each using only those before it: `store` containers, `core` what modules share, `queue` the
+//! module of queues, `record` commands as bytes, `engine` the whole ([`Engine`]). Behaviour is told by
+//! `tests/golden`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -26,6 +30,7 @@ pub mod event;
 pub mod flow;
 mod hash;
 pub mod id;
+mod layout;
 pub mod limit;
 pub mod limits;
 pub mod options;

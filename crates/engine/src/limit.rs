@@ -1,7 +1,8 @@
 //! What a limit of a namespace allows: messages in flight and deliveries in time, overall and per limit key.
 //!
-//! Rates follow the generic cell rate algorithm (GCRA, ITU-T I.371): of each rate one time is kept, the *theoretical arrival
-//! time* of the next delivery. A delivery is allowed as long as that time is less than `burst` intervals ahead.
+//! Rates follow the generic cell rate algorithm (GCRA, ITU-T I.371): of each rate one time is kept, the
+//! *theoretical arrival time* of the next delivery. A delivery is allowed as long as that time is less than
+//! `burst` intervals ahead.
 
 use crate::limits::DELAY_MS_MAX;
 use crate::wire::{Put, Reader};
@@ -16,7 +17,8 @@ pub const RATE_PERIOD_MS_MAX: u64 = 31 * 24 * 3600 * 1000;
 pub const LIMIT_QUEUES_MAX: usize = 1_000;
 /// Most limits of one shard.
 pub const LIMITS_MAX: u32 = 100_000;
-/// Limit keys without messages of which a shard remembers how much of their rate is used up; of more it forgets it.
+/// Limit keys without messages of which a shard remembers how much of their rate is used up; of more it
+/// forgets it.
 pub const IDLE_LIMIT_KEYS_MAX: u32 = 1_000_000;
 
 /// So many deliveries in a period.
@@ -69,7 +71,8 @@ impl Pace {
         last_ns.checked_sub(arrival_ns.max(now_ns)).map_or(0, |room_ns| room_ns / self.interval_ns + 1)
     }
 
-    /// Whether one more delivery is allowed at once, after so many others: without a division for their number.
+    /// Whether one more delivery is allowed at once, after so many others: without a division for their
+    /// number.
     #[inline]
     pub(crate) fn allows_after(&self, others: u32, arrival_ns: u64, now_us: u64) -> bool {
         let now_ns = now_us * 1_000;
@@ -87,7 +90,8 @@ impl Pace {
         arrival_ns.saturating_sub(self.reach_ns).div_ceil(1_000)
     }
 
-    /// The arrival time under this rate, when another one was in force until `now_us`: at most all of it is used up.
+    /// The arrival time under this rate, when another one was in force until `now_us`: at most all of it is
+    /// used up.
     pub(crate) fn take_over(&self, arrival_ns: u64, now_us: u64) -> u64 {
         arrival_ns.min(now_us * 1_000 + self.reach_ns + self.interval_ns)
     }

@@ -1,6 +1,8 @@
 //! Every limit of the engine, named once, with its default. They ride in a `Configure` record, so that replay
 //! applies the limits that were in force.
 
+use crate::wire::{Put, Reader};
+
 /// Longest name of a namespace, queue or consumer, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Highest priority of a message; the lowest, and the default, is 0.
@@ -43,8 +45,8 @@ pub const REDRIVE_PER_SECOND_MAX: u32 = 100_000;
 pub const HISTORY_ATTEMPTS_MAX: usize = 32;
 /// Attempts that a message may be allowed.
 pub const ATTEMPTS_MAX: u16 = 10_000;
-/// Unique keys of one shard that count to the end of their window although their message is gone; of more, one that would
-/// end next is free before its time.
+/// Unique keys of one shard that count to the end of their window although their message is gone; of more,
+/// one that would end next is free before its time.
 pub const UNIQUE_KEYS_LINGERING_MAX: u32 = 1_000_000;
 /// Duplicates that one shard remembers with idempotency keys, so that a repeat gets the same ids.
 pub const IDEMPOTENCY_DUPLICATES_MAX: u64 = 4_000_000;
@@ -101,5 +103,40 @@ impl Default for Limits {
             idempotency_window_ms: 10 * 60 * 1000,
             auto_create: true,
         }
+    }
+}
+
+impl Limits {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.u32(self.payload_bytes);
+        out.u32(self.headers);
+        out.u32(self.headers_bytes);
+        out.u32(self.batch_items);
+        out.u32(self.batch_bytes);
+        out.u32(self.receive_messages);
+        out.u32(self.queues);
+        out.u32(self.namespaces);
+        out.u64(self.messages);
+        out.u32(self.idempotency_keys);
+        out.u64(self.idempotency_window_ms);
+        out.bool(self.auto_create);
+    }
+
+    /// Reads what [`Limits::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Limits> {
+        Some(Limits {
+            payload_bytes: reader.u32()?,
+            headers: reader.u32()?,
+            headers_bytes: reader.u32()?,
+            batch_items: reader.u32()?,
+            batch_bytes: reader.u32()?,
+            receive_messages: reader.u32()?,
+            queues: reader.u32()?,
+            namespaces: reader.u32()?,
+            messages: reader.u64()?,
+            idempotency_keys: reader.u32()?,
+            idempotency_window_ms: reader.u64()?,
+            auto_create: reader.bool()?,
+        })
     }
 }

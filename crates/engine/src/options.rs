@@ -82,7 +82,7 @@ impl<'a> DependsOn<'a> {
 
     /// The ids again.
     pub fn ids(&self) -> impl Iterator<Item = MessageId> + use<'a> {
-        self.ids.iter().map(|bytes| crate::record::id_at(bytes))
+        self.ids.iter().map(|bytes| crate::layout::id_at(bytes))
     }
 
     /// The places in the send.

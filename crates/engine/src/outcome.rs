@@ -29,10 +29,11 @@ pub struct Outcome {
     pub cancelled: Vec<(ConsumerId, Receipt)>,
     /// Blobs that the engine has let go of.
     pub released: Vec<BlobRef>,
-    /// Messages that are finished, dead or gone, some of them more than once; filled while the node watches: see
-    /// [`crate::Engine::watch_ends`].
+    /// Messages that are finished, dead or gone, some of them more than once; filled while the node watches:
+    /// see [`crate::Engine::watch_ends`].
     pub ended: Vec<Ended>,
-    /// What happened to messages, in order; filled while the node watches: see [`crate::Engine::watch_events`].
+    /// What happened to messages, in order; filled while the node watches: see
+    /// [`crate::Engine::watch_events`].
     pub events: Vec<Event>,
     /// Queues in which messages became ready, each at most once in a row; the node wakes waiting receives.
     pub ready: Vec<QueueId>,
@@ -78,8 +79,9 @@ pub enum Reply {
     /// Nothing beyond the lists of [`Outcome`].
     #[default]
     None,
-    /// Send: ids run from `first`, one per item, unless [`Outcome::ids`] lists them; `duplicate` if an earlier send with
-    /// this idempotency key gave them. What a schedule sends: `duplicate` if `first` had its unique key already.
+    /// Send: ids run from `first`, one per item, unless [`Outcome::ids`] lists them; `duplicate` if an
+    /// earlier send with this idempotency key gave them. What a schedule sends: `duplicate` if `first` had
+    /// its unique key already.
     Sent {
         /// Id of the first message; the others follow in sequence.
         first: MessageId,

@@ -1,5 +1,5 @@
-//! Bugs planted on purpose, to see that the simulator finds them. Without the feature `plant`, which the simulator alone
-//! switches on, the answer is no at compile time, and nothing of them is in the program.
+//! Bugs planted on purpose, to see that the simulator finds them. Without the feature `plant`, which the
+//! simulator alone switches on, the answer is no at compile time, and nothing of them is in the program.
 
 #![cfg_attr(not(feature = "plant"), allow(unreachable_pub))]
 

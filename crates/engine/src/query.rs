@@ -1,11 +1,9 @@
-//! What can be read from the engine between two batches. Each read takes bounded time; a long one is cut into pages.
+//! What can be read from the engine between two batches. Each read takes bounded time; a long one is cut into
+//! pages.
 
 use crate::change::Verb;
-use crate::command::SendItem;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
 use crate::limit::LimitRules;
-use crate::options::SendOptions;
-use crate::record::{read_options, read_template};
 use crate::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
 
 /// Where a message stands.
@@ -111,7 +109,8 @@ pub struct QueueView {
     pub blocked_by_consumer: u64,
     /// The redrive of its dead letters at a rate, if one runs.
     pub redriving: Option<Redriving>,
-    /// When the message that stands first in line (highest priority) was sent, in microseconds since the Unix epoch.
+    /// When the message that stands first in line (highest priority) was sent, in microseconds since the Unix
+    /// epoch.
     pub oldest_ready_at_us: Option<u64>,
 }
 
@@ -278,8 +277,8 @@ pub struct MessageView {
     pub blocked_by: Option<&'static str>,
     /// The queue in which it died, if that was another one; it may be gone. Empty: none.
     pub from_queue: Box<str>,
-    /// Why it is dead or held, or else why it died in `from_queue`, as an error code or state word: `max_attempts`, `max_deliveries`, `rejected`,
-    /// `payload_damaged`, `parent_failed`.
+    /// Why it is dead or held, or else why it died in `from_queue`, as an error code or state word:
+    /// `max_attempts`, `max_deliveries`, `rejected`, `payload_damaged`, `parent_failed`.
     pub reason: Option<&'static str>,
     /// When that was, in microseconds since the Unix epoch.
     pub reason_at_us: Option<u64>,
@@ -295,8 +294,8 @@ pub struct MessageView {
     pub result: Option<BlobRef>,
     /// Done: when it was acked, in microseconds since the Unix epoch.
     pub done_at_us: Option<u64>,
-    /// Done: until when it is kept at least, if that is known, in microseconds since the Unix epoch; it may go earlier by
-    /// the queue's `retain_done_count`.
+    /// Done: until when it is kept at least, if that is known, in microseconds since the Unix epoch; it may
+    /// go earlier by the queue's `retain_done_count`.
     pub kept_until_us: Option<u64>,
     /// Where content type, headers, tags and payload lie.
     pub blob: BlobRef,
@@ -304,7 +303,8 @@ pub struct MessageView {
     pub tags: Option<BlobRef>,
     /// Leased: whether it was cancelled, and is gone when its lease ends.
     pub cancelled: bool,
-    /// Another one after each change of what it is and where it stands, so that a change can be made to depend on it; not 0.
+    /// Another one after each change of what it is and where it stands, so that a change can be made to
+    /// depend on it; not 0.
     pub version: u64,
     /// What was changed, by whom and why, oldest first; empty in lists.
     pub changes: Vec<Changed>,
@@ -403,10 +403,11 @@ pub struct LimitView {
     pub queues: Vec<String>,
     /// Leased messages of these queues.
     pub in_flight: u64,
-    /// Messages that might be delivered but for the limit: those that wait for their key and, when the limit as a whole is
-    /// used up, all that are ready.
+    /// Messages that might be delivered but for the limit: those that wait for their key and, when the limit
+    /// as a whole is used up, all that are ready.
     pub waiting: u64,
-    /// When the overall rate lets the next one begin, if it lets none now; in microseconds since the Unix epoch.
+    /// When the overall rate lets the next one begin, if it lets none now; in microseconds since the Unix
+    /// epoch.
     pub next_at_us: Option<u64>,
 }
 
@@ -436,7 +437,8 @@ pub struct ScheduleView {
     pub message: MessageTemplate,
     /// Where content type, headers and payload lie.
     pub blob: BlobRef,
-    /// When it fires next, in microseconds since the Unix epoch; `None`: it is paused, or has no instant left.
+    /// When it fires next, in microseconds since the Unix epoch; `None`: it is paused, or has no instant
+    /// left.
     pub next_at_us: Option<u64>,
     /// Whether it is paused.
     pub paused: bool,
@@ -459,26 +461,12 @@ pub struct ScheduleView {
 /// The fields of what a schedule sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MessageTemplate {
-    bytes: Box<[u8]>,
+    pub(crate) bytes: Box<[u8]>,
 }
 
 impl MessageTemplate {
     pub(crate) fn new(bytes: &[u8]) -> MessageTemplate {
         MessageTemplate { bytes: bytes.into() }
-    }
-
-    /// The fields, without content type, headers and payload, which lie in the blob; and the optional ones.
-    pub fn fields(&self) -> (SendItem<'static>, SendOptions<'_>) {
-        let read = read_template(&self.bytes);
-        let options = read.and_then(|item| item.options).and_then(read_options).unwrap_or_default();
-        let item = read.map_or_else(SendItem::default, |item| SendItem {
-            priority: item.priority,
-            deliver: item.deliver,
-            max_attempts: item.max_attempts,
-            backoff: item.backoff,
-            ..SendItem::default()
-        });
-        (item, options)
     }
 }
 
@@ -498,7 +486,7 @@ pub struct DueSchedule<'a> {
 pub struct Page<T> {
     /// What was found.
     pub items: Vec<T>,
-    /// Where to go on; `None`: this was the last page. A page may be empty and yet not be the last, since a page
-    /// looks at a bounded number of messages.
+    /// Where to go on; `None`: this was the last page. A page may be empty and yet not be the last, since a
+    /// page looks at a bounded number of messages.
     pub next: Option<u64>,
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::record::{read_backoff, write_backoff};
 use crate::wire::{Put, Reader};
 
 /// How the delay before the next attempt grows.
@@ -18,8 +17,8 @@ pub enum BackoffKind {
     Exponential,
 }
 
-/// The delay before the next attempt: never above `cap_ms`, varied by up to ± `jitter_percent`, derived from the id
-/// and the attempt so that replay agrees.
+/// The delay before the next attempt: never above `cap_ms`, varied by up to ± `jitter_percent`, derived from
+/// the id and the attempt so that replay agrees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Backoff {
     /// How it grows.
@@ -174,7 +173,8 @@ pub enum Placement {
     Fair,
     /// The one that holds the fewest messages, of all its queues together; among equals each in turn.
     LeastLoaded,
-    /// The one that had the last message with the same ordering key, as long as it is attached; without a key each in turn.
+    /// The one that had the last message with the same ordering key, as long as it is attached; without a key
+    /// each in turn.
     Sticky,
 }
 
@@ -193,7 +193,8 @@ impl Setting for Placement {
     }
 }
 
-/// What a message that is delayed, from the start or before another attempt, does to the others with its ordering key.
+/// What a message that is delayed, from the start or before another attempt, does to the others with its
+/// ordering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OrderingRetry {
     /// They wait for it.
@@ -379,11 +380,11 @@ impl Setting for u32 {
 
 impl Setting for Backoff {
     fn write(&self, out: &mut Vec<u8>) {
-        write_backoff(out, self);
+        self.write(out);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        read_backoff(reader)
+        Backoff::read(reader)
     }
 }
 
@@ -396,4 +397,52 @@ pub struct Quotas {
     pub messages: u64,
     /// Bytes of payloads and headers, in any state.
     pub bytes: u64,
+}
+
+impl Backoff {
+    /// Bytes that a backoff takes in records and snapshots.
+    pub(crate) const BYTES: usize = 18;
+
+    pub(crate) fn bytes(&self) -> [u8; Backoff::BYTES] {
+        let mut bytes = [0; Backoff::BYTES];
+        bytes[0] = match self.kind {
+            BackoffKind::None => 0,
+            BackoffKind::Fixed => 1,
+            BackoffKind::Linear => 2,
+            BackoffKind::Exponential => 3,
+        };
+        bytes[1] = self.jitter_percent;
+        bytes[2..10].copy_from_slice(&self.base_ms.to_le_bytes());
+        bytes[10..].copy_from_slice(&self.cap_ms.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.raw(&self.bytes());
+    }
+
+    /// Reads what [`Backoff::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Backoff> {
+        let kind = match reader.u8()? {
+            0 => BackoffKind::None,
+            1 => BackoffKind::Fixed,
+            2 => BackoffKind::Linear,
+            3 => BackoffKind::Exponential,
+            _ => return None,
+        };
+        Some(Backoff { jitter_percent: reader.u8()?, kind, base_ms: reader.u64()?, cap_ms: reader.u64()? })
+    }
+}
+
+impl Quotas {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        out.u64(self.queues);
+        out.u64(self.messages);
+        out.u64(self.bytes);
+    }
+
+    /// Reads what [`Quotas::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Quotas> {
+        Some(Quotas { queues: reader.u64()?, messages: reader.u64()?, bytes: reader.u64()? })
+    }
 }

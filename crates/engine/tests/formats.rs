@@ -3,7 +3,7 @@
 //!
 //! The fixture is a log and the snapshot that was taken after it, in lines: `record NOW_US INDEX BODY`, then
 //! `snapshot BYTES` (hexadecimal), then `state` lines that tell what both must give. The log is that of
-//! `golden/all_records.txt`. When a layout changes, raise its version (`layout` in `record/mod.rs`, `FORMAT`
+//! `golden/all_records.txt`. When a layout changes, raise its version (`record/table.rs`, `FORMAT`
 //! in `wire.rs`, `BEHAVIOUR_VERSION`). Then, and when there are new records, write the fixture anew:
 //!
 //! ```sh

@@ -206,7 +206,7 @@ fn shows(script: &str, features: [&str; 2]) -> bool {
 
 #[test]
 fn each_two_features_are_shown_together_or_cannot_meet() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/queue");
     let mut told: BTreeMap<[&str; 2], u32> = BTreeMap::new();
     for (one, scripts) in SHOWN {
         for (name, others) in scripts {

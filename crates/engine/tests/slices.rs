@@ -1,5 +1,5 @@
-//! A million timers due in one second, or messages that are too many, do not stall anybody: each apply handles a slice,
-//! and the next is due at once.
+//! A million timers due in one second, or messages that are too many, do not stall anybody: each apply
+//! handles a slice, and the next is due at once.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,7 +36,8 @@ fn send_all(item: &SendItem<'_>) -> Driver {
     driver
 }
 
-/// Ticks at `now_us` until nothing is due; each tick moves at most a slice out of a state. Returns how many there were.
+/// Ticks at `now_us` until nothing is due; each tick moves at most a slice out of a state. Returns how many
+/// there were.
 fn tick_all(driver: &mut Driver, now_us: u64, from: State) -> u64 {
     let mut ticks = 0;
     while driver.engine.next_deadline().is_some_and(|due| due <= now_us) {

@@ -3,13 +3,15 @@
 //!
 //! A method of a module that needs any of this takes the [`Core`] as an argument.
 
+pub(crate) mod field;
 pub(crate) mod namespace;
 pub(crate) mod namespaces;
+pub(crate) mod rules;
 pub(crate) mod shared_blobs;
 pub(crate) mod tokens;
 pub(crate) mod wheel;
 
-use crate::core::namespace::Namespace;
+use crate::core::namespace::{Namespace, NamespaceSlot};
 use crate::core::shared_blobs::SharedBlobs;
 use crate::core::tokens::Tokens;
 use crate::error::Error;
@@ -42,14 +44,14 @@ pub(crate) struct Core {
     /// The smallest number that no namespace has had.
     pub(crate) next_namespace: u32,
     /// Namespaces by number, also those that are deleted and still swept. Derived.
-    pub(crate) namespace_numbers: Directory,
+    pub(crate) namespace_numbers: Directory<Namespace>,
     /// Namespaces by name. Derived.
-    pub(crate) namespace_names: HashIndex,
+    pub(crate) namespace_names: HashIndex<Namespace>,
     /// Number and slot of the namespace that was found last, as a first guess; not a deleted one. Volatile.
-    pub(crate) last_namespace: Option<(NamespaceId, u32)>,
+    pub(crate) last_namespace: Option<(NamespaceId, NamespaceSlot)>,
     pub(crate) tokens: Tokens,
     pub(crate) shared_blobs: SharedBlobs,
-    /// What outcomes tell beside results. Volatile: set by the node.
+    /// The parts of outcomes that are filled only while someone watches. Volatile: set by the node.
     pub(crate) watched: Watched,
 }
 

@@ -1,10 +1,12 @@
 //! A namespace: name, quotas, what of them is used, and the last id given.
 
-use crate::record::{read_quotas, write_quotas};
 use crate::settings::Quotas;
 use crate::store::NIL;
-use crate::store::slab::PlainSlot;
+use crate::store::slab::PlainItem;
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type NamespaceSlot = Slot<Namespace>;
 
 /// A namespace, or a vacant slot.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ pub(crate) struct Namespace {
     /// Queues, the deleted ones that are not swept yet included.
     pub(crate) queue_slots: u32,
     pub(crate) deleted: bool,
-    next_vacant: Option<u32>,
+    next_vacant: Option<NamespaceSlot>,
 }
 
 impl Namespace {
@@ -43,14 +45,14 @@ impl Namespace {
     }
 }
 
-impl PlainSlot for Namespace {
+impl PlainItem for Namespace {
     const BLOCK: usize = 4;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: NamespaceSlot) -> Self {
         Namespace { next_vacant: Some(next), ..Namespace::new(NIL, "", 0, Quotas::default(), 0) }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<NamespaceSlot> {
         self.next_vacant
     }
 
@@ -58,7 +60,7 @@ impl PlainSlot for Namespace {
         out.u32(self.number);
         out.name(&self.name);
         out.u32(self.shard);
-        write_quotas(out, &self.quotas);
+        self.quotas.write(out);
         out.u64(self.messages);
         out.u64(self.bytes);
         out.u64(self.created_at_us);
@@ -71,7 +73,7 @@ impl PlainSlot for Namespace {
         let number = reader.u32()?;
         let name = reader.name()?;
         let shard = reader.u32()?;
-        let quotas = read_quotas(reader)?;
+        let quotas = Quotas::read(reader)?;
         let mut namespace = Namespace::new(number, name, shard, quotas, 0);
         namespace.messages = reader.u64()?;
         namespace.bytes = reader.u64()?;

@@ -1,11 +1,11 @@
 //! Namespaces: creation, quotas, deletion, and look-ups by number and name.
 
-use crate::core::namespace::Namespace;
+use crate::core::namespace::{Namespace, NamespaceSlot};
+use crate::core::rules::name_rule;
 use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::hash::hash;
 use crate::id::NamespaceId;
-use crate::record::name_rule;
 use crate::settings::Quotas;
 use crate::store::NIL;
 
@@ -48,12 +48,12 @@ impl Core {
 
     /// Derives the indexes after all slots were read.
     pub(crate) fn rebuild(&mut self) {
-        let slots: Vec<u32> = self.namespaces.iter().map(|(slot, _)| slot).collect();
+        let slots: Vec<_> = self.namespaces.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.index_namespace(slot));
         self.shared_blobs.rebuild();
     }
 
-    fn index_namespace(&mut self, slot: u32) {
+    fn index_namespace(&mut self, slot: NamespaceSlot) {
         let namespace = self.namespaces.get(slot);
         self.namespace_numbers.insert(u64::from(namespace.number), slot);
         if !namespace.deleted {
@@ -61,7 +61,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn namespace_by_name_slot(&self, name: &str) -> Option<u32> {
+    pub(crate) fn namespace_by_name_slot(&self, name: &str) -> Option<NamespaceSlot> {
         self.namespace_names.find(name_hash(name), |slot| *self.namespaces.get(slot).name == *name)
     }
 
@@ -73,7 +73,7 @@ impl Core {
 
     /// Marks a namespace as deleted: nobody finds it any more. What modules hold of it is swept in slices,
     /// then it is removed by [`Core::remove_namespace`].
-    pub(crate) fn mark_deleted(&mut self, slot: u32) {
+    pub(crate) fn mark_deleted(&mut self, slot: NamespaceSlot) {
         let namespace = self.namespaces.get_mut(slot);
         namespace.deleted = true;
         self.last_namespace = None;
@@ -81,14 +81,14 @@ impl Core {
     }
 
     /// Removes a namespace of which no module holds anything.
-    pub(crate) fn remove_namespace(&mut self, slot: u32) {
+    pub(crate) fn remove_namespace(&mut self, slot: NamespaceSlot) {
         self.namespace_numbers.remove(u64::from(self.namespaces.get(slot).number));
         self.namespaces.remove(slot);
     }
 
     /// Slot of a namespace that exists.
     #[inline(always)]
-    pub(crate) fn live_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
+    pub(crate) fn live_namespace(&mut self, namespace: NamespaceId) -> Option<NamespaceSlot> {
         if let Some((last, slot)) = self.last_namespace
             && last == namespace
         {
@@ -98,20 +98,20 @@ impl Core {
     }
 
     #[inline(never)]
-    fn look_up_namespace(&mut self, namespace: NamespaceId) -> Option<u32> {
+    fn look_up_namespace(&mut self, namespace: NamespaceId) -> Option<NamespaceSlot> {
         let slot = self.namespace_slot(namespace)?;
         self.last_namespace = Some((namespace, slot));
         Some(slot)
     }
 
     /// Like [`Core::live_namespace`]; the error is `namespace_not_found`.
-    pub(crate) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<u32, Error> {
+    pub(crate) fn find_namespace(&mut self, namespace: NamespaceId) -> Result<NamespaceSlot, Error> {
         self.live_namespace(namespace).ok_or_else(|| namespace_not_found(namespace))
     }
 
     /// Like [`Core::live_namespace`], for reads.
     #[inline]
-    pub(crate) fn namespace_slot(&self, namespace: NamespaceId) -> Option<u32> {
+    pub(crate) fn namespace_slot(&self, namespace: NamespaceId) -> Option<NamespaceSlot> {
         if let Some((last, slot)) = self.last_namespace
             && last == namespace
         {

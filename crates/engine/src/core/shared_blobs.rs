@@ -1,11 +1,12 @@
-//! Blobs that more than one thing refers to: how many owners each has. A blob that is not here has one.
+//! Shared blobs: the number of owners of each blob that has more than one. A blob that is not here has one.
 
+use crate::store::slot::Slot;
 use std::collections::BTreeMap;
 
 use crate::hash::mix;
 use crate::id::BlobRef;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
 use crate::wire::{Put, Reader};
 
 /// One blob with several owners, or a vacant slot.
@@ -14,17 +15,17 @@ pub(crate) struct SharedBlob {
     blob: BlobRef,
     /// Two or more.
     owners: u32,
-    next_vacant: Option<u32>,
+    next_vacant: Option<Slot<SharedBlob>>,
 }
 
-impl PlainSlot for SharedBlob {
+impl PlainItem for SharedBlob {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: Slot<SharedBlob>) -> Self {
         SharedBlob { blob: BlobRef { index: 0, item: 0, len: 0 }, owners: 0, next_vacant: Some(next) }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<Slot<SharedBlob>> {
         self.next_vacant
     }
 
@@ -42,8 +43,8 @@ impl PlainSlot for SharedBlob {
 #[derive(Debug, Default)]
 pub(crate) struct SharedBlobs {
     pub(crate) slots: Slab<SharedBlob, 1024>,
-    /// By record and item. Derived.
-    places: HashIndex,
+    /// Index by record and item. Derived.
+    places: HashIndex<SharedBlob>,
 }
 
 fn place_hash(blob: BlobRef) -> u64 {
@@ -63,7 +64,7 @@ impl SharedBlobs {
         Some(SharedBlobs { slots, ..SharedBlobs::default() })
     }
 
-    fn find(&self, blob: BlobRef) -> Option<u32> {
+    fn find(&self, blob: BlobRef) -> Option<Slot<SharedBlob>> {
         self.places.find(place_hash(blob), |slot| {
             let known = self.slots.get(slot).blob;
             (known.index, known.item) == (blob.index, blob.item)

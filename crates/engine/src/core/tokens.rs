@@ -1,4 +1,4 @@
-//! Fencing tokens, and which of the latest have settled their message.
+//! Fencing tokens: how they are given, and which of the latest have settled their message.
 //!
 //! A token is the number at which its epoch begins, plus a count. Whether its holder has settled is known for
 //! the last 2^24 tokens (less up to 4,096) and the last 1,024 epochs in which any was given; of older ones it
@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use crate::id::EPOCH_SHIFT;
-use crate::store::NIL;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{Item, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// Tokens that one slot tells of.
@@ -22,14 +22,14 @@ const EPOCHS_MAX: usize = 1_024;
 #[derive(Clone, Debug)]
 pub(crate) struct Bits([u64; PER_SLOT as usize / 64]);
 
-impl Slot for Bits {
+impl Item for Bits {
     const BLOCK: usize = 8;
 
-    fn vacant(_next: u32) -> Self {
+    fn vacant(_next: Slot<Bits>) -> Self {
         Bits([0; PER_SLOT as usize / 64])
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<Slot<Bits>> {
         None
     }
 
@@ -38,7 +38,7 @@ impl Slot for Bits {
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let mut bits = Bits::vacant(NIL);
+        let mut bits = Bits::vacant(Slot::NIL);
         for word in &mut bits.0 {
             *word = reader.u64()?;
         }
@@ -108,15 +108,15 @@ impl Tokens {
     fn clear_slot(&mut self) {
         let slot = self.given / PER_SLOT % SLOTS;
         if slot == u64::from(self.settled.used()) {
-            self.settled.insert(Bits::vacant(NIL));
+            self.settled.insert(Bits::vacant(Slot::NIL));
         } else {
-            *self.settled.get_mut(slot as u32) = Bits::vacant(NIL);
+            *self.settled.get_mut(Slot::new(slot as u32)) = Bits::vacant(Slot::NIL);
         }
     }
 
     /// Slot, word and bit of a token, if it is within the window.
     #[inline]
-    fn find(&self, token: u64) -> Option<(u32, usize, u64)> {
+    fn find(&self, token: u64) -> Option<(Slot<Bits>, usize, u64)> {
         let (begin, before, until) = match self.epochs.back() {
             Some(&(begin, before)) if begin < token => (begin, before, self.given),
             _ => self.earlier_epoch(token)?,
@@ -132,7 +132,7 @@ impl Tokens {
         }
         let slot = ordinal / PER_SLOT % SLOTS;
         let within = ordinal % PER_SLOT;
-        Some((slot as u32, within as usize / 64, 1 << (within % 64)))
+        Some((Slot::new(slot as u32), within as usize / 64, 1 << (within % 64)))
     }
 
     /// Where the epoch of a token begins, the tokens given before it, and up to its end.

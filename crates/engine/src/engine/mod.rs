@@ -20,7 +20,11 @@ use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::record::{Kind, RareRecord, check_behaviour, decode, kind_of};
+use crate::queue::consumer::record::DetachRecord;
+use crate::record::decode;
+use crate::record::decode::{Kind, kind_of};
+use crate::record::known::check_behaviour;
+use crate::record::table::RareRecord;
 use crate::settings::Quotas;
 
 /// The state machine of one shard.
@@ -44,9 +48,10 @@ impl Engine {
         engine
     }
 
-    /// Applies one record. `index` is its place in the log, `now_us` its time in microseconds since the Unix epoch; time
-    /// never runs backwards, an earlier time counts as the latest one. What came of it is in `out`, which is cleared
-    /// first. A body that no [`crate::Command`] wrote is refused with [`Error::Internal`].
+    /// Applies one record. `index` is its place in the log, `now_us` its time in microseconds since the Unix
+    /// epoch; time never runs backwards, an earlier time counts as the latest one. What came of it is in
+    /// `out`, which is cleared first. A body that no [`crate::Command`] wrote is refused with
+    /// [`Error::Internal`].
     pub fn apply(&mut self, now_us: u64, index: u64, body: &[u8], out: &mut Outcome) {
         out.clear();
         self.core.now_us = self.core.now_us.max(now_us);
@@ -149,14 +154,15 @@ impl Engine {
             RareRecord::Credit { namespace, consumer, credit } => {
                 queues.credit(namespace, consumer, credit, core)
             }
-            RareRecord::Detach { namespace, consumer, grace_ms, reached } => {
+            RareRecord::Detach(DetachRecord { namespace, consumer, grace_ms, reached }) => {
                 queues.detach_consumer(namespace, consumer, grace_ms, reached, core, out)
             }
             RareRecord::Resume(resume) => queues.resume(&resume, core, out),
         }
     }
 
-    /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any more.
+    /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any
+    /// more.
     fn begin_epoch(&mut self, number: u64, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
         check_behaviour(behaviour.into()).map_err(|reason| Error::Internal { reason })?;
         self.core.begin_epoch(number)?;

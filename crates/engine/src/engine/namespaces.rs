@@ -1,6 +1,7 @@
 //! Namespaces as a whole: what the core keeps of them, and what modules hold of them.
 
 use crate::core::PAGE_ITEMS_MAX;
+use crate::core::namespace::NamespaceSlot;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::NamespaceId;
@@ -64,7 +65,8 @@ impl Engine {
         NamespaceId(self.core.next_namespace)
     }
 
-    /// All namespaces, by number. Takes long with many: not while serving, when [`Engine::namespaces_after`] is used.
+    /// All namespaces, by number. Takes long with many: not while serving, when [`Engine::namespaces_after`]
+    /// is used.
     pub fn namespaces(&self) -> Vec<NamespaceView> {
         let mut all = Vec::new();
         loop {
@@ -88,7 +90,7 @@ impl Engine {
             .collect()
     }
 
-    fn namespace_view(&self, slot: u32) -> NamespaceView {
+    fn namespace_view(&self, slot: NamespaceSlot) -> NamespaceView {
         let namespace = self.core.namespaces.get(slot);
         NamespaceView {
             id: NamespaceId(namespace.number),

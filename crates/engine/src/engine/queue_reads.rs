@@ -78,8 +78,9 @@ impl Engine {
         self.queue.delivery_details(id, &self.core)
     }
 
-    /// Messages of a queue by id, in one state or in all; at most `limit` and [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX). `cursor` is the `next`
-    /// of the page before. A page looks at a bounded number of messages, so it may be empty and not the last.
+    /// Messages of a queue by id, in one state or in all; at most `limit` and
+    /// [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX). `cursor` is the `next` of the page before. A page looks at
+    /// a bounded number of messages, so it may be empty and not the last.
     pub fn messages(
         &self,
         queue: QueueId,
@@ -131,7 +132,8 @@ impl Engine {
         self.queue.defaults(namespace, pattern, &self.core)
     }
 
-    /// Patterns of a namespace by name, after `after`; at most `limit` and [`QUEUE_DEFAULTS_MAX`].
+    /// Patterns of a namespace by name, after `after`; at most `limit` and
+    /// [`QUEUE_DEFAULTS_MAX`](crate::limits::QUEUE_DEFAULTS_MAX).
     pub fn defaults_after(
         &self,
         namespace: NamespaceId,
@@ -141,7 +143,8 @@ impl Engine {
         self.queue.defaults_after(namespace, after, limit, &self.core)
     }
 
-    /// Limits of a namespace by name, after `after`; at most `limit` and [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).
+    /// Limits of a namespace by name, after `after`; at most `limit` and
+    /// [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).
     pub fn limits_of(&self, namespace: NamespaceId, after: Option<&str>, limit: usize) -> Vec<LimitView> {
         self.queue.limits_of(namespace, after, limit, &self.core)
     }
@@ -151,10 +154,10 @@ impl Engine {
         self.queue.limit(namespace, name, &self.core)
     }
 
-    /// Keys of a limit that have messages or whose rate remembers some, in no order that means anything; at most `limit` and
-    /// [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX). `cursor` is the `next` of the page before: keys that are there all the time are given once.
-    /// With `waiting` only those that hold something back. A page looks at a bounded number of keys, so it may be empty and
-    /// not the last.
+    /// Keys of a limit that have messages or whose rate remembers some, in no order that means anything; at
+    /// most `limit` and [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX). `cursor` is the `next` of the page before:
+    /// keys that are there all the time are given once. With `waiting` only those that hold something back. A
+    /// page looks at a bounded number of keys, so it may be empty and not the last.
     pub fn limit_keys(
         &self,
         namespace: NamespaceId,
@@ -186,12 +189,14 @@ impl Engine {
         self.queue.schedule(namespace, name, &self.core)
     }
 
-    /// Schedules of a namespace by name, after `after`; at most `limit` and [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).
+    /// Schedules of a namespace by name, after `after`; at most `limit` and
+    /// [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).
     pub fn schedules(&self, namespace: NamespaceId, after: Option<&str>, limit: usize) -> Vec<ScheduleView> {
         self.queue.schedules(namespace, after, limit, &self.core)
     }
 
-    /// Consumers of a namespace in the order in which they came, after `after`; at most `limit` and [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).
+    /// Consumers of a namespace in the order in which they came, after `after`; at most `limit` and
+    /// [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).
     pub fn consumers(
         &self,
         namespace: NamespaceId,
@@ -221,9 +226,9 @@ impl Engine {
         self.queue.is_held(receipt, now_us, &self.core)
     }
 
-    /// The messages whose content type, headers and payload are a blob, named by record index and item, of which
-    /// `is_sought` says so, searched among `limit` slots. `cursor` is the `next` of the search before; a page without
-    /// `next` is the last.
+    /// The messages whose content type, headers and payload are a blob, named by record index and item, of
+    /// which `is_sought` says so, searched among `limit` slots. `cursor` is the `next` of the search before;
+    /// a page without `next` is the last.
     pub fn find_blobs(
         &self,
         is_sought: impl Fn(u64, u32) -> bool,

@@ -3,7 +3,8 @@
 use crate::engine::Engine;
 
 impl Engine {
-    /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at everything.
+    /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at
+    /// everything.
     ///
     /// # Errors
     /// A sentence that tells what does not agree.

@@ -1,5 +1,6 @@
-//! A new engine from a snapshot's pieces.
+//! Restore: an engine built from a snapshot's pieces.
 
+use crate::store::slot::Slot;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,6 +13,7 @@ use crate::engine::snapshot::{MAGIC, each_slab, section};
 use crate::error::Error;
 use crate::event::Watched;
 use crate::id::ReceiptKey;
+use crate::limits::Limits;
 use crate::queue::consequence::read_consequences;
 use crate::queue::consumer::state::AllConsumers;
 use crate::queue::expiry::state::Expiries;
@@ -27,7 +29,6 @@ use crate::queue::state::read_counters;
 use crate::queue::unique::state::UniqueKeys;
 use crate::queue::work::read_work;
 use crate::queue::{QueueModule, Queues};
-use crate::record::read_limits;
 use crate::store::directory::Directory;
 use crate::store::hash_index::HashIndex;
 use crate::store::slab::{FRAME_HEAD, Slab, frame_check};
@@ -48,7 +49,8 @@ struct Frames<'a> {
 }
 
 impl Engine {
-    /// Builds an engine from the pieces that [`Engine::snapshot_step`] gave out, in order; their boundaries may have moved.
+    /// Builds an engine from the pieces that [`Engine::snapshot_step`] gave out, in order; their boundaries
+    /// may have moved.
     ///
     /// # Errors
     /// [`Error::Internal`] tells what is damaged or missing, or that the format is of another version.
@@ -131,7 +133,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
     let receipt_key = ReceiptKey(*reader.array()?);
     let next_queue = reader.u32()?;
     let next_namespace = reader.u32()?;
-    let limits = read_limits(reader)?;
+    let limits = Limits::read(reader)?;
     let totals = read_counters(reader)?;
     let wheel = Wheel::read(reader)?;
     let work = read_work(reader)?;
@@ -197,7 +199,7 @@ fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
         indexes: NamespaceIndexes::default(), // derived
         queue_names: HashIndex::default(),    // derived
         queue_numbers: Directory::default(),  // derived
-        last_queue: 0,
+        last_queue: Slot::NIL,
         redrives: BTreeSet::new(), // derived
         weighted: Vec::new(),
     };

@@ -1,7 +1,8 @@
-//! Snapshots: the state as it was at one moment, given out in steps while the engine goes on.
+//! Snapshots: the state at one moment, written in steps while the engine goes on.
 //!
-//! A snapshot is a row of frames (see [`crate::store::slab::frame`]), in any order but for the first and the last: the head
-//! (what lies in no slab), the blocks of all slabs, the end with the number of frames. What can be derived is left out.
+//! A snapshot is a row of frames (see [`crate::store::slab::frame`]), in any order but for the first and the
+//! last: the head (what lies in no slab), the blocks of all slabs, the end with the number of frames. What
+//! can be derived is left out.
 
 use crate::core::Core;
 use crate::engine::Engine;
@@ -11,7 +12,6 @@ use crate::queue::consequence::write_consequences;
 use crate::queue::message::extras::AllExtras;
 use crate::queue::state::write_counters;
 use crate::queue::work::write_work;
-use crate::record::write_limits;
 use crate::store::slab::frame;
 use crate::wire::{FORMAT, Put};
 
@@ -162,9 +162,9 @@ impl Engine {
         each_slab!([mut] self, slab, number => slab.snapshot_begin(number));
     }
 
-    /// Appends pieces of the running snapshot to `out`: all blocks that were changed since the last step, then others until
-    /// about `budget_bytes` are appended. True when the snapshot is complete, or none runs. Call it often: what changes
-    /// between two steps is kept twice.
+    /// Appends pieces of the running snapshot to `out`: all blocks that were changed since the last step,
+    /// then others until about `budget_bytes` are appended. True when the snapshot is complete, or none runs.
+    /// Call it often: what changes between two steps is kept twice.
     pub fn snapshot_step(&mut self, budget_bytes: usize, out: &mut Vec<u8>) -> bool {
         let Some(snapshot) = &mut self.snapshot else { return true };
         let until_len = out.len() + budget_bytes.max(1);
@@ -184,7 +184,8 @@ impl Engine {
         each_slab!([mut] self, slab, number => slab.snapshot_abort());
     }
 
-    /// A digest of the whole state: equal for engines which applied the same log, or were restored from one another.
+    /// A digest of the whole state: equal for engines which applied the same log, or were restored from one
+    /// another.
     pub fn digest(&self) -> u64 {
         let mut bytes = Vec::new();
         self.write_head(&mut bytes);
@@ -251,7 +252,7 @@ impl Engine {
         out.raw(&receipt_key.0);
         out.u32(*next_queue);
         out.u32(*next_namespace);
-        write_limits(out, limits);
+        limits.write(out);
         write_counters(out, totals);
         wheel.write(out);
         write_work(work, out);

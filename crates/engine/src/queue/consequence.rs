@@ -5,6 +5,13 @@
 //! the slot. A queue's slot is not kept: `Trim` of another queue in it finds nothing to do, or what that
 //! queue has listed.
 
+use crate::queue::flow::state::ParentSlot;
+use crate::queue::limit::key_state::LimitKeySlot;
+use crate::queue::limit::state::LimitSlot;
+use crate::queue::ordering::state::OrderingSlot;
+use crate::queue::send::pending_state::PendingSlot;
+use crate::queue::state::QueueSlot;
+use crate::store::slot::Slot;
 use std::collections::VecDeque;
 
 use crate::id::{MessageId, NamespaceId};
@@ -18,17 +25,17 @@ pub(crate) enum Consequence {
     /// A message goes on, is held or is cancelled, as the ends of its parents say.
     Judge(MessageId),
     /// The children of a parent, by slot, are told of its end.
-    TellChildren(u32),
+    TellChildren(ParentSlot),
     /// The next message of an ordering key, by slot, goes on.
-    Activate(u32),
+    Activate(OrderingSlot),
     /// A pending send, by slot, is sent.
-    Send(u32),
+    Send(PendingSlot),
     /// The queues of a limit, by slot, are woken if it has room.
-    Limit(u32),
+    Limit(LimitSlot),
     /// Messages that wait for a limit key, by slot, go on if it has room.
-    LimitKey(u32),
+    LimitKey(LimitKeySlot),
     /// A queue, by slot, makes room for what it was sent.
-    Trim(u32),
+    Trim(QueueSlot),
 }
 
 impl Consequence {
@@ -55,12 +62,12 @@ pub(crate) fn write_consequences(consequences: &Consequences, out: &mut Vec<u8>)
         let (kind, words): (u8, [u64; 2]) = match *consequence {
             Consequence::End(id) => (0, [id.namespace.0.into(), id.sequence]),
             Consequence::Judge(id) => (1, [id.namespace.0.into(), id.sequence]),
-            Consequence::TellChildren(parent) => (2, [parent.into(), 0]),
-            Consequence::Activate(key) => (3, [key.into(), 0]),
-            Consequence::Send(pending) => (4, [pending.into(), 0]),
-            Consequence::Limit(limit) => (5, [limit.into(), 0]),
-            Consequence::LimitKey(key) => (6, [key.into(), 0]),
-            Consequence::Trim(queue) => (7, [queue.into(), 0]),
+            Consequence::TellChildren(parent) => (2, [parent.index().into(), 0]),
+            Consequence::Activate(key) => (3, [key.index().into(), 0]),
+            Consequence::Send(pending) => (4, [pending.index().into(), 0]),
+            Consequence::Limit(limit) => (5, [limit.index().into(), 0]),
+            Consequence::LimitKey(key) => (6, [key.index().into(), 0]),
+            Consequence::Trim(queue) => (7, [queue.index().into(), 0]),
         };
         out.u8(kind);
         words.into_iter().for_each(|word| out.u64(word));
@@ -78,12 +85,12 @@ pub(crate) fn read_consequences(reader: &mut Reader<'_>) -> Option<Consequences>
         consequences.push_back(match kind {
             0 => Consequence::End(id),
             1 => Consequence::Judge(id),
-            2 => Consequence::TellChildren(slot),
-            3 => Consequence::Activate(slot),
-            4 => Consequence::Send(slot),
-            5 => Consequence::Limit(slot),
-            6 => Consequence::LimitKey(slot),
-            7 => Consequence::Trim(slot),
+            2 => Consequence::TellChildren(Slot::new(slot)),
+            3 => Consequence::Activate(Slot::new(slot)),
+            4 => Consequence::Send(Slot::new(slot)),
+            5 => Consequence::Limit(Slot::new(slot)),
+            6 => Consequence::LimitKey(Slot::new(slot)),
+            7 => Consequence::Trim(Slot::new(slot)),
             _ => return None,
         });
     }

@@ -1,11 +1,10 @@
-//! The one loop in which consequences are done.
+//! Consequences: the one loop in which they are done.
 //!
 //! A transition changes one message and lists what follows from it; it never calls the consequence of
 //! another. At the end of each record the loop takes the consequences in order, up to a budget. What is left
 //! is part of the state, and goes on with the next record, or with a tick that is due at once.
 
-use crate::core::Core;
-use crate::core::agree;
+use crate::core::{Core, agree};
 use crate::event::Watched;
 use crate::id::MessageId;
 use crate::limits::SLICE_ITEMS;
@@ -14,6 +13,7 @@ use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
 use crate::queue::limit::state::Timed;
+use crate::queue::message::state::MessageSlot;
 
 /// Messages or queues that one consequence, or one kind of sliced work, handles before the next has its turn.
 pub(crate) const TURN: usize = 64;
@@ -113,7 +113,7 @@ impl QueueModule {
     }
 
     /// Lists the end of a message that waits and may be delivered from `time_us` on, if it is over by then.
-    pub(crate) fn check_end(&mut self, slot: u32, time_us: u64, core: &Core) {
+    pub(crate) fn check_end(&mut self, slot: MessageSlot, time_us: u64, core: &Core) {
         if self.is_over(slot, time_us, core) {
             self.list_end(slot, core);
         }
@@ -121,7 +121,7 @@ impl QueueModule {
 
     /// Lists the end of a message that is over.
     #[cold]
-    pub(crate) fn list_end(&mut self, slot: u32, core: &Core) {
+    pub(crate) fn list_end(&mut self, slot: MessageSlot, core: &Core) {
         let id = self.id_of_slot(slot, core);
         self.list(Consequence::End(id));
     }

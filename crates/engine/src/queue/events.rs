@@ -1,5 +1,5 @@
-//! Telling events to those who watch. While nobody does, a message without options costs no more than one look at a flag in a
-//! send, an ack and a record; what is told is put together out of line.
+//! Telling events to those who watch. While nobody does, a message without options costs no more than one
+//! look at a flag in a send, an ack and a record; what is told is put together out of line.
 
 use crate::core::Core;
 use crate::event::{Event, EventDetail, EventKind, Watched};
@@ -7,13 +7,14 @@ use crate::id::{ConsumerId, MessageId, NamespaceId, QueueId};
 use crate::outcome::{Delivery, Outcome};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::message::state::Reason;
-use crate::store::NIL;
+use crate::queue::message::state::{MessageSlot, Reason};
+use crate::queue::state::QueueSlot;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Something happened to a message, which is still in its slot and in its queue.
     #[inline(always)]
-    pub(crate) fn tell(&self, slot: u32, kind: EventKind, core: &Core, out: &mut Outcome) {
+    pub(crate) fn tell(&self, slot: MessageSlot, kind: EventKind, core: &Core, out: &mut Outcome) {
         if core.watched.has(Watched::EVENTS) {
             self.tell_more(slot, kind, EventDetail::None, core, out);
         }
@@ -21,7 +22,14 @@ impl QueueModule {
 
     /// The same, and why.
     #[inline]
-    pub(crate) fn tell_why(&self, slot: u32, kind: EventKind, why: Reason, core: &Core, out: &mut Outcome) {
+    pub(crate) fn tell_why(
+        &self,
+        slot: MessageSlot,
+        kind: EventKind,
+        why: Reason,
+        core: &Core,
+        out: &mut Outcome,
+    ) {
         if core.watched.has(Watched::EVENTS) {
             self.tell_more(slot, kind, EventDetail::Why(why.name().unwrap_or_default()), core, out);
         }
@@ -31,7 +39,7 @@ impl QueueModule {
     #[cold]
     pub(crate) fn tell_more(
         &self,
-        slot: u32,
+        slot: MessageSlot,
         kind: EventKind,
         detail: EventDetail,
         core: &Core,
@@ -58,7 +66,14 @@ impl QueueModule {
 
     /// Plain messages were sent.
     #[cold]
-    pub(crate) fn tell_sent(&self, queue_slot: u32, first: u64, count: u32, core: &Core, out: &mut Outcome) {
+    pub(crate) fn tell_sent(
+        &self,
+        queue_slot: QueueSlot,
+        first: u64,
+        count: u32,
+        core: &Core,
+        out: &mut Outcome,
+    ) {
         let queue = self.queues.get(queue_slot);
         let namespace = NamespaceId(core.namespaces.get(queue.namespace).number);
         out.events.extend((first..first + u64::from(count)).map(|sequence| Event {
@@ -74,7 +89,7 @@ impl QueueModule {
     /// Messages of a queue are gone, all at once.
     pub(crate) fn tell_dropped(
         &self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         messages: u64,
         why: &'static str,
         core: &Core,
@@ -107,8 +122,8 @@ impl QueueModule {
         let id = delivery.receipt.id;
         let consumer = consumer.or_else(|| {
             let message = self.messages.get(self.message_slot(id, core)?);
-            let held = message.state == Some(State::Leased) && message.generation != NIL;
-            let holder = held.then(|| self.consumers.holds.get(message.generation).consumer)?;
+            let held = message.state == Some(State::Leased) && message.hold() != Slot::NIL;
+            let holder = held.then(|| self.consumers.holds.get(message.hold()).consumer)?;
             Some(ConsumerId(self.consumers.slots.get(holder).number))
         });
         Event {

@@ -1,23 +1,25 @@
 //! The module of queues: messages, and all that may happen to them.
 //!
-//! Rooms: `message` a message, its states, and how it is found; `send`; `delivery` receive, settle, extend and
-//! report; `change` changes to messages; `dead` dead letters; `flow` parents, groups and chains; `limit` queue
-//! limits; `schedule`; `consumer` attached consumers. What decides about order and admission: `ordering`,
-//! `fair` and `unique` keys, `expiry`, `length` of a queue. Queues themselves: `queues` and `defaults`, with
-//! their part of `namespaces`. What goes on by itself: `timers`, `work` in slices, `consequences`. For others:
-//! `view` reads, `events`, `recount`. In each room `state` is what is kept.
+//! Rooms: `message` a message, its states, and how it is found; `send`; `delivery` receive, settle, extend
+//! and report; `change` changes to messages; `dead` dead letters; `flow` parents, groups and chains; `limit`
+//! queue limits; `schedule`; `consumer` attached consumers. What decides about order and admission:
+//! `ordering`, `fair` and `unique` keys, `expiry`, `length` of a queue. Queues themselves: `queues` and
+//! `defaults`, with their part of `namespaces`. What goes on by itself: `timers`, `work` in slices,
+//! `consequences`. For others: `view` reads, `events`, `recount`. In each room `state` is what is kept.
 //!
 //! Decided here:
 //!
 //! - A lease that ends by itself is a failed attempt, and the next is ready at once: the lease was its delay.
 //! - Releases alone count against `max_deliveries`; failed attempts end by `max_attempts`.
 //! - What is given back stands at the end of its priority's line.
-//! - Purge and delete are seen at once. The messages behind are *stale*: no lookup finds them, and `sweep` frees them.
-//!   Dead letters that are all redriven stay dead until their slice has come, since only then can they be taken.
+//! - Purge and delete are seen at once. The messages behind are *stale*: no lookup finds them, and `sweep`
+//!   frees them. Dead letters that are all redriven stay dead until their slice has come, since only then can
+//!   they be taken.
 //! - A settle tells `already_settled` for the last 2^24 deliveries; of older ones `lease_lost`.
 //! - Forgetting idempotency keys over age or number is left to later sends with a key, a few by each.
 
 pub(crate) mod change;
+pub(crate) mod check;
 pub(crate) mod consequence;
 pub(crate) mod consequences;
 pub(crate) mod consumer;
@@ -44,6 +46,7 @@ pub(crate) mod unique;
 pub(crate) mod view;
 pub(crate) mod work;
 
+use crate::queue::state::QueueSlot;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::core::Core;
@@ -67,10 +70,10 @@ use crate::queue::send::pending_state::PendingSends;
 use crate::queue::state::Queue;
 use crate::queue::unique::state::UniqueKeys;
 use crate::queue::work::Work;
-use crate::store::NIL;
 use crate::store::directory::Directory;
 use crate::store::hash_index::HashIndex;
 use crate::store::slab::Slab;
+use crate::store::slot::Slot;
 
 /// All messages.
 pub(crate) type Messages = Slab<Message, 4096>;
@@ -100,12 +103,13 @@ pub(crate) struct QueueModule {
     pub(crate) queue_defaults: AllDefaults,
     pub(crate) idempotency: Idempotency,
     /// Timers of messages: delays, leases, retention.
-    pub(crate) wheel: Wheel,
+    pub(crate) wheel: Wheel<Message>,
     /// Consequences of the records so far that are still to be done, in order.
     pub(crate) consequences: Consequences,
     /// Consequences that were left when the record being applied began. Volatile.
     pub(crate) backlog: usize,
-    /// Budget for consequences that the record being applied has used, in messages that are changed. Volatile.
+    /// Budget for consequences that the record being applied has used, in messages that are changed.
+    /// Volatile.
     pub(crate) spent: usize,
     pub(crate) pending_sends: PendingSends,
     /// Work that is done in slices, in turn.
@@ -113,13 +117,14 @@ pub(crate) struct QueueModule {
     /// What namespaces hold, by name and number. Derived.
     pub(crate) indexes: NamespaceIndexes,
     /// Queues by namespace and name. Derived.
-    pub(crate) queue_names: HashIndex,
+    pub(crate) queue_names: HashIndex<Queue>,
     /// Queues by number. Derived.
-    pub(crate) queue_numbers: Directory,
+    pub(crate) queue_numbers: Directory<Queue>,
     /// Slot of the queue that was found last by name, as a first guess. Volatile.
-    pub(crate) last_queue: u32,
-    /// Queues whose dead letters are redriven at a rate, by the time of the next slice in microseconds. Derived.
-    pub(crate) redrives: BTreeSet<(u64, u32)>,
+    pub(crate) last_queue: QueueSlot,
+    /// Queues whose dead letters are redriven at a rate, by the time of the next slice in microseconds.
+    /// Derived.
+    pub(crate) redrives: BTreeSet<(u64, QueueSlot)>,
     /// Scratch of receives over several queues, kept for its memory. Volatile.
     pub(crate) weighted: Vec<Weighted>,
 }
@@ -160,7 +165,7 @@ impl QueueModule {
     /// Derives what a snapshot leaves out, after all slots were read.
     pub(crate) fn rebuild(&mut self, core: &Core) {
         self.indexes.cover(core.namespaces.slots());
-        let queues: Vec<u32> = self.queues.iter().map(|(slot, _)| slot).collect();
+        let queues: Vec<_> = self.queues.iter().map(|(slot, _)| slot).collect();
         queues.into_iter().for_each(|slot| self.index_queue(slot));
         for (slot, message) in self.messages.iter() {
             let queue = self.queues.get_mut(message.queue);
@@ -194,7 +199,7 @@ impl QueueModule {
         }
         let redriven = self.queues.iter().filter(|(_, queue)| queue.redrive.per_second > 0);
         self.redrives = redriven.map(|(slot, queue)| (queue.redrive.next_us, slot)).collect();
-        for (slot, queue) in self.queues.iter().filter(|(_, queue)| queue.limit != NIL) {
+        for (slot, queue) in self.queues.iter().filter(|(_, queue)| queue.limit != Slot::NIL) {
             self.queue_limits.slots.get_mut(queue.limit).queues.push(slot);
         }
         self.unique.rebuild();

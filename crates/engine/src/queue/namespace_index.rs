@@ -1,5 +1,11 @@
-//! What the module of queues finds in one namespace by name or number. All of it is derived.
+//! Indexes of one namespace: slots of queues, limits, schedules and messages. All of it is derived.
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::defaults::state::DefaultsSlot;
+use crate::queue::limit::state::LimitSlot;
+use crate::queue::message::state::Message;
+use crate::queue::schedule::state::ScheduleSlot;
+use crate::queue::state::QueueSlot;
 use std::collections::BTreeMap;
 
 use crate::store::arena::Arena;
@@ -9,15 +15,15 @@ use crate::store::directory::Directory;
 #[derive(Debug, Default)]
 pub(crate) struct NamespaceIndex {
     /// Slots of queues by name, without those that are deleted.
-    pub(crate) queues: BTreeMap<Box<str>, u32>,
+    pub(crate) queues: BTreeMap<Box<str>, QueueSlot>,
     /// Slots of queue limits by name, without those that are deleted.
-    pub(crate) limits: BTreeMap<Box<str>, u32>,
+    pub(crate) limits: BTreeMap<Box<str>, LimitSlot>,
     /// Slots of schedules by name.
-    pub(crate) schedules: BTreeMap<Box<str>, u32>,
+    pub(crate) schedules: BTreeMap<Box<str>, ScheduleSlot>,
     /// Slots of queue defaults by pattern.
-    pub(crate) defaults: BTreeMap<Box<str>, u32>,
+    pub(crate) defaults: BTreeMap<Box<str>, DefaultsSlot>,
     /// Slots of messages by sequence number.
-    pub(crate) directory: Directory,
+    pub(crate) directory: Directory<Message>,
 }
 
 /// Indexes of all namespaces, by the slot of the namespace.
@@ -26,13 +32,13 @@ pub(crate) struct NamespaceIndexes(Arena<NamespaceIndex, 64>);
 
 impl NamespaceIndexes {
     #[inline]
-    pub(crate) fn get(&self, namespace: u32) -> &NamespaceIndex {
-        self.0.get(namespace)
+    pub(crate) fn get(&self, namespace: NamespaceSlot) -> &NamespaceIndex {
+        self.0.get(namespace.index())
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, namespace: u32) -> &mut NamespaceIndex {
-        self.0.get_mut(namespace)
+    pub(crate) fn get_mut(&mut self, namespace: NamespaceSlot) -> &mut NamespaceIndex {
+        self.0.get_mut(namespace.index())
     }
 
     /// Adds empty indexes until there are as many as slots of namespaces.
@@ -43,7 +49,7 @@ impl NamespaceIndexes {
     }
 
     /// Empties the index of a namespace that is gone.
-    pub(crate) fn clear(&mut self, namespace: u32) {
-        *self.0.get_mut(namespace) = NamespaceIndex::default();
+    pub(crate) fn clear(&mut self, namespace: NamespaceSlot) {
+        *self.0.get_mut(namespace.index()) = NamespaceIndex::default();
     }
 }

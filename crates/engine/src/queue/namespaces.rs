@@ -1,6 +1,7 @@
 //! The module's part in namespaces: what it holds of one, and how that goes when the namespace is deleted.
 
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::id::NamespaceId;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
@@ -13,7 +14,7 @@ impl QueueModule {
     }
 
     /// Queues of a namespace, by its slot.
-    pub(crate) fn queues_in(&self, slot: u32) -> u64 {
+    pub(crate) fn queues_in(&self, slot: NamespaceSlot) -> u64 {
         self.indexes.get(slot).queues.len() as u64
     }
 
@@ -21,7 +22,7 @@ impl QueueModule {
     pub(crate) fn delete_namespace(
         &mut self,
         namespace: NamespaceId,
-        slot: u32,
+        slot: NamespaceSlot,
         core: &mut Core,
         out: &mut Outcome,
     ) {

@@ -1,16 +1,16 @@
 //! Queues: create, set, purge, delete.
 
-use crate::core::Core;
-use crate::core::internal;
+use crate::core::namespace::NamespaceSlot;
+use crate::core::rules::name_rule;
+use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::{queue_hash, queue_not_found};
-use crate::queue::state::{Queue, Ready};
+use crate::queue::state::{Queue, QueueSlot, Ready};
 use crate::queue::work::Work;
-use crate::record::name_rule;
 use crate::settings::QueuePatch;
 use crate::store::list::List;
 
@@ -55,7 +55,12 @@ impl QueueModule {
     }
 
     /// Refuses more queues than there may be.
-    pub(crate) fn admit_queues(&self, namespace_slot: u32, count: u64, core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_queues(
+        &self,
+        namespace_slot: NamespaceSlot,
+        count: u64,
+        core: &Core,
+    ) -> Result<(), Error> {
         let limit = u64::from(core.limits.queues);
         if u64::from(self.queues.used()) + count > limit {
             return Err(Error::LimitExceeded { what: "queues", limit });
@@ -68,7 +73,12 @@ impl QueueModule {
         Ok(())
     }
 
-    fn create_queue(&mut self, namespace_slot: u32, name: &str, core: &mut Core) -> Result<u32, Error> {
+    fn create_queue(
+        &mut self,
+        namespace_slot: NamespaceSlot,
+        name: &str,
+        core: &mut Core,
+    ) -> Result<QueueSlot, Error> {
         name_rule("queue", name).map_err(internal)?;
         self.admit_queues(namespace_slot, 1, core)?;
         Ok(self.make_queue(namespace_slot, name, core))
@@ -76,7 +86,12 @@ impl QueueModule {
 
     /// Makes a queue that was admitted, with the settings that its namespace has for such names; returns its
     /// slot.
-    pub(crate) fn make_queue(&mut self, namespace_slot: u32, name: &str, core: &mut Core) -> u32 {
+    pub(crate) fn make_queue(
+        &mut self,
+        namespace_slot: NamespaceSlot,
+        name: &str,
+        core: &mut Core,
+    ) -> QueueSlot {
         let number = self.next_queue;
         self.next_queue += 1;
         let mut queue = Queue::new(number, namespace_slot, name, core.now_us);
@@ -97,7 +112,7 @@ impl QueueModule {
     }
 
     /// Enters a queue into what is derived from it.
-    pub(crate) fn index_queue(&mut self, slot: u32) {
+    pub(crate) fn index_queue(&mut self, slot: QueueSlot) {
         let queue = self.queues.get(slot);
         self.queue_numbers.insert(u64::from(queue.number), slot);
         if !queue.deleted {
@@ -148,7 +163,7 @@ impl QueueModule {
     }
 
     /// Deletes a queue for all who ask; its messages are yet to be swept. Returns how many they are.
-    pub(crate) fn delete_queue(&mut self, queue_slot: u32, core: &mut Core, out: &mut Outcome) -> u64 {
+    pub(crate) fn delete_queue(&mut self, queue_slot: QueueSlot, core: &mut Core, out: &mut Outcome) -> u64 {
         self.leave_limit(queue_slot);
         self.stop_redrive(queue_slot);
         self.leave_consumers(queue_slot);
@@ -162,7 +177,7 @@ impl QueueModule {
     }
 
     /// Takes all messages in some states out of the counters, as dropped. Returns how many they are.
-    pub(crate) fn drop_counters(&mut self, queue_slot: u32, states: &[State], core: &mut Core) -> u64 {
+    pub(crate) fn drop_counters(&mut self, queue_slot: QueueSlot, states: &[State], core: &mut Core) -> u64 {
         let queue = self.queues.get_mut(queue_slot);
         let (mut messages, mut bytes) = (0, 0);
         for &state in states {

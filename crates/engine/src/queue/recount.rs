@@ -1,16 +1,16 @@
-//! A full count of everything that is kept, for the simulator and tests.
+//! Recount: a full count of everything that the module keeps, for the simulator and tests.
 
-use crate::core::Core;
-use crate::core::agree;
+use crate::core::{Core, agree};
 use crate::query::{Counters, State};
 use crate::queue::QueueModule;
-use crate::queue::message::state::{BlockedBy, Message, mark};
-use crate::queue::state::Queue;
-use crate::store::NIL;
+use crate::queue::message::state::{BlockedBy, Message, MessageSlot, mark};
+use crate::queue::state::{Queue, QueueSlot};
 use crate::store::idle::Idle as _;
+use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at everything.
+    /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at
+    /// everything.
     ///
     /// # Errors
     /// A sentence that tells what does not agree.
@@ -56,7 +56,7 @@ impl QueueModule {
     }
 
     /// Returns the messages on the queue's list of all, stale ones included.
-    fn recount_queue(&self, slot: u32, queue: &Queue) -> Result<u64, String> {
+    fn recount_queue(&self, slot: QueueSlot, queue: &Queue) -> Result<u64, String> {
         let (mut states, mut bytes) = ([0u64; State::COUNT], [0u64; State::COUNT]);
         let (mut count, mut last) = (0, 0);
         let directory = &self.indexes.get(queue.namespace).directory;
@@ -76,8 +76,8 @@ impl QueueModule {
             count += 1;
             agree(
                 "directory entry",
-                directory.get(message.sequence).map_or(0, |s| u64::from(s) + 1),
-                u64::from(at) + 1,
+                directory.get(message.sequence).map_or(0, |s| u64::from(s.index()) + 1),
+                u64::from(at.index()) + 1,
             )?;
             if !queue.is_stale(message) {
                 states[state as usize] += 1;
@@ -95,18 +95,26 @@ impl QueueModule {
             self.recount_lists(queue)?;
             self.recount_trim(slot, queue)?;
             let found = self.find_queue(queue.namespace, &queue.name);
-            agree("slot by name", found.map_or(0, |s| u64::from(s) + 1), u64::from(slot) + 1)?;
+            agree(
+                "slot by name",
+                found.map_or(0, |s| u64::from(s.index()) + 1),
+                u64::from(slot.index()) + 1,
+            )?;
         }
         let by_number = self.queue_numbers.get(u64::from(queue.number));
-        agree("slot by number", by_number.map_or(0, |s| u64::from(s) + 1), u64::from(slot) + 1)?;
+        agree(
+            "slot by number",
+            by_number.map_or(0, |s| u64::from(s.index()) + 1),
+            u64::from(slot.index()) + 1,
+        )?;
         Ok(count)
     }
 
-    /// Those that are linked, then those that have arrived from elsewhere.
-    pub(crate) fn all_of<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = u32> + 'a {
+    /// All messages of a queue: those that are linked, then those that have arrived from elsewhere.
+    pub(crate) fn all_of<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = MessageSlot> + 'a {
         let directory = &self.indexes.get(queue.namespace).directory;
-        let arrived = queue.arrived.iter().map(|&sequence| directory.get(sequence).unwrap_or(NIL));
-        queue.all.iter(&self.messages).chain(arrived.filter(|&slot| slot != NIL))
+        let arrived = queue.arrived.iter().map(|&sequence| directory.get(sequence).unwrap_or(Slot::NIL));
+        queue.all.iter(&self.messages).chain(arrived.filter(|&slot| slot != Slot::NIL))
     }
 
     fn recount_lists(&self, queue: &Queue) -> Result<(), String> {
@@ -128,14 +136,14 @@ impl QueueModule {
             }
         }
         agree("listed ready", ready, queue.counters.states[State::Ready as usize])?;
-        let listed = |list: &crate::store::list::List<0>, state| {
-            let fresh = |at: &u32| {
+        let listed = |list: &crate::store::list::List<Message, 0>, state| {
+            let fresh = |at: &MessageSlot| {
                 let message = self.messages.get(*at);
                 message.state == Some(state) && !queue.is_stale(message)
             };
             list.iter(&self.messages).filter(fresh).count() as u64
         };
-        let covered = |at: &u32| {
+        let covered = |at: &MessageSlot| {
             let message = self.messages.get(*at);
             message.state == Some(State::Dead)
                 && !queue.is_stale(message)
@@ -143,10 +151,11 @@ impl QueueModule {
         };
         let left = queue.dead.iter(&self.messages).filter(covered).count();
         agree("left to redrive", left as u64, queue.redrive.left)?;
-        let parked = |at: &u32| matches!(self.messages.get(*at).state, Some(State::Dead | State::Held));
+        let parked =
+            |at: &MessageSlot| matches!(self.messages.get(*at).state, Some(State::Dead | State::Held));
         let counted = self.all_of(queue).filter(parked).count();
         agree("parked", counted as u64, queue.parked.len() as u64)?;
-        let retained = |at: &u32| self.messages.get(*at).is_retained();
+        let retained = |at: &MessageSlot| self.messages.get(*at).is_retained();
         let counted = self.all_of(queue).filter(retained).count();
         agree("retained", counted as u64, queue.done.len() as u64)?;
         agree("listed held", listed(&queue.held, State::Held), queue.counters.states[State::Held as usize])?;
@@ -184,7 +193,7 @@ impl QueueModule {
 
     fn recount_extras(&self) -> Result<(), String> {
         let (mut slots, mut entries, mut results, mut changed, mut origins) = (0, 0, 0, 0, 0);
-        for (_, message) in self.messages.iter().filter(|(_, message)| message.extras != NIL) {
+        for (_, message) in self.messages.iter().filter(|(_, message)| message.extras != Slot::NIL) {
             slots += 1;
             entries += self.extras.history(message.extras).count() as u64;
             results += u64::from(self.extras.results(message.extras).is_some());
@@ -199,13 +208,14 @@ impl QueueModule {
     }
 
     fn recount_ordering(&self) -> Result<(), String> {
-        let key_of = |message: &Message| self.extras.options(message.extras).map_or(NIL, |o| o.ordering);
+        let key_of =
+            |message: &Message| self.extras.options(message.extras).map_or(Slot::NIL, |o| o.ordering);
         let by_ordering = |message: &&Message| message.blocked_by() == Some(BlockedBy::OrderingKey);
         let all = || self.messages.iter().map(|(_, message)| message);
         self.ordering.idle.recount(&self.ordering.slots).map_err(|why| format!("ordering keys: {why}"))?;
         let mut listed = 0;
         for (key, ordering) in self.ordering.slots.iter() {
-            if ordering.is_idle() && ordering.active != NIL {
+            if ordering.is_idle() && ordering.active != Slot::NIL {
                 return Err(format!("ordering key {key} has an active message and no messages"));
             }
             let queue = self.queues.get(ordering.queue);
@@ -219,13 +229,13 @@ impl QueueModule {
                 }
                 listed += 1;
             }
-            if ordering.active == NIL && !ordering.is_free() && !ordering.working {
+            if ordering.active == Slot::NIL && !ordering.is_free() && !ordering.working {
                 return Err(format!("nothing goes on of ordering key {key}, and messages wait"));
             }
         }
         let fresh = |message: &&Message| !self.queues.get(message.queue).is_stale(message);
         agree("blocked by ordering keys", all().filter(by_ordering).filter(fresh).count() as u64, listed)?;
-        let keyed = all().filter(|message| key_of(message) != NIL).count();
+        let keyed = all().filter(|message| key_of(message) != Slot::NIL).count();
         let members: u64 = self.ordering.slots.iter().map(|(_, key)| u64::from(key.members())).sum();
         agree("messages with ordering keys", keyed as u64, members)
     }

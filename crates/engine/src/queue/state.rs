@@ -1,5 +1,10 @@
-//! One queue: settings, counters, and the ends of its lists.
+//! State of a queue: settings, counters, and the ends of its lists.
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::consumer::state::ConsumerSlot;
+use crate::queue::limit::key_state::LineSlot;
+use crate::queue::limit::state::LimitSlot;
+use crate::queue::message::state::MessageSlot;
 use std::collections::BTreeSet;
 
 use crate::limits::PRIORITY_MAX;
@@ -12,7 +17,8 @@ use crate::queue::message::state::{BlockedBy, Message, PLACE, SIBLINGS};
 use crate::settings::{QueuePatch, QueueSettings};
 use crate::store::NIL;
 use crate::store::list::List;
-use crate::store::slab::PlainSlot;
+use crate::store::slab::PlainItem;
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// Levels of priority.
@@ -23,7 +29,7 @@ pub(crate) const PRIORITIES: usize = PRIORITY_MAX as usize + 1;
 pub(crate) struct Ready {
     /// One bit per priority: not empty.
     pub(crate) occupied: u16,
-    pub(crate) lists: [List<PLACE>; PRIORITIES],
+    pub(crate) lists: [List<Message, PLACE>; PRIORITIES],
 }
 
 impl Ready {
@@ -34,13 +40,15 @@ impl Ready {
     }
 }
 
+pub(crate) type QueueSlot = Slot<Queue>;
+
 /// A queue, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     /// Its number; never reused.
     pub(crate) number: u32,
     /// Slot of its namespace.
-    pub(crate) namespace: u32,
+    pub(crate) namespace: NamespaceSlot,
     pub(crate) name: Box<str>,
     pub(crate) settings: QueueSettings,
     pub(crate) created_at_us: u64,
@@ -50,21 +58,22 @@ pub(crate) struct Queue {
     pub(crate) ready: Ready,
     /// Where ready messages stand from the first one with a fair key on, instead of on the lists of `ready`.
     pub(crate) fair: Option<Box<Fair>>,
-    pub(crate) held: List<PLACE>,
-    /// Of the blocked messages, those that each kind of [`BlockedBy`] holds up.
+    pub(crate) held: List<Message, PLACE>,
+    /// Numbers of blocked messages, by what blocks them: [`BlockedBy`].
     pub(crate) blocked_by: [u64; BlockedBy::COUNT],
     /// Slot of the limit that it follows; `NIL`: none.
-    pub(crate) limit: u32,
+    pub(crate) limit: LimitSlot,
     /// The first of the lines of limit keys that have not followed it to another limit; `NIL`: all have.
-    pub(crate) lines_cursor: u32,
+    pub(crate) lines_cursor: LineSlot,
     /// In the order of dying, therefore by generation.
-    pub(crate) dead: List<PLACE>,
+    pub(crate) dead: List<Message, PLACE>,
     /// All messages by id, the leftovers of a purge included.
-    pub(crate) all: List<SIBLINGS>,
-    /// Sequences of those that have come from other queues later than messages with higher ids; they are not on that list.
-    /// Derived.
+    pub(crate) all: List<Message, SIBLINGS>,
+    /// Sequences of those that have come from other queues later than messages with higher ids; they are not
+    /// on that list. Derived.
     pub(crate) arrived: BTreeSet<u64>,
-    /// Sequences of dead and held messages, stale ones included, so that few among many are listed fast. Derived.
+    /// Sequences of dead and held messages, stale ones included, so that few among many are listed fast.
+    /// Derived.
     pub(crate) parked: BTreeSet<u64>,
     /// End and sequence of the finished messages that are kept for the queue's sake. Derived.
     pub(crate) done: BTreeSet<(u64, u64)>,
@@ -76,19 +85,20 @@ pub(crate) struct Queue {
     pub(crate) dead_deleted_below: u32,
     /// Dead letters of earlier generations are being redriven.
     pub(crate) dead_redriven_below: u32,
-    /// Those that are redriven at a certain rate.
+    /// The redrive at a rate, if one runs.
     pub(crate) redrive: Redrive,
     /// The next message that a running purge looks at; `NIL`: none runs.
-    pub(crate) purge_cursor: u32,
+    pub(crate) purge_cursor: MessageSlot,
     /// The last id that a running purge looks at.
     pub(crate) purge_until: u64,
-    /// From which id on a running purge looks at those that have arrived; 0: at none.
+    /// The first id that a running purge has not looked at among those that have arrived; 0: it looks at
+    /// none.
     pub(crate) purge_arrived: u64,
     /// Where its oldest waiting messages are looked for, when it is too long.
     pub(crate) trim: Trim,
     /// Consumers that are attached to it, and which of their members it is. Derived.
-    pub(crate) consumers: BTreeSet<(u32, u8)>,
-    /// Of these, those that have credit, in the order of their turns. Derived.
+    pub(crate) consumers: BTreeSet<(ConsumerSlot, u8)>,
+    /// Turns of those consumers that have credit, in order. Derived.
     pub(crate) turns: BTreeSet<Turn>,
     /// Whether giving its messages to consumers goes on as sliced work.
     pub(crate) delivering: bool,
@@ -96,11 +106,11 @@ pub(crate) struct Queue {
     pub(crate) working: bool,
     pub(crate) deleted: bool,
     /// The next vacant slot, if this one is vacant.
-    next_vacant: Option<u32>,
+    next_vacant: Option<QueueSlot>,
 }
 
 impl Queue {
-    pub(crate) fn new(number: u32, namespace: u32, name: &str, now_us: u64) -> Queue {
+    pub(crate) fn new(number: u32, namespace: NamespaceSlot, name: &str, now_us: u64) -> Queue {
         Queue {
             number,
             namespace,
@@ -113,8 +123,8 @@ impl Queue {
             fair: None,
             held: List::default(),
             blocked_by: [0; BlockedBy::COUNT],
-            limit: NIL,
-            lines_cursor: NIL,
+            limit: Slot::NIL,
+            lines_cursor: Slot::NIL,
             dead: List::default(),
             all: List::default(),
             arrived: BTreeSet::new(),
@@ -125,7 +135,7 @@ impl Queue {
             dead_deleted_below: 0,
             dead_redriven_below: 0,
             redrive: Redrive::default(),
-            purge_cursor: NIL,
+            purge_cursor: Slot::NIL,
             purge_until: 0,
             purge_arrived: 0,
             trim: Trim::default(),
@@ -166,24 +176,24 @@ impl Queue {
     fn numbers(&self) -> [u32; 7] {
         [
             self.number,
-            self.namespace,
+            self.namespace.index(),
             self.waiting_generation,
             self.dead_generation,
             self.dead_deleted_below,
             self.dead_redriven_below,
-            self.purge_cursor,
+            self.purge_cursor.index(),
         ]
     }
 }
 
-impl PlainSlot for Queue {
+impl PlainItem for Queue {
     const BLOCK: usize = 4;
 
-    fn vacant(next: u32) -> Self {
-        Queue { next_vacant: Some(next), ..Queue::new(NIL, NIL, "", 0) }
+    fn vacant(next: QueueSlot) -> Self {
+        Queue { next_vacant: Some(next), ..Queue::new(NIL, Slot::NIL, "", 0) }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<QueueSlot> {
         self.next_vacant
     }
 
@@ -203,8 +213,8 @@ impl PlainSlot for Queue {
         out.bool(self.working);
         out.bool(self.deleted);
         self.blocked_by.iter().for_each(|&count| out.u64(count));
-        out.u32(self.limit);
-        out.u32(self.lines_cursor);
+        self.limit.write(out);
+        self.lines_cursor.write(out);
         self.redrive.write(out);
         self.trim.write(out);
         out.bool(self.delivering);
@@ -217,13 +227,13 @@ impl PlainSlot for Queue {
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let name = reader.name()?;
         let number = reader.u32()?;
-        let namespace = reader.u32()?;
+        let namespace = Slot::read(reader)?;
         let mut queue = Queue::new(number, namespace, name, 0);
         queue.waiting_generation = reader.u32()?;
         queue.dead_generation = reader.u32()?;
         queue.dead_deleted_below = reader.u32()?;
         queue.dead_redriven_below = reader.u32()?;
-        queue.purge_cursor = reader.u32()?;
+        queue.purge_cursor = Slot::read(reader)?;
         queue.settings = read_settings(reader)?;
         queue.created_at_us = reader.u64()?;
         queue.counters = read_counters(reader)?;
@@ -242,15 +252,15 @@ impl PlainSlot for Queue {
         for count in &mut queue.blocked_by {
             *count = reader.u64()?;
         }
-        queue.limit = reader.u32()?;
-        queue.lines_cursor = reader.u32()?;
+        queue.limit = Slot::read(reader)?;
+        queue.lines_cursor = Slot::read(reader)?;
         queue.redrive = Redrive::read(reader)?;
         queue.trim = Trim::read(reader)?;
         queue.delivering = reader.bool()?;
         if reader.bool()? {
             let fair = Fair::read(reader)?;
             for (priority, ring) in fair.rings.iter().enumerate() {
-                queue.ready.occupied |= u16::from(ring.head != NIL) << priority;
+                queue.ready.occupied |= u16::from(ring.head != Slot::NIL) << priority;
             }
             queue.fair = Some(Box::new(fair));
         }

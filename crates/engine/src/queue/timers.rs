@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::queue::QueueModule;
-use crate::queue::message::state::Reason;
+use crate::queue::message::state::{MessageSlot, Reason};
 
 /// Part of a tick's slice that limits, redrives and work have, however many timers are due.
 const FOR_OTHERS: usize = SLICE_ITEMS / 4;
@@ -44,7 +44,7 @@ impl QueueModule {
         }
     }
 
-    fn fire(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    fn fire(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         if self.is_stale(slot) {
             return self.sweep_message(slot, core, out);
         }
@@ -58,8 +58,9 @@ impl QueueModule {
         }
     }
 
-    /// The lease has ended by itself: a failed attempt. The next one is ready at once, since the lease was its delay.
-    fn expire(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    /// The lease has ended by itself: a failed attempt. The next one is ready at once, since the lease was
+    /// its delay.
+    fn expire(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         if self.is_cancelled(slot) {
             return self.remove_cancelled(slot, core, out);
         }

@@ -1,10 +1,12 @@
-//! Reads, each in bounded time.
+//! Reads of queues and messages, each in bounded time.
 
+use crate::queue::message::extras::ExtrasSlot;
+use crate::queue::message::state::MessageSlot;
+use crate::queue::state::QueueSlot;
 use std::ops::Bound;
 
-use crate::core::Core;
-use crate::core::PAGE_ITEMS_MAX;
 use crate::core::namespaces::namespace_not_found;
+use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId, QueueId};
 use crate::query::{
@@ -15,7 +17,7 @@ use crate::queue::change::state::Entry;
 use crate::queue::message::options::Options;
 use crate::queue::message::state::{BlockedBy, PLACE, SIBLINGS, mark};
 use crate::queue::state::Ready;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 /// Messages that one page looks at.
 const PAGE_EXAMINED_MAX: usize = 2_000;
@@ -59,8 +61,8 @@ impl QueueModule {
     }
 
     /// Slots of ready messages in the order of their lists, from the highest priority on.
-    fn first_ready<'a>(&'a self, ready: &'a Ready) -> impl Iterator<Item = u32> + 'a {
-        let there = |slot: u32| (slot != NIL).then_some(slot);
+    fn first_ready<'a>(&'a self, ready: &'a Ready) -> impl Iterator<Item = MessageSlot> + 'a {
+        let there = |slot: MessageSlot| (slot != Slot::NIL).then_some(slot);
         ready.lists.iter().rev().flat_map(move |list| {
             std::iter::successors(there(list.head), move |&slot| {
                 there(self.messages.get(slot).links[PLACE].next)
@@ -112,15 +114,15 @@ impl QueueModule {
 
     /// Slot of a queue that exists.
     #[inline]
-    pub(crate) fn queue_slot(&self, queue: QueueId, core: &Core) -> Option<u32> {
+    pub(crate) fn queue_slot(&self, queue: QueueId, core: &Core) -> Option<QueueSlot> {
         let last = self.last_queue;
-        let is_last = last < self.queues.slots() && self.queues.get(last).number == queue.0;
+        let is_last = last.index() < self.queues.slots() && self.queues.get(last).number == queue.0;
         let slot = if is_last { last } else { self.queue_numbers.get(u64::from(queue.0))? };
         let queue = self.queues.get(slot);
         (!queue.deleted && !core.namespaces.get(queue.namespace).deleted).then_some(slot)
     }
 
-    fn queue_view(&self, slot: u32, core: &Core) -> QueueView {
+    fn queue_view(&self, slot: QueueSlot, core: &Core) -> QueueView {
         let queue = self.queues.get(slot);
         let first = self.first_in_line(slot);
         QueueView {
@@ -172,7 +174,7 @@ impl QueueModule {
             details.from_queue = origin.queue.clone();
             details.reason = origin.reason.name();
         }
-        let flow = self.extras.options(extras).map_or(NIL, |options| options.flow);
+        let flow = self.extras.options(extras).map_or(Slot::NIL, |options| options.flow);
         details.headers = self.headers_of_step(flow);
         if let Some((done, dead)) = self.group_counts(flow) {
             details.headers = [("sluice-done", done), ("sluice-dead", dead)]
@@ -184,9 +186,13 @@ impl QueueModule {
 
     /// Whether a delivery may carry more than the plain fields.
     #[inline]
-    pub(crate) fn has_details(&self, extras: u32) -> bool {
-        let beside =
-            |options: &Options| [options.results, options.changed, options.origin, options.flow] != [NIL; 4];
+    pub(crate) fn has_details(&self, extras: ExtrasSlot) -> bool {
+        let beside = |options: &Options| {
+            options.results != Slot::NIL
+                || options.changed != Slot::NIL
+                || options.origin != Slot::NIL
+                || options.flow != Slot::NIL
+        };
         self.extras.options(extras).is_some_and(beside)
     }
 
@@ -205,7 +211,7 @@ impl QueueModule {
         }
         let (at, until) = match self.place_of(queue_slot, cursor) {
             Ok(slot) => (slot, None),
-            Err(looked) => (NIL, Some(looked)),
+            Err(looked) => (Slot::NIL, Some(looked)),
         };
         page.next = until;
         let mut last = cursor.unwrap_or(0);
@@ -224,15 +230,15 @@ impl QueueModule {
         page
     }
 
-    /// The messages of a queue by id: those that are linked, from the one at `at` on, and between them those that have
-    /// arrived from elsewhere, from the cursor up to `until`.
+    /// The messages of a queue by id: those that are linked, from the one at `at` on, and between them those
+    /// that have arrived from elsewhere, from the cursor up to `until`.
     fn by_id(
         &self,
-        queue_slot: u32,
-        mut at: u32,
+        queue_slot: QueueSlot,
+        mut at: MessageSlot,
         cursor: Option<u64>,
         until: Option<u64>,
-    ) -> impl Iterator<Item = u32> + '_ {
+    ) -> impl Iterator<Item = MessageSlot> + '_ {
         let queue = self.queues.get(queue_slot);
         let directory = &self.indexes.get(queue.namespace).directory;
         let after = cursor.map_or(Bound::Unbounded, Bound::Excluded);
@@ -241,9 +247,9 @@ impl QueueModule {
         let mut arrived =
             arrived.filter_map(|&sequence| Some((sequence, directory.get(sequence)?))).peekable();
         std::iter::from_fn(move || {
-            let linked = (at != NIL).then(|| self.messages.get(at));
+            let linked = (at != Slot::NIL).then(|| self.messages.get(at));
             let is_next =
-                |&(sequence, _): &(u64, u32)| linked.is_none_or(|linked| sequence < linked.sequence);
+                |&(sequence, _): &(u64, MessageSlot)| linked.is_none_or(|linked| sequence < linked.sequence);
             if let Some((_, slot)) = arrived.next_if(is_next) {
                 return Some(slot);
             }
@@ -255,7 +261,7 @@ impl QueueModule {
     /// Dead or held messages by id.
     fn parked(
         &self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         state: State,
         cursor: Option<u64>,
         limit: usize,
@@ -280,21 +286,21 @@ impl QueueModule {
         page
     }
 
-    /// The first linked message after a cursor (`NIL`: none), or, when the message of the cursor is gone and the next one is not
-    /// found soon, the cursor from which to look on.
-    fn place_of(&self, queue_slot: u32, cursor: Option<u64>) -> Result<u32, u64> {
+    /// The first linked message after a cursor (`NIL`: none), or, when the message of the cursor is gone and
+    /// the next one is not found soon, the cursor from which to look on.
+    fn place_of(&self, queue_slot: QueueSlot, cursor: Option<u64>) -> Result<MessageSlot, u64> {
         let queue = self.queues.get(queue_slot);
         let Some(cursor) = cursor else { return Ok(queue.all.head) };
         let directory = &self.indexes.get(queue.namespace).directory;
-        let is_here = |slot: &u32| {
+        let is_here = |slot: &MessageSlot| {
             let message = self.messages.get(*slot);
             message.queue == queue_slot && !message.is_marked(mark::ARRIVED)
         };
         if let Some(slot) = directory.get(cursor).filter(is_here) {
             return Ok(self.messages.get(slot).links[SIBLINGS].next);
         }
-        if queue.all.tail == NIL || self.messages.get(queue.all.tail).sequence <= cursor {
-            return Ok(NIL);
+        if queue.all.tail == Slot::NIL || self.messages.get(queue.all.tail).sequence <= cursor {
+            return Ok(Slot::NIL);
         }
         if self.messages.get(queue.all.head).sequence > cursor {
             return Ok(queue.all.head);
@@ -303,7 +309,7 @@ impl QueueModule {
         match (found.find(|(_, slot)| is_here(slot)), looked) {
             (Some((_, slot)), _) => Ok(slot),
             (None, Some(looked)) => Err(looked),
-            (None, None) => Ok(NIL),
+            (None, None) => Ok(Slot::NIL),
         }
     }
 
@@ -313,7 +319,7 @@ impl QueueModule {
         first.into_iter().map(|slot| self.message_view(slot, core)).collect()
     }
 
-    pub(crate) fn message_view(&self, slot: u32, core: &Core) -> MessageView {
+    pub(crate) fn message_view(&self, slot: MessageSlot, core: &Core) -> MessageView {
         let message = self.messages.get(slot);
         let queue = self.queues.get(message.queue);
         let id = self.id_of(message, queue, core);
@@ -322,9 +328,9 @@ impl QueueModule {
         let timed = matches!(state, State::Delayed | State::Leased)
             || (state == State::Blocked && message.time_us > core.now_us);
         let options = self.extras.options(message.extras);
-        let ordering = options.map_or(NIL, |options| options.ordering);
+        let ordering = options.map_or(Slot::NIL, |options| options.ordering);
         let (fair, limit) = (self.fair_lane(message.extras), self.key_line(message.extras));
-        let unique = options.map_or(NIL, |options| options.unique);
+        let unique = options.map_or(Slot::NIL, |options| options.unique);
         let ended = matches!(state, State::Dead | State::Held);
         let done = state == State::Done;
         let ended_for_good = matches!(state, State::Dead | State::Done);
@@ -344,15 +350,19 @@ impl QueueModule {
             receipt: (state == State::Leased).then(|| core.receipt(id, message.token)),
             holder: self.holder(slot),
             backoff: self.extras.backoff(message.extras).unwrap_or(queue.settings.backoff),
-            ordering_key: if ordering == NIL { Box::default() } else { self.ordering.key(ordering).into() },
-            fair_key: if fair == NIL { Box::default() } else { self.lanes.key(fair).into() },
-            limit_key: if limit == NIL {
+            ordering_key: if ordering == Slot::NIL {
+                Box::default()
+            } else {
+                self.ordering.key(ordering).into()
+            },
+            fair_key: if fair == Slot::NIL { Box::default() } else { self.lanes.key(fair).into() },
+            limit_key: if limit == Slot::NIL {
                 Box::default()
             } else {
                 (*self.queue_limits.lines.slots.get(limit).key).into()
             },
             expires_at_us: Some(self.expires_us(slot)).filter(|&end_us| end_us > 0 && !ended_for_good),
-            unique_key: if unique == NIL { Box::default() } else { self.unique.key(unique).into() },
+            unique_key: if unique == Slot::NIL { Box::default() } else { self.unique.key(unique).into() },
             blocked_by: message.blocked_by().map(BlockedBy::name),
             from_queue: origin.map_or_else(Box::default, |origin| origin.queue.clone()),
             reason: message.reason.name().or(origin.and_then(|origin| origin.reason.name())),

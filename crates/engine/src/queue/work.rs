@@ -1,5 +1,10 @@
 //! Long work in slices: what was purged or deleted is freed, dead letters are redriven.
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::consumer::state::ConsumerSlot;
+use crate::queue::limit::state::LimitSlot;
+use crate::queue::message::state::MessageSlot;
+use crate::queue::state::QueueSlot;
 use std::collections::VecDeque;
 
 use crate::core::Core;
@@ -9,7 +14,7 @@ use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::consequences::TURN;
 use crate::queue::message::state::SIBLINGS;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// Items of a slice that forgetting a queue counts as: its idle keys are looked for among all that are kept.
@@ -18,16 +23,16 @@ const FORGET_ITEMS: usize = 8;
 /// Something that still has work to be done, by slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
-    Queue(u32),
-    Namespace(u32),
+    Queue(QueueSlot),
+    Namespace(NamespaceSlot),
     /// The keys of a limit.
-    Limit(u32),
+    Limit(LimitSlot),
     /// The lines of limit keys of a queue.
-    LimitLines(u32),
+    LimitLines(QueueSlot),
     /// Giving messages of a queue to consumers.
-    Deliver(u32),
-    /// What a consumer may be given, or gives back.
-    Consumer(u32),
+    Deliver(QueueSlot),
+    /// Deliveries to a consumer that has credit again, or returns of one that was detached.
+    Consumer(ConsumerSlot),
 }
 
 /// Appends work to a snapshot, in order.
@@ -35,15 +40,15 @@ pub(crate) fn write_work(work: &VecDeque<Work>, out: &mut Vec<u8>) {
     out.u32(work.len() as u32);
     for work in work {
         let (kind, slot) = match work {
-            Work::Queue(slot) => (0, slot),
-            Work::Namespace(slot) => (1, slot),
-            Work::Limit(slot) => (3, slot),
-            Work::LimitLines(slot) => (5, slot),
-            Work::Deliver(slot) => (17, slot),
-            Work::Consumer(slot) => (18, slot),
+            Work::Queue(slot) => (0, slot.index()),
+            Work::Namespace(slot) => (1, slot.index()),
+            Work::Limit(slot) => (3, slot.index()),
+            Work::LimitLines(slot) => (5, slot.index()),
+            Work::Deliver(slot) => (17, slot.index()),
+            Work::Consumer(slot) => (18, slot.index()),
         };
         out.u8(kind);
-        out.u32(*slot);
+        out.u32(slot);
     }
 }
 
@@ -54,12 +59,12 @@ pub(crate) fn read_work(reader: &mut Reader<'_>) -> Option<VecDeque<Work>> {
         let kind = reader.u8()?;
         let slot = reader.u32()?;
         work.push_back(match kind {
-            0 => Work::Queue(slot),
-            1 => Work::Namespace(slot),
-            3 => Work::Limit(slot),
-            5 => Work::LimitLines(slot),
-            17 => Work::Deliver(slot),
-            18 => Work::Consumer(slot),
+            0 => Work::Queue(Slot::new(slot)),
+            1 => Work::Namespace(Slot::new(slot)),
+            3 => Work::Limit(Slot::new(slot)),
+            5 => Work::LimitLines(Slot::new(slot)),
+            17 => Work::Deliver(Slot::new(slot)),
+            18 => Work::Consumer(Slot::new(slot)),
             _ => return None,
         });
     }
@@ -106,7 +111,13 @@ impl QueueModule {
     }
 
     /// True when nothing is left to do.
-    fn work_on_queue(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
+    fn work_on_queue(
+        &mut self,
+        slot: QueueSlot,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         if self.queues.get(slot).deleted {
             return self.sweep_deleted(slot, budget, core, out);
         }
@@ -122,11 +133,18 @@ impl QueueModule {
         done
     }
 
-    fn sweep_deleted(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
+    fn sweep_deleted(
+        &mut self,
+        slot: QueueSlot,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         while *budget > 0 {
             let Some(head) = self.any_message(slot) else {
                 let queue = self.queues.remove(slot);
-                let plain = queue.fair.into_iter().flat_map(|fair| fair.plain).filter(|&lane| lane != NIL);
+                let plain =
+                    queue.fair.into_iter().flat_map(|fair| fair.plain).filter(|&lane| lane != Slot::NIL);
                 self.lanes.forget_of(slot, plain);
                 self.ordering.forget_of(slot);
                 self.forget_lines_of(slot);
@@ -141,16 +159,22 @@ impl QueueModule {
         false
     }
 
-    fn sweep_purged(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
+    fn sweep_purged(
+        &mut self,
+        slot: QueueSlot,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         while *budget > 0 {
             let queue = self.queues.get_mut(slot);
             let at = queue.purge_cursor;
-            if at == NIL {
+            if at == Slot::NIL {
                 return true;
             }
             let message = self.messages.get(at);
             if message.sequence > queue.purge_until {
-                queue.purge_cursor = NIL;
+                queue.purge_cursor = Slot::NIL;
                 return true;
             }
             *budget -= 1;
@@ -163,7 +187,13 @@ impl QueueModule {
     }
 
     /// The same for messages that are not on the list of all.
-    fn sweep_arrived(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
+    fn sweep_arrived(
+        &mut self,
+        slot: QueueSlot,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         while *budget > 0 {
             let queue = self.queues.get_mut(slot);
             if queue.purge_arrived == 0 {
@@ -186,20 +216,26 @@ impl QueueModule {
     }
 
     /// One of the messages of a queue, stale ones included.
-    fn any_message(&self, slot: u32) -> Option<u32> {
+    fn any_message(&self, slot: QueueSlot) -> Option<MessageSlot> {
         let queue = self.queues.get(slot);
-        if queue.all.head != NIL {
+        if queue.all.head != Slot::NIL {
             return Some(queue.all.head);
         }
         let sequence = *queue.arrived.first()?;
         self.indexes.get(queue.namespace).directory.get(sequence)
     }
 
-    fn sweep_dead(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
+    fn sweep_dead(
+        &mut self,
+        slot: QueueSlot,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         while *budget > 0 {
             let queue = self.queues.get(slot);
             let head = queue.dead.head;
-            if head == NIL || self.messages.get(head).generation >= queue.dead_deleted_below {
+            if head == Slot::NIL || self.messages.get(head).generation >= queue.dead_deleted_below {
                 return true;
             }
             *budget -= 1;
@@ -208,11 +244,17 @@ impl QueueModule {
         false
     }
 
-    fn redrive_all(&mut self, slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
+    fn redrive_all(
+        &mut self,
+        slot: QueueSlot,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         while *budget > 0 {
             let queue = self.queues.get(slot);
             let head = queue.dead.head;
-            if head == NIL || self.messages.get(head).generation >= queue.dead_redriven_below {
+            if head == Slot::NIL || self.messages.get(head).generation >= queue.dead_redriven_below {
                 return true;
             }
             *budget -= 1;
@@ -229,7 +271,7 @@ impl QueueModule {
     /// Deletes the queues of a deleted namespace, and the namespace after all of them are swept.
     fn work_on_namespace(
         &mut self,
-        slot: u32,
+        slot: NamespaceSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,

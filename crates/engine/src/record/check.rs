@@ -1,22 +1,14 @@
-//! Everything that can be refused without looking at the state. Each kind of command that has rules of its own keeps them in
-//! a file: messages to send, what consumers ask and say, settings; `rules` is what all of them are made of.
-
-mod rules;
-mod send;
-mod settings;
-mod work;
+//! Checks of commands that do not look at the state: ranges, names, sizes. Rules of one concern lie in the
+//! `check` of its room; [`crate::core::rules`] has what they are made of.
 
 use crate::command::Command;
+use crate::core::rules::{at_most, check_ids, check_items, name_rule, pattern_rule};
 use crate::error::Error;
 use crate::limits::{LEASE_MS_MAX, Limits, REDRIVE_PER_SECOND_MAX};
-pub(crate) use crate::record::check::rules::{at_most, between, check_tags, invalid};
-pub(crate) use crate::record::check::rules::{backoff_rule, name_rule};
-use crate::record::check::rules::{check_ids, check_items, pattern_rule};
-pub(crate) use crate::record::check::send::check_send_item;
-use crate::record::check::send::{check_group, check_schedule, check_send};
-use crate::record::check::settings::{check_patch, check_rules};
-use crate::record::check::work::{check_receive, check_report, check_settle};
-use crate::record::consumers;
+use crate::queue::check::{check_patch, check_rules};
+use crate::queue::consumer::record as consumers;
+use crate::queue::delivery::check::{check_receive, check_report, check_settle};
+use crate::queue::send::check::{check_group, check_schedule, check_send};
 
 impl Command<'_> {
     /// Refuses what is wrong whatever the state is. Fronts and node call it before they propose.
@@ -44,7 +36,7 @@ impl Command<'_> {
                 items.iter().try_for_each(|(_, lease_ms)| at_most("lease_ms", *lease_ms, LEASE_MS_MAX))
             }
             Command::Report { items, .. } => check_report(items, limits),
-            Command::Change(change) => crate::record::change::check(change),
+            Command::Change(change) => crate::queue::change::record::check(change),
             Command::Attach(attach) => consumers::check_attach(attach),
             Command::Credit { credit, .. } => consumers::check_credit(*credit),
             Command::Detach { grace_ms, .. } => consumers::check_grace(*grace_ms),

@@ -1,21 +1,15 @@
 //! Bytes to records. Nothing is copied: lists stay in the body and are walked there.
 
-use crate::command::{Deliver, ScheduleFire, Settlement};
 use crate::error::Error;
-use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
-use crate::limit::LimitRules;
-use crate::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX};
-use crate::record::change::{self, ChangeRecord};
-use crate::record::consumers::{self, AttachRecord, ResumeRecord};
-use crate::record::fields;
-use crate::record::group::{self, GroupRecord};
-use crate::record::report::{self, ReportRecord};
-use crate::record::schedule::{self, SchedulePutRecord};
-use crate::record::{EXTEND_ITEM_BYTES, RECEIPT_BYTES, SETTLE_ITEM_BYTES, kind, layout, tag};
-use crate::settings::{Backoff, QueuePatch, Quotas};
+use crate::queue::delivery::record::{
+    ExtendRecord, ReceiveRecord, SettleRecord, decode_extend, decode_receive, decode_settle,
+};
+use crate::queue::send::record::{SendRecord, decode_send};
+use crate::record::table::{RareRecord, head, layout, read_rare};
 use crate::wire::Reader;
 
-/// Which function reads a record. The hot ones are read apart, and never lie in one enum: their fields stay in registers.
+/// Which function reads a record. The hot ones are read apart, and never lie in one enum: their fields stay
+/// in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Tick,
@@ -26,119 +20,17 @@ pub(crate) enum Kind {
     Rare,
 }
 
-/// A record off the hot path. Its structure is sound; its values are what the writer gave.
-pub(crate) enum RareRecord<'a> {
-    Epoch { number: u64, behaviour: u16 },
-    ReceiptKey(ReceiptKey),
-    Configure(Limits),
-    NamespaceCreate { number: Option<NamespaceId>, name: &'a str, shard: u32, quotas: Quotas },
-    NamespaceSet { namespace: NamespaceId, quotas: Quotas },
-    NamespaceDelete { namespace: NamespaceId, force: bool },
-    QueueSet { namespace: NamespaceId, queue: &'a str, patch: QueuePatch, create: bool },
-    QueuePurge { namespace: NamespaceId, queue: &'a str },
-    QueueDelete { namespace: NamespaceId, queue: &'a str },
-    DeadRedrive { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
-    DeadRedriveRate { namespace: NamespaceId, queue: &'a str, per_second: u32 },
-    DeadDelete { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> },
-    DefaultsSet { namespace: NamespaceId, pattern: &'a str, patch: QueuePatch },
-    DefaultsDelete { namespace: NamespaceId, pattern: &'a str },
-    LimitSet { namespace: NamespaceId, limit: &'a str, rules: LimitRules },
-    LimitDelete { namespace: NamespaceId, limit: &'a str },
-    HoldDamaged { id: MessageId, blob: BlobRef },
-    Report(ReportRecord<'a>),
-    Group(GroupRecord<'a>),
-    Change(ChangeRecord<'a>),
-    SchedulePut(SchedulePutRecord<'a>),
-    ScheduleDelete { namespace: NamespaceId, schedule: &'a str },
-    SchedulePause { namespace: NamespaceId, schedule: &'a str, paused: bool, next_at_us: u64 },
-    ScheduleFire(ScheduleFire),
-    ScheduleTrigger { namespace: NamespaceId, schedule: &'a str },
-    Attach(AttachRecord<'a>),
-    Credit { namespace: NamespaceId, consumer: ConsumerId, credit: u32 },
-    Detach { namespace: NamespaceId, consumer: ConsumerId, grace_ms: u64, reached: u64 },
-    Resume(ResumeRecord<'a>),
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct SendRecord<'a> {
-    pub(crate) namespace: NamespaceId,
-    /// Not yet known to be text.
-    pub(crate) queue: &'a [u8],
-    pub(crate) idempotency_key: &'a [u8],
-    pub(crate) request_digest: u64,
-    pub(crate) count: u32,
-    /// Of all blobs together.
-    pub(crate) bytes: u64,
-    /// Whether there are items, and none has more than a priority and a number of attempts, both within their limits.
-    pub(crate) are_plain: bool,
-    items: Reader<'a>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct SendItemRecord<'a> {
-    pub(crate) blob_len: u32,
-    pub(crate) priority: u8,
-    pub(crate) max_attempts: u16,
-    pub(crate) deliver: Deliver,
-    pub(crate) backoff: Option<Backoff>,
-    /// To be read by [`crate::record::read_options`]; that it can be was seen when the record was decoded.
-    pub(crate) options: Option<&'a [u8]>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct ReceiveRecord<'a> {
-    pub(crate) namespace: NamespaceId,
-    pub(crate) max_messages: u32,
-    pub(crate) max_bytes: u32,
-    pub(crate) lease_ms: u64,
-    /// Name of the consumer, not yet known to be text; may be empty.
-    pub(crate) consumer: &'a [u8],
-    /// Whether any queue has a weight.
-    pub(crate) by_weight: bool,
-    queues: Reader<'a>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct SettleRecord<'a> {
-    pub(crate) namespace: NamespaceId,
-    items: &'a [[u8; SETTLE_ITEM_BYTES]],
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct SettleItemRecord {
-    pub(crate) receipt: Receipt,
-    pub(crate) settlement: Settlement,
-    /// Item and length of the error text among the record's blobs.
-    pub(crate) error: Option<(u32, u32)>,
-    /// The same of the result.
-    pub(crate) result: Option<(u32, u32)>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct ExtendRecord<'a> {
-    pub(crate) namespace: NamespaceId,
-    items: &'a [[u8; EXTEND_ITEM_BYTES]],
-}
-
-/// A list of message ids.
-#[derive(Clone, Copy)]
-pub(crate) struct Ids<'a> {
-    items: &'a [[u8; 12]],
-}
-
-/// Tells how to read a body. A body that no [`crate::Command`] wrote is a bug or damage: [`Error::Internal`], here and
-/// from the functions that read it.
+/// Tells how to read a body. A body that no [`crate::Command`] wrote is a bug or damage: [`Error::Internal`],
+/// here and from the functions that read it.
 #[inline]
 pub(crate) fn kind_of(body: &[u8]) -> Result<Kind, Error> {
     match body.first_chunk::<2>() {
-        Some(&[kind, found]) if found == layout(kind) => Ok(match kind {
-            kind::TICK => Kind::Tick,
-            kind::SEND => Kind::Send,
-            kind::RECEIVE => Kind::Receive,
-            kind::SETTLE => Kind::Settle,
-            kind::EXTEND => Kind::Extend,
-            _ => Kind::Rare,
-        }),
+        Some(&head::TICK) => Ok(Kind::Tick),
+        Some(&head::SEND) => Ok(Kind::Send),
+        Some(&head::RECEIVE) => Ok(Kind::Receive),
+        Some(&head::SETTLE) => Ok(Kind::Settle),
+        Some(&head::EXTEND) => Ok(Kind::Extend),
+        Some(&[kind, found]) if found == layout(kind) => Ok(Kind::Rare),
         _ => Err(unreadable(body)),
     }
 }
@@ -171,15 +63,12 @@ pub(crate) fn settle(body: &[u8]) -> Result<SettleRecord<'_>, Error> {
 
 #[inline]
 pub(crate) fn extend(body: &[u8]) -> Result<ExtendRecord<'_>, Error> {
-    read(body, |reader| {
-        let namespace = NamespaceId(reader.u32()?);
-        Some(ExtendRecord { namespace, items: fixed_items(reader)? })
-    })
+    read(body, decode_extend)
 }
 
 #[cold]
 pub(crate) fn rare(body: &[u8]) -> Result<RareRecord<'_>, Error> {
-    read(body, |reader| decode_rare(body[0], reader))
+    read(body, |reader| read_rare(body[0], reader))
 }
 
 #[cold]
@@ -192,294 +81,4 @@ fn unreadable(body: &[u8]) -> Error {
         [] => "an empty record".into(),
     };
     Error::Internal { reason }
-}
-
-fn decode_rare<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
-    Some(match kind {
-        kind::EPOCH => RareRecord::Epoch { number: reader.u64()?, behaviour: reader.u16()? },
-        kind::RECEIPT_KEY => RareRecord::ReceiptKey(ReceiptKey(*reader.array()?)),
-        kind::CONFIGURE => RareRecord::Configure(fields::read_limits(reader)?),
-        kind::NAMESPACE_CREATE => {
-            let has_number = reader.bool()?;
-            let number = NamespaceId(reader.u32()?);
-            RareRecord::NamespaceCreate {
-                number: has_number.then_some(number),
-                name: reader.name()?,
-                shard: reader.u32()?,
-                quotas: fields::read_quotas(reader)?,
-            }
-        }
-        kind::NAMESPACE_SET => RareRecord::NamespaceSet {
-            namespace: NamespaceId(reader.u32()?),
-            quotas: fields::read_quotas(reader)?,
-        },
-        kind::NAMESPACE_DELETE => {
-            RareRecord::NamespaceDelete { namespace: NamespaceId(reader.u32()?), force: reader.bool()? }
-        }
-        kind::ATTACH | kind::CREDIT | kind::DETACH | kind::RESUME => consumers::decode(kind, reader)?,
-        kind::CHANGE => RareRecord::Change(change::decode(reader)?),
-        kind::GROUP => RareRecord::Group(group::decode(reader)?),
-        kind::REPORT => RareRecord::Report(report::decode(reader)?),
-        kind::LIMIT_SET => RareRecord::LimitSet {
-            namespace: NamespaceId(reader.u32()?),
-            limit: reader.name()?,
-            rules: LimitRules::read(reader)?,
-        },
-        kind::LIMIT_DELETE => {
-            RareRecord::LimitDelete { namespace: NamespaceId(reader.u32()?), limit: reader.name()? }
-        }
-        kind::SCHEDULE_PUT => RareRecord::SchedulePut(schedule::decode_put(reader)?),
-        kind::SCHEDULE_FIRE => RareRecord::ScheduleFire(schedule::decode_fire(reader)?),
-        kind::SCHEDULE_DELETE => {
-            RareRecord::ScheduleDelete { namespace: NamespaceId(reader.u32()?), schedule: reader.name()? }
-        }
-        kind::SCHEDULE_TRIGGER => {
-            RareRecord::ScheduleTrigger { namespace: NamespaceId(reader.u32()?), schedule: reader.name()? }
-        }
-        kind::SCHEDULE_PAUSE => RareRecord::SchedulePause {
-            namespace: NamespaceId(reader.u32()?),
-            schedule: reader.name()?,
-            paused: reader.bool()?,
-            next_at_us: reader.u64()?,
-        },
-        _ => decode_of_queue(kind, reader)?,
-    })
-}
-
-fn decode_of_queue<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
-    if kind == kind::HOLD_DAMAGED {
-        let id = MessageId { namespace: NamespaceId(reader.u32()?), sequence: reader.u64()? };
-        return Some(RareRecord::HoldDamaged { id, blob: reader.blob()? });
-    }
-    let namespace = NamespaceId(reader.u32()?);
-    let queue = reader.name()?;
-    Some(match kind {
-        kind::QUEUE_SET => {
-            let create = reader.bool()?;
-            RareRecord::QueueSet { namespace, queue, patch: QueuePatch::read(reader)?, create }
-        }
-        kind::QUEUE_PURGE => RareRecord::QueuePurge { namespace, queue },
-        kind::QUEUE_DELETE => RareRecord::QueueDelete { namespace, queue },
-        kind::DEAD_REDRIVE => {
-            RareRecord::DeadRedrive { namespace, queue, ids: Ids { items: fixed_items(reader)? } }
-        }
-        kind::DEFAULTS_SET => {
-            RareRecord::DefaultsSet { namespace, pattern: queue, patch: QueuePatch::read(reader)? }
-        }
-        kind::DEFAULTS_DELETE => RareRecord::DefaultsDelete { namespace, pattern: queue },
-        kind::DEAD_REDRIVE_RATE => {
-            RareRecord::DeadRedriveRate { namespace, queue, per_second: reader.u32()? }
-        }
-        kind::DEAD_DELETE => {
-            RareRecord::DeadDelete { namespace, queue, ids: Ids { items: fixed_items(reader)? } }
-        }
-        _ => return None,
-    })
-}
-
-#[inline]
-fn decode_send<'a>(reader: &mut Reader<'a>) -> Option<SendRecord<'a>> {
-    let head = reader.array::<19>()?;
-    let count = u32_at(head, 12);
-    let key_len = u16::from_le_bytes([head[16], head[17]]);
-    let queue = reader.raw(usize::from(head[18]))?;
-    let idempotency_key = reader.raw(usize::from(key_len))?;
-    let items = *reader;
-    let (mut bytes, mut are_plain) = (0, count > 0);
-    for _ in 0..count {
-        let item = read_send_item(reader)?;
-        bytes += u64::from(item.blob_len);
-        are_plain &= item.is_plain();
-        if item.options.is_some_and(|options| !crate::record::are_options(options)) {
-            return None;
-        }
-    }
-    let namespace = NamespaceId(u32_at(head, 0));
-    let request_digest = u64_at(head, 4);
-    Some(SendRecord { namespace, queue, idempotency_key, request_digest, count, bytes, are_plain, items })
-}
-
-#[inline(always)]
-pub(crate) fn read_send_item<'a>(reader: &mut Reader<'a>) -> Option<SendItemRecord<'a>> {
-    let fixed = reader.array::<8>()?;
-    let flags = fixed[5];
-    let deliver = match flags & tag::DELIVER_MASK {
-        tag::DELIVER_NOW => Deliver::Now,
-        tag::DELIVER_AFTER => Deliver::AfterMs(reader.u64()?),
-        tag::DELIVER_AT => Deliver::AtUs(reader.u64()?),
-        _ => return None,
-    };
-    let (mut backoff, mut options) = (None, None);
-    if flags & (tag::HAS_BACKOFF | tag::HAS_OPTIONS) != 0 {
-        (backoff, options) = read_optional(flags, reader)?;
-    }
-    Some(SendItemRecord {
-        blob_len: u32::from_le_bytes([fixed[0], fixed[1], fixed[2], fixed[3]]),
-        priority: fixed[4],
-        max_attempts: u16::from_le_bytes([fixed[6], fixed[7]]),
-        deliver,
-        backoff,
-        options,
-    })
-}
-
-/// Fields that few items have: kept out of the way of the others.
-#[inline(never)]
-fn read_optional<'a>(flags: u8, reader: &mut Reader<'a>) -> Option<(Option<Backoff>, Option<&'a [u8]>)> {
-    let backoff = if flags & tag::HAS_BACKOFF != 0 { Some(fields::read_backoff(reader)?) } else { None };
-    let options = if flags & tag::HAS_OPTIONS != 0 { Some(reader.bytes16()?) } else { None };
-    Some((backoff, options))
-}
-
-#[inline]
-fn decode_receive<'a>(reader: &mut Reader<'a>) -> Option<ReceiveRecord<'a>> {
-    let head = reader.array::<22>()?;
-    let (count, consumer_len) = (head[20], head[21]);
-    let consumer = reader.raw(usize::from(consumer_len))?;
-    let queues = *reader;
-    let mut by_weight = false;
-    for _ in 0..count {
-        by_weight |= read_weighted(reader)?.1 > 0;
-    }
-    Some(ReceiveRecord {
-        namespace: NamespaceId(u32_at(head, 0)),
-        max_messages: u32_at(head, 4),
-        max_bytes: u32_at(head, 8),
-        lease_ms: u64_at(head, 12),
-        consumer,
-        by_weight,
-        queues,
-    })
-}
-
-#[inline]
-fn read_weighted<'a>(reader: &mut Reader<'a>) -> Option<(&'a [u8], u16)> {
-    let [low, high, len] = *reader.array::<3>()?;
-    Some((reader.raw(usize::from(len))?, u16::from_le_bytes([low, high])))
-}
-
-#[inline]
-fn decode_settle<'a>(reader: &mut Reader<'a>) -> Option<SettleRecord<'a>> {
-    let namespace = NamespaceId(reader.u32()?);
-    let items: &[[u8; SETTLE_ITEM_BYTES]] = fixed_items(reader)?;
-    let sound = |item: &[u8; SETTLE_ITEM_BYTES]| {
-        item[28] <= tag::REJECT && (item[29] == 0 || (item[29] == tag::HAS_RESULT && item[28] == tag::ACK))
-    };
-    items.iter().all(sound).then_some(())?;
-    Some(SettleRecord { namespace, items })
-}
-
-#[inline]
-pub(crate) fn fixed_items<'a, const N: usize>(reader: &mut Reader<'a>) -> Option<&'a [[u8; N]]> {
-    let count = reader.u32()? as usize;
-    let (items, rest) = reader.raw(count.checked_mul(N)?)?.as_chunks::<N>();
-    rest.is_empty().then_some(items)
-}
-
-#[inline]
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes[at..].first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
-}
-
-#[inline]
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes[at..].first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes))
-}
-
-pub(crate) fn id_at(bytes: &[u8]) -> MessageId {
-    MessageId { namespace: NamespaceId(u32_at(bytes, 0)), sequence: u64_at(bytes, 4) }
-}
-
-pub(crate) fn receipt_at(bytes: &[u8]) -> Receipt {
-    Receipt { id: id_at(bytes), token: u64_at(bytes, 12), tag: u64_at(bytes, 20) }
-}
-
-impl SendItemRecord<'_> {
-    /// Whether it says nothing that has to be looked at before it is ready.
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        let sound = self.priority <= PRIORITY_MAX && self.max_attempts <= ATTEMPTS_MAX;
-        sound & (self.deliver == Deliver::Now) & self.backoff.is_none() & self.options.is_none()
-    }
-}
-
-impl<'a> SendRecord<'a> {
-    /// One without items.
-    pub(crate) fn head(
-        namespace: NamespaceId,
-        queue: &'a str,
-        idempotency_key: &'a [u8],
-        request_digest: u64,
-        count: u32,
-    ) -> SendRecord<'a> {
-        let (queue, items) = (queue.as_bytes(), Reader::new(&[]));
-        let (bytes, are_plain) = (0, false);
-        SendRecord { namespace, queue, idempotency_key, request_digest, count, bytes, are_plain, items }
-    }
-
-    #[inline(always)]
-    pub(crate) fn items(&self) -> impl Iterator<Item = SendItemRecord<'a>> + use<'a> {
-        let mut reader = self.items;
-        (0..self.count).map_while(move |_| read_send_item(&mut reader))
-    }
-
-    /// The record's blobs.
-    pub(crate) fn blobs(&self, index: u64) -> impl Iterator<Item = BlobRef> + use<'a> {
-        let steps = crate::record::step_blobs(index, self.count, self.items());
-        let of_items = (0u32..).zip(self.items());
-        of_items.map(move |(item, send)| BlobRef { index, item, len: send.blob_len }).chain(steps)
-    }
-}
-
-impl<'a> ReceiveRecord<'a> {
-    pub(crate) fn queues(&self) -> impl Iterator<Item = (&'a [u8], u16)> + use<'a> {
-        let mut reader = self.queues;
-        std::iter::from_fn(move || if reader.is_empty() { None } else { read_weighted(&mut reader) })
-    }
-}
-
-impl<'a> SettleRecord<'a> {
-    #[inline]
-    pub(crate) fn items(&self) -> impl Iterator<Item = SettleItemRecord> + use<'a> {
-        let mut blobs = 0;
-        self.items.iter().map(move |bytes| {
-            let delay_ms = u64_at(bytes, 32);
-            let settlement = match bytes[28] {
-                tag::NACK => Settlement::Nack { delay_ms: None },
-                tag::NACK_DELAY => Settlement::Nack { delay_ms: Some(delay_ms) },
-                tag::RELEASE => Settlement::Release { delay_ms },
-                tag::REJECT => Settlement::Reject,
-                _ => Settlement::Ack,
-            };
-            let len = u32::from(u16::from_le_bytes([bytes[30], bytes[31]]));
-            let error = (len > 0).then_some((blobs, len));
-            blobs += u32::from(len > 0);
-            let has_result = bytes[29] == tag::HAS_RESULT;
-            let result = has_result.then_some((blobs, delay_ms as u32));
-            blobs += u32::from(has_result);
-            SettleItemRecord { receipt: receipt_at(bytes), settlement, error, result }
-        })
-    }
-
-    /// The record's blobs.
-    pub(crate) fn blobs(&self, index: u64) -> impl Iterator<Item = BlobRef> + use<'a> {
-        let of_item = |item: SettleItemRecord| [item.error, item.result].into_iter().flatten();
-        self.items().flat_map(of_item).map(move |(item, len)| BlobRef { index, item, len })
-    }
-}
-
-impl<'a> ExtendRecord<'a> {
-    pub(crate) fn items(&self) -> impl Iterator<Item = (Receipt, u64)> + use<'a> {
-        self.items.iter().map(|bytes| (receipt_at(bytes), u64_at(bytes, RECEIPT_BYTES)))
-    }
-}
-
-impl<'a> Ids<'a> {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = MessageId> + use<'a> {
-        self.items.iter().map(|bytes| id_at(bytes))
-    }
 }

@@ -5,18 +5,23 @@ use std::cmp::Ordering;
 
 use crate::BEHAVIOUR_VERSION;
 use crate::error::Error;
-use crate::record::decode::{self, Kind, RareRecord, kind_of};
+use crate::record::decode;
+use crate::record::decode::{Kind, kind_of};
+use crate::record::table::RareRecord;
 
-/// Whether this program can apply a record, by its kind, its layout, and the behaviour version that it begins.
+/// Whether this program can apply a record, by its kind, its layout, and the behaviour version that it
+/// begins.
 ///
 /// # Errors
 /// A sentence that names the kind, layout or behaviour version which is not known.
 pub fn check_known(body: &[u8]) -> Result<(), String> {
     match kind_of(body).map_err(in_words)? {
-        Kind::Rare => match decode::rare(body).map_err(in_words)? {
-            RareRecord::Epoch { behaviour, .. } => check_behaviour(behaviour.into()),
-            _ => Ok(()),
-        },
+        Kind::Rare => {
+            let RareRecord::Epoch { behaviour, .. } = decode::rare(body).map_err(in_words)? else {
+                return Ok(());
+            };
+            check_behaviour(behaviour.into())
+        }
         Kind::Tick | Kind::Send | Kind::Receive | Kind::Settle | Kind::Extend => Ok(()),
     }
 }

@@ -1,10 +1,11 @@
-//! From growing numbers to slots: sparse pages, where an empty page is freed. No hash, and no growth because one old
-//! number stays.
+//! From growing numbers to slots: sparse pages, where an empty page is freed. No hash, and no growth because
+//! one old number stays.
 
 use std::collections::BTreeMap;
 
 use crate::store::NIL;
 use crate::store::arena::Arena;
+use crate::store::slot::Slot;
 
 /// Numbers of one page.
 const PAGE: u64 = 256;
@@ -14,17 +15,17 @@ const CACHED: usize = 8;
 const SPARE_MAX: usize = 16;
 
 #[derive(Debug)]
-struct Page {
+struct Page<T> {
     used: u32,
     /// Empty when the page is not in use and its memory was given back.
-    slots: Vec<u32>,
+    slots: Vec<Slot<T>>,
 }
 
 /// Slots by number.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct Directory<T> {
     tree: BTreeMap<u64, u32>,
-    pages: Arena<Page, 1024>,
+    pages: Arena<Page<T>, 1024>,
     /// Unused pages which kept their memory, at most `SPARE_MAX`.
     spare: Vec<u32>,
     /// Unused pages which gave it back.
@@ -35,7 +36,7 @@ pub(crate) struct Directory {
     newest: u64,
 }
 
-impl Default for Directory {
+impl<T> Default for Directory<T> {
     fn default() -> Self {
         Directory {
             tree: BTreeMap::new(),
@@ -48,21 +49,21 @@ impl Default for Directory {
     }
 }
 
-impl Directory {
+impl<T> Directory<T> {
     /// The slot of a number.
     #[inline]
-    pub(crate) fn get(&self, number: u64) -> Option<u32> {
+    pub(crate) fn get(&self, number: u64) -> Option<Slot<T>> {
         let page = self.cached(number / PAGE).or_else(|| self.tree.get(&(number / PAGE)).copied())?;
         let slot = self.pages.get(page).slots[(number % PAGE) as usize];
-        (slot != NIL).then_some(slot)
+        slot.some()
     }
 
     /// Like [`Directory::get`], and remembers the page for the next.
     #[inline]
-    pub(crate) fn find(&mut self, number: u64) -> Option<u32> {
+    pub(crate) fn find(&mut self, number: u64) -> Option<Slot<T>> {
         let page = self.locate(number / PAGE)?;
         let slot = self.pages.get(page).slots[(number % PAGE) as usize];
-        (slot != NIL).then_some(slot)
+        slot.some()
     }
 
     /// Enters a number.
@@ -70,7 +71,7 @@ impl Directory {
     /// # Panics
     /// The number is in the directory.
     #[inline]
-    pub(crate) fn insert(&mut self, number: u64, slot: u32) {
+    pub(crate) fn insert(&mut self, number: u64, slot: Slot<T>) {
         let key = number / PAGE;
         let page = match self.locate(key) {
             Some(page) => page,
@@ -78,7 +79,7 @@ impl Directory {
         };
         let page = self.pages.get_mut(page);
         let place = &mut page.slots[(number % PAGE) as usize];
-        if std::mem::replace(place, slot) != NIL {
+        if std::mem::replace(place, slot) != Slot::NIL {
             given_twice(number);
         }
         page.used += 1;
@@ -91,7 +92,7 @@ impl Directory {
         let Some(index) = self.locate(key) else { return };
         let page = self.pages.get_mut(index);
         let place = &mut page.slots[(number % PAGE) as usize];
-        if std::mem::replace(place, NIL) == NIL {
+        if std::mem::replace(place, Slot::NIL) == Slot::NIL {
             return;
         }
         page.used -= 1;
@@ -100,13 +101,13 @@ impl Directory {
         }
     }
 
-    /// Numbers from `from` on and their slots, in order. Looks at no more than `pages` pages; also returns up to which
-    /// number it has looked, `None` if there is nothing beyond.
+    /// Numbers from `from` on and their slots, in order. Looks at no more than `pages` pages; also returns up
+    /// to which number it has looked, `None` if there is nothing beyond.
     pub(crate) fn from(
         &self,
         from: u64,
         pages: usize,
-    ) -> (impl Iterator<Item = (u64, u32)> + '_, Option<u64>) {
+    ) -> (impl Iterator<Item = (u64, Slot<T>)> + '_, Option<u64>) {
         let first = from / PAGE;
         let looked = self.tree.range(first..).nth(pages).map(|(&key, _)| key * PAGE - 1);
         let found = self
@@ -117,7 +118,7 @@ impl Directory {
                 let slots = self.pages.get(page).slots.iter();
                 (key * PAGE..).zip(slots.copied())
             })
-            .filter(move |&(number, slot)| number >= from && slot != NIL);
+            .filter(move |&(number, slot)| number >= from && slot != Slot::NIL);
         (found, looked)
     }
 
@@ -146,7 +147,7 @@ impl Directory {
         let page = self.pages.get_mut(index);
         page.used = 0;
         page.slots.clear();
-        page.slots.resize(PAGE as usize, NIL);
+        page.slots.resize(PAGE as usize, Slot::NIL);
         self.tree.insert(key, index);
         self.cache[key as usize % CACHED] = (key, index);
         if key > self.newest {
@@ -188,14 +189,14 @@ mod tests {
 
     #[test]
     fn empty_pages_are_freed_and_one_old_number_keeps_one_page() {
-        let mut directory = Directory::default();
-        directory.insert(3, 9);
+        let mut directory = Directory::<()>::default();
+        directory.insert(3, Slot::new(9));
         for number in 1_000..1_000_000 {
-            directory.insert(number, number as u32);
-            assert_eq!(directory.find(number), Some(number as u32));
+            directory.insert(number, Slot::new(number as u32));
+            assert_eq!(directory.find(number), Some(Slot::new(number as u32)));
             directory.remove(number);
         }
-        assert_eq!(directory.get(3), Some(9));
+        assert_eq!(directory.get(3), Some(Slot::new(9)));
         assert_eq!(directory.get(2_000), None);
         assert!(directory.tree.len() <= 3);
         assert!(directory.pages.len() <= 4);
@@ -204,17 +205,17 @@ mod tests {
     #[test]
     #[should_panic(expected = "the number 7 is given twice")]
     fn a_number_is_given_once() {
-        let mut directory = Directory::default();
-        directory.insert(7, 1);
-        directory.insert(7, 2);
+        let mut directory = Directory::<()>::default();
+        directory.insert(7, Slot::new(1));
+        directory.insert(7, Slot::new(2));
     }
 
     #[test]
     fn walks_in_order_in_bounded_pieces() {
-        let mut directory = Directory::default();
+        let mut directory = Directory::<()>::default();
         let numbers = [1u64, 5, 255, 256, 4_000, 9_000_000, 1 << 40];
         for (slot, &number) in numbers.iter().enumerate() {
-            directory.insert(number, slot as u32);
+            directory.insert(number, Slot::new(slot as u32));
         }
         let (mut seen, mut after) = (Vec::new(), 0);
         loop {

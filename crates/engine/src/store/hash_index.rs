@@ -1,30 +1,33 @@
-//! A hash index that grows one bucket at a time (linear hashing, Litwin 1980), from hashes to slots elsewhere.
+//! A hash index that grows one bucket at a time (linear hashing, Litwin 1980), from hashes to slots
+//! elsewhere.
 //!
-//! It holds no keys: who asks compares them in its own slots. It is derived from them, and is rebuilt after a restart.
+//! It holds no keys: who asks compares them in its own slots. It is derived from them, and is rebuilt after a
+//! restart.
 
 use crate::store::NIL;
 use crate::store::arena::Arena;
+use crate::store::slot::Slot;
 
 /// Buckets at the start.
 const BUCKETS_MIN: u32 = 16;
 
 #[derive(Debug)]
-struct Node {
+struct Node<T> {
     hash: u32,
-    value: u32,
+    value: Slot<T>,
     next: u32,
 }
 
 /// Values by hash; several values may share one.
 #[derive(Debug)]
-pub(crate) struct HashIndex {
+pub(crate) struct HashIndex<T> {
     heads: Arena<u32, 4096>,
-    nodes: Arena<Node, 4096>,
+    nodes: Arena<Node<T>, 4096>,
     vacant: u32,
     len: u32,
 }
 
-impl Default for HashIndex {
+impl<T> Default for HashIndex<T> {
     fn default() -> Self {
         let mut heads = Arena::default();
         for _ in 0..BUCKETS_MIN {
@@ -34,7 +37,7 @@ impl Default for HashIndex {
     }
 }
 
-impl HashIndex {
+impl<T> HashIndex<T> {
     /// Values in the index.
     pub(crate) fn len(&self) -> u32 {
         self.len
@@ -42,7 +45,7 @@ impl HashIndex {
 
     /// The value with this hash for which `is_it` holds.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(Slot<T>) -> bool) -> Option<Slot<T>> {
         let hash = hash as u32;
         let mut at = *self.heads.get(self.bucket(hash));
         while at != NIL {
@@ -56,7 +59,7 @@ impl HashIndex {
     }
 
     /// Adds a value, which is not in the index yet.
-    pub(crate) fn insert(&mut self, hash: u64, value: u32) {
+    pub(crate) fn insert(&mut self, hash: u64, value: Slot<T>) {
         let hash = hash as u32;
         if self.len as usize >= self.heads.len() {
             self.split();
@@ -77,7 +80,7 @@ impl HashIndex {
     }
 
     /// Takes a value out; false if it was not in.
-    pub(crate) fn remove(&mut self, hash: u64, value: u32) -> bool {
+    pub(crate) fn remove(&mut self, hash: u64, value: Slot<T>) -> bool {
         let hash = hash as u32;
         let bucket = self.bucket(hash);
         let (mut before, mut at) = (NIL, *self.heads.get(bucket));
@@ -129,18 +132,21 @@ mod tests {
 
     #[test]
     fn finds_what_was_put_in_while_it_grows_and_shrinks() {
-        let mut index = HashIndex::default();
+        let mut index = HashIndex::<()>::default();
         for value in 0..10_000u32 {
-            index.insert(mix(u64::from(value)), value);
+            index.insert(mix(u64::from(value)), Slot::new(value));
             let earlier = value / 2;
-            assert_eq!(index.find(mix(u64::from(earlier)), |v| v == earlier), Some(earlier));
+            assert_eq!(
+                index.find(mix(u64::from(earlier)), |v| v.index() == earlier),
+                Some(Slot::new(earlier))
+            );
         }
         for value in (0..10_000u32).step_by(2) {
-            assert!(index.remove(mix(u64::from(value)), value));
-            assert!(!index.remove(mix(u64::from(value)), value));
+            assert!(index.remove(mix(u64::from(value)), Slot::new(value)));
+            assert!(!index.remove(mix(u64::from(value)), Slot::new(value)));
         }
         for value in 0..10_000u32 {
-            let found = index.find(mix(u64::from(value)), |v| v == value);
+            let found = index.find(mix(u64::from(value)), |v| v.index() == value);
             assert_eq!(found.is_some(), value % 2 == 1, "value {value}");
         }
         assert_eq!(index.len(), 5_000);
@@ -148,13 +154,13 @@ mod tests {
 
     #[test]
     fn equal_hashes_are_told_apart_by_the_asker() {
-        let mut index = HashIndex::default();
+        let mut index = HashIndex::<()>::default();
         for value in 0..100 {
-            index.insert(7, value);
+            index.insert(7, Slot::new(value));
         }
-        assert_eq!(index.find(7, |v| v == 42), Some(42));
+        assert_eq!(index.find(7, |v| v.index() == 42), Some(Slot::new(42)));
         assert_eq!(index.find(7, |_| false), None);
-        assert!(index.remove(7, 42));
-        assert_eq!(index.find(7, |v| v == 42), None);
+        assert!(index.remove(7, Slot::new(42)));
+        assert_eq!(index.find(7, |v| v.index() == 42), None);
     }
 }

@@ -3,85 +3,95 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{Item, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// Slots of one kind that are listed as idle at most.
 pub(crate) const IDLE_KEYS_MAX: usize = 256;
 
 /// An item that may be kept although no message needs it.
-pub(crate) trait Idle: Slot {
+pub(crate) trait Idle: Item {
     /// Whether no message needs it.
     fn is_idle(&self) -> bool;
 }
 
 /// Slots that have become idle, oldest first. One that is needed again stays listed until it is the oldest:
 /// so what comes and goes all the time is neither listed nor taken out each time.
-#[derive(Debug, Default)]
-pub(crate) struct IdleKeys {
-    slots: VecDeque<u32>,
+#[derive(Debug)]
+pub(crate) struct IdleKeys<T> {
+    slots: VecDeque<Slot<T>>,
     /// The same slots. Derived.
     listed: SlotSet,
 }
 
-impl IdleKeys {
+impl<T> Default for IdleKeys<T> {
+    fn default() -> Self {
+        IdleKeys { slots: VecDeque::new(), listed: SlotSet::default() }
+    }
+}
+
+impl<T: Idle> IdleKeys<T> {
     /// Keeps a slot that has become idle. Returns another one, idle and no longer listed, which has to be
     /// forgotten for it.
     #[inline]
-    pub(crate) fn keep<T: Idle, const CHUNK: usize>(
+    pub(crate) fn keep<const CHUNK: usize>(
         &mut self,
         items: &Slab<T, CHUNK>,
-        slot: u32,
-    ) -> Option<u32> {
-        if self.listed.contains(slot) { None } else { self.list(items, slot) }
+        slot: Slot<T>,
+    ) -> Option<Slot<T>> {
+        if self.listed.contains(slot.index()) { None } else { self.list(items, slot) }
     }
 
-    fn list<T: Idle, const CHUNK: usize>(&mut self, items: &Slab<T, CHUNK>, slot: u32) -> Option<u32> {
-        self.listed.insert(slot);
+    fn list<const CHUNK: usize>(&mut self, items: &Slab<T, CHUNK>, slot: Slot<T>) -> Option<Slot<T>> {
+        self.listed.insert(slot.index());
         self.slots.push_back(slot);
         if self.slots.len() <= IDLE_KEYS_MAX {
             return None;
         }
         let oldest = self.slots.pop_front()?;
-        self.listed.remove(oldest);
+        self.listed.remove(oldest.index());
         items.get(oldest).is_idle().then_some(oldest)
     }
 
     /// Takes out the slots whose items belong to something that is gone, and returns them.
-    pub(crate) fn take<T: Idle, const CHUNK: usize>(
+    pub(crate) fn take<const CHUNK: usize>(
         &mut self,
         items: &Slab<T, CHUNK>,
         belongs: impl Fn(&T) -> bool,
-    ) -> VecDeque<u32> {
-        let (gone, left): (VecDeque<u32>, _) = self.slots.iter().partition(|&&slot| belongs(items.get(slot)));
+    ) -> VecDeque<Slot<T>> {
+        let (gone, left): (VecDeque<Slot<T>>, _) =
+            self.slots.iter().partition(|&&slot| belongs(items.get(slot)));
         self.slots = left;
-        gone.iter().for_each(|&slot| self.listed.remove(slot));
+        gone.iter().for_each(|&slot| self.listed.remove(slot.index()));
         gone
     }
 
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.u32(self.slots.len() as u32);
-        self.slots.iter().for_each(|&slot| out.u32(slot));
+        self.slots.iter().for_each(|slot| slot.write(out));
     }
 
-    /// Reads what [`IdleKeys::write`] wrote; `None` if a slot is not below `slots`, the number that the slab has.
+    /// Reads what [`IdleKeys::write`] wrote; `None` if a slot is not below `slots`, the number that the slab
+    /// has.
     pub(crate) fn read(reader: &mut Reader<'_>, slots: u32) -> Option<Self> {
         let mut idle = IdleKeys::default();
         for _ in 0..reader.u32()? {
-            let slot = reader.u32().filter(|&slot| slot < slots)?;
+            let slot = Slot::read(reader).filter(|slot: &Slot<T>| slot.index() < slots)?;
             idle.slots.push_back(slot);
-            idle.listed.insert(slot);
+            idle.listed.insert(slot.index());
         }
         Some(idle)
     }
 
-    /// Checks that all idle items are listed, that each is listed once, and that the set agrees with the list.
-    pub(crate) fn recount<T: Idle, const CHUNK: usize>(&self, items: &Slab<T, CHUNK>) -> Result<(), String> {
-        let in_list: BTreeSet<u32> = self.slots.iter().copied().collect();
+    /// Checks that all idle items are listed, that each is listed once, and that the set agrees with the
+    /// list.
+    pub(crate) fn recount<const CHUNK: usize>(&self, items: &Slab<T, CHUNK>) -> Result<(), String> {
+        let in_list: BTreeSet<Slot<T>> = self.slots.iter().copied().collect();
         let mut found = 0;
         for (slot, item) in items.iter() {
             let listed = in_list.contains(&slot);
-            if listed != self.listed.contains(slot) || (item.is_idle() && !listed) {
+            if listed != self.listed.contains(slot.index()) || (item.is_idle() && !listed) {
                 return Err(format!("slot {slot} is idle and not listed, or listed otherwise than noted"));
             }
             found += usize::from(listed);

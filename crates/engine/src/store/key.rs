@@ -1,4 +1,4 @@
-//! A key that messages name: short ones lie where they are kept, so that a new one allocates nothing.
+//! Keys that messages name: short ones lie where they are kept, so that a new one allocates nothing.
 
 use std::ops::Deref;
 

@@ -1,13 +1,15 @@
-//! Where what belongs to a key lies. Keys have a scope, such as the slot of a queue: the same key in another is another key.
+//! Where what belongs to a key lies. Keys have a scope, such as the slot of a queue: the same key in another
+//! is another key.
 //!
 //! An index holds no keys, and is derived from the slots that do.
 
 use crate::hash::hash;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{Slab, Slot};
+use crate::store::slab::{Item, Slab};
+use crate::store::slot::Slot;
 
-/// What is found by its key.
-pub(crate) trait Keyed: Slot {
+/// An item that is found by its key.
+pub(crate) trait Keyed: Item {
     /// Where the key counts.
     fn scope(&self) -> u64;
     fn key(&self) -> &[u8];
@@ -19,10 +21,16 @@ pub(crate) trait Keyed: Slot {
 }
 
 /// The slots of keys.
-#[derive(Debug, Default)]
-pub(crate) struct KeyIndex(HashIndex);
+#[derive(Debug)]
+pub(crate) struct KeyIndex<T>(HashIndex<T>);
 
-impl KeyIndex {
+impl<T> Default for KeyIndex<T> {
+    fn default() -> Self {
+        KeyIndex(HashIndex::default())
+    }
+}
+
+impl<T: Keyed> KeyIndex<T> {
     /// Keys in the index.
     pub(crate) fn len(&self) -> u32 {
         self.0.len()
@@ -30,24 +38,24 @@ impl KeyIndex {
 
     /// The slot of a key that is known.
     #[inline]
-    pub(crate) fn find<T: Keyed, const CHUNK: usize>(
+    pub(crate) fn find<const CHUNK: usize>(
         &self,
         slots: &Slab<T, CHUNK>,
         scope: u64,
         key: &[u8],
-    ) -> Option<u32> {
+    ) -> Option<Slot<T>> {
         self.find_hashed(slots, hash(scope, key), scope, key)
     }
 
     /// The slot of a key, which is what `new` gives if it is not known; then the second is true.
     #[inline]
-    pub(crate) fn enter<T: Keyed, const CHUNK: usize>(
+    pub(crate) fn enter<const CHUNK: usize>(
         &mut self,
         slots: &mut Slab<T, CHUNK>,
         scope: u64,
         key: &[u8],
         new: impl FnOnce() -> T,
-    ) -> (u32, bool) {
+    ) -> (Slot<T>, bool) {
         let hash = hash(scope, key);
         if let Some(slot) = self.find_hashed(slots, hash, scope, key) {
             return (slot, false);
@@ -58,7 +66,7 @@ impl KeyIndex {
     }
 
     /// Empties the slot of a key, which is forgotten.
-    pub(crate) fn remove<T: Keyed, const CHUNK: usize>(&mut self, slots: &mut Slab<T, CHUNK>, slot: u32) {
+    pub(crate) fn remove<const CHUNK: usize>(&mut self, slots: &mut Slab<T, CHUNK>, slot: Slot<T>) {
         let known = slots.get(slot);
         if known.is_indexed() {
             self.0.remove(hash(known.scope(), known.key()), slot);
@@ -67,20 +75,20 @@ impl KeyIndex {
     }
 
     /// Derives the index after all slots were read.
-    pub(crate) fn rebuild<T: Keyed, const CHUNK: usize>(&mut self, slots: &Slab<T, CHUNK>) {
+    pub(crate) fn rebuild<const CHUNK: usize>(&mut self, slots: &Slab<T, CHUNK>) {
         for (slot, known) in slots.iter().filter(|(_, known)| known.is_indexed()) {
             self.0.insert(hash(known.scope(), known.key()), slot);
         }
     }
 
     #[inline]
-    fn find_hashed<T: Keyed, const CHUNK: usize>(
+    fn find_hashed<const CHUNK: usize>(
         &self,
         slots: &Slab<T, CHUNK>,
         hash: u64,
         scope: u64,
         key: &[u8],
-    ) -> Option<u32> {
+    ) -> Option<Slot<T>> {
         self.0.find(hash, |slot| {
             let known = slots.get(slot);
             known.scope() == scope && known.key() == key

@@ -1,4 +1,5 @@
-//! The containers that the state lies in: all grow in fixed chunks, so that nothing moves or rehashes at once.
+//! The containers that the state lies in: all grow in fixed chunks, so that nothing moves or rehashes at
+//! once.
 
 pub(crate) mod arena;
 pub(crate) mod directory;
@@ -8,6 +9,7 @@ pub(crate) mod key;
 pub(crate) mod key_index;
 pub(crate) mod list;
 pub(crate) mod slab;
+pub(crate) mod slot;
 
-/// No slot: the end of a list, or nothing there.
+/// No number or index.
 pub(crate) const NIL: u32 = u32::MAX;

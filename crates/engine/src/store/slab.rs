@@ -1,52 +1,52 @@
 //! Slots that are reused, and that a running snapshot sees as they were when it began.
 //!
-//! A snapshot goes through the slots in blocks. Before a block that it has not yet written is first changed, the block
-//! is serialised; therefore a snapshot neither pauses the engine nor copies the state.
+//! A snapshot goes through the slots in blocks. Before a block that it has not yet written is first changed,
+//! the block is serialised; therefore a snapshot neither pauses the engine nor copies the state.
 
 use crate::hash::hash;
-use crate::store::NIL;
 use crate::store::arena::Arena;
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// What may lie in a slab.
-pub(crate) trait Slot: Sized {
+/// An item that may lie in a slab.
+pub(crate) trait Item: Sized {
     /// Slots that a snapshot writes together.
     const BLOCK: usize;
     /// An unused slot which points to the next unused one.
-    fn vacant(next: u32) -> Self;
+    fn vacant(next: Slot<Self>) -> Self;
     /// The next unused slot, if this one is unused.
-    fn next_vacant(&self) -> Option<u32>;
+    fn next_vacant(&self) -> Option<Slot<Self>>;
     /// Appends the slot's bytes.
     fn write(&self, out: &mut Vec<u8>);
     /// Reads what `write` wrote.
     fn read(reader: &mut Reader<'_>) -> Option<Self>;
 }
 
-/// A slot that has a field of its own for the next unused one, and is written with a mark before it that tells whether it
-/// is in use.
-pub(crate) trait PlainSlot: Sized {
+/// A slot that has a field of its own for the next unused one, and is written with a mark before it that
+/// tells whether it is in use.
+pub(crate) trait PlainItem: Sized {
     /// Slots that a snapshot writes together.
     const BLOCK: usize;
     /// An unused slot which points to the next unused one.
-    fn vacant(next: u32) -> Self;
+    fn vacant(next: Slot<Self>) -> Self;
     /// The next unused slot, if this one is unused.
-    fn next_vacant(&self) -> Option<u32>;
+    fn next_vacant(&self) -> Option<Slot<Self>>;
     /// Appends the bytes of a slot in use.
     fn write_used(&self, out: &mut Vec<u8>);
     /// Reads what `write_used` wrote.
     fn read_used(reader: &mut Reader<'_>) -> Option<Self>;
 }
 
-impl<T: PlainSlot> Slot for T {
+impl<T: PlainItem> Item for T {
     const BLOCK: usize = T::BLOCK;
 
     #[inline]
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: Slot<Self>) -> Self {
         T::vacant(next)
     }
 
     #[inline]
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<Slot<Self>> {
         self.next_vacant()
     }
 
@@ -54,13 +54,13 @@ impl<T: PlainSlot> Slot for T {
         let next = self.next_vacant();
         out.bool(next.is_some());
         match next {
-            Some(next) => out.u32(next),
+            Some(next) => next.write(out),
             None => self.write_used(out),
         }
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        if reader.bool()? { Some(T::vacant(reader.u32()?)) } else { T::read_used(reader) }
+        if reader.bool()? { Some(T::vacant(Slot::read(reader)?)) } else { T::read_used(reader) }
     }
 }
 
@@ -68,12 +68,12 @@ impl<T: PlainSlot> Slot for T {
 #[derive(Debug)]
 pub(crate) struct Slab<T, const CHUNK: usize> {
     slots: Arena<T, CHUNK>,
-    vacant: u32,
+    vacant: Slot<T>,
     used: u32,
     snapshot: Option<Box<Progress>>,
 }
 
-/// How far a snapshot has come in one slab.
+/// The progress of a snapshot in one slab.
 #[derive(Debug)]
 struct Progress {
     section: u8,
@@ -87,13 +87,13 @@ struct Progress {
     pending: Vec<u8>,
 }
 
-impl<T: Slot, const CHUNK: usize> Default for Slab<T, CHUNK> {
+impl<T: Item, const CHUNK: usize> Default for Slab<T, CHUNK> {
     fn default() -> Self {
-        Slab { slots: Arena::default(), vacant: NIL, used: 0, snapshot: None }
+        Slab { slots: Arena::default(), vacant: Slot::NIL, used: 0, snapshot: None }
     }
 }
 
-impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
+impl<T: Item, const CHUNK: usize> Slab<T, CHUNK> {
     /// Slots in use.
     pub(crate) fn used(&self) -> u32 {
         self.used
@@ -106,24 +106,24 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, slot: u32) -> &T {
-        self.slots.get(slot)
+    pub(crate) fn get(&self, slot: Slot<T>) -> &T {
+        self.slots.get(slot.index())
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut T {
+    pub(crate) fn get_mut(&mut self, slot: Slot<T>) -> &mut T {
         if self.snapshot.is_some() {
             self.preserve(slot);
         }
-        self.slots.get_mut(slot)
+        self.slots.get_mut(slot.index())
     }
 
     /// Puts an item into an unused slot.
     #[inline]
-    pub(crate) fn insert(&mut self, item: T) -> u32 {
+    pub(crate) fn insert(&mut self, item: T) -> Slot<T> {
         self.used += 1;
-        if self.vacant == NIL {
-            let slot = self.slots.len() as u32;
+        if self.vacant == Slot::NIL {
+            let slot = Slot::new(self.slots.len() as u32);
             if self.snapshot.is_some() {
                 self.preserve(slot);
             }
@@ -135,13 +135,13 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
         let next = place.next_vacant();
         *place = item;
         debug_assert!(next.is_some(), "slot {slot} was vacant");
-        self.vacant = next.unwrap_or(NIL);
+        self.vacant = next.unwrap_or(Slot::NIL);
         slot
     }
 
     /// Empties a slot and returns what lay in it.
     #[inline]
-    pub(crate) fn remove(&mut self, slot: u32) -> T {
+    pub(crate) fn remove(&mut self, slot: Slot<T>) -> T {
         let next = self.vacant;
         self.vacant = slot;
         self.used -= 1;
@@ -150,7 +150,7 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
 
     /// Empties a slot, of which nothing is needed any more.
     #[inline]
-    pub(crate) fn free(&mut self, slot: u32) {
+    pub(crate) fn free(&mut self, slot: Slot<T>) {
         let next = self.vacant;
         self.vacant = slot;
         self.used -= 1;
@@ -158,14 +158,18 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
     }
 
     /// All items in use, by slot.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        (0u32..).zip(self.slots.iter()).filter(|(_, item)| item.next_vacant().is_none())
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot<T>, &T)> {
+        (0..).map(Slot::new).zip(self.slots.iter()).filter(|(_, item)| item.next_vacant().is_none())
     }
 
     /// The items in use among `count` slots from `from` on, and the slot after these; `None` at the end.
-    pub(crate) fn range(&self, from: u32, count: usize) -> (impl Iterator<Item = (u32, &T)>, Option<u32>) {
+    pub(crate) fn range(
+        &self,
+        from: u32,
+        count: usize,
+    ) -> (impl Iterator<Item = (Slot<T>, &T)>, Option<u32>) {
         let until = (from as usize).saturating_add(count).min(self.slots.len());
-        let slots = (from as usize..until).map(|slot| (slot as u32, self.slots.get(slot as u32)));
+        let slots = (from as usize..until).map(|at| (Slot::new(at as u32), self.slots.get(at as u32)));
         (
             slots.filter(|(_, item)| item.next_vacant().is_none()),
             (until < self.slots.len()).then_some(until as u32),
@@ -175,16 +179,16 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
     /// Appends what belongs to no block.
     pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
         out.u32(self.slots.len() as u32);
-        out.u32(self.vacant);
+        self.vacant.write(out);
         out.u32(self.used);
     }
 
     /// Reads what `write_head` wrote; all slots are vacant until their blocks are read.
     pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Slab<T, CHUNK>> {
         let len = reader.u32()?;
-        let mut slab = Slab { vacant: reader.u32()?, used: reader.u32()?, ..Slab::default() };
+        let mut slab = Slab { vacant: Slot::read(reader)?, used: reader.u32()?, ..Slab::default() };
         for _ in 0..len {
-            slab.slots.push(T::vacant(NIL));
+            slab.slots.push(T::vacant(Slot::NIL));
         }
         Some(slab)
     }
@@ -213,7 +217,7 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
         reader.end()
     }
 
-    /// From here on, changes do not reach the snapshot.
+    /// Begins a snapshot, which later changes do not reach.
     pub(crate) fn snapshot_begin(&mut self, section: u8) {
         let blocks = self.blocks();
         let written = vec![0; (blocks as usize).div_ceil(64)];
@@ -243,8 +247,8 @@ impl<T: Slot, const CHUNK: usize> Slab<T, CHUNK> {
     }
 
     #[cold]
-    fn preserve(&mut self, slot: u32) {
-        let block = slot / T::BLOCK as u32;
+    fn preserve(&mut self, slot: Slot<T>) {
+        let block = slot.index() / T::BLOCK as u32;
         let Some(mut progress) = self.snapshot.take() else { return };
         if block < progress.blocks && progress.take(block) {
             let mut pending = std::mem::take(&mut progress.pending);

@@ -1,14 +1,17 @@
-//! What people change of messages: cancel, hold, approve, deny, retry, move, and other fields. Each message for itself.
+//! What people change of messages: cancel, hold, approve, deny, retry, move, and other fields. Each message
+//! for itself.
 //!
 //! Decided here:
 //!
-//! - A leased message that is cancelled stays with its holder, marked: its lease cannot be extended, and however it ends,
-//!   the message is gone.
-//! - A held message that was the active one of its ordering key, or could have been when it was sent, blocks its key. One
-//!   that waited for its turn lets others pass, and finds its place by the order of sending when it is approved.
+//! - A leased message that is cancelled stays with its holder, marked: its lease cannot be extended, and
+//!   however it ends, the message is gone.
+//! - A held message that was the active one of its ordering key, or could have been when it was sent, blocks
+//!   its key. One that waited for its turn lets others pass, and finds its place by the order of sending when
+//!   it is approved.
 //! - Who and why are kept as one blob, which all messages of a record share.
 
 pub(crate) mod moving;
+pub(crate) mod record;
 pub(crate) mod state;
 
 use crate::change::Verb;
@@ -22,18 +25,19 @@ use crate::limits::{ATTEMPTS_MAX, PRIORITY_MAX};
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
+use crate::queue::change::record::{ChangeRecord, ChangeStep, SetFields};
 use crate::queue::change::state::{Changed, Entry};
 use crate::queue::message::lookup::queue_not_found;
-use crate::queue::message::state::{BlockedBy, Message, Reason};
-use crate::record::{ChangeRecord, ChangeStep, SetFields};
-use crate::store::NIL;
+use crate::queue::message::state::{BlockedBy, Message, MessageSlot, Reason};
+use crate::queue::state::QueueSlot;
+use crate::store::slot::Slot;
 
-/// What one record does to each of its messages.
+/// The action of one record on each of its messages.
 #[derive(Clone, Copy)]
 enum Step {
     Plain(Verb),
-    /// To the queue in this slot.
-    Move(u32),
+    /// Moves it to the queue in this slot.
+    Move(QueueSlot),
     Set(SetFields, BlobRef),
 }
 
@@ -139,7 +143,7 @@ impl QueueModule {
         Ok(())
     }
 
-    fn check_state(&self, slot: u32, id: MessageId, verb: Verb) -> Result<(), Error> {
+    fn check_state(&self, slot: MessageSlot, id: MessageId, verb: Verb) -> Result<(), Error> {
         let message = self.messages.get(slot);
         let wrong = |state| Error::WrongState { id: id.to_string(), state, expected: verb.states_text() };
         match message.state {
@@ -152,7 +156,7 @@ impl QueueModule {
     }
 
     /// False when the message is gone.
-    fn change_state(&mut self, slot: u32, verb: Verb, core: &mut Core, out: &mut Outcome) -> bool {
+    fn change_state(&mut self, slot: MessageSlot, verb: Verb, core: &mut Core, out: &mut Outcome) -> bool {
         match verb {
             Verb::Cancel if self.messages.get(slot).state == Some(State::Leased) => {
                 self.changed_mut(slot).cancelled = true;
@@ -184,7 +188,7 @@ impl QueueModule {
     }
 
     /// Delayed, ready or blocked to held. What is left of its delay is kept.
-    pub(crate) fn hold(&mut self, slot: u32, reason: Reason, core: &Core, out: &mut Outcome) {
+    pub(crate) fn hold(&mut self, slot: MessageSlot, reason: Reason, core: &Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let timed = matches!(message.state, Some(State::Delayed | State::Blocked));
         if timed && message.time_us > core.now_us {
@@ -197,7 +201,7 @@ impl QueueModule {
     }
 
     /// A new message, which is in no state, waits for a person first.
-    pub(crate) fn begin_held(&mut self, slot: u32, due_us: u64, core: &Core, out: &mut Outcome) {
+    pub(crate) fn begin_held(&mut self, slot: MessageSlot, due_us: u64, core: &Core, out: &mut Outcome) {
         if due_us > core.now_us {
             self.changed_mut(slot).due_us = due_us;
         }
@@ -208,12 +212,12 @@ impl QueueModule {
     }
 
     /// Time before which a held message must not be delivered, in microseconds since the Unix epoch; 0: none.
-    pub(crate) fn due_of_held(&self, slot: u32) -> u64 {
+    pub(crate) fn due_of_held(&self, slot: MessageSlot) -> u64 {
         self.extras.changed(self.messages.get(slot).extras).map_or(0, |changed| changed.due_us)
     }
 
     /// Clears what [`QueueModule::due_of_held`] gives: the message is held no longer, or without a delay.
-    pub(crate) fn forget_due(&mut self, slot: u32) {
+    pub(crate) fn forget_due(&mut self, slot: MessageSlot) {
         if self.due_of_held(slot) > 0
             && let Some(changed) = self.extras.changed_slot(self.messages.get(slot).extras)
         {
@@ -223,13 +227,13 @@ impl QueueModule {
 
     /// Whether a leased message was cancelled.
     #[inline(always)]
-    pub(crate) fn is_cancelled(&self, slot: u32) -> bool {
+    pub(crate) fn is_cancelled(&self, slot: MessageSlot) -> bool {
         let extras = self.messages.get(slot).extras;
-        extras != NIL && self.extras.changed(extras).is_some_and(|changed| changed.cancelled)
+        extras != Slot::NIL && self.extras.changed(extras).is_some_and(|changed| changed.cancelled)
     }
 
     /// Out of its queue for good, counted as cancelled.
-    pub(crate) fn remove_cancelled(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn remove_cancelled(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         self.count_each(slot, |counters| counters.cancelled += 1);
         self.tell(slot, EventKind::Cancelled, core, out);
         self.remove_failed(slot, Reason::Cancelled, core, out);
@@ -237,7 +241,7 @@ impl QueueModule {
 
     fn set_fields(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         fields: SetFields,
         tags: BlobRef,
         core: &mut Core,
@@ -264,7 +268,7 @@ impl QueueModule {
     /// Another priority or time, for a message that waits.
     pub(crate) fn set_place(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         priority: Option<u8>,
         due_us: Option<u64>,
         core: &Core,
@@ -296,13 +300,13 @@ impl QueueModule {
     }
 
     /// For a message that stands in no ready list.
-    fn set_priority(&mut self, slot: u32, priority: Option<u8>) {
+    fn set_priority(&mut self, slot: MessageSlot, priority: Option<u8>) {
         let Some(priority) = priority else { return };
         let message = self.messages.get_mut(slot);
         message.priority = priority;
         let (queue, extras) = (message.queue, message.extras);
         let lane = self.fair_lane(extras);
-        if lane != NIL {
+        if lane != Slot::NIL {
             let key = self.lanes.key(lane).to_vec();
             let entered = self.lanes.enter(queue, priority, &key);
             self.extras.set_fair(extras, entered);
@@ -310,15 +314,15 @@ impl QueueModule {
         }
     }
 
-    /// What people have changed of a message; it gets the place for it if it has none.
-    fn changed_mut(&mut self, slot: u32) -> &mut Changed {
+    /// The slot of a message's changes, which it gets if it has none.
+    fn changed_mut(&mut self, slot: MessageSlot) -> &mut Changed {
         let extras = self.extras_slot(slot);
         let changed = self.extras.enter_changed(extras);
         self.extras.changed.get_mut(changed)
     }
 
     /// A number that is another one after each change of what a message is and where it stands; never 0.
-    pub(crate) fn version(&self, slot: u32) -> u64 {
+    pub(crate) fn version(&self, slot: MessageSlot) -> u64 {
         let message = self.messages.get(slot);
         let tags = self.extras.changed(message.extras).and_then(|changed| changed.tags);
         let tags = tags.map_or(0, |tags| mix(tags.index ^ mix(u64::from(tags.item) + 1)));
@@ -342,7 +346,7 @@ fn version_of(message: &Message, tags: u64) -> u64 {
         message.time_us,
         message.token,
         message.blob_index,
-        u64::from(message.blob_item) << 32 | u64::from(message.queue),
+        u64::from(message.blob_item) << 32 | u64::from(message.queue.index()),
         u64::from(message.deliveries),
         u64::from_le_bytes(small),
         tags,

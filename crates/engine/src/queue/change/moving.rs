@@ -1,8 +1,8 @@
-//! A message goes to another queue of its namespace. Its id stays, and so do the settings of its own; for the rest it goes by
-//! its new queue's. Its keys are the new queue's, too.
+//! A message goes to another queue of its namespace. Its id stays, and so do the settings of its own; for the
+//! rest it goes by its new queue's. Its keys are the new queue's, too.
 //!
-//! The messages of a queue are listed by id, and the list of all of them runs through the messages in that order. One that
-//! comes with an earlier id than the last of them stands beside the list, in a set by id.
+//! The messages of a queue are listed by id, and the list of all of them runs through the messages in that
+//! order. One that comes with an earlier id than the last of them stands beside the list, in a set by id.
 
 use crate::core::Core;
 use crate::error::Error;
@@ -12,8 +12,10 @@ use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
-use crate::queue::message::state::{Reason, SIBLINGS, mark};
-use crate::store::NIL;
+use crate::queue::message::extras::ExtrasSlot;
+use crate::queue::message::state::{MessageSlot, Reason, SIBLINGS, mark};
+use crate::queue::state::QueueSlot;
+use crate::store::slot::Slot;
 
 /// The keys of a message, as bytes.
 struct Keys {
@@ -28,8 +30,8 @@ impl QueueModule {
     /// The message is in a state that may move.
     pub(crate) fn move_message(
         &mut self,
-        slot: u32,
-        to: u32,
+        slot: MessageSlot,
+        to: QueueSlot,
         core: &Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
@@ -67,7 +69,7 @@ impl QueueModule {
     }
 
     /// Gives a message that is in no state to another queue, where it is in none, either.
-    pub(crate) fn change_queue(&mut self, slot: u32, to: u32, core: &Core, out: &mut Outcome) {
+    pub(crate) fn change_queue(&mut self, slot: MessageSlot, to: QueueSlot, core: &Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (from, extras) = (message.queue, message.extras);
         let unique = self.take_unique_along(slot);
@@ -82,7 +84,7 @@ impl QueueModule {
         self.enter_keys(slot, &keys, core);
     }
 
-    fn count_moved(&mut self, slot: u32, from: u32, to: u32) {
+    fn count_moved(&mut self, slot: MessageSlot, from: QueueSlot, to: QueueSlot) {
         let len = u64::from(self.messages.get(slot).blob_len);
         let counters = &mut self.queues.get_mut(from).counters;
         counters.bytes -= len;
@@ -95,14 +97,14 @@ impl QueueModule {
     }
 
     /// Takes a message, which is in no state, out of the tables of its keys.
-    fn take_keys(&mut self, extras: u32, unique: Option<(Box<[u8]>, bool)>) -> Keys {
+    fn take_keys(&mut self, extras: ExtrasSlot, unique: Option<(Box<[u8]>, bool)>) -> Keys {
         let Some(&options) = self.extras.options(extras) else {
             return Keys { ordering: None, fair: None, limit: None, unique: None };
         };
         let keys = Keys {
-            ordering: (options.ordering != NIL).then(|| self.ordering.key(options.ordering).into()),
-            fair: (options.fair != NIL).then(|| self.lanes.key(options.fair).into()),
-            limit: (options.limit != NIL).then(|| self.queue_limits.lines.key(options.limit).into()),
+            ordering: (options.ordering != Slot::NIL).then(|| self.ordering.key(options.ordering).into()),
+            fair: (options.fair != Slot::NIL).then(|| self.lanes.key(options.fair).into()),
+            limit: (options.limit != Slot::NIL).then(|| self.queue_limits.lines.key(options.limit).into()),
             unique,
         };
         self.leave_keys(&options);
@@ -110,7 +112,7 @@ impl QueueModule {
     }
 
     /// Enters them into those of its new queue.
-    fn enter_keys(&mut self, slot: u32, keys: &Keys, core: &Core) {
+    fn enter_keys(&mut self, slot: MessageSlot, keys: &Keys, core: &Core) {
         let message = self.messages.get(slot);
         let (queue, priority, extras) = (message.queue, message.priority, message.extras);
         let Some(&(mut options)) = self.extras.options(extras) else { return };
@@ -131,7 +133,7 @@ impl QueueModule {
 
     /// Off the list of all messages of its queue.
     #[inline(always)]
-    pub(crate) fn leave_siblings(&mut self, slot: u32) {
+    pub(crate) fn leave_siblings(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
         let (queue_slot, next) = (message.queue, message.links[SIBLINGS].next);
         if message.marks != 0 {
@@ -148,12 +150,12 @@ impl QueueModule {
         queue.all.unlink(&mut self.messages, slot);
     }
 
-    fn join_siblings(&mut self, slot: u32) {
+    fn join_siblings(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
         let sequence = message.sequence;
         let queue = self.queues.get_mut(message.queue);
         let last = queue.all.tail;
-        let arrived = last != NIL && self.messages.get(last).sequence > sequence;
+        let arrived = last != Slot::NIL && self.messages.get(last).sequence > sequence;
         if arrived {
             queue.arrived.insert(sequence);
         } else {

@@ -1,9 +1,9 @@
-//! What people have changed of a message, and what they want of it.
+//! State of changes that people have made to a message.
 
 use crate::change::{CHANGES_REMEMBERED_MAX, Verb};
 use crate::id::BlobRef;
-use crate::store::NIL;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// A change that was made.
@@ -11,11 +11,13 @@ use crate::wire::{Put, Reader};
 pub(crate) struct Entry {
     pub(crate) verb: Verb,
     pub(crate) at_us: u64,
-    /// By whom and why.
+    /// The note: by whom and why.
     pub(crate) note: BlobRef,
 }
 
-/// What one message has of it, or a vacant slot.
+pub(crate) type ChangedSlot = Slot<Changed>;
+
+/// Changes of one message, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Changed {
     /// Leased: it is gone when the lease ends, however it ends.
@@ -26,7 +28,7 @@ pub(crate) struct Changed {
     pub(crate) tags: Option<BlobRef>,
     /// Oldest first.
     pub(crate) log: Vec<Entry>,
-    next_vacant: Option<u32>,
+    next_vacant: Option<ChangedSlot>,
 }
 
 /// The changes of all messages that have any.
@@ -35,7 +37,7 @@ pub(crate) type AllChanged = Slab<Changed, 1024>;
 impl Changed {
     /// Nothing.
     pub(crate) fn none() -> Changed {
-        Changed { next_vacant: None, ..Changed::vacant(NIL) }
+        Changed { next_vacant: None, ..Changed::vacant(Slot::NIL) }
     }
 
     /// Remembers a change; returns the blob of one that is forgotten for it, which is never the first.
@@ -52,14 +54,14 @@ impl Changed {
     }
 }
 
-impl PlainSlot for Changed {
+impl PlainItem for Changed {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: ChangedSlot) -> Self {
         Changed { cancelled: false, due_us: 0, tags: None, log: Vec::new(), next_vacant: Some(next) }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ChangedSlot> {
         self.next_vacant
     }
 

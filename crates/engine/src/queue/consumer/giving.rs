@@ -1,4 +1,4 @@
-//! Giving what is ready to those that have credit.
+//! Delivery of ready messages to attached consumers with credit.
 
 use crate::core::Core;
 use crate::id::{ConsumerId, NamespaceId};
@@ -7,6 +7,7 @@ use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::consumer::state::Turn;
 use crate::queue::delivery::receive::Budget;
+use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
 use crate::settings::Placement;
 
@@ -63,7 +64,7 @@ impl QueueModule {
 
     pub(crate) fn deliver_or_list(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -79,7 +80,7 @@ impl QueueModule {
     /// The same as sliced work. True when nothing is left to do.
     fn work_on_deliveries(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -117,7 +118,7 @@ impl QueueModule {
     /// The same for a queue whose deliveries are listed.
     pub(crate) fn end_deliveries(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -130,7 +131,7 @@ impl QueueModule {
     }
 
     /// The latest delivery goes to the consumer whose turn it is.
-    fn push(&mut self, queue_slot: u32, turn: Turn, core: &mut Core, out: &mut Outcome) {
+    fn push(&mut self, queue_slot: QueueSlot, turn: Turn, core: &mut Core, out: &mut Outcome) {
         let Some(delivery) = out.deliveries.pop() else { return };
         self.queues.get_mut(queue_slot).turns.remove(&turn);
         self.consumers.served += 1;

@@ -1,4 +1,4 @@
-//! What consumers hold.
+//! Holds: which messages are in the hands of which consumer.
 
 use crate::core::Core;
 use crate::error::Error;
@@ -6,21 +6,22 @@ use crate::id::{ConsumerId, MessageId, NamespaceId};
 use crate::limits::CONSUMERS_MAX;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::consumer::state::{Consumer, Standing};
-use crate::record::ResumeRecord;
-use crate::store::NIL;
+use crate::queue::consumer::record::ResumeRecord;
+use crate::queue::consumer::state::{Consumer, ConsumerSlot, HoldSlot, Standing};
+use crate::queue::message::state::MessageSlot;
+use crate::store::slot::Slot;
 
 impl QueueModule {
-    pub(crate) fn hold_by(&mut self, consumer: u32, message: u32) {
+    pub(crate) fn hold_by(&mut self, consumer: ConsumerSlot, message: MessageSlot) {
         let hold = self.consumers.hold(consumer, message);
-        self.messages.get_mut(message).generation = hold;
+        self.messages.get_mut(message).set_hold(hold);
         let known = self.consumers.slots.get(consumer);
         self.set_load(consumer, known.in_flight + 1, known.credit);
     }
 
     /// A leased message is no longer: its holder has one fewer.
     #[inline(never)]
-    pub(crate) fn end_hold(&mut self, hold: u32) {
+    pub(crate) fn end_hold(&mut self, hold: HoldSlot) {
         let slot = self.consumers.let_go(hold);
         let consumer = self.consumers.slots.get(slot);
         self.set_load(slot, consumer.in_flight - 1, consumer.credit);
@@ -50,7 +51,8 @@ impl QueueModule {
         let mut held = 0;
         for delivery in &out.deliveries {
             let Some(message) = self.find_message(delivery.receipt.id, core) else { continue };
-            self.messages.get_mut(message).generation = self.consumers.hold(consumer, message);
+            let hold = self.consumers.hold(consumer, message);
+            self.messages.get_mut(message).set_hold(hold);
             held += 1;
         }
         // It has no credit, so nobody's turn depends on what it holds.
@@ -69,8 +71,8 @@ impl QueueModule {
         for receipt in resume.receipts() {
             let held = self.extendable_slot(resume.namespace, &receipt, core);
             out.results.push(held.map(|slot| {
-                let hold = self.messages.get(slot).generation;
-                if hold != NIL {
+                let hold = self.messages.get(slot).hold();
+                if hold != Slot::NIL {
                     self.end_hold(hold);
                 }
                 self.hold_by(consumer, slot);
@@ -82,23 +84,24 @@ impl QueueModule {
     }
 
     /// A leased message was cancelled: a consumer that is attached hears of it.
-    pub(crate) fn tell_holder(&self, slot: u32, core: &Core, out: &mut Outcome) {
+    pub(crate) fn tell_holder(&self, slot: MessageSlot, core: &Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
-        if message.generation == NIL {
+        if message.hold() == Slot::NIL {
             return;
         }
-        let holder = self.consumers.slots.get(self.consumers.holds.get(message.generation).consumer);
+        let holder = self.consumers.slots.get(self.consumers.holds.get(message.hold()).consumer);
         if holder.standing == Standing::Attached {
             let id = MessageId { namespace: NamespaceId(holder.namespace), sequence: message.sequence };
             out.cancelled.push((ConsumerId(holder.number), core.receipt(id, message.token)));
         }
     }
 
-    /// Whether a leased message is in the hands of a consumer that was detached, and never reached it as far as that counts.
-    pub(crate) fn is_given_back(&self, slot: u32) -> bool {
+    /// Whether a leased message is in the hands of a consumer that was detached, and never reached it as far
+    /// as that counts.
+    pub(crate) fn is_given_back(&self, slot: MessageSlot) -> bool {
         let message = self.messages.get(slot);
-        message.generation != NIL && {
-            let consumer = self.consumers.slots.get(self.consumers.holds.get(message.generation).consumer);
+        message.hold() != Slot::NIL && {
+            let consumer = self.consumers.slots.get(self.consumers.holds.get(message.hold()).consumer);
             consumer.standing == Standing::Detached && message.token > consumer.reached
         }
     }

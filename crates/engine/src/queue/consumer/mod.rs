@@ -1,18 +1,20 @@
-//! Consumers with credit: messages that are ready go to those that are attached, as a consequence of whatever made them
-//! ready or gave a consumer credit.
+//! Consumers with credit: messages that are ready go to those that are attached, as a consequence of whatever
+//! made them ready or gave a consumer credit.
 //!
-//! A queue knows which of its consumers have credit, in the order in which their turns come: who was served longest ago is
-//! next, or with `placement` `least_loaded` who holds the fewest. Those without credit stand in no such order, so finding the
-//! next one never searches.
+//! A queue knows which of its consumers have credit, in the order in which their turns come: who was served
+//! longest ago is next, or with `placement` `least_loaded` who holds the fewest. Those without credit stand
+//! in no such order, so finding the next one never searches.
 //!
-//! A consumer that is detached gets nothing more. What it holds stays its own for a grace period, in which its receipts
-//! count as before; what is left then goes back to its queue. The attempt does not count, unless the consumer was lost and the
-//! delivery had reached it: then it may be what the consumer was lost of. A new epoch detaches all.
+//! A consumer that is detached gets nothing more. What it holds stays its own for a grace period, in which
+//! its receipts count as before; what is left then goes back to its queue. The attempt does not count, unless
+//! the consumer was lost and the delivery had reached it: then it may be what the consumer was lost of. A new
+//! epoch detaches all.
 //!
 //! Who pulls under a name is a consumer too, without queues and credit, as long as it holds something.
 
 pub(crate) mod giving;
 pub(crate) mod holding;
+pub(crate) mod record;
 pub(crate) mod recount;
 pub(crate) mod state;
 pub(crate) mod sticky;
@@ -26,12 +28,13 @@ use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
 use crate::outcome::{Outcome, Reply};
 use crate::queue::QueueModule;
-use crate::queue::consumer::state::{Consumer, Member, Standing, Turn};
+use crate::queue::consumer::record::AttachRecord;
+use crate::queue::consumer::state::{Consumer, ConsumerSlot, Member, Standing, Turn};
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
-use crate::record::AttachRecord;
 use crate::settings::Placement;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     pub(crate) fn attach(
@@ -46,8 +49,8 @@ impl QueueModule {
         }
         let mut members = Vec::new();
         for name in attach.queues() {
-            let queue = self.find_queue(namespace_slot, name).unwrap_or(NIL);
-            if queue == NIL && !core.limits.auto_create {
+            let queue = self.find_queue(namespace_slot, name).unwrap_or(Slot::NIL);
+            if queue == Slot::NIL && !core.limits.auto_create {
                 return Err(queue_not_found(name));
             }
             members.push(Member { name: name.into(), queue, served: 0 });
@@ -63,10 +66,10 @@ impl QueueModule {
     }
 
     /// Enters a consumer, which is attached and has no turns, into what its queues know of it.
-    fn join_queues(&mut self, slot: u32) {
+    fn join_queues(&mut self, slot: ConsumerSlot) {
         let consumer = self.consumers.slots.get(slot);
         for (at, member) in (0u8..).zip(&consumer.members) {
-            if member.queue == NIL {
+            if member.queue == Slot::NIL {
                 let orphan = (consumer.namespace, member.name.clone(), slot, at);
                 self.consumers.orphans.insert(orphan);
             } else {
@@ -108,7 +111,7 @@ impl QueueModule {
         namespace: NamespaceId,
         consumer: ConsumerId,
         core: &mut Core,
-    ) -> Result<u32, Error> {
+    ) -> Result<ConsumerSlot, Error> {
         core.find_namespace(namespace)?;
         let found = self.consumers.numbers.get(&(namespace.0, consumer.0)).copied();
         found
@@ -117,7 +120,14 @@ impl QueueModule {
     }
 
     /// A consumer gets nothing more; what it holds goes back after so long.
-    fn begin_grace(&mut self, slot: u32, grace_ms: u64, reached: u64, core: &Core, out: &mut Outcome) {
+    fn begin_grace(
+        &mut self,
+        slot: ConsumerSlot,
+        grace_ms: u64,
+        reached: u64,
+        core: &Core,
+        out: &mut Outcome,
+    ) {
         self.set_credit(slot, 0);
         self.consumers.end_attachment(slot);
         let consumer = self.consumers.slots.get_mut(slot);
@@ -128,7 +138,7 @@ impl QueueModule {
         out.detached.push(ConsumerId(consumer.number));
         let consumer = self.consumers.slots.get(slot);
         for (at, member) in (0u8..).zip(&consumer.members) {
-            if member.queue == NIL {
+            if member.queue == Slot::NIL {
                 let orphan = (consumer.namespace, member.name.clone(), slot, at);
                 self.consumers.orphans.remove(&orphan);
             } else {
@@ -142,7 +152,7 @@ impl QueueModule {
 
     /// Detaches the consumers of a namespace, or all: they are gone with it, or with the epoch.
     pub(crate) fn detach_all(&mut self, namespace: Option<NamespaceId>, core: &Core, out: &mut Outcome) {
-        let all: Vec<u32> = match namespace {
+        let all: Vec<_> = match namespace {
             Some(of) => self.consumers.numbers.range((of.0, 0)..=(of.0, u64::MAX)).map(|(_, s)| *s).collect(),
             None => self.consumers.numbers.values().copied().collect(),
         };
@@ -156,7 +166,7 @@ impl QueueModule {
     /// Goes on with what a consumer may be given, or gives back. True when nothing is left to do.
     pub(crate) fn work_on_consumer(
         &mut self,
-        slot: u32,
+        slot: ConsumerSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -168,12 +178,12 @@ impl QueueModule {
     }
 
     /// Ends the leases of a detached consumer with its grace period. True when nothing is left to do.
-    fn work_on_grace(&mut self, slot: u32, budget: &mut usize, core: &Core) -> bool {
+    fn work_on_grace(&mut self, slot: ConsumerSlot, budget: &mut usize, core: &Core) -> bool {
         let until_us = self.consumers.slots.get(slot).grace_until_us;
         while *budget > 0 {
             let consumer = self.consumers.slots.get_mut(slot);
             let hold = consumer.holds.head;
-            if hold == NIL || consumer.ungraced == 0 {
+            if hold == Slot::NIL || consumer.ungraced == 0 {
                 consumer.working = false;
                 self.consumers.forget_unused(slot);
                 return true;
@@ -192,20 +202,20 @@ impl QueueModule {
         false
     }
 
-    fn set_credit(&mut self, slot: u32, credit: u32) {
+    fn set_credit(&mut self, slot: ConsumerSlot, credit: u32) {
         let in_flight = self.consumers.slots.get(slot).in_flight;
         self.set_load(slot, in_flight, credit);
     }
 
-    /// What a consumer holds or may hold has changed: its turns come and go with its credit.
-    fn set_load(&mut self, slot: u32, in_flight: u32, credit: u32) {
+    /// Updates the turns of a consumer after its load or credit has changed.
+    fn set_load(&mut self, slot: ConsumerSlot, in_flight: u32, credit: u32) {
         let (had_credit, load) = self.consumers.set_load(slot, in_flight, credit);
         let has_credit = self.consumers.slots.get(slot).has_credit();
         if !had_credit && !has_credit {
             return;
         }
         let consumer = self.consumers.slots.get(slot);
-        for (at, member) in (0u8..).zip(&consumer.members).filter(|(_, member)| member.queue != NIL) {
+        for (at, member) in (0u8..).zip(&consumer.members).filter(|(_, member)| member.queue != Slot::NIL) {
             let by_load = self.queues.get(member.queue).settings.placement == Placement::LeastLoaded;
             if had_credit == has_credit && !by_load {
                 continue;
@@ -228,7 +238,7 @@ impl QueueModule {
     }
 
     /// The turns of a queue whose placement has changed.
-    pub(crate) fn reorder_turns(&mut self, queue_slot: u32) {
+    pub(crate) fn reorder_turns(&mut self, queue_slot: QueueSlot) {
         let queue = self.queues.get_mut(queue_slot);
         let by_load = queue.settings.placement == Placement::LeastLoaded;
         let turns = std::mem::take(&mut queue.turns).into_iter().map(|turn| {
@@ -239,23 +249,23 @@ impl QueueModule {
     }
 
     /// A queue is deleted: its consumers wait for another of its name.
-    pub(crate) fn leave_consumers(&mut self, queue_slot: u32) {
+    pub(crate) fn leave_consumers(&mut self, queue_slot: QueueSlot) {
         let queue = self.queues.get_mut(queue_slot);
         queue.turns.clear();
         for (slot, at) in std::mem::take(&mut queue.consumers) {
             let consumer = self.consumers.slots.get_mut(slot);
             let member = &mut consumer.members[usize::from(at)];
-            member.queue = NIL;
+            member.queue = Slot::NIL;
             self.consumers.orphans.insert((consumer.namespace, member.name.clone(), slot, at));
         }
     }
 
     /// A queue is new: those that wait for one of its name are its consumers.
-    pub(crate) fn adopt_consumers(&mut self, queue_slot: u32, core: &Core) {
+    pub(crate) fn adopt_consumers(&mut self, queue_slot: QueueSlot, core: &Core) {
         let queue = self.queues.get(queue_slot);
         let namespace = core.namespaces.get(queue.namespace).number;
-        let from = (namespace, queue.name.clone(), 0, 0);
-        let until = (namespace, queue.name.clone(), u32::MAX, u8::MAX);
+        let from = (namespace, queue.name.clone(), Slot::new(0), 0);
+        let until = (namespace, queue.name.clone(), Slot::NIL, u8::MAX);
         let waiting: Vec<_> = self.consumers.orphans.range(from..=until).cloned().collect();
         for orphan in waiting {
             self.consumers.orphans.remove(&orphan);
@@ -277,7 +287,7 @@ impl QueueModule {
     /// Derives what queues know of consumers.
     pub(crate) fn derive_consumers(&mut self) {
         self.consumers.rebuild();
-        let attached: Vec<u32> = self
+        let attached: Vec<_> = self
             .consumers
             .slots
             .iter()
@@ -290,7 +300,8 @@ impl QueueModule {
             if !consumer.has_credit() {
                 continue;
             }
-            for (at, member) in (0u8..).zip(&consumer.members).filter(|(_, member)| member.queue != NIL) {
+            for (at, member) in (0u8..).zip(&consumer.members).filter(|(_, member)| member.queue != Slot::NIL)
+            {
                 let queue = self.queues.get_mut(member.queue);
                 let by_load = queue.settings.placement == Placement::LeastLoaded;
                 let load = if by_load { consumer.in_flight } else { 0 };

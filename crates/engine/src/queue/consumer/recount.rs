@@ -1,16 +1,16 @@
-//! Consumers, what they hold, and whose turn it is.
+//! Recount of consumers, their holds and their turns.
 
+use crate::queue::consumer::state::ConsumerSlot;
 use std::collections::BTreeSet;
 
-use crate::core::Core;
-use crate::core::agree;
+use crate::core::{Core, agree};
 use crate::query::{ConsumerTotals, State};
 use crate::queue::QueueModule;
 use crate::queue::consumer::state::{Standing, Turn};
 use crate::queue::message::state::BlockedBy;
 use crate::queue::work::Work;
 use crate::settings::Placement;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     pub(crate) fn recount_consumers(&self, core: &Core) -> Result<(), String> {
@@ -27,7 +27,7 @@ impl QueueModule {
             for at in consumer.holds.iter(&self.consumers.holds) {
                 let hold = self.consumers.holds.get(at);
                 let message = self.messages.get(hold.message);
-                let right = message.state == Some(State::Leased) && message.generation == at;
+                let right = message.state == Some(State::Leased) && message.hold() == at;
                 if !right || hold.consumer != slot {
                     return Err(format!("hold {at} of consumer {} is not right", consumer.number));
                 }
@@ -36,17 +36,21 @@ impl QueueModule {
             agree(&format!("held by consumer {}", consumer.number), count, consumer.in_flight.into())?;
             held += count;
             let by_number = self.consumers.numbers.get(&(consumer.namespace, consumer.number));
-            agree("slot by number", by_number.map_or(0, |s| u64::from(*s) + 1), u64::from(slot) + 1)?;
+            agree(
+                "slot by number",
+                by_number.map_or(0, |s| u64::from(s.index()) + 1),
+                u64::from(slot.index()) + 1,
+            )?;
             let mut parked = 0;
             for at in consumer.parked.iter(&self.messages) {
                 let message = self.messages.get(at);
-                if message.blocked_by() != Some(BlockedBy::Consumer) || message.token != u64::from(slot) {
+                if message.blocked_by() != Some(BlockedBy::Consumer) || message.parked_with() != slot {
                     return Err(format!("message {} is not parked with consumer {slot}", message.sequence));
                 }
                 parked += 1;
             }
             waiting += parked;
-            let unparks = consumer.unpark_cursor != NIL && !consumer.working;
+            let unparks = consumer.unpark_cursor != Slot::NIL && !consumer.working;
             if unparks || (parked > 0 && consumer.has_credit() && !consumer.working) {
                 return Err(format!("consumer {} has credit, and messages wait for it", consumer.number));
             }
@@ -61,7 +65,7 @@ impl QueueModule {
         agree("consumers by number", known, self.consumers.numbers.len() as u64)?;
         agree("holds", held, self.consumers.holds.used().into())?;
         let leased = self.messages.iter().map(|(_, message)| message);
-        let leased = leased.filter(|m| m.state == Some(State::Leased) && m.generation != NIL);
+        let leased = leased.filter(|m| m.state == Some(State::Leased) && m.hold() != Slot::NIL);
         agree("messages with a holder", leased.count() as u64, held)?;
         let by_consumer = self.messages.iter().map(|(_, message)| message.blocked_by());
         let by_consumer = by_consumer.filter(|by| *by == Some(BlockedBy::Consumer));
@@ -82,7 +86,7 @@ impl QueueModule {
                 continue;
             }
             for (at, member) in (0u8..).zip(&consumer.members) {
-                if member.queue == NIL {
+                if member.queue == Slot::NIL {
                     orphans += 1;
                     let orphan = (consumer.namespace, member.name.clone(), slot, at);
                     if !self.consumers.orphans.contains(&orphan) {
@@ -102,7 +106,7 @@ impl QueueModule {
         agree("consumers of queues", members, of_queues)?;
         for (slot, queue) in self.queues.iter() {
             let by_load = queue.settings.placement == Placement::LeastLoaded;
-            let turn = |&(slot, at): &(u32, u8)| {
+            let turn = |&(slot, at): &(ConsumerSlot, u8)| {
                 let consumer = self.consumers.slots.get(slot);
                 let load = if by_load { consumer.in_flight } else { 0 };
                 let served = consumer.members[usize::from(at)].served;
@@ -118,7 +122,7 @@ impl QueueModule {
             let listed = self.work.contains(&Work::Deliver(slot));
             // A rate lets the next one begin when its timer fires.
             let due = self.next_limit_us().is_some_and(|due_us| due_us <= core.now_us);
-            let waits = queue.limit != NIL && due;
+            let waits = queue.limit != Slot::NIL && due;
             let stuck = !queue.turns.is_empty() && self.has_ready(slot, core) && !queue.delivering && !waits;
             if stuck || (queue.delivering && !listed) {
                 return Err(format!("queue {:?}: messages are ready and consumers have credit", queue.name));

@@ -1,5 +1,7 @@
-//! Consumers: who takes messages, how many at a time, and what each of them holds.
+//! State of consumers: queues, credit, and the messages that each of them holds.
 
+use crate::queue::message::state::{Message, MessageSlot};
+use crate::queue::state::QueueSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hash::hash;
@@ -9,19 +11,20 @@ use crate::queue::consumer::sticky_state::StickyKeys;
 use crate::queue::message::state::PLACE;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
-use crate::store::list::{Link, Linked, List, UNLINKED};
-use crate::store::slab::{PlainSlot, Slab, Slot};
+use crate::store::list::{Link, Linked, List};
+use crate::store::slab::{Item, PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// What a consumer is to the engine.
+/// The standing of a consumer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Standing {
     /// Messages are given to it while it has credit.
     Attached,
-    /// It gets nothing more, and what it holds has a grace period.
+    /// Detached: it gets nothing more, and what it holds has a grace period.
     Detached,
-    /// It takes messages by itself, under a name; known while it holds some.
+    /// It receives by itself, under a name; known while it holds messages.
     Pulls,
 }
 
@@ -36,10 +39,12 @@ impl Standing {
 pub(crate) struct Member {
     pub(crate) name: Box<str>,
     /// Slot of the queue; `NIL`: there is none of this name.
-    pub(crate) queue: u32,
+    pub(crate) queue: QueueSlot,
     /// Which of all deliveries to consumers was the last one of this queue to this consumer; 0: none was.
     pub(crate) served: u64,
 }
+
+pub(crate) type ConsumerSlot = Slot<Consumer>;
 
 /// One consumer, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -66,14 +71,14 @@ pub(crate) struct Consumer {
     /// Whether sliced work on it is listed.
     pub(crate) working: bool,
     pub(crate) members: Box<[Member]>,
-    /// What it holds, in the order of delivery.
-    pub(crate) holds: List<PLACE>,
+    /// Messages that it holds, in the order of delivery.
+    pub(crate) holds: List<Hold, PLACE>,
     /// Messages that wait for its credit, since it has their keys.
-    pub(crate) parked: List<PLACE>,
+    pub(crate) parked: List<Message, PLACE>,
     /// The next of these to be looked at since a queue is no longer sticky, from the last to the first;
     /// `NIL`: none.
-    pub(crate) unpark_cursor: u32,
-    next_vacant: Option<u32>,
+    pub(crate) unpark_cursor: MessageSlot,
+    next_vacant: Option<ConsumerSlot>,
 }
 
 impl Consumer {
@@ -95,7 +100,7 @@ impl Consumer {
             members: Box::default(),
             holds: List::default(),
             parked: List::default(),
-            unpark_cursor: NIL,
+            unpark_cursor: Slot::NIL,
             next_vacant: None,
         }
     }
@@ -107,14 +112,14 @@ impl Consumer {
     }
 }
 
-impl PlainSlot for Consumer {
+impl PlainItem for Consumer {
     const BLOCK: usize = 8;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: ConsumerSlot) -> Self {
         Consumer { next_vacant: Some(next), ..Consumer::new(0, NIL, Standing::Detached, "", 0) }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ConsumerSlot> {
         self.next_vacant
     }
 
@@ -133,11 +138,11 @@ impl PlainSlot for Consumer {
         out.bool(self.working);
         self.holds.write(out);
         self.parked.write(out);
-        out.u32(self.unpark_cursor);
+        self.unpark_cursor.write(out);
         out.u8(self.members.len() as u8);
         for member in &self.members {
             out.name(&member.name);
-            out.u32(member.queue);
+            member.queue.write(out);
             out.u64(member.served);
         }
     }
@@ -156,58 +161,57 @@ impl PlainSlot for Consumer {
         consumer.working = reader.bool()?;
         consumer.holds = List::read(reader)?;
         consumer.parked = List::read(reader)?;
-        consumer.unpark_cursor = reader.u32()?;
+        consumer.unpark_cursor = Slot::read(reader)?;
         let count = reader.u8()?;
-        let member =
-            |_| Some(Member { name: reader.name()?.into(), queue: reader.u32()?, served: reader.u64()? });
+        let member = |_| {
+            Some(Member { name: reader.name()?.into(), queue: Slot::read(reader)?, served: reader.u64()? })
+        };
         consumer.members = (0..count).map(member).collect::<Option<_>>()?;
         Some(consumer)
     }
 }
 
+pub(crate) type HoldSlot = Slot<Hold>;
+
 /// One message in the hands of a consumer, or a vacant slot. A leased message has the slot in `generation`.
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
     /// `NIL`: vacant, and the next vacant slot is `link.next`.
-    pub(crate) message: u32,
-    pub(crate) consumer: u32,
-    link: Link,
+    pub(crate) message: MessageSlot,
+    pub(crate) consumer: ConsumerSlot,
+    link: Link<Hold>,
 }
 
 const _: () = assert!(size_of::<Hold>() == 16);
 
-impl Slot for Hold {
+impl Item for Hold {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
-        Hold { message: NIL, consumer: NIL, link: Link { prev: NIL, next } }
+    fn vacant(next: HoldSlot) -> Self {
+        Hold { message: Slot::NIL, consumer: Slot::NIL, link: Link { prev: Slot::NIL, next } }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
-        (self.message == NIL).then_some(self.link.next)
+    fn next_vacant(&self) -> Option<HoldSlot> {
+        (self.message == Slot::NIL).then_some(self.link.next)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        for word in [self.message, self.consumer, self.link.prev, self.link.next] {
-            out.u32(word);
-        }
+        self.message.write(out);
+        self.consumer.write(out);
+        self.link.write(out);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        Some(Hold {
-            message: reader.u32()?,
-            consumer: reader.u32()?,
-            link: Link { prev: reader.u32()?, next: reader.u32()? },
-        })
+        Some(Hold { message: Slot::read(reader)?, consumer: Slot::read(reader)?, link: Link::read(reader)? })
     }
 }
 
 impl Linked<PLACE> for Hold {
-    fn link(&self) -> Link {
+    fn link(&self) -> Link<Hold> {
         self.link
     }
 
-    fn link_mut(&mut self) -> &mut Link {
+    fn link_mut(&mut self) -> &mut Link<Hold> {
         &mut self.link
     }
 }
@@ -215,17 +219,18 @@ impl Linked<PLACE> for Hold {
 /// When the turn of a consumer comes, among those of a queue that have credit: the first is next.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Turn {
-    /// What it holds, where that counts; else 0.
+    /// Messages that the consumer holds, in a queue with `placement` `least_loaded`; else 0.
     pub(crate) load: u32,
     /// See [`Member::served`].
     pub(crate) served: u64,
-    pub(crate) consumer: u32,
+    pub(crate) consumer: ConsumerSlot,
     /// Which of its members the queue is.
     pub(crate) at: u8,
 }
 
-/// A queue that does not exist, and the consumers that name it: its namespace's number and name, consumer, and which member.
-pub(crate) type Orphan = (u32, Box<str>, u32, u8);
+/// A queue that does not exist, and the consumers that name it: its namespace's number and name, consumer,
+/// and which member.
+pub(crate) type Orphan = (u32, Box<str>, ConsumerSlot, u8);
 
 /// All consumers.
 #[derive(Debug, Default)]
@@ -237,18 +242,18 @@ pub(crate) struct AllConsumers {
     pub(crate) given: u64,
     /// Deliveries ever made to those that are attached.
     pub(crate) served: u64,
-    /// Of those that are attached. Derived.
+    /// Totals of attached consumers. Derived.
     pub(crate) totals: ConsumerTotals,
-    /// By number of namespace, and number. Derived.
-    pub(crate) numbers: BTreeMap<(u32, u64), u32>,
-    /// Those that pull, by namespace and name. Derived.
-    pullers: HashIndex,
+    /// Index by number of namespace, and number. Derived.
+    pub(crate) numbers: BTreeMap<(u32, u64), ConsumerSlot>,
+    /// Index of those that pull, by namespace and name. Derived.
+    pullers: HashIndex<Consumer>,
     /// Derived.
     pub(crate) orphans: BTreeSet<Orphan>,
     /// Queues that somebody has credit for again; empty between two records.
-    pub(crate) woken: Vec<u32>,
+    pub(crate) woken: Vec<QueueSlot>,
     /// Consumers that have credit again, and something parked with them; empty between two records.
-    pub(crate) credited: Vec<u32>,
+    pub(crate) credited: Vec<ConsumerSlot>,
 }
 
 fn puller_hash(namespace: u32, name: &str) -> u64 {
@@ -289,7 +294,7 @@ impl AllConsumers {
     }
 
     /// Gives a consumer its number and its slot.
-    pub(crate) fn add(&mut self, mut consumer: Consumer) -> u32 {
+    pub(crate) fn add(&mut self, mut consumer: Consumer) -> ConsumerSlot {
         self.given += 1;
         consumer.number = self.given;
         let slot = self.slots.insert(consumer);
@@ -297,7 +302,7 @@ impl AllConsumers {
         slot
     }
 
-    fn index(&mut self, slot: u32) {
+    fn index(&mut self, slot: ConsumerSlot) {
         let consumer = self.slots.get(slot);
         self.numbers.insert((consumer.namespace, consumer.number), slot);
         match consumer.standing {
@@ -312,7 +317,7 @@ impl AllConsumers {
     }
 
     /// A consumer that is attached and has no credit is no longer.
-    pub(crate) fn end_attachment(&mut self, slot: u32) {
+    pub(crate) fn end_attachment(&mut self, slot: ConsumerSlot) {
         let consumer = self.slots.get_mut(slot);
         consumer.standing = Standing::Detached;
         self.totals.attached -= 1;
@@ -320,7 +325,7 @@ impl AllConsumers {
     }
 
     /// Takes down what a consumer holds and may hold; gives whether it had credit before, and what it held.
-    pub(crate) fn set_load(&mut self, slot: u32, in_flight: u32, credit: u32) -> (bool, u32) {
+    pub(crate) fn set_load(&mut self, slot: ConsumerSlot, in_flight: u32, credit: u32) -> (bool, u32) {
         let consumer = self.slots.get_mut(slot);
         let before = (consumer.has_credit(), consumer.in_flight);
         if consumer.standing == Standing::Attached {
@@ -333,7 +338,7 @@ impl AllConsumers {
     }
 
     /// Forgets a consumer that is not attached, once it holds nothing and no work on it is listed.
-    pub(crate) fn forget_unused(&mut self, slot: u32) {
+    pub(crate) fn forget_unused(&mut self, slot: ConsumerSlot) {
         let consumer = self.slots.get(slot);
         if consumer.standing == Standing::Attached || consumer.in_flight > 0 || consumer.working {
             return;
@@ -346,7 +351,7 @@ impl AllConsumers {
     }
 
     /// The one that pulls under this name.
-    pub(crate) fn find_puller(&self, namespace: u32, name: &str) -> Option<u32> {
+    pub(crate) fn find_puller(&self, namespace: u32, name: &str) -> Option<ConsumerSlot> {
         self.pullers.find(puller_hash(namespace, name), |slot| {
             let consumer = self.slots.get(slot);
             consumer.namespace == namespace && *consumer.name == *name
@@ -354,14 +359,14 @@ impl AllConsumers {
     }
 
     /// A message goes into the hands of a consumer; returns the slot of the hold.
-    pub(crate) fn hold(&mut self, consumer: u32, message: u32) -> u32 {
-        let slot = self.holds.insert(Hold { message, consumer, link: UNLINKED });
+    pub(crate) fn hold(&mut self, consumer: ConsumerSlot, message: MessageSlot) -> HoldSlot {
+        let slot = self.holds.insert(Hold { message, consumer, link: Link::UNLINKED });
         self.slots.get_mut(consumer).holds.push_back(&mut self.holds, slot);
         slot
     }
 
     /// And out of them; returns whose they were.
-    pub(crate) fn let_go(&mut self, hold: u32) -> u32 {
+    pub(crate) fn let_go(&mut self, hold: HoldSlot) -> ConsumerSlot {
         let consumer = self.holds.get(hold).consumer;
         self.slots.get_mut(consumer).holds.unlink(&mut self.holds, hold);
         self.holds.remove(hold);
@@ -370,7 +375,7 @@ impl AllConsumers {
 
     /// Derives the indexes after all slots were read.
     pub(crate) fn rebuild(&mut self) {
-        let slots: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
+        let slots: Vec<_> = self.slots.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.index(slot));
         self.sticky.rebuild();
     }

@@ -1,27 +1,29 @@
-//! Keeping the messages of an ordering key with one consumer, in queues with `placement` `sticky`.
+//! Sticky placement: messages of an ordering key stay with one consumer.
 //!
-//! A key belongs to the consumer that had its last message, for as long as that is attached to the queue. While that has no
-//! credit, the key's next message is *parked* with it: it stands in no ready list, so that others flow past. A parked message
-//! goes on when its consumer has credit again or is detached, from the front of its line. Of a key one message is in flight at
-//! a time, so a key whose consumer has left moves when that has settled it, or the lease is over.
+//! A key belongs to the consumer that had its last message, for as long as that is attached to the queue.
+//! While that has no credit, the key's next message is *parked* with it: it stands in no ready list, so that
+//! others flow past. A parked message goes on when its consumer has credit again or is detached, from the
+//! front of its line. Of a key one message is in flight at a time, so a key whose consumer has left moves
+//! when that has settled it, or the lease is over.
 
 use crate::core::Core;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::consumer::state::{Standing, Turn};
+use crate::queue::consumer::state::{ConsumerSlot, Standing, Turn};
 use crate::queue::consumer::sticky_state::sticky_hash;
-use crate::queue::message::state::{BlockedBy, PLACE};
+use crate::queue::message::state::{BlockedBy, MessageSlot, PLACE};
+use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
 use crate::settings::Placement;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Whose turn it is for the first in line of a queue, if consumers keep their keys there, instead of `turn`; `None`: it was
-    /// parked.
+    /// Whose turn it is for the first in line of a queue, if consumers keep their keys there, instead of
+    /// `turn`; `None`: it was parked.
     #[cold]
-    pub(crate) fn sticky_turn(&mut self, queue_slot: u32, turn: Turn, core: &Core) -> Option<Turn> {
+    pub(crate) fn sticky_turn(&mut self, queue_slot: QueueSlot, turn: Turn, core: &Core) -> Option<Turn> {
         let first = self.first_in_line(queue_slot)?;
         let Some((queue, hash)) = self.sticky_key(first) else { return Some(turn) };
         let Some(owner) = self.owner_of_key(queue_slot, queue, hash, core) else {
@@ -37,7 +39,7 @@ impl QueueModule {
     }
 
     /// A consumer goes on with a message: its key comes along.
-    pub(crate) fn take_key(&mut self, slot: u32, consumer: u32) {
+    pub(crate) fn take_key(&mut self, slot: MessageSlot, consumer: ConsumerSlot) {
         let queue = self.messages.get(slot).queue;
         if self.queues.get(queue).settings.placement == Placement::Sticky
             && let Some((queue, hash)) = self.sticky_key(slot)
@@ -48,14 +50,14 @@ impl QueueModule {
     }
 
     /// The number of its queue, and what stands for its ordering key, of a message that has one.
-    fn sticky_key(&self, slot: u32) -> Option<(u32, u64)> {
+    fn sticky_key(&self, slot: MessageSlot) -> Option<(u32, u64)> {
         let message = self.messages.get(slot);
-        let options = self.extras.options(message.extras).filter(|options| options.ordering != NIL)?;
+        let options = self.extras.options(message.extras).filter(|options| options.ordering != Slot::NIL)?;
         Some((self.queues.get(message.queue).number, sticky_hash(self.ordering.key(options.ordering))))
     }
 
     /// The turn of the consumer that has a key, if that is attached to the queue.
-    fn owner_of_key(&mut self, queue_slot: u32, queue: u32, hash: u64, core: &Core) -> Option<Turn> {
+    fn owner_of_key(&mut self, queue_slot: QueueSlot, queue: u32, hash: u64, core: &Core) -> Option<Turn> {
         let number = self.consumers.sticky.consumer(queue, hash)?;
         let namespace = core.namespaces.get(self.queues.get(queue_slot).namespace).number;
         let slot = *self.consumers.numbers.get(&(namespace, number))?;
@@ -69,18 +71,18 @@ impl QueueModule {
     }
 
     /// Takes a ready message out of its line, until its consumer has credit.
-    fn park(&mut self, slot: u32, consumer: u32) {
+    fn park(&mut self, slot: MessageSlot, consumer: ConsumerSlot) {
         self.leave(slot);
         self.enter_blocked(slot, BlockedBy::Consumer, 0);
-        self.messages.get_mut(slot).token = consumer.into();
+        self.messages.get_mut(slot).token = consumer.index().into();
         let parked = &mut self.consumers.slots.get_mut(consumer).parked;
         parked.push_back(&mut self.messages, slot);
     }
 
     /// Takes a parked message off the list that it waits on.
-    pub(crate) fn leave_parked(&mut self, slot: u32) {
+    pub(crate) fn leave_parked(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
-        let (consumer, before) = (message.token as u32, message.links[PLACE].prev);
+        let (consumer, before) = (message.parked_with(), message.links[PLACE].prev);
         let consumer = self.consumers.slots.get_mut(consumer);
         if consumer.unpark_cursor == slot {
             consumer.unpark_cursor = before;
@@ -89,7 +91,7 @@ impl QueueModule {
     }
 
     /// Lets a parked message go on, before all others of its line.
-    fn unpark(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    fn unpark(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         if self.is_stale(slot) {
             return self.sweep_message(slot, core, out);
         }
@@ -104,7 +106,7 @@ impl QueueModule {
     /// Gives a consumer that has credit what is parked with it. True when nothing is left to do.
     pub(crate) fn deliver_parked(
         &mut self,
-        consumer: u32,
+        consumer: ConsumerSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -112,7 +114,7 @@ impl QueueModule {
         loop {
             let known = self.consumers.slots.get(consumer);
             let slot = known.parked.head;
-            if !known.has_credit() || slot == NIL {
+            if !known.has_credit() || slot == Slot::NIL {
                 return true;
             }
             if *budget == 0 {
@@ -127,11 +129,11 @@ impl QueueModule {
 
     /// Lets what is parked in a queue go on after its placement was set, unless it is still sticky. What is
     /// more than a slice is listed as work.
-    pub(crate) fn unpark_queue(&mut self, queue_slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn unpark_queue(&mut self, queue_slot: QueueSlot, core: &mut Core, out: &mut Outcome) {
         if self.queues.get(queue_slot).settings.placement == Placement::Sticky {
             return;
         }
-        let consumers: Vec<u32> =
+        let consumers: Vec<_> =
             self.queues.get(queue_slot).consumers.iter().map(|(consumer, _)| *consumer).collect();
         let mut parked = false;
         for slot in consumers {
@@ -151,14 +153,14 @@ impl QueueModule {
     /// the front of its line. True when nothing is left to do.
     fn unpark_moved(
         &mut self,
-        consumer: u32,
+        consumer: ConsumerSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
     ) -> bool {
         loop {
             let slot = self.consumers.slots.get(consumer).unpark_cursor;
-            if slot == NIL {
+            if slot == Slot::NIL {
                 return true;
             }
             if *budget == 0 {
@@ -174,18 +176,18 @@ impl QueueModule {
         }
     }
 
-    /// Lets everything go on that is parked with a consumer which is detached, what came last first, so that what came first
-    /// stands first. True when nothing is left.
+    /// Lets everything go on that is parked with a consumer which is detached, what came last first, so that
+    /// what came first stands first. True when nothing is left.
     pub(crate) fn unpark_all(
         &mut self,
-        consumer: u32,
+        consumer: ConsumerSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
     ) -> bool {
         while *budget > 0 {
             let slot = self.consumers.slots.get(consumer).parked.tail;
-            if slot == NIL {
+            if slot == Slot::NIL {
                 return true;
             }
             *budget -= 1;
@@ -194,8 +196,8 @@ impl QueueModule {
         self.consumers.slots.get(consumer).parked.is_empty()
     }
 
-    /// What is parked with a consumer that has credit again is to be given to it.
-    pub(crate) fn wake_parked(&mut self, consumer: u32) {
+    /// Delivers what is parked with a consumer that has credit again.
+    pub(crate) fn wake_parked(&mut self, consumer: ConsumerSlot) {
         if !self.consumers.slots.get(consumer).parked.is_empty() {
             self.consumers.credited.push(consumer);
         }
@@ -204,7 +206,7 @@ impl QueueModule {
     /// Goes on giving what is parked, as sliced work. True when nothing is left to do.
     pub(crate) fn end_parked(
         &mut self,
-        consumer: u32,
+        consumer: ConsumerSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,

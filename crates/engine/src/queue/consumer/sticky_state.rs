@@ -1,5 +1,5 @@
-//! Which consumer has an ordering key, in queues that keep a key with its consumer. Of very many keys those that were used
-//! last are known.
+//! Which consumer has an ordering key, in queues that keep a key with its consumer. Of very many keys those
+//! that were used last are known.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,12 @@ use crate::hash::hash;
 use crate::limits::STICKY_KEYS_MAX;
 use crate::queue::message::state::PLACE;
 use crate::store::NIL;
-use crate::store::list::{Link, Linked, List, UNLINKED};
-use crate::store::slab::{Slab, Slot};
+use crate::store::list::{Link, Linked, List};
+use crate::store::slab::{Item, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type StickySlot = Slot<StickyKey>;
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -20,19 +23,19 @@ pub(crate) struct StickyKey {
     hash: u64,
     /// Number of the consumer, which may be gone; 0: vacant, and the next vacant slot is `link.next`.
     consumer: u64,
-    link: Link,
+    link: Link<StickyKey>,
 }
 
 const _: () = assert!(size_of::<StickyKey>() == 32);
 
-impl Slot for StickyKey {
+impl Item for StickyKey {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
-        StickyKey { queue: NIL, hash: 0, consumer: 0, link: Link { prev: NIL, next } }
+    fn vacant(next: StickySlot) -> Self {
+        StickyKey { queue: NIL, hash: 0, consumer: 0, link: Link { prev: Slot::NIL, next } }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<StickySlot> {
         (self.consumer == 0).then_some(self.link.next)
     }
 
@@ -40,8 +43,7 @@ impl Slot for StickyKey {
         out.u32(self.queue);
         out.u64(self.hash);
         out.u64(self.consumer);
-        out.u32(self.link.prev);
-        out.u32(self.link.next);
+        self.link.write(out);
     }
 
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
@@ -49,17 +51,17 @@ impl Slot for StickyKey {
             queue: reader.u32()?,
             hash: reader.u64()?,
             consumer: reader.u64()?,
-            link: Link { prev: reader.u32()?, next: reader.u32()? },
+            link: Link::read(reader)?,
         })
     }
 }
 
 impl Linked<PLACE> for StickyKey {
-    fn link(&self) -> Link {
+    fn link(&self) -> Link<StickyKey> {
         self.link
     }
 
-    fn link_mut(&mut self) -> &mut Link {
+    fn link_mut(&mut self) -> &mut Link<StickyKey> {
         &mut self.link
     }
 }
@@ -69,12 +71,12 @@ impl Linked<PLACE> for StickyKey {
 pub(crate) struct StickyKeys {
     pub(crate) slots: Slab<StickyKey, 1024>,
     /// Least recently used first.
-    pub(crate) used: List<PLACE>,
-    /// By queue and hash. Derived.
-    index: BTreeMap<(u32, u64), u32>,
+    pub(crate) used: List<StickyKey, PLACE>,
+    /// Index by queue and hash. Derived.
+    index: BTreeMap<(u32, u64), StickySlot>,
 }
 
-/// What stands for an ordering key.
+/// The hash that stands for an ordering key.
 pub(crate) fn sticky_hash(key: &[u8]) -> u64 {
     hash(0, key)
 }
@@ -102,7 +104,8 @@ impl StickyKeys {
         Some(self.slots.get(slot).consumer)
     }
 
-    /// A consumer has this key from now on. Beyond the limit the key that was not used for longest is forgotten.
+    /// A consumer has this key from now on. Beyond the limit the key that was not used for longest is
+    /// forgotten.
     pub(crate) fn set(&mut self, queue: u32, hash: u64, consumer: u64) {
         if let Some(&slot) = self.index.get(&(queue, hash)) {
             self.slots.get_mut(slot).consumer = consumer;
@@ -114,7 +117,7 @@ impl StickyKeys {
             let gone = self.slots.remove(oldest);
             self.index.remove(&(gone.queue, gone.hash));
         }
-        let slot = self.slots.insert(StickyKey { queue, hash, consumer, link: UNLINKED });
+        let slot = self.slots.insert(StickyKey { queue, hash, consumer, link: Link::UNLINKED });
         self.used.push_back(&mut self.slots, slot);
         self.index.insert((queue, hash), slot);
     }

@@ -1,12 +1,12 @@
-//! What can be read of consumers.
+//! Reads of consumers.
 
-use crate::core::Core;
-use crate::core::PAGE_ITEMS_MAX;
+use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use crate::query::{ConsumerState, ConsumerTotals, ConsumerView, HeldView, Holder, State};
 use crate::queue::QueueModule;
-use crate::queue::consumer::state::Standing;
-use crate::store::NIL;
+use crate::queue::consumer::state::{ConsumerSlot, Standing};
+use crate::queue::message::state::MessageSlot;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     pub(crate) fn consumers(
@@ -49,10 +49,11 @@ impl QueueModule {
         holds.take(limit.min(PAGE_ITEMS_MAX)).map(view).collect()
     }
 
-    fn consumer_view(&self, slot: u32) -> ConsumerView {
+    fn consumer_view(&self, slot: ConsumerSlot) -> ConsumerView {
         let consumer = self.consumers.slots.get(slot);
         let oldest = consumer.holds.head;
-        let oldest = (oldest != NIL).then(|| self.messages.get(self.consumers.holds.get(oldest).message));
+        let oldest =
+            (oldest != Slot::NIL).then(|| self.messages.get(self.consumers.holds.get(oldest).message));
         ConsumerView {
             id: ConsumerId(consumer.number),
             name: consumer.name.to_string(),
@@ -81,11 +82,11 @@ impl QueueModule {
     }
 
     /// In whose hands a leased message is, as far as that has a name or a number.
-    pub(crate) fn holder(&self, slot: u32) -> Option<Holder> {
+    pub(crate) fn holder(&self, slot: MessageSlot) -> Option<Holder> {
         let message = self.messages.get(slot);
         let leased = message.state == Some(State::Leased);
-        let hold = if leased { message.generation } else { NIL };
-        (hold != NIL).then(|| {
+        let hold = if leased { message.hold() } else { Slot::NIL };
+        (hold != Slot::NIL).then(|| {
             let consumer = self.consumers.slots.get(self.consumers.holds.get(hold).consumer);
             Holder { consumer: ConsumerId(consumer.number), name: consumer.name.clone() }
         })

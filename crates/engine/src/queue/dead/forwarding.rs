@@ -1,15 +1,18 @@
-//! Dead letters that go to another queue: there they are ready, with attempts counted from 0, and tell where they died and why.
+//! Dead letters that go to another queue: there they are ready, with attempts counted from 0, and tell where
+//! they died and why.
 //!
-//! The queue is made by the first one. Where it cannot be, because it is closed or full, or may not be made, they stay dead in their own.
+//! The queue is made by the first one. Where it cannot be, because it is closed or full, or may not be made,
+//! they stay dead in their own.
 
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::message::origin::Origin;
-use crate::queue::message::state::Reason;
+use crate::queue::message::state::{MessageSlot, Reason};
 
 /// Queues on the way from one to the last that a dead letter may come to.
 const FORWARDS_MAX: usize = 100;
@@ -20,7 +23,7 @@ impl QueueModule {
     /// Refuses a queue for dead letters that leads back to the one it is for, or that may not be made.
     pub(crate) fn check_dead_letter_queue(
         &self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         name: &str,
         target: &str,
         core: &Core,
@@ -35,7 +38,12 @@ impl QueueModule {
     }
 
     /// Refuses a way of dead letters that leads back to where it begins.
-    pub(crate) fn check_circle(&self, namespace_slot: u32, name: &str, target: &str) -> Result<(), Error> {
+    pub(crate) fn check_circle(
+        &self,
+        namespace_slot: NamespaceSlot,
+        name: &str,
+        target: &str,
+    ) -> Result<(), Error> {
         let mut way = vec![name];
         let mut at = target;
         while !at.is_empty() && at != name && way.len() <= FORWARDS_MAX {
@@ -57,9 +65,15 @@ impl QueueModule {
         Err(Error::InvalidArgument { field: "dead_letter_queue".into(), reason })
     }
 
-    /// Gives a message that has died, and is in no state, to the queue for dead letters of its own, if it has one that takes
-    /// it. False if not.
-    pub(crate) fn forward(&mut self, slot: u32, reason: Reason, core: &mut Core, out: &mut Outcome) -> bool {
+    /// Gives a message that has died, and is in no state, to the queue for dead letters of its own, if it has
+    /// one that takes it. False if not.
+    pub(crate) fn forward(
+        &mut self,
+        slot: MessageSlot,
+        reason: Reason,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         let queue = self.queues.get(self.messages.get(slot).queue);
         if queue.settings.dead_letter_queue.is_empty() {
             return false;
@@ -76,7 +90,8 @@ impl QueueModule {
         if room.is_err() {
             return false;
         }
-        // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing to refuse there.
+        // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing
+        // to refuse there.
         self.forward_in_flows(slot, core, out);
         self.give_up_keys(slot, End::Failed, core);
         self.disarm(slot);

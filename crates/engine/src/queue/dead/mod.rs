@@ -1,6 +1,7 @@
 //! Dead letters: redrive and delete, one by one or all.
 
 pub(crate) mod forwarding;
+pub(crate) mod record;
 pub(crate) mod redriving;
 pub(crate) mod state;
 
@@ -11,14 +12,15 @@ use crate::id::{MessageId, NamespaceId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
+use crate::queue::dead::record::Ids;
 use crate::queue::flow::state::End;
-use crate::queue::message::state::BlockedBy;
+use crate::queue::message::state::{BlockedBy, MessageSlot};
+use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
-use crate::record::Ids;
 
 impl QueueModule {
-    /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose unique key another
-    /// message has by then, or for which there is no room, stays dead.
+    /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose
+    /// unique key another message has by then, or for which there is no room, stays dead.
     pub(crate) fn dead_redrive(
         &mut self,
         namespace: NamespaceId,
@@ -51,7 +53,8 @@ impl QueueModule {
         })
     }
 
-    /// Without ids: all that are dead at this moment. They are gone at once for all who ask, and freed in slices.
+    /// Without ids: all that are dead at this moment. They are gone at once for all who ask, and freed in
+    /// slices.
     pub(crate) fn dead_delete(
         &mut self,
         namespace: NamespaceId,
@@ -84,12 +87,12 @@ impl QueueModule {
     /// Does the same to each of some dead letters, all or none; an id that is given twice counts once.
     fn each_dead(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         namespace: NamespaceId,
         ids: &Ids<'_>,
         core: &mut Core,
         out: &mut Outcome,
-        change: impl Fn(&mut QueueModule, u32, &mut Core, &mut Outcome),
+        change: impl Fn(&mut QueueModule, MessageSlot, &mut Core, &mut Outcome),
     ) -> Result<(), Error> {
         for id in ids.iter() {
             self.dead_slot(queue_slot, namespace, id, core)?;
@@ -107,11 +110,11 @@ impl QueueModule {
 
     fn dead_slot(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         namespace: NamespaceId,
         id: MessageId,
         core: &mut Core,
-    ) -> Result<u32, Error> {
+    ) -> Result<MessageSlot, Error> {
         let found = if id.namespace == namespace { self.find_message(id, core) } else { None };
         let found = found.filter(|&slot| self.messages.get(slot).queue == queue_slot);
         let Some(slot) = found else { return Err(Error::MessageNotFound { id: id.to_string() }) };
@@ -125,7 +128,7 @@ impl QueueModule {
     }
 
     /// Dead to ready: attempts and deliveries count from 0 again, the history stays.
-    pub(crate) fn redrive(&mut self, slot: u32, core: &Core, out: &mut Outcome) {
+    pub(crate) fn redrive(&mut self, slot: MessageSlot, core: &Core, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.attempts = 0;
         message.deliveries = 0;
@@ -143,20 +146,25 @@ impl QueueModule {
     }
 
     /// Refuses to redrive dead letters for which there is no room, or no unique key.
-    pub(crate) fn admit_redrive(&self, queue_slot: u32, slots: &[u32], core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_redrive(
+        &self,
+        queue_slot: QueueSlot,
+        slots: &[MessageSlot],
+        core: &Core,
+    ) -> Result<(), Error> {
         let bytes = slots.iter().map(|&slot| u64::from(self.messages.get(slot).blob_len)).sum();
         self.admit_room(queue_slot, slots.len() as u64, bytes)?;
         self.admit_unique_redrive(slots, core)
     }
 
     /// Whether a dead letter can be redriven as far as room and its unique key are concerned.
-    pub(crate) fn can_redrive(&self, slot: u32, core: &Core) -> bool {
+    pub(crate) fn can_redrive(&self, slot: MessageSlot, core: &Core) -> bool {
         let message = self.messages.get(slot);
         self.has_room_for(message.queue, message) && self.rival(slot, core).is_none()
     }
 
     /// A dead letter that cannot be redriven goes behind all others.
-    pub(crate) fn stay_dead(&mut self, slot: u32) {
+    pub(crate) fn stay_dead(&mut self, slot: MessageSlot) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         queue.redrive.left -= u64::from(queue.redrive.covers(message.generation));

@@ -1,4 +1,4 @@
-//! Redriving all dead letters of a queue at a certain rate: slices, each at its time, oldest first.
+//! Redrive of all dead letters of a queue at a rate: in slices, each at its time, oldest first.
 
 use crate::core::Core;
 use crate::error::Error;
@@ -8,10 +8,12 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::dead::state::Redrive;
-use crate::store::NIL;
+use crate::queue::state::QueueSlot;
+use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Redrives those that are dead at this moment, so many per second, instead of what was being redriven; 0: ends it.
+    /// Redrives those that are dead at this moment, so many per second, instead of what was being redriven;
+    /// 0: ends it.
     pub(crate) fn dead_redrive_rate(
         &mut self,
         namespace: NamespaceId,
@@ -42,18 +44,24 @@ impl QueueModule {
         Ok(())
     }
 
-    /// What is left of a redrive at a rate stays dead.
-    pub(crate) fn stop_redrive(&mut self, queue_slot: u32) {
+    /// Stops a redrive at a rate; what is left stays dead.
+    pub(crate) fn stop_redrive(&mut self, queue_slot: QueueSlot) {
         let redrive = std::mem::take(&mut self.queues.get_mut(queue_slot).redrive);
         self.redrives.remove(&(redrive.next_us, queue_slot));
     }
 
-    fn redrive_slice(&mut self, queue_slot: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) {
+    fn redrive_slice(
+        &mut self,
+        queue_slot: QueueSlot,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
         let mut given = 0;
         while *budget > 0 && given < self.queues.get(queue_slot).redrive.slice() {
             let queue = self.queues.get(queue_slot);
             let head = queue.dead.head;
-            if queue.redrive.left == 0 || head == NIL {
+            if queue.redrive.left == 0 || head == Slot::NIL {
                 return self.stop_redrive(queue_slot);
             }
             *budget -= 1;

@@ -1,18 +1,18 @@
-//! A redrive that goes at a certain rate.
+//! State of a redrive at a rate.
 
 use crate::wire::{Put, Reader};
 
 /// Slices per second of a fast redrive; a slow one gives one message at a time.
 const SLICES_PER_SECOND: u32 = 100;
 
-/// How far the redrive of a queue's dead letters has come.
+/// The state of a queue's redrive at a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Redrive {
     /// 0: none runs.
     pub(crate) per_second: u32,
-    /// It is about dead letters of earlier generations.
+    /// Generation below which dead letters are redriven.
     pub(crate) below: u32,
-    /// How many of them are left.
+    /// Dead letters that are left to redrive.
     pub(crate) left: u64,
     /// When the next slice is due.
     pub(crate) next_us: u64,
@@ -24,7 +24,7 @@ impl Redrive {
         self.per_second > 0 && generation < self.below
     }
 
-    /// How many messages a slice gives.
+    /// Messages of one slice.
     pub(crate) fn slice(&self) -> u32 {
         (self.per_second / SLICES_PER_SECOND).max(1)
     }

@@ -1,11 +1,14 @@
-//! Settings by pattern: what a queue begins with that is not made yet, whether by use or by a person. The longest pattern
-//! that matches counts, of equally long ones the first by name. Queues that are there stay as they are.
+//! Settings by pattern: what a queue begins with that is not made yet, whether by use or by a person. The
+//! longest pattern that matches counts, of equally long ones the first by name. Queues that are there stay as
+//! they are.
 //!
-//! What cannot be had any more is left out: a limit that is gone or followed by too many, and a queue for dead letters that
-//! would lead back to the new one, as to the queue `mail.dead` itself under a pattern `mail.*`.
+//! What cannot be had any more is left out: a limit that is gone or followed by too many, and a queue for
+//! dead letters that would lead back to the new one, as to the queue `mail.dead` itself under a pattern
+//! `mail.*`.
 
 pub(crate) mod state;
 
+use crate::core::namespace::NamespaceSlot;
 use std::ops::Bound;
 
 use crate::core::Core;
@@ -64,7 +67,7 @@ impl QueueModule {
     }
 
     /// A namespace that is deleted: its patterns go. False when the budget was used up before.
-    pub(crate) fn drop_defaults_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
+    pub(crate) fn drop_defaults_of(&mut self, namespace_slot: NamespaceSlot, budget: &mut usize) -> bool {
         while *budget > 0 {
             let Some((_, slot)) = self.indexes.get_mut(namespace_slot).defaults.pop_first() else {
                 return true;
@@ -75,8 +78,8 @@ impl QueueModule {
         false
     }
 
-    /// What a new queue with this name begins with.
-    pub(crate) fn settings_of_new(&self, namespace_slot: u32, name: &str) -> QueueSettings {
+    /// Settings of a new queue with this name.
+    pub(crate) fn settings_of_new(&self, namespace_slot: NamespaceSlot, name: &str) -> QueueSettings {
         let mut settings = QueueSettings::default();
         let defaults = &self.indexes.get(namespace_slot).defaults;
         let matching = defaults.iter().filter(|(pattern, _)| matches(pattern, name));

@@ -1,48 +1,51 @@
-//! Settings of queues that are not made yet, by pattern of their names.
+//! State of queue defaults: settings of new queues, by pattern of their names.
 
+use crate::core::namespace::NamespaceSlot;
 use crate::settings::QueuePatch;
-use crate::store::NIL;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// What queues begin with whose names match a pattern; or a vacant slot.
+pub(crate) type DefaultsSlot = Slot<Defaults>;
+
+/// Settings of new queues whose names match a pattern; or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Defaults {
     /// Slot of its namespace.
-    pub(crate) namespace: u32,
+    pub(crate) namespace: NamespaceSlot,
     pub(crate) pattern: Box<str>,
     pub(crate) patch: QueuePatch,
-    next_vacant: Option<u32>,
+    next_vacant: Option<DefaultsSlot>,
 }
 
-/// Those of all namespaces.
+/// Defaults of all namespaces.
 pub(crate) type AllDefaults = Slab<Defaults, 64>;
 
 impl Defaults {
-    pub(crate) fn new(namespace: u32, pattern: &str, patch: QueuePatch) -> Defaults {
+    pub(crate) fn new(namespace: NamespaceSlot, pattern: &str, patch: QueuePatch) -> Defaults {
         Defaults { namespace, pattern: pattern.into(), patch, next_vacant: None }
     }
 }
 
-impl PlainSlot for Defaults {
+impl PlainItem for Defaults {
     const BLOCK: usize = 4;
 
-    fn vacant(next: u32) -> Self {
-        Defaults { next_vacant: Some(next), ..Defaults::new(NIL, "", QueuePatch::default()) }
+    fn vacant(next: DefaultsSlot) -> Self {
+        Defaults { next_vacant: Some(next), ..Defaults::new(Slot::NIL, "", QueuePatch::default()) }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<DefaultsSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.namespace);
+        self.namespace.write(out);
         out.name(&self.pattern);
         self.patch.write(out);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
-        let namespace = reader.u32()?;
+        let namespace = Slot::read(reader)?;
         let pattern = reader.name()?;
         Some(Defaults::new(namespace, pattern, QueuePatch::read(reader)?))
     }

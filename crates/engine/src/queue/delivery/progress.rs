@@ -1,4 +1,4 @@
-//! Progress and checkpoints: what the holder of a lease tells of its work on the way. Nobody else writes them.
+//! Reports: progress and checkpoints that the holder of a lease gives.
 
 use crate::core::Core;
 use crate::core::namespaces::namespace_not_found;
@@ -6,8 +6,9 @@ use crate::error::Error;
 use crate::id::BlobRef;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
+use crate::queue::delivery::report_record::{ReportItemRecord, ReportRecord};
 use crate::queue::message::results::Progress;
-use crate::record::{ReportItemRecord, ReportRecord};
+use crate::queue::message::state::MessageSlot;
 
 impl QueueModule {
     /// Extends leases, and takes down what their holders report.
@@ -36,7 +37,7 @@ impl QueueModule {
         Ok(())
     }
 
-    fn take_down(&mut self, slot: u32, item: &ReportItemRecord, core: &mut Core, out: &mut Outcome) {
+    fn take_down(&mut self, slot: MessageSlot, item: &ReportItemRecord, core: &mut Core, out: &mut Outcome) {
         if item.percent.is_none() && item.checkpoint.is_none() {
             return;
         }

@@ -1,6 +1,7 @@
-//! Receive: takes the first in line, queue by queue or by weight.
+//! Receive: leases the first messages in line, queue by queue or by weight.
 
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
 use crate::hash::mix;
@@ -9,20 +10,23 @@ use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
+use crate::queue::delivery::record::ReceiveRecord;
 use crate::queue::message::options::Options;
-use crate::record::ReceiveRecord;
-use crate::store::NIL;
+use crate::queue::message::state::MessageSlot;
+use crate::queue::state::QueueSlot;
+use crate::store::slot::Slot;
 
 /// One queue of a receive by weight: smooth weighted round robin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weighted {
-    queue_slot: u32,
+    queue_slot: QueueSlot,
     weight: i64,
-    /// Grows by the weight with each message that any of them gives; who has most gives next, and pays for all.
+    /// Grows by the weight with each message that any of them gives; who has most gives next, and pays for
+    /// all.
     current: i64,
 }
 
-/// What one receive may still take.
+/// Messages and bytes that one receive may still take.
 pub(crate) struct Budget {
     namespace: NamespaceId,
     messages: u32,
@@ -30,7 +34,7 @@ pub(crate) struct Budget {
     lease_ms: u64,
     /// Whether there are no more tokens.
     tokens_spent: bool,
-    /// How many ready messages whose time is over it may still end.
+    /// Ready messages past their end that it may still end.
     ends: usize,
     /// Ready messages that may not begin after all which may yet be put back.
     bounces: usize,
@@ -107,7 +111,7 @@ impl QueueModule {
     #[inline(always)]
     fn take_from_queues(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         receive: &ReceiveRecord<'_>,
         budget: &mut Budget,
         core: &mut Core,
@@ -130,7 +134,7 @@ impl QueueModule {
     #[inline(always)]
     fn receive_in_order(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         receive: &ReceiveRecord<'_>,
         budget: &mut Budget,
         core: &mut Core,
@@ -150,7 +154,7 @@ impl QueueModule {
     #[inline(never)]
     fn receive_by_weight(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         receive: &ReceiveRecord<'_>,
         budget: &mut Budget,
         core: &mut Core,
@@ -176,7 +180,7 @@ impl QueueModule {
 
     /// Whether it has something ready that may begin.
     #[inline(always)]
-    pub(crate) fn has_ready(&self, queue_slot: u32, core: &Core) -> bool {
+    pub(crate) fn has_ready(&self, queue_slot: QueueSlot, core: &Core) -> bool {
         let queue = self.queues.get(queue_slot);
         queue.ready.occupied != 0 && self.has_room_to_begin(queue, core)
     }
@@ -185,7 +189,7 @@ impl QueueModule {
     #[inline]
     pub(crate) fn take_first(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         budget: &mut Budget,
         core: &mut Core,
         out: &mut Outcome,
@@ -196,7 +200,7 @@ impl QueueModule {
             None => queue.ready.lists[priority].head,
             Some(fair) => self.lanes.slots.get(fair.rings[priority].head).messages.head,
         };
-        let limited = queue.limit != NIL;
+        let limited = queue.limit != Slot::NIL;
         if let Some(&Options { expiry, limit: line, .. }) =
             self.extras.options(self.messages.get(first).extras)
         {
@@ -241,13 +245,13 @@ impl QueueModule {
 }
 
 impl QueueModule {
-    /// Ends a ready message whose time is over; false when that was done often enough for one record: the queue is to be asked
-    /// again.
+    /// Ends a ready message whose time is over; false when that was done often enough for one record: the
+    /// queue is to be asked again.
     #[cold]
     fn end_instead(
         &mut self,
-        queue_slot: u32,
-        slot: u32,
+        queue_slot: QueueSlot,
+        slot: MessageSlot,
         budget: &mut Budget,
         core: &mut Core,
         out: &mut Outcome,
@@ -261,10 +265,16 @@ impl QueueModule {
         true
     }
 
-    /// Puts a ready message back whose limit key is used up; false when that was done often enough for one record: the queue
-    /// is to be asked again.
+    /// Puts a ready message back whose limit key is used up; false when that was done often enough for one
+    /// record: the queue is to be asked again.
     #[cold]
-    fn put_back(&mut self, queue_slot: u32, slot: u32, budget: &mut Budget, out: &mut Outcome) -> bool {
+    fn put_back(
+        &mut self,
+        queue_slot: QueueSlot,
+        slot: MessageSlot,
+        budget: &mut Budget,
+        out: &mut Outcome,
+    ) -> bool {
         if budget.bounces == 0 {
             out.ready.push(QueueId(self.queues.get(queue_slot).number));
             return false;
@@ -276,7 +286,7 @@ impl QueueModule {
 }
 
 /// Slot of the queue that gives first, by chance in proportion to the weights.
-fn first_by_weight(weighted: &mut [Weighted], chance: u64) -> Option<u32> {
+fn first_by_weight(weighted: &mut [Weighted], chance: u64) -> Option<QueueSlot> {
     let total: i64 = weighted.iter().map(|queue| queue.weight).sum();
     let mut place = chance.checked_rem(total as u64)? as i64;
     let mut chosen = None;
@@ -292,7 +302,7 @@ fn first_by_weight(weighted: &mut [Weighted], chance: u64) -> Option<u32> {
 }
 
 /// Slot of the queue that gives next.
-fn next_by_weight(weighted: &mut [Weighted]) -> Option<u32> {
+fn next_by_weight(weighted: &mut [Weighted]) -> Option<QueueSlot> {
     let total: i64 = weighted.iter().map(|queue| queue.weight).sum();
     let mut best: Option<&mut Weighted> = None;
     for queue in weighted {
@@ -311,23 +321,23 @@ mod tests {
     use super::*;
 
     /// Which queue gives each of `count` messages of one receive.
-    fn receive(weights: [i64; 3], count: usize, chance: u64) -> Vec<u32> {
+    fn receive(weights: [i64; 3], count: usize, chance: u64) -> Vec<QueueSlot> {
         let mut weighted = Vec::new();
-        for (queue_slot, weight) in (0..).zip(weights) {
+        for (queue_slot, weight) in (0..).map(QueueSlot::new).zip(weights) {
             weighted.push(Weighted { queue_slot, weight, current: 0 });
         }
-        let mut given: Vec<u32> = first_by_weight(&mut weighted, chance).into_iter().collect();
+        let mut given: Vec<_> = first_by_weight(&mut weighted, chance).into_iter().collect();
         given.extend(std::iter::repeat_with(|| next_by_weight(&mut weighted)).take(count - 1).flatten());
         given
     }
 
-    fn shares(given: &[u32]) -> [usize; 3] {
-        [0, 1, 2].map(|slot| given.iter().filter(|&&queue| queue == slot).count())
+    fn shares(given: &[QueueSlot]) -> [usize; 3] {
+        [0, 1, 2].map(|slot| given.iter().filter(|queue| queue.index() == slot).count())
     }
 
     #[test]
     fn receives_of_one_message_keep_the_proportion_too() {
-        let given: Vec<u32> = (0..10_000).flat_map(|n| receive([6, 3, 1], 1, mix(n))).collect();
+        let given: Vec<_> = (0..10_000).flat_map(|n| receive([6, 3, 1], 1, mix(n))).collect();
         let [a, b, c] = shares(&given);
         assert!(a.abs_diff(6_000) < 200 && b.abs_diff(3_000) < 200 && c.abs_diff(1_000) < 200, "{a} {b} {c}");
     }

@@ -1,10 +1,11 @@
-//! What becomes of a message that was acked: its result is sent as a reply, and it is kept for a while for those who ask.
+//! Results of acked messages: the reply, and how long the result is kept.
 //!
 //! A finished message stays until the end of its `result_ttl_ms`, and from then on as its queue says: for
-//! `retain_done_ms` from its end, and not longer than `retain_done_count` others have finished after it. Only those that
-//! stay for the queue's sake count.
+//! `retain_done_ms` from its end, and not longer than `retain_done_count` others have finished after it. Only
+//! those that stay for the queue's sake count.
 
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
 use crate::id::{BlobRef, MessageId};
@@ -13,21 +14,30 @@ use crate::outcome::{Ended, Outcome};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
-use crate::queue::message::state::Reason;
+use crate::queue::message::results::ResultsSlot;
+use crate::queue::message::state::{MessageSlot, Reason};
 use crate::queue::send::pending_state::{PendingKind, PendingSend};
+use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
-/// Finished messages that make room for a newer one at once; more than one only after the queue's rule was changed.
+/// Finished messages that make room for a newer one at once; more than one only after the queue's rule was
+/// changed.
 const TRIM_AT_ONCE: usize = 4;
 
 impl QueueModule {
     /// Leased to done, or away if nobody wants to hear of it any more.
     #[inline]
-    pub(crate) fn finish(&mut self, slot: u32, result: Option<BlobRef>, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn finish(
+        &mut self,
+        slot: MessageSlot,
+        result: Option<BlobRef>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
         let message = self.messages.get(slot);
         let retained = self.queues.get(message.queue).settings.retains_done();
-        if message.extras == NIL && result.is_none() && !retained {
+        if message.extras == Slot::NIL && result.is_none() && !retained {
             if core.watched.any() {
                 self.tell_done(slot, core, out);
             }
@@ -38,13 +48,13 @@ impl QueueModule {
 
     /// A message of which nothing is kept was acked.
     #[cold]
-    fn tell_done(&self, slot: u32, core: &Core, out: &mut Outcome) {
+    fn tell_done(&self, slot: MessageSlot, core: &Core, out: &mut Outcome) {
         self.tell(slot, EventKind::Acked, core, out);
         self.tell_gone(slot, core, out);
     }
 
     /// A message that is done is about to go.
-    fn tell_gone(&self, slot: u32, core: &Core, out: &mut Outcome) {
+    fn tell_gone(&self, slot: MessageSlot, core: &Core, out: &mut Outcome) {
         if core.watched.has(Watched::ENDS) {
             out.ended.push(Ended { id: self.id_of_slot(slot, core), state: Some(State::Done) });
         }
@@ -53,7 +63,7 @@ impl QueueModule {
     #[inline(never)]
     fn finish_with_result(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         result: Option<BlobRef>,
         retained: bool,
         core: &mut Core,
@@ -98,7 +108,7 @@ impl QueueModule {
         }
     }
 
-    fn reply(&self, slot: u32, to: Box<str>, result: Option<BlobRef>, core: &Core) -> PendingSend {
+    fn reply(&self, slot: MessageSlot, to: Box<str>, result: Option<BlobRef>, core: &Core) -> PendingSend {
         let from = self.queues.get(self.messages.get(slot).queue).number;
         let correlation_id = self.correlation_id_of(slot, core);
         let blob = result.unwrap_or(BlobRef::EMPTY);
@@ -106,7 +116,7 @@ impl QueueModule {
     }
 
     /// Leased to done, for `ttl_ms` and then as the queue says.
-    fn make_done(&mut self, slot: u32, ttl_ms: u64, core: &mut Core, out: &mut Outcome) {
+    fn make_done(&mut self, slot: MessageSlot, ttl_ms: u64, core: &mut Core, out: &mut Outcome) {
         self.leave(slot);
         let message = self.messages.get_mut(slot);
         message.state = Some(State::Done);
@@ -128,7 +138,7 @@ impl QueueModule {
     }
 
     /// The time is over that a finished message was kept for.
-    pub(crate) fn end_keeping(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn end_keeping(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         self.wheel.remove(&mut self.messages, slot);
         let message = self.messages.get_mut(slot);
         message.time_us = 0;
@@ -138,7 +148,7 @@ impl QueueModule {
     }
 
     /// A finished message, on no timer, from here on stays as its queue says.
-    fn retain(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    fn retain(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         let settings = &queue.settings;
@@ -160,14 +170,15 @@ impl QueueModule {
         self.trim_some(queue_slot, core, out);
     }
 
-    fn trim_some(&mut self, queue_slot: u32, core: &mut Core, out: &mut Outcome) {
+    fn trim_some(&mut self, queue_slot: QueueSlot, core: &mut Core, out: &mut Outcome) {
         if !self.trim_done(queue_slot, &mut { TRIM_AT_ONCE }, core, out) {
             self.list_work(Work::Queue(queue_slot));
         }
     }
 
-    /// The queue may have another rule than when its oldest finished message came to be kept: it ends by the rule of now.
-    fn time_oldest_done(&mut self, slot: u32, retain_us: u64, core: &Core) {
+    /// The queue may have another rule than when its oldest finished message came to be kept: it ends by the
+    /// rule of now.
+    fn time_oldest_done(&mut self, slot: MessageSlot, retain_us: u64, core: &Core) {
         let message = self.messages.get(slot);
         let until_us = if retain_us == 0 { 0 } else { message.started_at_us + retain_us };
         if message.time_us == until_us {
@@ -182,11 +193,11 @@ impl QueueModule {
         }
     }
 
-    /// Removes the oldest finished messages that the queue does not want to keep any more; false when the budget was used
-    /// up before.
+    /// Removes the oldest finished messages that the queue does not want to keep any more; false when the
+    /// budget was used up before.
     pub(crate) fn trim_done(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -214,18 +225,18 @@ impl QueueModule {
     }
 
     /// The slot of what a message has of results, which it gets if it has none.
-    pub(crate) fn results_slot(&mut self, slot: u32) -> u32 {
+    pub(crate) fn results_slot(&mut self, slot: MessageSlot) -> ResultsSlot {
         let extras = self.extras_slot(slot);
         self.extras.enter_results(extras)
     }
 
-    pub(crate) fn id_of_slot(&self, slot: u32, core: &Core) -> MessageId {
+    pub(crate) fn id_of_slot(&self, slot: MessageSlot, core: &Core) -> MessageId {
         let message = self.messages.get(slot);
         self.id_of(message, self.queues.get(message.queue), core)
     }
 
     /// A message is gone or dead: tells of it, if anybody watches.
-    pub(crate) fn tell_end(&self, slot: u32, core: &Core, out: &mut Outcome) {
+    pub(crate) fn tell_end(&self, slot: MessageSlot, core: &Core, out: &mut Outcome) {
         let state = self.messages.get(slot).state;
         let state = state.filter(|state| matches!(state, State::Done | State::Dead));
         out.ended.push(Ended { id: self.id_of_slot(slot, core), state });
@@ -234,7 +245,7 @@ impl QueueModule {
     /// Refuses a reply queue that does not exist, where queues are not created by use.
     pub(crate) fn admit_reply_to(
         &self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         options: &SendOptions<'_>,
         core: &Core,
     ) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Settle and extend: what the holder of a lease may do with it.
+//! Settle and extend: how the holder of a lease ends or extends it.
 
 use crate::core::Core;
 use crate::core::namespaces::namespace_not_found;
@@ -11,8 +11,8 @@ use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::queue::QueueModule;
-use crate::queue::message::state::Reason;
-use crate::record::{ExtendRecord, SettleRecord};
+use crate::queue::delivery::record::{ExtendRecord, SettleRecord};
+use crate::queue::message::state::{MessageSlot, Reason};
 use crate::settings::{Backoff, BackoffKind};
 
 use crate::command::Settlement;
@@ -49,7 +49,7 @@ impl QueueModule {
     #[inline(always)]
     fn settle_one(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         settlement: Settlement,
         error: Option<BlobRef>,
         result: Option<BlobRef>,
@@ -88,7 +88,7 @@ impl QueueModule {
     }
 
     #[inline(never)]
-    fn nack(&mut self, slot: u32, delay_ms: Option<u64>, core: &mut Core, out: &mut Outcome) {
+    fn nack(&mut self, slot: MessageSlot, delay_ms: Option<u64>, core: &mut Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         if self.is_spent(message) {
             return self.make_dead(slot, Reason::MaxAttempts, core, out);
@@ -102,7 +102,7 @@ impl QueueModule {
     }
 
     #[inline(never)]
-    pub(crate) fn release(&mut self, slot: u32, delay_ms: u64, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn release(&mut self, slot: MessageSlot, delay_ms: u64, core: &mut Core, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         message.attempts -= 1;
         if message.deliveries >= self.queues.get(message.queue).settings.max_deliveries {
@@ -111,7 +111,7 @@ impl QueueModule {
         self.ready_after(slot, delay_ms, core, out);
     }
 
-    fn ready_after(&mut self, slot: u32, delay_ms: u64, core: &Core, out: &mut Outcome) {
+    fn ready_after(&mut self, slot: MessageSlot, delay_ms: u64, core: &Core, out: &mut Outcome) {
         if delay_ms == 0 {
             self.make_ready(slot, core, out);
         } else {
@@ -134,7 +134,7 @@ impl QueueModule {
     }
 
     /// The lease of a leased message ends that long from now; 0: as its queue says.
-    pub(crate) fn extend_lease(&mut self, slot: u32, lease_ms: u64, core: &Core) {
+    pub(crate) fn extend_lease(&mut self, slot: MessageSlot, lease_ms: u64, core: &Core) {
         let message = self.messages.get(slot);
         let of_queue = self.queues.get(message.queue).settings.lease_ms;
         let lease_ms = if lease_ms == 0 { of_queue } else { lease_ms.min(LEASE_MS_MAX) };
@@ -149,7 +149,7 @@ impl QueueModule {
         namespace: NamespaceId,
         receipt: &Receipt,
         core: &mut Core,
-    ) -> Result<u32, Error> {
+    ) -> Result<MessageSlot, Error> {
         match self.leased_slot(namespace, receipt, core) {
             Some(slot) if self.is_cancelled(slot) => Err(Error::Cancelled { receipt: receipt.to_string() }),
             Some(slot) => Ok(slot),
@@ -164,7 +164,7 @@ impl QueueModule {
         namespace: NamespaceId,
         receipt: &Receipt,
         core: &mut Core,
-    ) -> Option<u32> {
+    ) -> Option<MessageSlot> {
         if receipt.id.namespace != namespace {
             return None;
         }
@@ -228,13 +228,14 @@ impl QueueModule {
     }
 
     #[inline(always)]
-    pub(crate) fn count_each(&mut self, slot: u32, count: impl Fn(&mut crate::query::Counters)) {
+    pub(crate) fn count_each(&mut self, slot: MessageSlot, count: impl Fn(&mut crate::query::Counters)) {
         count(&mut self.queues.get_mut(self.messages.get(slot).queue).counters);
         count(&mut self.totals);
     }
 }
 
-/// The delay after `attempts` failed attempts. The jitter is a function of message and attempt, so that replay agrees.
+/// The delay after `attempts` failed attempts. The jitter is a function of message and attempt, so that
+/// replay agrees.
 fn backoff_delay_ms(backoff: &Backoff, sequence: u64, attempts: u16) -> u64 {
     let attempts = u64::from(attempts.max(1));
     let plain = match backoff.kind {

@@ -3,12 +3,16 @@
 use crate::core::Core;
 use crate::id::Receipt;
 use crate::queue::QueueModule;
-use crate::record::{decode, settle_without_blobs};
+use crate::queue::delivery::record::{SettleRecord, settle_without_blobs};
 
 impl QueueModule {
     /// The body of a settle record without its error texts and results; `None`: a result is wanted.
-    pub(crate) fn settle_without_texts(&self, body: &[u8], core: &Core) -> Option<Vec<u8>> {
-        let settle = decode::settle(body).ok()?;
+    pub(crate) fn settle_without_texts(
+        &self,
+        body: &[u8],
+        settle: &SettleRecord<'_>,
+        core: &Core,
+    ) -> Option<Vec<u8>> {
         let wanted =
             settle.items().any(|item| item.result.is_some() && self.wants_result(&item.receipt, core));
         (!wanted).then(|| settle_without_blobs(body))

@@ -1,9 +1,10 @@
-//! Messages end that wait too long: to the dead letters, or away, as their queue says. How long is what their sender
-//! says, or what their queue had as `max_age_ms` when they came to it, whichever ends first.
+//! Messages end that wait too long: to the dead letters, or away, as their queue says. How long is what their
+//! sender says, or what their queue had as `max_age_ms` when they came to it, whichever ends first.
 //!
-//! A message never ends while it is leased. Its timer may fire meanwhile; then it ends as soon as it comes back, and so it
-//! does when it would come back too late. Whether a message is over is a question of the time, not of whether its timer
-//! has fired: none is delivered after its end. Who redrives a dead letter wants it delivered: from then on it has no end.
+//! A message never ends while it is leased. Its timer may fire meanwhile; then it ends as soon as it comes
+//! back, and so it does when it would come back too late. Whether a message is over is a question of the
+//! time, not of whether its timer has fired: none is delivered after its end. Who redrives a dead letter
+//! wants it delivered: from then on it has no end.
 
 pub(crate) mod recount;
 pub(crate) mod state;
@@ -18,9 +19,11 @@ use crate::options::Expires;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::message::state::Reason;
+use crate::queue::expiry::state::ExpirySlot;
+use crate::queue::message::state::{MessageSlot, Reason};
+use crate::queue::state::QueueSlot;
 use crate::settings::OnExpire;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     /// When a message ends that is sent now; 0: never.
@@ -38,8 +41,8 @@ impl QueueModule {
         end_us > 0 && end_us <= core.now_us
     }
 
-    /// Refuses an end that is too far, or that comes before the message may be delivered. One that is past already is none
-    /// of these: then the message ends at once.
+    /// Refuses an end that is too far, or that comes before the message may be delivered. One that is past
+    /// already is none of these: then the message ends at once.
     pub(crate) fn admit_expiry(&self, deliver: Deliver, expires: Expires, core: &Core) -> Result<(), Error> {
         let end_us = self.end_us(expires, core);
         let field = if matches!(expires, Expires::AfterMs(_)) { "ttl_ms" } else { "expires_at_ms" };
@@ -64,7 +67,12 @@ impl QueueModule {
     }
 
     /// Refuses a new time of delivery for a waiting message that is at its end or beyond.
-    pub(crate) fn admit_new_time(&self, slot: u32, deliver: Deliver, core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_new_time(
+        &self,
+        slot: MessageSlot,
+        deliver: Deliver,
+        core: &Core,
+    ) -> Result<(), Error> {
         let end_us = self.expires_us(slot);
         if !self.comes_too_late(deliver, end_us, core) {
             return Ok(());
@@ -79,20 +87,20 @@ impl QueueModule {
 
     /// The end of a message that has one.
     #[inline]
-    fn expiry(&self, slot: u32) -> u32 {
-        self.extras.options(self.messages.get(slot).extras).map_or(NIL, |options| options.expiry)
+    fn expiry(&self, slot: MessageSlot) -> ExpirySlot {
+        self.extras.options(self.messages.get(slot).extras).map_or(Slot::NIL, |options| options.expiry)
     }
 
     /// Whether a message that may be delivered from `time_us` on is over by then.
     #[inline]
-    pub(crate) fn is_over(&self, slot: u32, time_us: u64, core: &Core) -> bool {
+    pub(crate) fn is_over(&self, slot: MessageSlot, time_us: u64, core: &Core) -> bool {
         self.is_past(self.expiry(slot), time_us, core)
     }
 
     /// The same for a message with this end, if any.
     #[inline]
-    pub(crate) fn is_past(&self, expiry: u32, time_us: u64, core: &Core) -> bool {
-        if expiry == NIL {
+    pub(crate) fn is_past(&self, expiry: ExpirySlot, time_us: u64, core: &Core) -> bool {
+        if expiry == Slot::NIL {
             return false;
         }
         let end_us = self.expiry.slots.get(expiry).end_us;
@@ -100,13 +108,13 @@ impl QueueModule {
     }
 
     /// When a message ends if it still waits then; 0: never.
-    pub(crate) fn expires_us(&self, slot: u32) -> u64 {
+    pub(crate) fn expires_us(&self, slot: MessageSlot) -> u64 {
         let expiry = self.expiry(slot);
-        if expiry == NIL { 0 } else { self.expiry.slots.get(expiry).end_us }
+        if expiry == Slot::NIL { 0 } else { self.expiry.slots.get(expiry).end_us }
     }
 
     /// Ends a waiting message as its queue says: as a dead letter, or dropped.
-    pub(crate) fn end_waiting(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn end_waiting(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let expiry = self.expiry.slots.get(self.expiry(slot));
         let reason = if expiry.end_us == expiry.own_us { Reason::Expired } else { Reason::MaxAge };
@@ -131,7 +139,7 @@ impl QueueModule {
         }
     }
 
-    fn fire_expiry(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    fn fire_expiry(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         if self.is_stale(slot) {
             return self.sweep_message(slot, core, out);
         }
@@ -141,7 +149,7 @@ impl QueueModule {
     }
 
     /// Like [`QueueModule::end_waiting`], for a message that may be ready: tells of those behind it.
-    pub(crate) fn end_waiting_in_line(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn end_waiting_in_line(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (queue, ready) = (message.queue, message.state == Some(State::Ready));
         self.end_waiting(slot, core, out);
@@ -150,8 +158,9 @@ impl QueueModule {
         }
     }
 
-    /// Tells of a queue that has messages ready still: a receive may have stopped before a long row of messages that were over.
-    pub(crate) fn announce_ready(&mut self, queue_slot: u32, out: &mut Outcome) {
+    /// Tells of a queue that has messages ready still: a receive may have stopped before a long row of
+    /// messages that were over.
+    pub(crate) fn announce_ready(&mut self, queue_slot: QueueSlot, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
         let number = QueueId(queue.number);
         if queue.ready.occupied != 0 && out.ready.last() != Some(&number) {
@@ -160,10 +169,10 @@ impl QueueModule {
     }
 
     /// A message that waits, or is about to, has come to its queue: from now on its age counts there.
-    pub(crate) fn begin_age(&mut self, slot: u32, core: &Core) {
+    pub(crate) fn begin_age(&mut self, slot: MessageSlot, core: &Core) {
         let max_age_ms = self.queues.get(self.messages.get(slot).queue).settings.max_age_ms;
         let mut expiry = self.expiry(slot);
-        if expiry == NIL {
+        if expiry == Slot::NIL {
             if max_age_ms == 0 {
                 return;
             }
@@ -182,17 +191,17 @@ impl QueueModule {
     }
 
     /// A message is dead, done or gone: its end no longer matters.
-    pub(crate) fn disarm(&mut self, slot: u32) {
+    pub(crate) fn disarm(&mut self, slot: MessageSlot) {
         let expiry = self.expiry(slot);
-        if expiry != NIL {
+        if expiry != Slot::NIL {
             self.expiry.disarm(expiry);
         }
     }
 
     /// A dead letter that comes back has no end any more.
-    pub(crate) fn forget_end(&mut self, slot: u32) {
+    pub(crate) fn forget_end(&mut self, slot: MessageSlot) {
         let expiry = self.expiry(slot);
-        if expiry != NIL {
+        if expiry != Slot::NIL {
             let expiry = self.expiry.slots.get_mut(expiry);
             (expiry.end_us, expiry.own_us) = (0, 0);
         }

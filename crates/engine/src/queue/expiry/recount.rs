@@ -1,10 +1,9 @@
-//! Ends of messages.
+//! Recount of the ends of messages.
 
-use crate::core::Core;
-use crate::core::agree;
+use crate::core::{Core, agree};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Each end belongs to the message that names it, and its timer is set as long as that message may end.
@@ -12,13 +11,13 @@ impl QueueModule {
         self.expiry.recount()?;
         let mut ends = 0;
         for (slot, message) in self.messages.iter() {
-            let expiry = self.extras.options(message.extras).map_or(NIL, |options| options.expiry);
-            if expiry == NIL {
+            let expiry = self.extras.options(message.extras).map_or(Slot::NIL, |options| options.expiry);
+            if expiry == Slot::NIL {
                 continue;
             }
             ends += 1;
             let known = self.expiry.slots.get(expiry);
-            agree("message of an end", u64::from(known.message), u64::from(slot))?;
+            agree("message of an end", known.message.index().into(), slot.index().into())?;
             let ended = matches!(message.state, Some(State::Dead | State::Done));
             let fired =
                 known.end_us == 0 || (known.end_us <= core.now_us && message.state == Some(State::Leased));

@@ -1,17 +1,19 @@
 //! When messages end that still wait: a second timer for those that have such a time.
 
 use crate::core::wheel::{Timed, Wheel};
-use crate::queue::message::state::PLACE;
-use crate::store::NIL;
-use crate::store::list::{Link, Linked, UNLINKED};
-use crate::store::slab::{PlainSlot, Slab};
+use crate::queue::message::state::{MessageSlot, PLACE};
+use crate::store::list::{Link, Linked};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type ExpirySlot = Slot<Expiry>;
 
 /// The end of one message, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Expiry {
     /// Slot of the message.
-    pub(crate) message: u32,
+    pub(crate) message: MessageSlot,
     /// When it ends if it waits then, in microseconds since the Unix epoch; 0: never.
     pub(crate) end_us: u64,
     /// When its sender wants it to end; 0: never. If this is not its end, its queue's `max_age_ms` is.
@@ -19,58 +21,58 @@ pub(crate) struct Expiry {
     /// Whether its timer is set: until it fires, or the message is dead, done or gone.
     pub(crate) armed: bool,
     bucket: u16,
-    link: Link,
-    next_vacant: Option<u32>,
+    link: Link<Expiry>,
+    next_vacant: Option<ExpirySlot>,
 }
 
-impl PlainSlot for Expiry {
+impl PlainItem for Expiry {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: ExpirySlot) -> Self {
         Expiry {
-            message: NIL,
+            message: Slot::NIL,
             end_us: 0,
             own_us: 0,
             armed: false,
             bucket: 0,
-            link: UNLINKED,
+            link: Link::UNLINKED,
             next_vacant: Some(next),
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ExpirySlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.message);
+        self.message.write(out);
         out.u64(self.end_us);
         out.u64(self.own_us);
         out.bool(self.armed);
         out.u16(self.bucket);
-        out.u32(self.link.prev);
-        out.u32(self.link.next);
+        self.link.prev.write(out);
+        self.link.next.write(out);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Expiry {
-            message: reader.u32()?,
+            message: Slot::read(reader)?,
             end_us: reader.u64()?,
             own_us: reader.u64()?,
             armed: reader.bool()?,
             bucket: reader.u16()?,
-            link: Link { prev: reader.u32()?, next: reader.u32()? },
+            link: Link::read(reader)?,
             next_vacant: None,
         })
     }
 }
 
 impl Linked<PLACE> for Expiry {
-    fn link(&self) -> Link {
+    fn link(&self) -> Link<Expiry> {
         self.link
     }
 
-    fn link_mut(&mut self) -> &mut Link {
+    fn link_mut(&mut self) -> &mut Link<Expiry> {
         &mut self.link
     }
 }
@@ -93,7 +95,7 @@ impl Timed for Expiry {
 #[derive(Debug, Default)]
 pub(crate) struct Expiries {
     pub(crate) slots: Slab<Expiry, 1024>,
-    pub(crate) wheel: Wheel,
+    pub(crate) wheel: Wheel<Expiry>,
 }
 
 impl Expiries {
@@ -112,14 +114,15 @@ impl Expiries {
     }
 
     /// A message gets room for an end, which `own_us` is if its sender wants one.
-    pub(crate) fn add(&mut self, message: u32, own_us: u64, now_us: u64) -> u32 {
-        let slot = self.slots.insert(Expiry { message, own_us, next_vacant: None, ..Expiry::vacant(NIL) });
+    pub(crate) fn add(&mut self, message: MessageSlot, own_us: u64, now_us: u64) -> ExpirySlot {
+        let slot =
+            self.slots.insert(Expiry { message, own_us, next_vacant: None, ..Expiry::vacant(Slot::NIL) });
         self.set(slot, own_us, now_us);
         slot
     }
 
     /// Sets an end and the timer for it; 0: none.
-    pub(crate) fn set(&mut self, slot: u32, end_us: u64, now_us: u64) {
+    pub(crate) fn set(&mut self, slot: ExpirySlot, end_us: u64, now_us: u64) {
         self.disarm(slot);
         let expiry = self.slots.get_mut(slot);
         expiry.end_us = end_us;
@@ -130,7 +133,7 @@ impl Expiries {
     }
 
     /// Takes the timer out, if it is set.
-    pub(crate) fn disarm(&mut self, slot: u32) {
+    pub(crate) fn disarm(&mut self, slot: ExpirySlot) {
         if self.slots.get(slot).armed {
             self.wheel.remove(&mut self.slots, slot);
             self.slots.get_mut(slot).armed = false;

@@ -1,31 +1,34 @@
-//! Fairness among the ready messages of a queue: deficit round robin over lanes, one lane per fair key and priority.
+//! Fairness among the ready messages of a queue: deficit round robin over lanes, one lane per fair key and
+//! priority.
 //!
-//! The lane at the head of the highest priority's ring gives as many messages as its key's weight, then goes to the tail. A
-//! lane that gets its first message joins at the tail, so it waits one round at most, however much the others hold.
-//! Messages without a fair key share the lane of the empty key. A weight that changes holds from the lane's next turn.
+//! The lane at the head of the highest priority's ring gives as many messages as its key's weight, then goes
+//! to the tail. A lane that gets its first message joins at the tail, so it waits one round at most, however
+//! much the others hold. Messages without a fair key share the lane of the empty key. A weight that changes
+//! holds from the lane's next turn.
 
 pub(crate) mod recount;
 pub(crate) mod state;
 
 use crate::core::Core;
 use crate::queue::QueueModule;
-use crate::queue::fair::state::Ring;
-use crate::queue::message::state::PLACE;
-use crate::queue::state::PRIORITIES;
+use crate::queue::fair::state::{LaneSlot, Ring};
+use crate::queue::message::extras::ExtrasSlot;
+use crate::queue::message::state::{MessageSlot, PLACE};
+use crate::queue::state::{PRIORITIES, QueueSlot};
 use crate::settings::FairWeights;
-use crate::store::NIL;
 use crate::store::list::List;
+use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Puts a ready message, not a plain one in a plain queue, at the end of the line that it belongs to: its lane, in a
-    /// queue that knows fair keys.
-    pub(crate) fn push_ready(&mut self, slot: u32, core: &Core) {
+    /// Puts a ready message, not a plain one in a plain queue, at the end of the line that it belongs to: its
+    /// lane, in a queue that knows fair keys.
+    pub(crate) fn push_ready(&mut self, slot: MessageSlot, core: &Core) {
         let message = self.messages.get(slot);
         let (queue_slot, priority) = (message.queue, usize::from(message.priority));
         let keys = self.extras.options(message.extras);
-        let (line, lane) = keys.map_or((NIL, NIL), |options| (options.limit, options.fair));
+        let (line, lane) = keys.map_or((Slot::NIL, Slot::NIL), |options| (options.limit, options.fair));
         self.limit_ready(queue_slot, line, core);
-        if lane != NIL {
+        if lane != Slot::NIL {
             self.begin_fairness(queue_slot);
         }
         if self.queues.get(queue_slot).fair.is_none() {
@@ -34,7 +37,7 @@ impl QueueModule {
             queue.ready.occupied |= 1 << priority;
             return;
         }
-        let lane = if lane == NIL { self.plain_lane(queue_slot, priority) } else { lane };
+        let lane = if lane == Slot::NIL { self.plain_lane(queue_slot, priority) } else { lane };
         self.refresh_lane(lane);
         self.lanes.slots.get_mut(lane).messages.push_back(&mut self.messages, slot);
         self.list_lane(lane);
@@ -42,12 +45,12 @@ impl QueueModule {
 
     /// The lane of a message's fair key; `NIL`: it has none.
     #[inline]
-    pub(crate) fn fair_lane(&self, extras: u32) -> u32 {
-        self.extras.options(extras).map_or(NIL, |options| options.fair)
+    pub(crate) fn fair_lane(&self, extras: ExtrasSlot) -> LaneSlot {
+        self.extras.options(extras).map_or(Slot::NIL, |options| options.fair)
     }
 
     /// On a queue's first fair key: its plain lists become lanes of the empty key.
-    fn begin_fairness(&mut self, queue_slot: u32) {
+    fn begin_fairness(&mut self, queue_slot: QueueSlot) {
         if self.queues.get(queue_slot).fair.is_some() {
             return;
         }
@@ -65,17 +68,17 @@ impl QueueModule {
     }
 
     /// The lane of messages without a fair key.
-    fn plain_lane(&mut self, queue_slot: u32, priority: usize) -> u32 {
+    fn plain_lane(&mut self, queue_slot: QueueSlot, priority: usize) -> LaneSlot {
         let queue = self.queues.get_mut(queue_slot);
-        let Some(fair) = &mut queue.fair else { return NIL };
-        if fair.plain[priority] == NIL {
+        let Some(fair) = &mut queue.fair else { return Slot::NIL };
+        if fair.plain[priority] == Slot::NIL {
             fair.plain[priority] = self.lanes.enter_plain(queue_slot, priority as u8);
         }
         fair.plain[priority]
     }
 
     /// Empties a lane whose messages were purged.
-    fn refresh_lane(&mut self, lane: u32) {
+    fn refresh_lane(&mut self, lane: LaneSlot) {
         let known = self.lanes.slots.get(lane);
         let generation = self.queues.get(known.queue).waiting_generation;
         if known.generation != generation {
@@ -87,7 +90,7 @@ impl QueueModule {
     }
 
     /// Lets a lane which has messages take its turns.
-    fn list_lane(&mut self, lane: u32) {
+    fn list_lane(&mut self, lane: LaneSlot) {
         let known = self.lanes.slots.get(lane);
         if known.listed {
             return;
@@ -102,7 +105,7 @@ impl QueueModule {
     }
 
     /// Puts a ready message before all others of its line, and its lane before all others of its priority.
-    pub(crate) fn move_to_front(&mut self, slot: u32) {
+    pub(crate) fn move_to_front(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
         let (queue_slot, priority, extras) = (message.queue, usize::from(message.priority), message.extras);
         if self.queues.get(queue_slot).fair.is_none() {
@@ -110,10 +113,7 @@ impl QueueModule {
             list.unlink(&mut self.messages, slot);
             return list.push_front(&mut self.messages, slot);
         }
-        let lane = match self.fair_lane(extras) {
-            NIL => self.plain_lane(queue_slot, priority),
-            lane => lane,
-        };
+        let lane = self.fair_lane(extras).some().unwrap_or_else(|| self.plain_lane(queue_slot, priority));
         let list = &mut self.lanes.slots.get_mut(lane).messages;
         list.unlink(&mut self.messages, slot);
         list.push_front(&mut self.messages, slot);
@@ -125,35 +125,33 @@ impl QueueModule {
     }
 
     /// Takes a ready message off its lane, in a queue that knows fair keys.
-    pub(crate) fn unlink_from_lane(&mut self, slot: u32) {
+    pub(crate) fn unlink_from_lane(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
         let (queue_slot, priority) = (message.queue, usize::from(message.priority));
-        let lane = match self.fair_lane(message.extras) {
-            NIL => self.plain_lane(queue_slot, priority),
-            lane => lane,
-        };
+        let lane = self.fair_lane(message.extras);
+        let lane = lane.some().unwrap_or_else(|| self.plain_lane(queue_slot, priority));
         self.unlink_from(lane, slot, queue_slot, priority);
     }
 
     /// The same when its lane is known.
     #[inline]
-    fn unlink_from(&mut self, lane: u32, slot: u32, queue_slot: u32, priority: usize) {
+    fn unlink_from(&mut self, lane: LaneSlot, slot: MessageSlot, queue_slot: QueueSlot, priority: usize) {
         let known = self.lanes.slots.get_mut(lane);
         known.messages.unlink(&mut self.messages, slot);
         if known.messages.is_empty() {
             let queue = self.queues.get_mut(queue_slot);
             let Some(fair) = &mut queue.fair else { return };
             self.lanes.unlink(&mut fair.rings[priority], lane);
-            if fair.rings[priority].head == NIL {
+            if fair.rings[priority].head == Slot::NIL {
                 queue.ready.occupied &= !(1 << priority);
             }
         }
     }
 
-    /// Takes the first in line of a priority which has messages, in a queue that knows fair keys, and counts it as given
-    /// in the turn of its lane.
-    pub(crate) fn take_from_lane(&mut self, queue_slot: u32, priority: usize) -> u32 {
-        let Some(fair) = &self.queues.get(queue_slot).fair else { return NIL };
+    /// Takes the first in line of a priority which has messages, in a queue that knows fair keys, and counts
+    /// it as given in the turn of its lane.
+    pub(crate) fn take_from_lane(&mut self, queue_slot: QueueSlot, priority: usize) -> MessageSlot {
+        let Some(fair) = &self.queues.get(queue_slot).fair else { return Slot::NIL };
         let lane = fair.rings[priority].head;
         let slot = self.lanes.slots.get(lane).messages.head;
         self.unlink_from(lane, slot, queue_slot, priority);
@@ -175,7 +173,7 @@ impl QueueModule {
     }
 
     /// The first in line of the highest priority that has messages.
-    pub(crate) fn first_in_line(&self, queue_slot: u32) -> Option<u32> {
+    pub(crate) fn first_in_line(&self, queue_slot: QueueSlot) -> Option<MessageSlot> {
         let queue = self.queues.get(queue_slot);
         let priority = queue.ready.highest()?;
         Some(match &queue.fair {
@@ -185,7 +183,7 @@ impl QueueModule {
     }
 
     /// Up to `limit` messages in the order in which they would be given now.
-    pub(crate) fn in_line(&self, queue_slot: u32, limit: usize) -> Vec<u32> {
+    pub(crate) fn in_line(&self, queue_slot: QueueSlot, limit: usize) -> Vec<MessageSlot> {
         let queue = self.queues.get(queue_slot);
         let mut found = Vec::new();
         for priority in (0..PRIORITIES).rev() {
@@ -201,11 +199,11 @@ impl QueueModule {
         found
     }
 
-    fn in_turn(&self, ring: &Ring, weights: &FairWeights, limit: usize, found: &mut Vec<u32>) {
+    fn in_turn(&self, ring: &Ring, weights: &FairWeights, limit: usize, found: &mut Vec<MessageSlot>) {
         // Of more lanes than messages are asked for, the later ones do not get their turn.
         let mut turns = std::collections::VecDeque::new();
         let mut at = ring.head;
-        while at != NIL && turns.len() < limit {
+        while at != Slot::NIL && turns.len() < limit {
             let lane = self.lanes.slots.get(at);
             turns.push_back((lane.messages.head, lane.left, weights.of(self.lanes.key(at))));
             at = lane.next;
@@ -213,12 +211,12 @@ impl QueueModule {
         while let Some((mut slot, mut left, weight)) = turns.pop_front()
             && found.len() < limit
         {
-            while slot != NIL && left > 0 && found.len() < limit {
+            while slot != Slot::NIL && left > 0 && found.len() < limit {
                 found.push(slot);
                 slot = self.messages.get(slot).links[PLACE].next;
                 left -= 1;
             }
-            if slot != NIL {
+            if slot != Slot::NIL {
                 turns.push_back((slot, weight, weight));
             }
         }

@@ -1,86 +1,90 @@
 //! Fair keys: the lanes in which ready messages of one queue stand, and the rings in which lanes take turns.
 //!
-//! A queue pays for it from its first message with a fair key on: until then its ready messages stand on plain lists.
+//! A queue pays for it from its first message with a fair key on: until then its ready messages stand on
+//! plain lists.
 
-use crate::queue::message::state::PLACE;
-use crate::queue::state::PRIORITIES;
-use crate::store::NIL;
+use crate::queue::message::state::{Message, PLACE};
+use crate::queue::state::{PRIORITIES, QueueSlot};
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::list::List;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type LaneSlot = Slot<Lane>;
 
 /// The ready messages of one queue, fair key and priority; or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     /// Slot of its queue.
-    pub(crate) queue: u32,
+    pub(crate) queue: QueueSlot,
     key: Key,
     pub(crate) priority: u8,
     /// Messages that have the key and priority, in whichever state; and one for a lane of the empty key.
     pub(crate) members: u32,
-    /// The queue's waiting generation of its list: of an earlier one, the list and the place in the ring are void.
+    /// The queue's waiting generation of its list: of an earlier one, the list and the place in the ring are
+    /// void.
     pub(crate) generation: u32,
-    pub(crate) messages: List<PLACE>,
+    pub(crate) messages: List<Message, PLACE>,
     /// Whether it stands in its ring: it does as long as it has messages.
     pub(crate) listed: bool,
     /// Neighbours in the ring.
-    pub(crate) prev: u32,
-    pub(crate) next: u32,
+    pub(crate) prev: LaneSlot,
+    pub(crate) next: LaneSlot,
     /// Messages that it may still give in this turn.
     pub(crate) left: u16,
-    next_vacant: Option<u32>,
+    next_vacant: Option<LaneSlot>,
 }
 
-impl PlainSlot for Lane {
+impl PlainItem for Lane {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: LaneSlot) -> Self {
         Lane {
-            queue: NIL,
+            queue: Slot::NIL,
             key: Key::default(),
             priority: 0,
             members: 0,
             generation: 0,
             messages: List::default(),
             listed: false,
-            prev: NIL,
-            next: NIL,
+            prev: Slot::NIL,
+            next: Slot::NIL,
             left: 0,
             next_vacant: Some(next),
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<LaneSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.queue);
+        self.queue.write(out);
         self.key.write(out);
         out.u8(self.priority);
         out.u32(self.members);
         out.u32(self.generation);
         self.messages.write(out);
         out.bool(self.listed);
-        out.u32(self.prev);
-        out.u32(self.next);
+        self.prev.write(out);
+        self.next.write(out);
         out.u16(self.left);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Lane {
-            queue: reader.u32()?,
+            queue: Slot::read(reader)?,
             key: Key::read(reader)?,
             priority: reader.u8()?,
             members: reader.u32()?,
             generation: reader.u32()?,
             messages: List::read(reader)?,
             listed: reader.bool()?,
-            prev: reader.u32()?,
-            next: reader.u32()?,
+            prev: Slot::read(reader)?,
+            next: Slot::read(reader)?,
             left: reader.u16()?,
             next_vacant: None,
         })
@@ -94,54 +98,54 @@ impl Idle for Lane {
 }
 
 impl Lane {
-    /// Of one message that has the key.
-    fn with_one(queue: u32, priority: u8, key: &[u8]) -> Lane {
-        Lane { queue, key: Key::new(key), priority, members: 1, next_vacant: None, ..Lane::vacant(NIL) }
+    /// A lane with one message that has the key.
+    fn with_one(queue: QueueSlot, priority: u8, key: &[u8]) -> Lane {
+        Lane { queue, key: Key::new(key), priority, members: 1, next_vacant: None, ..Lane::vacant(Slot::NIL) }
     }
 }
 
 /// Ends of a ring of lanes: the head gives until its turn is over, then it goes behind the tail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ring {
-    pub(crate) head: u32,
-    pub(crate) tail: u32,
+    pub(crate) head: LaneSlot,
+    pub(crate) tail: LaneSlot,
 }
 
 impl Default for Ring {
     fn default() -> Self {
-        Ring { head: NIL, tail: NIL }
+        Ring { head: Slot::NIL, tail: Slot::NIL }
     }
 }
 
-/// What a queue has from its first message with a fair key on.
+/// Rings and plain lanes of a queue, from its first message with a fair key on.
 #[derive(Clone, Debug)]
 pub(crate) struct Fair {
-    /// By priority.
+    /// Rings by priority.
     pub(crate) rings: [Ring; PRIORITIES],
     /// The lanes of messages without a fair key, by priority; `NIL`: not needed so far.
-    pub(crate) plain: [u32; PRIORITIES],
+    pub(crate) plain: [LaneSlot; PRIORITIES],
 }
 
 impl Default for Fair {
     fn default() -> Self {
-        Fair { rings: [Ring::default(); PRIORITIES], plain: [NIL; PRIORITIES] }
+        Fair { rings: [Ring::default(); PRIORITIES], plain: [Slot::NIL; PRIORITIES] }
     }
 }
 
 impl Fair {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         for (ring, plain) in self.rings.iter().zip(&self.plain) {
-            out.u32(ring.head);
-            out.u32(ring.tail);
-            out.u32(*plain);
+            ring.head.write(out);
+            ring.tail.write(out);
+            plain.write(out);
         }
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Fair> {
         let mut fair = Fair::default();
         for (ring, plain) in fair.rings.iter_mut().zip(&mut fair.plain) {
-            *ring = Ring { head: reader.u32()?, tail: reader.u32()? };
-            *plain = reader.u32()?;
+            *ring = Ring { head: Slot::read(reader)?, tail: Slot::read(reader)? };
+            *plain = Slot::read(reader)?;
         }
         Some(fair)
     }
@@ -151,14 +155,14 @@ impl Fair {
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     pub(crate) slots: Slab<Lane, 1024>,
-    /// Those without messages that are kept.
-    pub(crate) idle: IdleKeys,
-    /// By queue, priority and key; without those of the empty key, which their queue knows. Derived.
-    index: KeyIndex,
+    /// Lanes without messages that are kept.
+    pub(crate) idle: IdleKeys<Lane>,
+    /// Index by queue, priority and key; without lanes of the empty key, which their queue knows. Derived.
+    index: KeyIndex<Lane>,
 }
 
-fn scope(queue: u32, priority: u8) -> u64 {
-    u64::from(queue) << 8 | u64::from(priority)
+fn scope(queue: QueueSlot, priority: u8) -> u64 {
+    u64::from(queue.index()) << 8 | u64::from(priority)
 }
 
 impl Keyed for Lane {
@@ -191,7 +195,7 @@ impl Lanes {
     }
 
     /// The lane of a key, for one more message that has it.
-    pub(crate) fn enter(&mut self, queue: u32, priority: u8, key: &[u8]) -> u32 {
+    pub(crate) fn enter(&mut self, queue: QueueSlot, priority: u8, key: &[u8]) -> LaneSlot {
         let new = || Lane::with_one(queue, priority, key);
         let (slot, is_new) = self.index.enter(&mut self.slots, scope(queue, priority), key, new);
         if !is_new {
@@ -201,12 +205,12 @@ impl Lanes {
     }
 
     /// A lane for messages of a queue that have no key.
-    pub(crate) fn enter_plain(&mut self, queue: u32, priority: u8) -> u32 {
+    pub(crate) fn enter_plain(&mut self, queue: QueueSlot, priority: u8) -> LaneSlot {
         self.slots.insert(Lane::with_one(queue, priority, &[]))
     }
 
     /// One message fewer has the key; without messages the lane is idle.
-    pub(crate) fn leave(&mut self, slot: u32) {
+    pub(crate) fn leave(&mut self, slot: LaneSlot) {
         let lane = self.slots.get_mut(slot);
         lane.members -= 1;
         if lane.members == 0
@@ -217,7 +221,7 @@ impl Lanes {
     }
 
     /// Forgets the lanes of a queue that is gone, with those of the empty key (`plain`).
-    pub(crate) fn forget_of(&mut self, queue: u32, plain: impl Iterator<Item = u32>) {
+    pub(crate) fn forget_of(&mut self, queue: QueueSlot, plain: impl Iterator<Item = LaneSlot>) {
         let idle = self.idle.take(&self.slots, |lane| lane.queue == queue);
         for slot in plain.chain(idle) {
             self.index.remove(&mut self.slots, slot);
@@ -225,17 +229,17 @@ impl Lanes {
     }
 
     /// The fair key of a lane.
-    pub(crate) fn key(&self, slot: u32) -> &[u8] {
+    pub(crate) fn key(&self, slot: LaneSlot) -> &[u8] {
         &self.slots.get(slot).key
     }
 
     /// Appends a lane to a ring.
-    pub(crate) fn link(&mut self, ring: &mut Ring, slot: u32) {
+    pub(crate) fn link(&mut self, ring: &mut Ring, slot: LaneSlot) {
         let tail = std::mem::replace(&mut ring.tail, slot);
         let lane = self.slots.get_mut(slot);
         lane.listed = true;
-        (lane.prev, lane.next) = (tail, NIL);
-        if tail == NIL {
+        (lane.prev, lane.next) = (tail, Slot::NIL);
+        if tail == Slot::NIL {
             ring.head = slot;
         } else {
             self.slots.get_mut(tail).next = slot;
@@ -243,12 +247,12 @@ impl Lanes {
     }
 
     /// Puts a lane at the head of a ring.
-    pub(crate) fn link_first(&mut self, ring: &mut Ring, slot: u32) {
+    pub(crate) fn link_first(&mut self, ring: &mut Ring, slot: LaneSlot) {
         let head = std::mem::replace(&mut ring.head, slot);
         let lane = self.slots.get_mut(slot);
         lane.listed = true;
-        (lane.prev, lane.next) = (NIL, head);
-        if head == NIL {
+        (lane.prev, lane.next) = (Slot::NIL, head);
+        if head == Slot::NIL {
             ring.tail = slot;
         } else {
             self.slots.get_mut(head).prev = slot;
@@ -256,16 +260,16 @@ impl Lanes {
     }
 
     /// Takes a lane out of a ring.
-    pub(crate) fn unlink(&mut self, ring: &mut Ring, slot: u32) {
+    pub(crate) fn unlink(&mut self, ring: &mut Ring, slot: LaneSlot) {
         let lane = self.slots.get_mut(slot);
         lane.listed = false;
         let (prev, next) = (lane.prev, lane.next);
-        if prev == NIL {
+        if prev == Slot::NIL {
             ring.head = next;
         } else {
             self.slots.get_mut(prev).next = next;
         }
-        if next == NIL {
+        if next == Slot::NIL {
             ring.tail = prev;
         } else {
             self.slots.get_mut(next).prev = prev;

@@ -1,11 +1,14 @@
-//! The steps that messages carry.
+//! State of chains: the steps that messages carry.
 
 use crate::id::BlobRef;
-use crate::record::{StepRecord, read_step, read_steps, split_chain};
-use crate::store::slab::{PlainSlot, Slab};
+use crate::queue::flow::chain_record::{StepRecord, read_step, read_steps, split_chain};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// What one message carries, or a vacant slot.
+pub(crate) type ChainSlot = Slot<Chain>;
+
+/// The steps and headers that one message carries, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
     /// The steps that follow it, as they lay in the record that brought them.
@@ -14,18 +17,20 @@ pub(crate) struct Chain {
     pub(crate) on_failure: Box<[u8]>,
     /// Its own headers beside those in its blob, laid out like a step's.
     pub(crate) headers: Box<[u8]>,
-    /// The record with the payloads of the steps, the place of the next step's, and that of the one for a failure.
+    /// The record with the payloads of the steps, the place of the next step's, and that of the one for a
+    /// failure.
     index: u64,
     next_item: u32,
     failure_item: u32,
-    next_vacant: Option<u32>,
+    next_vacant: Option<ChainSlot>,
 }
 
 /// The chains of all messages that carry one.
 pub(crate) type AllChains = Slab<Chain, 1024>;
 
 impl Chain {
-    /// The steps of a message as they lie in the record of this index, which has their payloads from `item` on.
+    /// The steps of a message as they lie in the record of this index, which has their payloads from `item`
+    /// on.
     pub(crate) fn new(laid: &[u8], index: u64, item: u32) -> Chain {
         let (on_failure, steps) = split_chain(laid).unwrap_or_default();
         let before = read_steps(on_failure).filter(|step| step.own_payload).count() as u32;
@@ -36,11 +41,12 @@ impl Chain {
             next_item: item + before,
             failure_item: item,
             next_vacant: None,
-            ..Chain::vacant(0)
+            ..Chain::vacant(Slot::NIL)
         }
     }
 
-    /// The step that follows when the message is done, the payload that is its own, and what it will carry itself.
+    /// The step that follows when the message is done, the payload that is its own, and what it will carry
+    /// itself.
     pub(crate) fn next(&self) -> Option<(StepRecord<'_>, Option<BlobRef>, Chain)> {
         let mut reader = Reader::new(&self.steps);
         let step = read_step(&mut reader)?;
@@ -62,7 +68,11 @@ impl Chain {
     pub(crate) fn failure(&self) -> Option<(StepRecord<'_>, Option<BlobRef>, Chain)> {
         let step = read_steps(&self.on_failure).next()?;
         let own = self.own_payload(&step, self.failure_item);
-        Some((step, own, Chain { headers: step.headers.into(), next_vacant: None, ..Chain::vacant(0) }))
+        Some((
+            step,
+            own,
+            Chain { headers: step.headers.into(), next_vacant: None, ..Chain::vacant(Slot::NIL) },
+        ))
     }
 
     fn own_payload(&self, step: &StepRecord<'_>, item: u32) -> Option<BlobRef> {
@@ -104,10 +114,10 @@ impl Chain {
     }
 }
 
-impl PlainSlot for Chain {
+impl PlainItem for Chain {
     const BLOCK: usize = 16;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: ChainSlot) -> Self {
         Chain {
             steps: Box::default(),
             on_failure: Box::default(),
@@ -119,7 +129,7 @@ impl PlainSlot for Chain {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ChainSlot> {
         self.next_vacant
     }
 

@@ -1,28 +1,36 @@
-//! Chains: a message carries the steps that follow it. When it is acked, the first of them is sent, with its result as the
-//! payload, and carries the others; when it fails, what stands for that is sent in their place.
+//! Chains: a message carries the steps that follow it. When it is acked, the first of them is sent, with its
+//! result as the payload, and carries the others; when it fails, what stands for that is sent in their place.
 //!
 //! Decided here:
 //!
 //! - The ack and the next step are one record, so each step is sent exactly once. The step has the place of
 //!   the acked message, unless that stays for a while.
-//! - A step that is refused (its queue is closed or full, a quota is used up) must not be lost: the message that was acked
-//!   is a dead letter then, with the rest of its chain, and goes on from there when it is redriven.
-//! - A message fails when it dies, for whatever reason, is cancelled, or expires. Purged and deleted it takes its chain along.
-//!   What stands for its failure is sent as a consequence, when the message has left its place.
-//! - A dead letter keeps its chain, unless the step for its failure was sent, or it has gone to another queue.
+//! - A step that is refused (its queue is closed or full, a quota is used up) must not be lost: the message
+//!   that was acked is a dead letter then, with the rest of its chain, and goes on from there when it is
+//!   redriven.
+//! - A message fails when it dies, for whatever reason, is cancelled, or expires. Purged and deleted it takes
+//!   its chain along. What stands for its failure is sent as a consequence, when the message has left its
+//!   place.
+//! - A dead letter keeps its chain, unless the step for its failure was sent, or it has gone to another
+//!   queue.
 
 use crate::chain::Chain as Given;
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::options::SendOptions;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
+use crate::queue::flow::chain_record::{chain_is_sound, read_headers, read_steps};
 use crate::queue::flow::chain_state::Chain;
+use crate::queue::flow::state::FlowSlot;
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::message::state::MessageSlot;
+use crate::queue::send::options::read_options;
 use crate::queue::send::own::{Admitted, Beside, OwnSend, Room};
-use crate::record::{SendItemRecord, chain_is_sound, read_headers, read_options, read_steps};
-use crate::store::NIL;
+use crate::queue::send::record::SendItemRecord;
+use crate::store::slot::Slot;
 
 /// The next step of a chain: admitted, with an id and a place, and not yet sent.
 pub(crate) struct NextStep {
@@ -36,7 +44,12 @@ pub(crate) struct NextStep {
 impl QueueModule {
     /// Refuses steps that could never be sent, before anything is done.
     #[cold]
-    pub(crate) fn admit_chain(&self, namespace_slot: u32, laid: &[u8], core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_chain(
+        &self,
+        namespace_slot: NamespaceSlot,
+        laid: &[u8],
+        core: &Core,
+    ) -> Result<(), Error> {
         if !chain_is_sound(laid) {
             return Err(Error::Internal { reason: "the steps of a send record cannot be read".into() });
         }
@@ -46,7 +59,7 @@ impl QueueModule {
             if !alone || options.chain != Given::None {
                 return Err(Error::Internal { reason: "a step that cannot belong to a chain".into() });
             }
-            crate::record::name_rule("queue", step.queue).map_err(crate::core::internal)?;
+            crate::core::rules::name_rule("queue", step.queue).map_err(crate::core::internal)?;
             if !core.limits.auto_create && self.find_queue(namespace_slot, step.queue).is_none() {
                 return Err(queue_not_found(step.queue));
             }
@@ -56,13 +69,13 @@ impl QueueModule {
 
     /// A message that is being sent carries the steps in its record.
     #[cold]
-    pub(crate) fn enter_chain(&mut self, slot: u32, laid: &[u8], core: &Core) {
+    pub(crate) fn enter_chain(&mut self, slot: MessageSlot, laid: &[u8], core: &Core) {
         let chain = Chain::new(laid, core.applied_index, self.flows.next_blob);
         self.flows.next_blob += chain.blobs().count() as u32;
         self.attach_chain(slot, chain);
     }
 
-    pub(crate) fn attach_chain(&mut self, slot: u32, chain: Chain) {
+    pub(crate) fn attach_chain(&mut self, slot: MessageSlot, chain: Chain) {
         if chain.is_empty() {
             return;
         }
@@ -82,9 +95,9 @@ impl QueueModule {
     }
 
     /// Whether the result of a message would be the payload of its next step.
-    pub(crate) fn hands_on_result(&self, slot: u32) -> bool {
-        let chain = self.flow_of(slot).map_or(NIL, |flow| self.flows.slots.get(flow).chain);
-        chain != NIL && self.flows.chains.get(chain).next().is_some_and(|(_, own, _)| own.is_none())
+    pub(crate) fn hands_on_result(&self, slot: MessageSlot) -> bool {
+        let chain = self.flow_of(slot).map_or(Slot::NIL, |flow| self.flows.slots.get(flow).chain);
+        chain != Slot::NIL && self.flows.chains.get(chain).next().is_some_and(|(_, own, _)| own.is_none())
     }
 
     /// Admits the next step of an acked message's chain; `None`: it has none. The message leaves its state,
@@ -96,7 +109,7 @@ impl QueueModule {
     #[cold]
     pub(crate) fn take_next_step(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         stays: bool,
         result: Option<BlobRef>,
         core: &mut Core,
@@ -119,7 +132,7 @@ impl QueueModule {
 
     fn admit_next_step(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         stays: bool,
         result: Option<BlobRef>,
         chain: &Chain,
@@ -156,7 +169,7 @@ impl QueueModule {
     }
 
     /// The correlation id of a message's reply and of the steps that follow it: its own, or its id as text.
-    pub(crate) fn correlation_id_of(&self, slot: u32, core: &Core) -> Box<[u8]> {
+    pub(crate) fn correlation_id_of(&self, slot: MessageSlot, core: &Core) -> Box<[u8]> {
         let asked = self.extras.results(self.messages.get(slot).extras);
         match asked.map(|asked| &*asked.correlation_id) {
             None | Some([]) => self.id_of_slot(slot, core).to_text().into(),
@@ -166,50 +179,50 @@ impl QueueModule {
 
     /// Takes the steps out of a flow's chain; `None`: there is no chain, or it is not `wanted`. The message's
     /// own headers stay, for a redrive.
-    pub(crate) fn take_steps(&mut self, flow: u32, wanted: impl Fn(&Chain) -> bool) -> Option<Chain> {
+    pub(crate) fn take_steps(&mut self, flow: FlowSlot, wanted: impl Fn(&Chain) -> bool) -> Option<Chain> {
         let slot = self.flows.slots.get(flow).chain;
-        if slot == NIL || !wanted(self.flows.chains.get(slot)) {
+        if slot == Slot::NIL || !wanted(self.flows.chains.get(slot)) {
             return None;
         }
         let taken = self.flows.chains.get_mut(slot).take_steps();
         if self.flows.chains.get(slot).is_empty() {
-            self.flows.slots.get_mut(flow).chain = NIL;
+            self.flows.slots.get_mut(flow).chain = Slot::NIL;
             self.flows.chains.remove(slot);
         }
         Some(taken)
     }
 
-    /// Gives a message back the steps that [`QueueModule::take_steps`] took; false, and nothing is changed, if it
-    /// carries other steps by now.
-    pub(crate) fn restore_steps(&mut self, slot: u32, steps: &Chain) -> bool {
+    /// Gives a message back the steps that [`QueueModule::take_steps`] took; false, and nothing is changed,
+    /// if it carries other steps by now.
+    pub(crate) fn restore_steps(&mut self, slot: MessageSlot, steps: &Chain) -> bool {
         let flow = self.enter_flow(slot);
         let known = self.flows.slots.get(flow).chain;
-        if known == NIL {
+        if known == Slot::NIL {
             self.attach_chain(slot, steps.clone());
             return true;
         }
         self.flows.chains.get_mut(known).give_back_steps(steps)
     }
 
-    /// What a message carries is not sent any more. Its own headers stay.
-    pub(crate) fn shed_chain(&mut self, flow: u32, core: &mut Core, out: &mut Outcome) {
+    /// Removes the steps of a message, which are not sent any more. Its own headers stay.
+    pub(crate) fn shed_chain(&mut self, flow: FlowSlot, core: &mut Core, out: &mut Outcome) {
         if let Some(steps) = self.take_steps(flow, |_| true) {
             steps.blobs().for_each(|blob| core.release_blob(blob, out));
         }
     }
 
     /// A message is gone, and what it carries with it.
-    pub(crate) fn drop_chain(&mut self, flow: u32, core: &mut Core, out: &mut Outcome) {
-        let chain = std::mem::replace(&mut self.flows.slots.get_mut(flow).chain, NIL);
-        if chain != NIL {
+    pub(crate) fn drop_chain(&mut self, flow: FlowSlot, core: &mut Core, out: &mut Outcome) {
+        let chain = std::mem::replace(&mut self.flows.slots.get_mut(flow).chain, Slot::NIL);
+        if chain != Slot::NIL {
             self.flows.chains.remove(chain).blobs().for_each(|blob| core.release_blob(blob, out));
         }
     }
 
     /// Headers of a message beside those in its blob.
-    pub(crate) fn headers_of_step(&self, flow: u32) -> Vec<(Box<str>, Box<str>)> {
-        let chain = if flow == NIL { NIL } else { self.flows.slots.get(flow).chain };
-        if chain == NIL {
+    pub(crate) fn headers_of_step(&self, flow: FlowSlot) -> Vec<(Box<str>, Box<str>)> {
+        let chain = if flow == Slot::NIL { Slot::NIL } else { self.flows.slots.get(flow).chain };
+        if chain == Slot::NIL {
             return Vec::new();
         }
         let headers = read_headers(&self.flows.chains.get(chain).headers);

@@ -1,9 +1,12 @@
 //! Groups: messages in several queues, and one more, the callback, that follows when all of them have ended.
 //!
-//! The callback is a message from the beginning: it has its id, its place and its quota, and waits for the members as for
-//! parents. So it comes exactly once, whatever happens meanwhile, and cannot be refused in the end. Each member counts once, by
-//! its first end.
+//! The callback is a message from the beginning: it has its id, its place and its quota, and waits for the
+//! members as for parents. So it comes exactly once, whatever happens meanwhile, and cannot be refused in the
+//! end. Each member counts once, by its first end.
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::flow::state::FlowSlot;
+use crate::queue::state::QueueSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::chain::Chain;
@@ -14,9 +17,11 @@ use crate::options::{DependsMode, OnParentFailed, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::GroupView;
 use crate::queue::QueueModule;
+use crate::queue::flow::group_record::GroupRecord;
 use crate::queue::send::Place;
-use crate::record::{GroupRecord, SendItemRecord, read_options};
-use crate::store::NIL;
+use crate::queue::send::options::read_options;
+use crate::queue::send::record::SendItemRecord;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     pub(crate) fn group(
@@ -76,7 +81,12 @@ impl QueueModule {
     }
 
     /// Checks the items and their queues; returns the bytes of the blobs.
-    fn admit_group(&self, namespace_slot: u32, group: &GroupRecord<'_>, core: &Core) -> Result<u64, Error> {
+    fn admit_group(
+        &self,
+        namespace_slot: NamespaceSlot,
+        group: &GroupRecord<'_>,
+        core: &Core,
+    ) -> Result<u64, Error> {
         let mut bytes = 0;
         let mut missing = BTreeSet::new();
         let mut brings: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -116,7 +126,12 @@ impl QueueModule {
     }
 
     /// The queue of each item; those that are missing are made.
-    fn queues_of_group(&mut self, namespace_slot: u32, group: &GroupRecord<'_>, core: &mut Core) -> Vec<u32> {
+    fn queues_of_group(
+        &mut self,
+        namespace_slot: NamespaceSlot,
+        group: &GroupRecord<'_>,
+        core: &mut Core,
+    ) -> Vec<QueueSlot> {
         let names = group.items().map(|(queue, _)| queue);
         let slot = |name| {
             let found = self.find_queue(namespace_slot, name);
@@ -171,9 +186,9 @@ impl QueueModule {
         flow.group.then_some(view)
     }
 
-    /// What the callback of a group tells whoever gets it: members done, and failed.
-    pub(crate) fn group_counts(&self, flow: u32) -> Option<(u32, u32)> {
-        let flow = (flow != NIL).then(|| self.flows.slots.get(flow))?;
+    /// Numbers of members that are done and that have failed, for the delivery of a callback.
+    pub(crate) fn group_counts(&self, flow: FlowSlot) -> Option<(u32, u32)> {
+        let flow = (flow != Slot::NIL).then(|| self.flows.slots.get(flow))?;
         flow.group.then_some((flow.done, flow.failed))
     }
 }

@@ -1,8 +1,9 @@
 //! Messages that wait for others: their parents.
 //!
-//! A message with parents is blocked until these are done; then it goes on through its other gates: ordering key, time,
-//! limit. A parent's first end counts: a dead letter that is redriven and then done changes nothing for those that were
-//! told of its death, while whoever is sent after the redrive waits for its second end.
+//! A message with parents is blocked until these are done; then it goes on through its other gates: ordering
+//! key, time, limit. A parent's first end counts: a dead letter that is redriven and then done changes
+//! nothing for those that were told of its death, while whoever is sent after the redrive waits for its
+//! second end.
 //!
 //! The children of a parent that ends hear of it as a consequence. A child that is cancelled for it fails its
 //! own children in turn, in the same way.
@@ -15,9 +16,9 @@ use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
-use crate::queue::flow::state::{End, Verdict};
-use crate::queue::message::state::{BlockedBy, Reason};
-use crate::store::NIL;
+use crate::queue::flow::state::{End, FlowSlot, ParentSlot, Verdict};
+use crate::queue::message::state::{BlockedBy, MessageSlot, Reason};
+use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Refuses parents that are not here, before anything is done.
@@ -39,10 +40,11 @@ impl QueueModule {
         Err(Error::ParentNotFound { field: format!("{}depends_on", prefix()), id: id.to_string() })
     }
 
-    /// Lets a message that is being sent wait for its parents. In `out` lie the ids of its send, if they are no sequence.
+    /// Lets a message that is being sent wait for its parents. In `out` lie the ids of its send, if they are
+    /// no sequence.
     pub(crate) fn enter_parents(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         depends_on: &DependsOn<'_>,
         core: &Core,
         out: &Outcome,
@@ -78,13 +80,13 @@ impl QueueModule {
     }
 
     /// Lists the judgement of a message that has just got its parents.
-    pub(crate) fn list_judgement(&mut self, slot: u32, core: &Core) {
+    pub(crate) fn list_judgement(&mut self, slot: MessageSlot, core: &Core) {
         let id = self.id_of_slot(slot, core);
         self.list(Consequence::Judge(id));
     }
 
     /// The flow of a message, which it gets if it has none.
-    pub(crate) fn enter_flow(&mut self, slot: u32) -> u32 {
+    pub(crate) fn enter_flow(&mut self, slot: MessageSlot) -> FlowSlot {
         if let Some(flow) = self.flow_of(slot) {
             return flow;
         }
@@ -95,15 +97,16 @@ impl QueueModule {
         flow
     }
 
-    /// What a message has to do with others, if anything.
+    /// The flow of a message; `None`: it has neither parents, children nor steps.
     #[inline]
-    pub(crate) fn flow_of(&self, slot: u32) -> Option<u32> {
+    pub(crate) fn flow_of(&self, slot: MessageSlot) -> Option<FlowSlot> {
         let options = self.extras.options(self.messages.get(slot).extras)?;
-        Some(options.flow).filter(|&flow| flow != NIL)
+        Some(options.flow).filter(|&flow| flow != Slot::NIL)
     }
 
-    /// A message has died and goes to the queue for dead letters, where it waits for nothing, and nothing follows it.
-    pub(crate) fn forward_in_flows(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    /// A message has died and goes to the queue for dead letters, where it waits for nothing, and nothing
+    /// follows it.
+    pub(crate) fn forward_in_flows(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         let Some(flow) = self.flow_of(slot) else { return };
         self.shed_chain(flow, core, out);
         self.flows.slots.get_mut(flow).waiting = false;
@@ -111,9 +114,9 @@ impl QueueModule {
     }
 
     /// Notes how a message has ended, and lists telling its children, unless an end was noted before.
-    pub(crate) fn end_in_flows(&mut self, flow: u32, end: End) {
+    pub(crate) fn end_in_flows(&mut self, flow: FlowSlot, end: End) {
         let slot = self.flows.slots.get(flow).parent;
-        if slot == NIL || self.flows.parents.get(slot).end.is_some() {
+        if slot == Slot::NIL || self.flows.parents.get(slot).end.is_some() {
             return;
         }
         let parent = self.flows.parents.get_mut(slot);
@@ -126,7 +129,7 @@ impl QueueModule {
     /// Tells children of a parent's end; true when all know.
     pub(crate) fn tell_children(
         &mut self,
-        slot: u32,
+        slot: ParentSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -134,7 +137,7 @@ impl QueueModule {
         loop {
             let parent = self.flows.parents.get(slot);
             let (at, end) = (parent.cursor, parent.end);
-            if at == NIL {
+            if at == Slot::NIL {
                 self.flows.end_work(slot);
                 return true;
             }
@@ -152,7 +155,7 @@ impl QueueModule {
         }
     }
 
-    fn tell_child(&mut self, child: u32, end: Option<End>, core: &mut Core, out: &mut Outcome) {
+    fn tell_child(&mut self, child: MessageSlot, end: Option<End>, core: &mut Core, out: &mut Outcome) {
         let Some(flow) = self.flow_of(child) else { return };
         let flow = self.flows.slots.get_mut(flow);
         flow.open -= 1;
@@ -164,7 +167,7 @@ impl QueueModule {
     }
 
     /// Does what follows from the ends of a message's parents, if it still waits for them.
-    pub(crate) fn judge(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn judge(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         let Some(at) = self.flow_of(slot) else { return };
         let flow = self.flows.slots.get_mut(at);
         let (verdict, on_parent_failed) = (flow.verdict(), flow.on_parent_failed);

@@ -1,11 +1,10 @@
-//! Parents, their children, and the edges between them.
+//! Recount of parents, their children, and the edges between them.
 
-use crate::core::Core;
-use crate::core::agree;
+use crate::core::{Core, agree};
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::queue::message::state::BlockedBy;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     pub(crate) fn recount_flows(&self, core: &Core) -> Result<(), String> {
@@ -14,11 +13,11 @@ impl QueueModule {
         for (slot, message) in self.messages.iter() {
             let Some(at) = self.flow_of(slot) else { continue };
             slots += 1;
-            chains += u64::from(flows.slots.get(at).chain != NIL);
+            chains += u64::from(flows.slots.get(at).chain != Slot::NIL);
             let flow = flows.slots.get(at);
             let what = |field: &str| format!("message {}: {field}", message.sequence);
             let (mut counts, mut edge) = ([0u64; 3], flow.edges);
-            while edge != NIL {
+            while edge != Slot::NIL {
                 let of = flows.edges.get(edge);
                 let end = flows.parents.get(of.parent).end.filter(|_| of.told);
                 counts[end.map_or(0, |end| 1 + usize::from(end == End::Failed))] += 1;
@@ -34,13 +33,13 @@ impl QueueModule {
                 return Err(what("it is blocked by parents and waits for none"));
             }
             // That of a message that was purged is sent without it.
-            if flow.pending != NIL && !self.is_stale(slot) {
+            if flow.pending != Slot::NIL && !self.is_stale(slot) {
                 let pending = self.pending_sends.iter().find(|(pending, _)| *pending == flow.pending);
                 if pending.is_none_or(|(_, pending)| pending.follows != self.id_of_slot(slot, core)) {
                     return Err(what("the step for its failure is not pending"));
                 }
             }
-            if flow.parent != NIL && flows.parents.get(flow.parent).flow != at {
+            if flow.parent != Slot::NIL && flows.parents.get(flow.parent).flow != at {
                 return Err(what("it is not the parent that it says"));
             }
         }
@@ -54,8 +53,8 @@ impl QueueModule {
         let flows = &self.flows;
         let mut edges = 0;
         for (slot, parent) in flows.parents.iter() {
-            let (mut at, mut last, mut passed) = (parent.head, NIL, parent.cursor == NIL);
-            while at != NIL {
+            let (mut at, mut last, mut passed) = (parent.head, Slot::NIL, parent.cursor == Slot::NIL);
+            while at != Slot::NIL {
                 let edge = flows.edges.get(at);
                 passed |= at == parent.cursor;
                 if edge.parent != slot || (!edge.told && parent.end.is_some() && !(passed && parent.working))
@@ -64,7 +63,7 @@ impl QueueModule {
                 }
                 (last, at, edges) = (at, edge.next, edges + 1);
             }
-            if last != parent.tail || (parent.head == NIL && !parent.working) {
+            if last != parent.tail || (parent.head == Slot::NIL && !parent.working) {
                 return Err(format!("the children of message {} are not listed right", parent.sequence));
             }
         }

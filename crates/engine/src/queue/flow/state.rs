@@ -1,15 +1,18 @@
-//! What waits for what: the parents of messages, and the edges that lead from these to their children.
+//! State of flows: parents of messages, and the edges that lead from these to their children.
 
+use crate::queue::flow::chain_state::ChainSlot;
+use crate::queue::message::state::MessageSlot;
+use crate::queue::send::pending_state::PendingSlot;
 use std::collections::BTreeMap;
 
 use crate::options::{DependsMode, OnParentFailed};
 use crate::plant::{self, Plant};
 use crate::queue::flow::chain_state::AllChains;
-use crate::store::NIL;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// How a message ended, for those that wait for it.
+/// The end of a message, as its children are told of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Done,
@@ -33,13 +36,15 @@ impl End {
     }
 }
 
-/// What one message has to do with others, or a vacant slot.
+pub(crate) type FlowSlot = Slot<Flow>;
+
+/// The flow of one message: its parents, its children and its steps; or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    /// As what others wait for it, among [`Flows::parents`]; `NIL`: as nothing.
-    pub(crate) parent: u32,
+    /// Its entry as a parent, among [`Flows::parents`]; `NIL`: no message waits for it.
+    pub(crate) parent: ParentSlot,
     /// The first edge from its own parents; `NIL`: it has none.
-    pub(crate) edges: u32,
+    pub(crate) edges: EdgeSlot,
     /// Whether it still waits for its parents.
     pub(crate) waiting: bool,
     pub(crate) mode: DependsMode,
@@ -50,14 +55,14 @@ pub(crate) struct Flow {
     pub(crate) failed: u32,
     /// Whether its parents are the members of a group.
     pub(crate) group: bool,
-    /// What it carries, among [`Flows::chains`]; `NIL`: nothing.
-    pub(crate) chain: u32,
+    /// Its steps, among [`Flows::chains`]; `NIL`: it has none.
+    pub(crate) chain: ChainSlot,
     /// Slot of the pending send of the step for its failure; `NIL`: none.
-    pub(crate) pending: u32,
-    next_vacant: Option<u32>,
+    pub(crate) pending: PendingSlot,
+    next_vacant: Option<FlowSlot>,
 }
 
-/// What the ends of its parents mean for a message.
+/// The decision that the ends of its parents give for a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     Wait,
@@ -66,7 +71,7 @@ pub(crate) enum Verdict {
 }
 
 impl Flow {
-    /// What follows from what it was told.
+    /// The decision that follows from the ends that it was told of.
     pub(crate) fn verdict(&self) -> Verdict {
         let enough = match self.mode {
             DependsMode::All if plant::is(Plant::FirstParentIsEnough) => self.done > 0,
@@ -86,13 +91,13 @@ impl Flow {
     }
 }
 
-impl PlainSlot for Flow {
+impl PlainItem for Flow {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: FlowSlot) -> Self {
         Flow {
-            parent: NIL,
-            edges: NIL,
+            parent: Slot::NIL,
+            edges: Slot::NIL,
             waiting: false,
             mode: DependsMode::All,
             on_parent_failed: OnParentFailed::Cancel,
@@ -100,31 +105,31 @@ impl PlainSlot for Flow {
             done: 0,
             failed: 0,
             group: false,
-            chain: NIL,
-            pending: NIL,
+            chain: Slot::NIL,
+            pending: Slot::NIL,
             next_vacant: Some(next),
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<FlowSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.parent);
-        out.u32(self.edges);
+        self.parent.write(out);
+        self.edges.write(out);
         out.bool(self.waiting);
         out.raw(&[self.mode as u8, self.on_parent_failed as u8]);
         [self.open, self.done, self.failed].into_iter().for_each(|count| out.u32(count));
         out.bool(self.group);
-        out.u32(self.chain);
-        out.u32(self.pending);
+        self.chain.write(out);
+        self.pending.write(out);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Flow {
-            parent: reader.u32()?,
-            edges: reader.u32()?,
+            parent: Slot::read(reader)?,
+            edges: Slot::read(reader)?,
             waiting: reader.bool()?,
             mode: *[DependsMode::All, DependsMode::Any].get(usize::from(reader.u8()?))?,
             on_parent_failed: *[OnParentFailed::Cancel, OnParentFailed::Hold, OnParentFailed::Run]
@@ -133,54 +138,57 @@ impl PlainSlot for Flow {
             done: reader.u32()?,
             failed: reader.u32()?,
             group: reader.bool()?,
-            chain: reader.u32()?,
-            pending: reader.u32()?,
+            chain: Slot::read(reader)?,
+            pending: Slot::read(reader)?,
             next_vacant: None,
         })
     }
 }
 
+pub(crate) type ParentSlot = Slot<Parent>;
+
 /// A message that others wait for or have waited for, also when it is gone; or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Parent {
     pub(crate) sequence: u64,
-    /// Slot of the flow that leads here; `NIL`: the message is gone, or has a life after its end, in which others wait
-    /// for it anew.
-    pub(crate) flow: u32,
+    /// Slot of the flow that leads here; `NIL`: the message is gone, or has a life after its end, in which
+    /// others wait for it anew.
+    pub(crate) flow: FlowSlot,
     pub(crate) end: Option<End>,
     /// Edges to its children, in the order of their sending.
-    pub(crate) head: u32,
-    pub(crate) tail: u32,
+    pub(crate) head: EdgeSlot,
+    pub(crate) tail: EdgeSlot,
     /// The next edge that is to be told of its end; `NIL`: none.
-    pub(crate) cursor: u32,
+    pub(crate) cursor: EdgeSlot,
     /// Whether telling its children is listed among the consequences.
     pub(crate) working: bool,
-    next_vacant: Option<u32>,
+    next_vacant: Option<ParentSlot>,
 }
 
-impl PlainSlot for Parent {
+impl PlainItem for Parent {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: ParentSlot) -> Self {
         Parent {
             sequence: 0,
-            flow: NIL,
+            flow: Slot::NIL,
             end: None,
-            head: NIL,
-            tail: NIL,
-            cursor: NIL,
+            head: Slot::NIL,
+            tail: Slot::NIL,
+            cursor: Slot::NIL,
             working: false,
             next_vacant: Some(next),
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ParentSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
         out.u64(self.sequence);
-        [self.flow, self.head, self.tail, self.cursor].into_iter().for_each(|slot| out.u32(slot));
+        self.flow.write(out);
+        [self.head, self.tail, self.cursor].into_iter().for_each(|slot| slot.write(out));
         out.u8(End::byte(self.end));
         out.bool(self.working);
     }
@@ -188,10 +196,10 @@ impl PlainSlot for Parent {
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Parent {
             sequence: reader.u64()?,
-            flow: reader.u32()?,
-            head: reader.u32()?,
-            tail: reader.u32()?,
-            cursor: reader.u32()?,
+            flow: Slot::read(reader)?,
+            head: Slot::read(reader)?,
+            tail: Slot::read(reader)?,
+            cursor: Slot::read(reader)?,
             end: End::of_byte(reader.u8()?)?,
             working: reader.bool()?,
             next_vacant: None,
@@ -199,57 +207,59 @@ impl PlainSlot for Parent {
     }
 }
 
+pub(crate) type EdgeSlot = Slot<Edge>;
+
 /// One child of one parent, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
     /// Among [`Flows::parents`].
-    pub(crate) parent: u32,
+    pub(crate) parent: ParentSlot,
     /// Slot of the message that waits.
-    pub(crate) child: u32,
+    pub(crate) child: MessageSlot,
     /// Whether the child knows of its parent's end.
     pub(crate) told: bool,
     /// Neighbours among the children of the parent.
-    prev: u32,
-    pub(crate) next: u32,
+    prev: EdgeSlot,
+    pub(crate) next: EdgeSlot,
     /// The next one of the child's edges.
-    pub(crate) next_parent: u32,
-    next_vacant: Option<u32>,
+    pub(crate) next_parent: EdgeSlot,
+    next_vacant: Option<EdgeSlot>,
 }
 
-impl PlainSlot for Edge {
+impl PlainItem for Edge {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: EdgeSlot) -> Self {
         Edge {
-            parent: NIL,
-            child: NIL,
+            parent: Slot::NIL,
+            child: Slot::NIL,
             told: false,
-            prev: NIL,
-            next: NIL,
-            next_parent: NIL,
+            prev: Slot::NIL,
+            next: Slot::NIL,
+            next_parent: Slot::NIL,
             next_vacant: Some(next),
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<EdgeSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
         out.bool(self.told);
-        for slot in [self.parent, self.child, self.prev, self.next, self.next_parent] {
-            out.u32(slot);
-        }
+        self.parent.write(out);
+        self.child.write(out);
+        [self.prev, self.next, self.next_parent].into_iter().for_each(|slot| slot.write(out));
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Edge {
             told: reader.bool()?,
-            parent: reader.u32()?,
-            child: reader.u32()?,
-            prev: reader.u32()?,
-            next: reader.u32()?,
-            next_parent: reader.u32()?,
+            parent: Slot::read(reader)?,
+            child: Slot::read(reader)?,
+            prev: Slot::read(reader)?,
+            next: Slot::read(reader)?,
+            next_parent: Slot::read(reader)?,
             next_vacant: None,
         })
     }
@@ -262,7 +272,7 @@ pub(crate) struct Flows {
     pub(crate) parents: Slab<Parent, 1024>,
     pub(crate) edges: Slab<Edge, 1024>,
     pub(crate) chains: AllChains,
-    /// How messages ended that are gone and have duplicates in the send being applied, by sequence number.
+    /// Ends of messages that are gone and have duplicates in the send being applied, by sequence number.
     pub(crate) gone: BTreeMap<u64, End>,
     /// The first id of that send, if its ids are a sequence.
     pub(crate) first: u64,
@@ -290,35 +300,41 @@ impl Flows {
     }
 
     /// A flow for a message that has none.
-    pub(crate) fn add(&mut self) -> u32 {
-        self.slots.insert(Flow { next_vacant: None, ..Flow::vacant(NIL) })
+    pub(crate) fn add(&mut self) -> FlowSlot {
+        self.slots.insert(Flow { next_vacant: None, ..Flow::vacant(Slot::NIL) })
     }
 
-    /// A message is to be waited for: as what, among the parents. Its life before an end does not count any more.
-    pub(crate) fn enter_parent(&mut self, flow: u32, sequence: u64, end: Option<End>) -> u32 {
+    /// A message is to be waited for: as what, among the parents. Its life before an end does not count any
+    /// more.
+    pub(crate) fn enter_parent(&mut self, flow: FlowSlot, sequence: u64, end: Option<End>) -> ParentSlot {
         let known = self.slots.get(flow).parent;
-        if known != NIL && self.parents.get(known).end == end {
+        if known != Slot::NIL && self.parents.get(known).end == end {
             return known;
         }
-        let parent =
-            self.parents.insert(Parent { sequence, flow, end, next_vacant: None, ..Parent::vacant(NIL) });
+        let parent = self.parents.insert(Parent {
+            sequence,
+            flow,
+            end,
+            next_vacant: None,
+            ..Parent::vacant(Slot::NIL)
+        });
         self.slots.get_mut(flow).parent = parent;
-        if known != NIL {
-            self.parents.get_mut(known).flow = NIL;
+        if known != Slot::NIL {
+            self.parents.get_mut(known).flow = Slot::NIL;
             self.forget_unused(known);
         }
         parent
     }
 
     /// Enters a parent that is gone already; returns its slot.
-    pub(crate) fn enter_gone(&mut self, sequence: u64) -> u32 {
+    pub(crate) fn enter_gone(&mut self, sequence: u64) -> ParentSlot {
         // What was looked for before and is not here went without being done.
         let end = Some(self.gone.get(&sequence).copied().unwrap_or(End::Failed));
-        self.parents.insert(Parent { sequence, end, next_vacant: None, ..Parent::vacant(NIL) })
+        self.parents.insert(Parent { sequence, end, next_vacant: None, ..Parent::vacant(Slot::NIL) })
     }
 
     /// Lets a child, in its slot and with its flow, wait for a parent.
-    pub(crate) fn connect(&mut self, parent: u32, child: u32, flow: u32) {
+    pub(crate) fn connect(&mut self, parent: ParentSlot, child: MessageSlot, flow: FlowSlot) {
         let end = self.parents.get(parent).end;
         let of_child = self.slots.get_mut(flow);
         match end {
@@ -329,12 +345,12 @@ impl Flows {
         let next_parent = of_child.edges;
         let prev = self.parents.get(parent).tail;
         let told = end.is_some();
-        let edge = Edge { parent, child, told, prev, next: NIL, next_parent, next_vacant: None };
+        let edge = Edge { parent, child, told, prev, next: Slot::NIL, next_parent, next_vacant: None };
         let edge = self.edges.insert(edge);
         self.slots.get_mut(flow).edges = edge;
         let parent = self.parents.get_mut(parent);
         parent.tail = edge;
-        if prev == NIL {
+        if prev == Slot::NIL {
             parent.head = edge;
         } else {
             self.edges.get_mut(prev).next = edge;
@@ -342,14 +358,14 @@ impl Flows {
     }
 
     /// The message of a flow is gone, and with it what leads to it.
-    pub(crate) fn leave(&mut self, flow: u32) {
+    pub(crate) fn leave(&mut self, flow: FlowSlot) {
         let gone = self.slots.remove(flow);
-        if gone.parent != NIL {
-            self.parents.get_mut(gone.parent).flow = NIL;
+        if gone.parent != Slot::NIL {
+            self.parents.get_mut(gone.parent).flow = Slot::NIL;
             self.forget_unused(gone.parent);
         }
         let mut at = gone.edges;
-        while at != NIL {
+        while at != Slot::NIL {
             let edge = self.edges.remove(at);
             self.unlink(at, &edge);
             self.forget_unused(edge.parent);
@@ -357,40 +373,40 @@ impl Flows {
         }
     }
 
-    fn unlink(&mut self, slot: u32, edge: &Edge) {
+    fn unlink(&mut self, slot: EdgeSlot, edge: &Edge) {
         let parent = self.parents.get_mut(edge.parent);
         if parent.cursor == slot {
             parent.cursor = edge.next;
         }
-        if edge.prev == NIL {
+        if edge.prev == Slot::NIL {
             parent.head = edge.next;
         }
-        if edge.next == NIL {
+        if edge.next == Slot::NIL {
             parent.tail = edge.prev;
         }
-        if edge.prev != NIL {
+        if edge.prev != Slot::NIL {
             self.edges.get_mut(edge.prev).next = edge.next;
         }
-        if edge.next != NIL {
+        if edge.next != Slot::NIL {
             self.edges.get_mut(edge.next).prev = edge.prev;
         }
     }
 
     /// All children of a parent have been told.
-    pub(crate) fn end_work(&mut self, parent: u32) {
+    pub(crate) fn end_work(&mut self, parent: ParentSlot) {
         self.parents.get_mut(parent).working = false;
         self.forget_unused(parent);
     }
 
     /// A parent without children goes, unless telling them is listed.
-    fn forget_unused(&mut self, slot: u32) {
+    fn forget_unused(&mut self, slot: ParentSlot) {
         let parent = self.parents.get(slot);
-        if parent.head != NIL || parent.working {
+        if parent.head != Slot::NIL || parent.working {
             return;
         }
-        if parent.flow != NIL {
+        if parent.flow != Slot::NIL {
             let flow = parent.flow;
-            self.slots.get_mut(flow).parent = NIL;
+            self.slots.get_mut(flow).parent = Slot::NIL;
         }
         self.parents.remove(slot);
     }
@@ -403,7 +419,7 @@ mod tests {
     #[test]
     fn the_ends_of_parents_decide() {
         let verdict = |mode, on_parent_failed, [open, done, failed]: [u32; 3]| {
-            Flow { mode, on_parent_failed, open, done, failed, ..Flow::vacant(NIL) }.verdict()
+            Flow { mode, on_parent_failed, open, done, failed, ..Flow::vacant(Slot::NIL) }.verdict()
         };
         use DependsMode::{All, Any};
         use OnParentFailed::{Cancel, Hold, Run};

@@ -1,4 +1,4 @@
-//! A look at how a message hangs together with others, in bounded time.
+//! The view of a message's flow: its parents, children and steps, in bounded time.
 
 use crate::core::Core;
 use crate::error::Error;
@@ -6,11 +6,12 @@ use crate::flow::{FLOW_DEPTH_MAX, FLOW_ITEMS_MAX, FlowNode, FlowParent, FlowView
 use crate::id::{MessageId, NamespaceId};
 use crate::query::{GroupView, State};
 use crate::queue::QueueModule;
+use crate::queue::flow::chain_record::read_steps;
 use crate::queue::flow::state::End;
-use crate::record::read_steps;
-use crate::store::NIL;
+use crate::queue::message::state::MessageSlot;
+use crate::store::slot::Slot;
 
-/// How much more a view may name.
+/// Messages and queues that a view may still name.
 struct Room {
     left: usize,
     exceeded: bool,
@@ -37,14 +38,14 @@ impl QueueModule {
 
     fn flow_parents(
         &self,
-        slot: u32,
+        slot: MessageSlot,
         namespace: NamespaceId,
         room: &mut Room,
         core: &Core,
     ) -> Vec<FlowParent> {
         let mut parents = Vec::new();
-        let mut at = self.flow_of(slot).map_or(NIL, |flow| self.flows.slots.get(flow).edges);
-        while at != NIL && room.take() {
+        let mut at = self.flow_of(slot).map_or(Slot::NIL, |flow| self.flows.slots.get(flow).edges);
+        while at != Slot::NIL && room.take() {
             let edge = self.flows.edges.get(at);
             let parent = self.flows.parents.get(edge.parent);
             let id = MessageId { namespace, sequence: parent.sequence };
@@ -56,7 +57,7 @@ impl QueueModule {
         parents
     }
 
-    fn flow_node(&self, slot: u32, depth: usize, room: &mut Room, core: &Core) -> FlowNode {
+    fn flow_node(&self, slot: MessageSlot, depth: usize, room: &mut Room, core: &Core) -> FlowNode {
         let message = self.messages.get(slot);
         let mut node = FlowNode {
             id: self.id_of_slot(slot, core),
@@ -69,9 +70,9 @@ impl QueueModule {
             children: Vec::new(),
         };
         let Some(flow) = self.flow_of(slot).map(|flow| self.flows.slots.get(flow)) else { return node };
-        if flow.chain != NIL {
+        if flow.chain != Slot::NIL {
             let chain = self.flows.chains.get(flow.chain);
-            let queue = |step: crate::record::StepRecord<'_>| step.queue.to_owned();
+            let queue = |step: crate::queue::flow::chain_record::StepRecord<'_>| step.queue.to_owned();
             node.chain = read_steps(&chain.steps).take_while(|_| room.take()).map(queue).collect();
             node.on_failure = read_steps(&chain.on_failure).next().map(queue);
         }
@@ -79,9 +80,10 @@ impl QueueModule {
             let (pending, done, dead) = (flow.open, flow.done, flow.failed);
             node.group = Some(GroupView { pending, done, dead, callback: node.state });
         }
-        let mut at = if flow.parent == NIL { NIL } else { self.flows.parents.get(flow.parent).head };
-        room.exceeded |= at != NIL && depth == FLOW_DEPTH_MAX;
-        while at != NIL && depth < FLOW_DEPTH_MAX && room.take() {
+        let mut at =
+            if flow.parent == Slot::NIL { Slot::NIL } else { self.flows.parents.get(flow.parent).head };
+        room.exceeded |= at != Slot::NIL && depth == FLOW_DEPTH_MAX;
+        while at != Slot::NIL && depth < FLOW_DEPTH_MAX && room.take() {
             let edge = self.flows.edges.get(at);
             if !self.is_stale(edge.child) {
                 node.children.push(self.flow_node(edge.child, depth + 1, room, core));
@@ -91,11 +93,11 @@ impl QueueModule {
         node
     }
 
-    fn queue_of(&self, slot: u32) -> String {
+    fn queue_of(&self, slot: MessageSlot) -> String {
         self.queues.get(self.messages.get(slot).queue).name.to_string()
     }
 
-    fn state_of(&self, slot: u32) -> State {
+    fn state_of(&self, slot: MessageSlot) -> State {
         // A slot in use has a state.
         self.messages.get(slot).state.unwrap_or(State::Held)
     }

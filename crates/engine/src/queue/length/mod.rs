@@ -1,4 +1,5 @@
-//! How much a queue may hold of what waits or is leased; dead letters and finished messages do not count.
+//! Bounds of a queue: messages and bytes that wait or are leased; dead letters and finished messages do not
+//! count.
 //!
 //! What is sent is refused when it does not fit, or makes room: then the oldest that wait become dead
 //! letters, as many as it takes, as a consequence of the send and in slices. A leased message counts, and
@@ -10,6 +11,9 @@
 pub(crate) mod recount;
 pub(crate) mod state;
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::message::state::MessageSlot;
+use crate::queue::state::QueueSlot;
 use std::ops::Range;
 
 use crate::command::Deliver;
@@ -20,18 +24,18 @@ use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
 use crate::queue::message::state::{Message, Reason, SIBLINGS, mark};
+use crate::queue::send::record::SendRecord;
 use crate::queue::state::Queue;
 use crate::queue::work::Work;
-use crate::record::SendRecord;
 use crate::settings::{Overflow, QueueSettings};
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 /// Looks that it takes at most, on average, to find and let go one message that waits.
 const LOOKS_PER_MESSAGE: usize = 5;
 
-/// What a look for a message gave.
+/// The result of a look for a message.
 enum Found {
-    Slot(u32),
+    Slot(MessageSlot),
     Nothing,
     /// The budget was used up before.
     Later,
@@ -43,7 +47,12 @@ type Size = (u64, u64);
 impl QueueModule {
     /// Whether anything bounds what a send brings to a queue, which need not be there yet.
     #[inline(always)]
-    pub(crate) fn is_bounded(&self, namespace_slot: u32, queue_slot: Option<u32>, name: &[u8]) -> bool {
+    pub(crate) fn is_bounded(
+        &self,
+        namespace_slot: NamespaceSlot,
+        queue_slot: Option<QueueSlot>,
+        name: &[u8],
+    ) -> bool {
         match queue_slot {
             Some(slot) => self.queues.get(slot).settings.is_bounded(),
             None => self.is_bounded_when_new(namespace_slot, name),
@@ -51,17 +60,18 @@ impl QueueModule {
     }
 
     #[cold]
-    fn is_bounded_when_new(&self, namespace_slot: u32, name: &[u8]) -> bool {
+    fn is_bounded_when_new(&self, namespace_slot: NamespaceSlot, name: &[u8]) -> bool {
         !self.indexes.get(namespace_slot).defaults.is_empty()
             && self.settings_of_new(namespace_slot, &String::from_utf8_lossy(name)).is_bounded()
     }
 
-    /// Refuses what a bounded queue has no room for, and cannot make it for, or what would be too old for it when it may be
-    /// delivered; `delays` has the place in a list, if there is one, of each message. Call [`QueueModule::keep_bounds`] after the send.
+    /// Refuses what a bounded queue has no room for, and cannot make it for, or what would be too old for it
+    /// when it may be delivered; `delays` has the place in a list, if there is one, of each message. Call
+    /// [`QueueModule::keep_bounds`] after the send.
     pub(crate) fn admit_to_bounded(
         &self,
-        namespace_slot: u32,
-        queue_slot: Option<u32>,
+        namespace_slot: NamespaceSlot,
+        queue_slot: Option<QueueSlot>,
         name: &[u8],
         size: Size,
         delays: impl Iterator<Item = (Option<u32>, Deliver)>,
@@ -89,8 +99,8 @@ impl QueueModule {
     #[cold]
     pub(crate) fn admit_send_to_bounded(
         &self,
-        namespace_slot: u32,
-        queue_slot: Option<u32>,
+        namespace_slot: NamespaceSlot,
+        queue_slot: Option<QueueSlot>,
         send: &SendRecord<'_>,
         size: Size,
         core: &Core,
@@ -104,8 +114,8 @@ impl QueueModule {
     #[cold]
     pub(crate) fn admit_step_to_bounded(
         &self,
-        namespace_slot: u32,
-        queue_slot: Option<u32>,
+        namespace_slot: NamespaceSlot,
+        queue_slot: Option<QueueSlot>,
         name: &[u8],
         bytes: u64,
         deliver: Deliver,
@@ -144,7 +154,7 @@ impl QueueModule {
 
     /// Refuses a message that moves to a queue, and would be too old for it at `due_us`, when it may be
     /// delivered.
-    pub(crate) fn admit_age(&self, queue_slot: u32, due_us: u64, core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_age(&self, queue_slot: QueueSlot, due_us: u64, core: &Core) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
         let max_age_ms = queue.settings.max_age_ms;
         let delay_us = due_us.saturating_sub(core.now_us);
@@ -162,13 +172,13 @@ impl QueueModule {
 
     /// Refuses a payload of `bytes` that replaces another one and is by itself larger than all that the queue
     /// may hold.
-    pub(crate) fn admit_replacement(&self, queue_slot: u32, bytes: u64) -> Result<(), Error> {
+    pub(crate) fn admit_replacement(&self, queue_slot: QueueSlot, bytes: u64) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
         admit_length(&queue.name, &queue.settings, (0, 0), "count beside the new payload", (0, bytes))
     }
 
     /// Refuses what does not fit into a queue without making room.
-    pub(crate) fn admit_room(&self, queue_slot: u32, messages: u64, bytes: u64) -> Result<(), Error> {
+    pub(crate) fn admit_room(&self, queue_slot: QueueSlot, messages: u64, bytes: u64) -> Result<(), Error> {
         let queue = self.queues.get(queue_slot);
         if !queue.settings.is_bounded() {
             return Ok(());
@@ -178,20 +188,20 @@ impl QueueModule {
     }
 
     /// Whether a queue has room for one message more.
-    pub(crate) fn has_room_for(&self, queue_slot: u32, message: &Message) -> bool {
+    pub(crate) fn has_room_for(&self, queue_slot: QueueSlot, message: &Message) -> bool {
         self.admit_room(queue_slot, 1, message.blob_len.into()).is_ok()
     }
 
     /// Begins the ages of messages that were sent to a bounded queue, and lists making room for them.
     #[cold]
-    pub(crate) fn keep_bounds(&mut self, queue_slot: u32, sequences: Range<u64>, core: &Core) {
+    pub(crate) fn keep_bounds(&mut self, queue_slot: QueueSlot, sequences: Range<u64>, core: &Core) {
         let sent = sequences.end - sequences.start;
         self.begin_ages(queue_slot, sequences, core);
         self.list_trim(queue_slot, sent as u32);
     }
 
     /// Lists making room for `sent` messages, if the queue is too long.
-    pub(crate) fn list_trim(&mut self, queue_slot: u32, sent: u32) {
+    pub(crate) fn list_trim(&mut self, queue_slot: QueueSlot, sent: u32) {
         if !self.makes_room(queue_slot) {
             return;
         }
@@ -208,7 +218,7 @@ impl QueueModule {
     /// is listed as such.
     pub(crate) fn make_room(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -229,14 +239,14 @@ impl QueueModule {
     }
 
     /// Messages have come to a bounded queue: their ages begin.
-    pub(crate) fn begin_ages(&mut self, queue_slot: u32, sequences: Range<u64>, core: &Core) {
+    pub(crate) fn begin_ages(&mut self, queue_slot: QueueSlot, sequences: Range<u64>, core: &Core) {
         let namespace = self.queues.get(queue_slot).namespace;
         if self.queues.get(queue_slot).settings.max_age_ms == 0 {
             return;
         }
         for sequence in sequences {
             let found = self.indexes.get(namespace).directory.get(sequence);
-            let here = |slot: &u32| self.messages.get(*slot).queue == queue_slot;
+            let here = |slot: &MessageSlot| self.messages.get(*slot).queue == queue_slot;
             if let Some(slot) = found.filter(here).filter(|&slot| self.messages.get(slot).waits()) {
                 self.begin_age(slot, core);
             }
@@ -244,7 +254,7 @@ impl QueueModule {
     }
 
     /// Whether messages of a queue have to go.
-    fn makes_room(&self, queue_slot: u32) -> bool {
+    fn makes_room(&self, queue_slot: QueueSlot) -> bool {
         let queue = self.queues.get(queue_slot);
         let settings = &queue.settings;
         let (messages, bytes) = alive(queue);
@@ -256,7 +266,7 @@ impl QueueModule {
     /// Makes a queue as short as it may be; true when nothing is left to do.
     pub(crate) fn trim(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -272,8 +282,8 @@ impl QueueModule {
         true
     }
 
-    /// Of the messages that wait in a queue, the one that was sent first.
-    fn oldest_waiting(&mut self, queue_slot: u32, budget: &mut usize) -> Found {
+    /// The message that was sent first among those that wait in a queue.
+    fn oldest_waiting(&mut self, queue_slot: QueueSlot, budget: &mut usize) -> Found {
         let mut oldest = Found::Nothing;
         for look in [QueueModule::first_returned, QueueModule::first_arrived, QueueModule::first_listed] {
             oldest = match (oldest, look(self, queue_slot, budget)) {
@@ -289,7 +299,7 @@ impl QueueModule {
     }
 
     /// The first of those that have come back to waiting.
-    fn first_returned(&mut self, queue_slot: u32, budget: &mut usize) -> Found {
+    fn first_returned(&mut self, queue_slot: QueueSlot, budget: &mut usize) -> Found {
         while let Some(&sequence) = self.queues.get(queue_slot).trim.returned.first() {
             if *budget == 0 {
                 return Found::Later;
@@ -308,7 +318,7 @@ impl QueueModule {
     }
 
     /// The first of those that are not on the list of all.
-    fn first_arrived(&mut self, queue_slot: u32, budget: &mut usize) -> Found {
+    fn first_arrived(&mut self, queue_slot: QueueSlot, budget: &mut usize) -> Found {
         loop {
             let queue = self.queues.get(queue_slot);
             let Some(&sequence) = queue.arrived.range(queue.trim.arrived_from..).next() else {
@@ -326,13 +336,16 @@ impl QueueModule {
         }
     }
 
-    fn first_listed(&mut self, queue_slot: u32, budget: &mut usize) -> Found {
+    fn first_listed(&mut self, queue_slot: QueueSlot, budget: &mut usize) -> Found {
         loop {
             let queue = self.queues.get(queue_slot);
             let passed = queue.trim.passed;
-            let next =
-                if passed == NIL { queue.all.head } else { self.messages.get(passed).links[SIBLINGS].next };
-            if next == NIL {
+            let next = if passed == Slot::NIL {
+                queue.all.head
+            } else {
+                self.messages.get(passed).links[SIBLINGS].next
+            };
+            if next == Slot::NIL {
                 return Found::Nothing;
             }
             if *budget == 0 {
@@ -346,23 +359,23 @@ impl QueueModule {
         }
     }
 
-    fn of_sequence(&self, queue_slot: u32, sequence: u64) -> Option<u32> {
+    fn of_sequence(&self, queue_slot: QueueSlot, sequence: u64) -> Option<MessageSlot> {
         self.indexes.get(self.queues.get(queue_slot).namespace).directory.get(sequence)
     }
 
     /// Whether a message waits, and was not purged.
-    pub(crate) fn waits_here(&self, slot: u32) -> bool {
+    pub(crate) fn waits_here(&self, slot: MessageSlot) -> bool {
         self.messages.get(slot).waits() && !self.is_stale(slot)
     }
 
     /// All messages on the list up to this one, `NIL` for none, have been passed.
-    fn pass(&mut self, queue_slot: u32, slot: u32) {
+    fn pass(&mut self, queue_slot: QueueSlot, slot: MessageSlot) {
         let trim = &mut self.queues.get_mut(queue_slot).trim;
         let before = std::mem::replace(&mut trim.passed, slot);
-        if before != NIL {
+        if before != Slot::NIL {
             self.messages.get_mut(before).marks &= !mark::PASSED_LAST;
         }
-        if slot != NIL {
+        if slot != Slot::NIL {
             self.messages.get_mut(slot).marks |= mark::PASSED_LAST;
         }
     }
@@ -373,19 +386,19 @@ impl QueueModule {
         if message.is_marked(mark::ARRIVED) {
             return message.sequence < trim.arrived_from;
         }
-        trim.passed != NIL && message.sequence <= self.messages.get(trim.passed).sequence
+        trim.passed != Slot::NIL && message.sequence <= self.messages.get(trim.passed).sequence
     }
 
     /// A message comes, or comes back, to waiting.
     #[inline]
-    pub(crate) fn come_back(&mut self, slot: u32) {
+    pub(crate) fn come_back(&mut self, slot: MessageSlot) {
         if self.queues.get(self.messages.get(slot).queue).trim.has_begun() {
             self.return_passed(slot);
         }
     }
 
     #[cold]
-    fn return_passed(&mut self, slot: u32) {
+    fn return_passed(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
         if message.is_marked(mark::RETURNED) || !self.is_passed(message) {
             return;
@@ -397,7 +410,7 @@ impl QueueModule {
 
     /// A message leaves its queue that others lead to than its siblings.
     #[cold]
-    pub(crate) fn forget_marks(&mut self, slot: u32) {
+    pub(crate) fn forget_marks(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
         let (queue_slot, sequence, prev) = (message.queue, message.sequence, message.links[SIBLINGS].prev);
         if message.is_marked(mark::PASSED_LAST) {
@@ -415,7 +428,7 @@ impl QueueModule {
     }
 }
 
-/// What of a queue waits or is leased.
+/// Numbers of messages and bytes of a queue that wait or are leased.
 fn alive(queue: &Queue) -> Size {
     let alive = |figures: &[u64; State::COUNT]| {
         let others = figures[State::Dead as usize] + figures[State::Done as usize];

@@ -1,14 +1,14 @@
-//! What was passed in search of the oldest messages of queues that were too long.
+//! Recount of the search for the oldest messages of queues that are too long.
 
 use crate::core::agree;
 use crate::queue::QueueModule;
 use crate::queue::message::state::mark;
-use crate::queue::state::Queue;
-use crate::store::NIL;
+use crate::queue::state::{Queue, QueueSlot};
+use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Whatever waits has not been passed, or has come back since.
-    pub(crate) fn recount_trim(&self, slot: u32, queue: &Queue) -> Result<(), String> {
+    /// Checks that what waits was not passed, or has come back since.
+    pub(crate) fn recount_trim(&self, slot: QueueSlot, queue: &Queue) -> Result<(), String> {
         let trim = &queue.trim;
         let (mut returned, mut last) = (0, 0);
         for at in self.all_of(queue) {
@@ -20,14 +20,14 @@ impl QueueModule {
             }
             if message.is_marked(mark::PASSED_LAST) {
                 last += 1;
-                agree("the message passed last", at.into(), trim.passed.into())?;
+                agree("the message passed last", at.index().into(), trim.passed.index().into())?;
             }
             if message.waits() && !queue.is_stale(message) && self.is_passed(message) && !is_returned {
                 return Err(format!("message {} waits and was passed", message.sequence));
             }
         }
         agree("messages that have come back", returned, trim.returned.len() as u64)?;
-        agree("messages passed last", last, u64::from(trim.passed != NIL))?;
+        agree("messages passed last", last, u64::from(trim.passed != Slot::NIL))?;
         if trim.running && !queue.working {
             return Err(format!("queue {slot} is too long, and nothing goes on"));
         }

@@ -1,20 +1,23 @@
-//! Whether a message may begin, and what its beginning and end do to the figures.
+//! The gate of a limit: whether a delivery may begin, and how its beginning and end are counted.
 
 use crate::core::Core;
 use crate::limit::Pace;
 use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
-use crate::queue::message::state::BlockedBy;
-use crate::queue::state::Queue;
-use crate::store::NIL;
+use crate::queue::limit::key_state::{LimitKeySlot, LineSlot};
+use crate::queue::limit::state::LimitSlot;
+use crate::queue::message::extras::ExtrasSlot;
+use crate::queue::message::state::{BlockedBy, MessageSlot};
+use crate::queue::state::{Queue, QueueSlot};
+use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// How many messages of a queue may begin now, as far as the queue itself and its limit are concerned.
+    /// Deliveries that a queue and its limit allow now.
     #[inline]
     pub(crate) fn room_to_begin(&self, queue: &Queue, core: &Core) -> u64 {
         if queue.settings.paused {
             0
-        } else if queue.limit == NIL {
+        } else if queue.limit == Slot::NIL {
             u64::MAX
         } else {
             self.queue_limits.slots.get(queue.limit).room(core.now_us)
@@ -25,17 +28,17 @@ impl QueueModule {
     #[inline(always)]
     pub(crate) fn has_room_to_begin(&self, queue: &Queue, core: &Core) -> bool {
         let open = !queue.settings.paused;
-        open && (queue.limit == NIL || self.queue_limits.slots.get(queue.limit).has_room(core.now_us))
+        open && (queue.limit == Slot::NIL || self.queue_limits.slots.get(queue.limit).has_room(core.now_us))
     }
 
     /// The line of a message's limit key; `NIL`: it has none.
     #[inline]
-    pub(crate) fn key_line(&self, extras: u32) -> u32 {
-        self.extras.options(extras).map_or(NIL, |options| options.limit)
+    pub(crate) fn key_line(&self, extras: ExtrasSlot) -> LineSlot {
+        self.extras.options(extras).map_or(Slot::NIL, |options| options.limit)
     }
 
     /// Whether a message may become ready as far as its limit key is concerned; else it waits in its line.
-    pub(crate) fn pass_limit(&mut self, slot: u32, line: u32, core: &Core) -> bool {
+    pub(crate) fn pass_limit(&mut self, slot: MessageSlot, line: LineSlot, core: &Core) -> bool {
         self.freshen_line(line);
         let known = self.queue_limits.lines.slots.get(line);
         if known.waiting.is_empty() && self.key_has_room(known.of, known.ready, core) {
@@ -47,8 +50,8 @@ impl QueueModule {
 
     /// Whether one more message of a key may begin now, after so many others.
     #[inline]
-    pub(crate) fn key_has_room(&self, key: u32, others: u32, core: &Core) -> bool {
-        if key == NIL {
+    pub(crate) fn key_has_room(&self, key: LimitKeySlot, others: u32, core: &Core) -> bool {
+        if key == Slot::NIL {
             return true;
         }
         let known = self.queue_limits.keys.slots.get(key);
@@ -61,7 +64,7 @@ impl QueueModule {
 
     /// The theoretical arrival time of a key's next delivery, under the rules in force.
     #[inline]
-    pub(crate) fn key_arrival(&self, key: u32) -> u64 {
+    pub(crate) fn key_arrival(&self, key: LimitKeySlot) -> u64 {
         let known = self.queue_limits.keys.slots.get(key);
         let limit = self.queue_limits.slots.get(known.limit);
         match limit.pace_per_key {
@@ -74,8 +77,8 @@ impl QueueModule {
 
     /// Whether a ready message with this line may begin as far as its limit key is concerned.
     #[inline]
-    pub(crate) fn may_begin(&mut self, line: u32, core: &Core) -> bool {
-        if line == NIL {
+    pub(crate) fn may_begin(&mut self, line: LineSlot, core: &Core) -> bool {
+        if line == Slot::NIL {
             return true;
         }
         self.freshen_line(line);
@@ -83,13 +86,13 @@ impl QueueModule {
     }
 
     /// Sends a ready message that may not begin after all to the front of its line.
-    pub(crate) fn bounce(&mut self, slot: u32) {
+    pub(crate) fn bounce(&mut self, slot: MessageSlot) {
         let line = self.key_line(self.messages.get(slot).extras);
         self.leave(slot);
         self.block_by_limit(slot, line, true);
     }
 
-    fn block_by_limit(&mut self, slot: u32, line: u32, front: bool) {
+    fn block_by_limit(&mut self, slot: MessageSlot, line: LineSlot, front: bool) {
         self.enter_blocked(slot, BlockedBy::Limit, 0);
         let known = self.queue_limits.lines.slots.get_mut(line);
         known.waiting_count += 1;
@@ -99,13 +102,13 @@ impl QueueModule {
             known.waiting.push_back(&mut self.messages, slot);
         }
         let key = known.of;
-        if key != NIL {
+        if key != Slot::NIL {
             self.touch_limit_key(key);
         }
     }
 
     /// A message that waits in its line leaves it. The lines of stale messages are void.
-    pub(crate) fn leave_line(&mut self, slot: u32) {
+    pub(crate) fn leave_line(&mut self, slot: MessageSlot) {
         if self.is_stale(slot) {
             return;
         }
@@ -117,36 +120,36 @@ impl QueueModule {
 
     /// A message with this line, if any, becomes ready.
     #[inline]
-    pub(crate) fn limit_ready(&mut self, queue_slot: u32, line: u32, core: &Core) {
+    pub(crate) fn limit_ready(&mut self, queue_slot: QueueSlot, line: LineSlot, core: &Core) {
         let limit = self.queues.get(queue_slot).limit;
-        if limit != NIL && self.queue_limits.slots.get(limit).pace.is_some() {
+        if limit != Slot::NIL && self.queue_limits.slots.get(limit).pace.is_some() {
             self.touch_used_up(limit, core);
         }
-        if line != NIL {
+        if line != Slot::NIL {
             self.freshen_line(line);
             self.queue_limits.lines.slots.get_mut(line).ready += 1;
         }
     }
 
     /// A message that was ready, and is not stale, is no longer.
-    pub(crate) fn limit_unready(&mut self, extras: u32) {
+    pub(crate) fn limit_unready(&mut self, extras: ExtrasSlot) {
         let line = self.key_line(extras);
-        if line == NIL {
+        if line == Slot::NIL {
             return;
         }
         let known = self.queue_limits.lines.slots.get_mut(line);
         known.ready -= 1;
         let key = known.of;
-        if key != NIL && known.waiting_count > 0 {
+        if key != Slot::NIL && known.waiting_count > 0 {
             self.touch_limit_key(key);
         }
     }
 
     /// A ready message has become leased.
-    pub(crate) fn begin_flight(&mut self, queue_slot: u32, extras: u32, core: &Core) {
+    pub(crate) fn begin_flight(&mut self, queue_slot: QueueSlot, extras: ExtrasSlot, core: &Core) {
         let slot = self.queues.get(queue_slot).limit;
         let now_us = core.now_us;
-        if slot != NIL {
+        if slot != Slot::NIL {
             let limit = self.queue_limits.slots.get_mut(slot);
             limit.in_flight += 1;
             if let Some(pace) = limit.pace {
@@ -155,14 +158,14 @@ impl QueueModule {
             }
         }
         let line = self.key_line(extras);
-        if line == NIL {
+        if line == Slot::NIL {
             return;
         }
         let known = self.queue_limits.lines.slots.get_mut(line);
         known.ready -= 1;
         known.leased += 1;
         let key = known.of;
-        if key == NIL {
+        if key == Slot::NIL {
             return;
         }
         let arrival_ns = self.key_arrival(key);
@@ -177,7 +180,7 @@ impl QueueModule {
     }
 
     /// Lists a look at a limit that is used up or waits for its time.
-    fn touch_used_up(&mut self, slot: u32, core: &Core) {
+    fn touch_used_up(&mut self, slot: LimitSlot, core: &Core) {
         let limit = self.queue_limits.slots.get(slot);
         if limit.timer_us != 0 || !limit.has_room(core.now_us) {
             self.touch_limit(slot, false);
@@ -186,11 +189,11 @@ impl QueueModule {
 
     /// The same for a key: nothing comes of a look at one whose only line is empty.
     #[inline]
-    fn touch_waited_for(&mut self, key: u32) {
+    fn touch_waited_for(&mut self, key: LimitKeySlot) {
         let known = self.queue_limits.keys.slots.get(key);
-        if known.lines != NIL && known.timer_us == 0 {
+        if known.lines != Slot::NIL && known.timer_us == 0 {
             let line = self.queue_limits.lines.slots.get(known.lines);
-            if line.next == NIL && line.waiting.is_empty() {
+            if line.next == Slot::NIL && line.waiting.is_empty() {
                 return;
             }
         }
@@ -198,9 +201,9 @@ impl QueueModule {
     }
 
     /// A leased message of a queue that is not deleted is no longer.
-    pub(crate) fn end_flight(&mut self, queue_slot: u32) {
+    pub(crate) fn end_flight(&mut self, queue_slot: QueueSlot) {
         let slot = self.queues.get(queue_slot).limit;
-        if slot != NIL {
+        if slot != Slot::NIL {
             let limit = self.queue_limits.slots.get_mut(slot);
             let was_used_up = limit.rules().in_flight.is_some_and(|most| limit.in_flight >= u64::from(most));
             limit.in_flight -= 1;
@@ -211,15 +214,15 @@ impl QueueModule {
     }
 
     /// A leased message, of a deleted queue too, is no longer, as far as its limit key is concerned.
-    pub(crate) fn end_flight_of_key(&mut self, extras: u32) {
+    pub(crate) fn end_flight_of_key(&mut self, extras: ExtrasSlot) {
         let line = self.key_line(extras);
-        if line == NIL {
+        if line == Slot::NIL {
             return;
         }
         let known = self.queue_limits.lines.slots.get_mut(line);
         known.leased -= 1;
         let key = known.of;
-        if key != NIL {
+        if key != Slot::NIL {
             self.queue_limits.keys.slots.get_mut(key).in_flight -= 1;
             self.touch_waited_for(key);
         }

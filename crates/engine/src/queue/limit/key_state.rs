@@ -1,19 +1,24 @@
-//! Limit keys: what is in flight and used up per key of a limit, and the line of each queue in which messages of a key stand.
+//! State of limit keys: messages in flight and deliveries used up per key, and the line of each queue in
+//! which messages of a key stand.
 
-use crate::queue::message::state::PLACE;
-use crate::store::NIL;
+use crate::queue::limit::state::LimitSlot;
+use crate::queue::message::state::{Message, PLACE};
+use crate::queue::state::QueueSlot;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::list::List;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type LimitKeySlot = Slot<LimitKey>;
 
 /// One key of one limit, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct LimitKey {
     /// Slot of its limit.
-    pub(crate) limit: u32,
+    pub(crate) limit: LimitSlot,
     pub(crate) key: Key,
     /// Leased messages of its lines.
     pub(crate) in_flight: u32,
@@ -24,53 +29,53 @@ pub(crate) struct LimitKey {
     /// When more may go on, or it may be forgotten; 0: not by time.
     pub(crate) timer_us: u64,
     /// The first of its lines; `NIL`: it is kept for its arrival time.
-    pub(crate) lines: u32,
+    pub(crate) lines: LineSlot,
     /// Whether it is listed among the consequences.
     pub(crate) touched: bool,
-    next_vacant: Option<u32>,
+    next_vacant: Option<LimitKeySlot>,
 }
 
-impl PlainSlot for LimitKey {
+impl PlainItem for LimitKey {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: LimitKeySlot) -> Self {
         LimitKey {
-            limit: NIL,
+            limit: Slot::NIL,
             key: Key::default(),
             in_flight: 0,
             arrival_ns: 0,
             version: 0,
             timer_us: 0,
-            lines: NIL,
+            lines: Slot::NIL,
             touched: false,
             next_vacant: Some(next),
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<LimitKeySlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.limit);
+        self.limit.write(out);
         self.key.write(out);
         out.u32(self.in_flight);
         out.u64(self.arrival_ns);
         out.u32(self.version);
         out.u64(self.timer_us);
-        out.u32(self.lines);
+        self.lines.write(out);
         out.bool(self.touched);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(LimitKey {
-            limit: reader.u32()?,
+            limit: Slot::read(reader)?,
             key: Key::read(reader)?,
             in_flight: reader.u32()?,
             arrival_ns: reader.u64()?,
             version: reader.u32()?,
             timer_us: reader.u64()?,
-            lines: reader.u32()?,
+            lines: Slot::read(reader)?,
             touched: reader.bool()?,
             next_vacant: None,
         })
@@ -79,7 +84,7 @@ impl PlainSlot for LimitKey {
 
 impl Keyed for LimitKey {
     fn scope(&self) -> u64 {
-        self.limit.into()
+        self.limit.index().into()
     }
 
     fn key(&self) -> &[u8] {
@@ -91,8 +96,8 @@ impl Keyed for LimitKey {
 #[derive(Debug, Default)]
 pub(crate) struct LimitKeys {
     pub(crate) slots: Slab<LimitKey, 1024>,
-    /// By limit and key. Derived.
-    index: KeyIndex,
+    /// Index by limit and key. Derived.
+    index: KeyIndex<LimitKey>,
     /// Keys that have no lines. Derived.
     pub(crate) idle: u32,
 }
@@ -111,104 +116,107 @@ impl LimitKeys {
     }
 
     /// The slot of a key of a limit; the second is true when it is new.
-    pub(crate) fn enter(&mut self, limit: u32, key: &Key) -> (u32, bool) {
-        let new = || LimitKey { limit, key: key.clone(), next_vacant: None, ..LimitKey::vacant(NIL) };
-        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(limit), key, new);
+    pub(crate) fn enter(&mut self, limit: LimitSlot, key: &Key) -> (LimitKeySlot, bool) {
+        let new = || LimitKey { limit, key: key.clone(), next_vacant: None, ..LimitKey::vacant(Slot::NIL) };
+        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(limit.index()), key, new);
         self.idle += u32::from(is_new);
         (slot, is_new)
     }
 
     /// The slot of a key of a limit, if there is one.
-    pub(crate) fn find(&self, limit: u32, key: &[u8]) -> Option<u32> {
-        self.index.find(&self.slots, u64::from(limit), key)
+    pub(crate) fn find(&self, limit: LimitSlot, key: &[u8]) -> Option<LimitKeySlot> {
+        self.index.find(&self.slots, u64::from(limit.index()), key)
     }
 
     /// Forgets a key that has no lines.
-    pub(crate) fn remove(&mut self, slot: u32) {
+    pub(crate) fn remove(&mut self, slot: LimitKeySlot) {
         self.idle -= 1;
         self.index.remove(&mut self.slots, slot);
     }
 
     pub(crate) fn rebuild(&mut self) {
         self.index.rebuild(&self.slots);
-        self.idle = self.slots.iter().filter(|(_, key)| key.lines == NIL).count() as u32;
+        self.idle = self.slots.iter().filter(|(_, key)| key.lines == Slot::NIL).count() as u32;
     }
 }
+
+pub(crate) type LineSlot = Slot<KeyLine>;
 
 /// The messages of one queue and limit key, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyLine {
     /// Slot of its queue.
-    pub(crate) queue: u32,
+    pub(crate) queue: QueueSlot,
     pub(crate) key: Key,
     /// Slot of the key of the queue's limit; `NIL`: the queue had none when it was last looked at.
-    pub(crate) of: u32,
+    pub(crate) of: LimitKeySlot,
     /// Messages that have the key, in whichever state.
     pub(crate) members: u32,
-    /// Those that are leased.
+    /// Messages that are leased.
     pub(crate) leased: u32,
     /// The queue's waiting generation for which the following holds: of an earlier one, all of it is void.
     pub(crate) generation: u32,
     /// Messages that are ready.
     pub(crate) ready: u32,
-    /// How many wait.
+    /// Messages that wait.
     pub(crate) waiting_count: u32,
-    /// Those that wait for the limit, in the order in which they came.
-    pub(crate) waiting: List<PLACE>,
+    /// Messages that wait for the limit, in the order in which they came.
+    pub(crate) waiting: List<Message, PLACE>,
     /// Neighbours among the lines of the key.
-    pub(crate) prev: u32,
-    pub(crate) next: u32,
-    next_vacant: Option<u32>,
+    pub(crate) prev: LineSlot,
+    pub(crate) next: LineSlot,
+    next_vacant: Option<LineSlot>,
 }
 
-impl PlainSlot for KeyLine {
+impl PlainItem for KeyLine {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: LineSlot) -> Self {
         KeyLine {
-            queue: NIL,
+            queue: Slot::NIL,
             key: Key::default(),
-            of: NIL,
+            of: Slot::NIL,
             members: 0,
             leased: 0,
             generation: 0,
             ready: 0,
             waiting_count: 0,
             waiting: List::default(),
-            prev: NIL,
-            next: NIL,
+            prev: Slot::NIL,
+            next: Slot::NIL,
             next_vacant: Some(next),
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<LineSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.queue);
+        self.queue.write(out);
         self.key.write(out);
-        for number in [self.of, self.members, self.leased, self.generation, self.ready, self.waiting_count] {
+        self.of.write(out);
+        for number in [self.members, self.leased, self.generation, self.ready, self.waiting_count] {
             out.u32(number);
         }
         self.waiting.write(out);
-        out.u32(self.prev);
-        out.u32(self.next);
+        self.prev.write(out);
+        self.next.write(out);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(KeyLine {
-            queue: reader.u32()?,
+            queue: Slot::read(reader)?,
             key: Key::read(reader)?,
-            of: reader.u32()?,
+            of: Slot::read(reader)?,
             members: reader.u32()?,
             leased: reader.u32()?,
             generation: reader.u32()?,
             ready: reader.u32()?,
             waiting_count: reader.u32()?,
             waiting: List::read(reader)?,
-            prev: reader.u32()?,
-            next: reader.u32()?,
+            prev: Slot::read(reader)?,
+            next: Slot::read(reader)?,
             next_vacant: None,
         })
     }
@@ -216,7 +224,7 @@ impl PlainSlot for KeyLine {
 
 impl Keyed for KeyLine {
     fn scope(&self) -> u64 {
-        self.queue.into()
+        self.queue.index().into()
     }
 
     fn key(&self) -> &[u8] {
@@ -234,10 +242,10 @@ impl Idle for KeyLine {
 #[derive(Debug, Default)]
 pub(crate) struct KeyLines {
     pub(crate) slots: Slab<KeyLine, 1024>,
-    /// Those without messages that are kept.
-    pub(crate) idle: IdleKeys,
-    /// By queue and key. Derived.
-    index: KeyIndex,
+    /// Lines without messages that are kept.
+    pub(crate) idle: IdleKeys<KeyLine>,
+    /// Index by queue and key. Derived.
+    index: KeyIndex<KeyLine>,
 }
 
 impl KeyLines {
@@ -256,10 +264,15 @@ impl KeyLines {
     }
 
     /// The line of a key, for one more message that has it.
-    pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
-        let new =
-            || KeyLine { queue, key: Key::new(key), members: 1, next_vacant: None, ..KeyLine::vacant(NIL) };
-        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(queue), key, new);
+    pub(crate) fn enter(&mut self, queue: QueueSlot, key: &[u8]) -> LineSlot {
+        let new = || KeyLine {
+            queue,
+            key: Key::new(key),
+            members: 1,
+            next_vacant: None,
+            ..KeyLine::vacant(Slot::NIL)
+        };
+        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(queue.index()), key, new);
         if !is_new {
             self.slots.get_mut(slot).members += 1;
         }
@@ -267,19 +280,19 @@ impl KeyLines {
     }
 
     /// One message fewer is a member. Returns an idle line that has to be forgotten, if there are too many.
-    pub(crate) fn leave(&mut self, slot: u32) -> Option<u32> {
+    pub(crate) fn leave(&mut self, slot: LineSlot) -> Option<LineSlot> {
         let line = self.slots.get_mut(slot);
         line.members -= 1;
         if line.members == 0 { self.idle.keep(&self.slots, slot) } else { None }
     }
 
     /// Forgets a line without members, which is no key's any more.
-    pub(crate) fn remove(&mut self, slot: u32) {
+    pub(crate) fn remove(&mut self, slot: LineSlot) {
         self.index.remove(&mut self.slots, slot);
     }
 
     /// The limit key of a line.
-    pub(crate) fn key(&self, slot: u32) -> &[u8] {
+    pub(crate) fn key(&self, slot: LineSlot) -> &[u8] {
         &self.slots.get(slot).key
     }
 

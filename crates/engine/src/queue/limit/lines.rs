@@ -4,14 +4,17 @@ use crate::core::Core;
 use crate::limit::IDLE_LIMIT_KEYS_MAX;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::limit::state::Timed;
-use crate::store::NIL;
+use crate::queue::limit::key_state::{LimitKeySlot, LineSlot};
+use crate::queue::limit::state::{LimitSlot, Timed};
+use crate::queue::state::QueueSlot;
 use crate::store::list::List;
+use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Empties a line whose messages were purged, and lets it belong to its queue's limit, with what is in flight.
+    /// Empties a line whose messages were purged, and lets it belong to its queue's limit, with what is in
+    /// flight.
     #[inline]
-    pub(crate) fn freshen_line(&mut self, line: u32) {
+    pub(crate) fn freshen_line(&mut self, line: LineSlot) {
         if !self.is_fresh(line) {
             self.freshen_stale_line(line);
         }
@@ -19,7 +22,7 @@ impl QueueModule {
 
     /// Whether a line is of its queue's generation, and belongs to its limit.
     #[inline]
-    pub(crate) fn is_fresh(&self, line: u32) -> bool {
+    pub(crate) fn is_fresh(&self, line: LineSlot) -> bool {
         let known = self.queue_limits.lines.slots.get(line);
         let queue = self.queues.get(known.queue);
         let current = known.generation == queue.waiting_generation && !queue.deleted;
@@ -28,12 +31,12 @@ impl QueueModule {
 
     /// The limit of a key, if that is any.
     #[inline]
-    fn limit_of(&self, key: u32) -> u32 {
-        if key == NIL { NIL } else { self.queue_limits.keys.slots.get(key).limit }
+    fn limit_of(&self, key: LimitKeySlot) -> LimitSlot {
+        if key == Slot::NIL { Slot::NIL } else { self.queue_limits.keys.slots.get(key).limit }
     }
 
     #[inline(never)]
-    fn freshen_stale_line(&mut self, line: u32) {
+    fn freshen_stale_line(&mut self, line: LineSlot) {
         let known = self.queue_limits.lines.slots.get(line);
         let queue = self.queues.get(known.queue);
         let bound = self.limit_of(known.of);
@@ -45,13 +48,13 @@ impl QueueModule {
         if bound != queue.limit {
             let limit = queue.limit;
             self.unbind_line(line);
-            if limit != NIL {
+            if limit != Slot::NIL {
                 self.bind_line(line, limit);
             }
         }
     }
 
-    fn bind_line(&mut self, line: u32, limit: u32) {
+    fn bind_line(&mut self, line: LineSlot, limit: LimitSlot) {
         let known = self.queue_limits.lines.slots.get(line);
         let leased = known.leased;
         let (key, new) = self.queue_limits.keys.enter(limit, &known.key);
@@ -64,8 +67,8 @@ impl QueueModule {
             of.version = limit.version;
         }
         let known = self.queue_limits.lines.slots.get_mut(line);
-        (known.of, known.prev, known.next) = (key, NIL, next);
-        if next == NIL {
+        (known.of, known.prev, known.next) = (key, Slot::NIL, next);
+        if next == Slot::NIL {
             self.queue_limits.keys.idle -= 1;
         } else {
             self.queue_limits.lines.slots.get_mut(next).prev = line;
@@ -73,45 +76,45 @@ impl QueueModule {
         self.touch_limit_key(key);
     }
 
-    fn unbind_line(&mut self, line: u32) {
+    fn unbind_line(&mut self, line: LineSlot) {
         let known = self.queue_limits.lines.slots.get_mut(line);
-        let key = std::mem::replace(&mut known.of, NIL);
-        if key == NIL {
+        let key = std::mem::replace(&mut known.of, Slot::NIL);
+        if key == Slot::NIL {
             return;
         }
         let (prev, next, leased) = (known.prev, known.next, known.leased);
-        if next != NIL {
+        if next != Slot::NIL {
             self.queue_limits.lines.slots.get_mut(next).prev = prev;
         }
-        if prev != NIL {
+        if prev != Slot::NIL {
             self.queue_limits.lines.slots.get_mut(prev).next = next;
         }
         let of = self.queue_limits.keys.slots.get_mut(key);
         of.in_flight -= leased;
-        if prev == NIL {
+        if prev == Slot::NIL {
             of.lines = next;
-            self.queue_limits.keys.idle += u32::from(next == NIL);
+            self.queue_limits.keys.idle += u32::from(next == Slot::NIL);
         }
         self.touch_limit_key(key);
     }
 
     /// A message with a limit key is gone: without messages the line is idle.
     #[inline]
-    pub(crate) fn leave_key_line(&mut self, line: u32) {
+    pub(crate) fn leave_key_line(&mut self, line: LineSlot) {
         if let Some(oldest) = self.queue_limits.lines.leave(line) {
             self.forget_line(oldest);
         }
     }
 
     /// Forgets the lines of a queue that is gone.
-    pub(crate) fn forget_lines_of(&mut self, queue_slot: u32) {
+    pub(crate) fn forget_lines_of(&mut self, queue_slot: QueueSlot) {
         let lines = &mut self.queue_limits.lines;
         for line in lines.idle.take(&lines.slots, |line| line.queue == queue_slot) {
             self.forget_line(line);
         }
     }
 
-    fn forget_line(&mut self, line: u32) {
+    fn forget_line(&mut self, line: LineSlot) {
         self.unbind_line(line);
         self.queue_limits.lines.remove(line);
     }
@@ -119,12 +122,12 @@ impl QueueModule {
     /// Lets go on what may of a key, and sets its time. False when the budget was used up before.
     pub(crate) fn look_at_key(
         &mut self,
-        key: u32,
+        key: LimitKeySlot,
         budget: &mut usize,
         core: &Core,
         out: &mut Outcome,
     ) -> bool {
-        if self.queue_limits.keys.slots.get(key).lines == NIL {
+        if self.queue_limits.keys.slots.get(key).lines == Slot::NIL {
             self.keep_or_forget_key(key, core);
             return true;
         }
@@ -136,7 +139,7 @@ impl QueueModule {
 
     /// A key without messages is kept as long as its rate remembers their deliveries.
     #[inline(never)]
-    fn keep_or_forget_key(&mut self, key: u32, core: &Core) {
+    fn keep_or_forget_key(&mut self, key: LimitKeySlot, core: &Core) {
         let known = self.queue_limits.keys.slots.get(key);
         let slot = known.limit;
         let limit = self.queue_limits.slots.get(slot);
@@ -154,9 +157,15 @@ impl QueueModule {
         }
     }
 
-    fn admit_waiting(&mut self, key: u32, budget: &mut usize, core: &Core, out: &mut Outcome) -> bool {
+    fn admit_waiting(
+        &mut self,
+        key: LimitKeySlot,
+        budget: &mut usize,
+        core: &Core,
+        out: &mut Outcome,
+    ) -> bool {
         let mut line = self.queue_limits.keys.slots.get(key).lines;
-        while line != NIL {
+        while line != Slot::NIL {
             let next = self.queue_limits.lines.slots.get(line).next;
             self.freshen_line(line);
             let known = self.queue_limits.lines.slots.get(line);
@@ -172,7 +181,7 @@ impl QueueModule {
     /// Lets messages of a line go on as long as there is room. False when the budget was used up before.
     pub(crate) fn admit_from_line(
         &mut self,
-        line: u32,
+        line: LineSlot,
         budget: &mut usize,
         core: &Core,
         out: &mut Outcome,
@@ -180,7 +189,7 @@ impl QueueModule {
         loop {
             let known = self.queue_limits.lines.slots.get(line);
             let head = known.waiting.head;
-            if head == NIL || !self.key_has_room(known.of, known.ready, core) {
+            if head == Slot::NIL || !self.key_has_room(known.of, known.ready, core) {
                 return true;
             }
             if *budget == 0 {
@@ -193,7 +202,7 @@ impl QueueModule {
     }
 
     /// When the rate lets a line of a key go on of which nothing is ready; 0: time alone lets none go on.
-    fn key_due_us(&self, key: u32) -> u64 {
+    fn key_due_us(&self, key: LimitKeySlot) -> u64 {
         let known = self.queue_limits.keys.slots.get(key);
         let limit = self.queue_limits.slots.get(known.limit);
         let Some(pace) = limit.pace_per_key else { return 0 };
@@ -201,7 +210,7 @@ impl QueueModule {
             return 0;
         }
         let mut line = known.lines;
-        while line != NIL {
+        while line != Slot::NIL {
             let of = self.queue_limits.lines.slots.get(line);
             let fresh = of.generation == self.queues.get(of.queue).waiting_generation;
             if fresh && of.ready == 0 && of.waiting_count > 0 {

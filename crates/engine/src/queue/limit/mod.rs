@@ -2,22 +2,25 @@
 //!
 //! - `set`: limits come, change and go, and queues take and leave them.
 //! - `gate`: whether a message may go on, and what a delivery and its end do to the figures.
-//! - `keys`: the lines in which messages of one queue and key stand, and which of them go on when there is room.
+//! - `keys`: the lines in which messages of one queue and key stand, and which of them go on when there is
+//!   room.
 //! - `wake`: what happens when a place was freed or a time has come.
 //! - `view`: what can be read.
 //!
-//! An overall limit is looked at when a queue is asked for a message: one that is used up gives none. So its messages stay
-//! ready, and a place that is freed wakes all queues which share it.
+//! An overall limit is looked at when a queue is asked for a message: one that is used up gives none. So its
+//! messages stay ready, and a place that is freed wakes all queues which share it.
 //!
-//! A limit per key lets as many messages of a key into the ready ones of a queue as might begin now; the others are blocked,
-//! and wait on the key's line in the order in which they came, whatever their priority. Each queue has a line of its own, so
-//! that a queue which nobody empties keeps no places of a key from the others. Two queues may therefore have more ready
-//! messages of one key than may begin: what turns out to be too much goes back to the front of its line when it is met.
+//! A limit per key lets as many messages of a key into the ready ones of a queue as might begin now; the
+//! others are blocked, and wait on the key's line in the order in which they came, whatever their priority.
+//! Each queue has a line of its own, so that a queue which nobody empties keeps no places of a key from the
+//! others. Two queues may therefore have more ready messages of one key than may begin: what turns out to be
+//! too much goes back to the front of its line when it is met.
 //!
 //! A line without messages is idle: it stays with its key for a while, so that the next message finds both.
 //! Nobody is told of a key whose lines are all idle, unless its rate remembers deliveries.
 //!
-//! Lines follow their queue from limit to limit, with what is in flight: at once those that are used, the others in slices.
+//! Lines follow their queue from limit to limit, with what is in flight: at once those that are used, the
+//! others in slices.
 
 pub(crate) mod gate;
 pub(crate) mod key_state;

@@ -1,19 +1,18 @@
-//! Limits, their keys, and the lines of these.
+//! Recount of limits, their keys, and the lines of these.
 
-use crate::core::Core;
-use crate::core::agree;
+use crate::core::{Core, agree};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::limit::state::Timed;
 use crate::queue::message::state::BlockedBy;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     pub(crate) fn recount_limits(&self, core: &Core) -> Result<(), String> {
         for (slot, limit) in self.queue_limits.slots.iter() {
             let what = |field: &str| format!("limit {:?}: {field}", limit.name);
             let queues = || self.queues.iter().filter(move |(_, queue)| queue.limit == slot);
-            let slots: Vec<u32> = queues().map(|(slot, _)| slot).collect();
+            let slots: Vec<_> = queues().map(|(slot, _)| slot).collect();
             if slots != limit.queues || (limit.deleted && !slots.is_empty()) {
                 return Err(what("the queues that follow it"));
             }
@@ -42,10 +41,10 @@ impl QueueModule {
         let mut waiting = 0;
         for (slot, message) in self.messages.iter() {
             let line = self.key_line(message.extras);
-            if line == NIL {
+            if line == Slot::NIL {
                 continue;
             }
-            let at = line as usize;
+            let at = line.index() as usize;
             members[at] += 1;
             leased[at] += u64::from(message.state == Some(State::Leased));
             ready[at] += u64::from(message.state == Some(State::Ready) && !self.is_stale(slot));
@@ -53,7 +52,7 @@ impl QueueModule {
         }
         let mut listed = 0;
         for (slot, line) in lines.iter() {
-            let at = slot as usize;
+            let at = slot.index() as usize;
             agree("members of a line", members[at], line.members.into())?;
             agree("leased of a line", leased[at], line.leased.into())?;
             let queue = self.queues.get(line.queue);
@@ -79,8 +78,8 @@ impl QueueModule {
         let mut idle = 0;
         for (slot, key) in self.queue_limits.keys.slots.iter() {
             let rules = self.queue_limits.slots.get(key.limit).rules();
-            let (mut leased, mut before, mut at) = (0, NIL, key.lines);
-            while at != NIL {
+            let (mut leased, mut before, mut at) = (0, Slot::NIL, key.lines);
+            while at != Slot::NIL {
                 let line = self.queue_limits.lines.slots.get(at);
                 if line.of != slot || line.prev != before || line.key != key.key {
                     return Err(format!("line {at} does not belong to its key"));
@@ -106,7 +105,7 @@ impl QueueModule {
                 (before, at) = (at, line.next);
             }
             agree("in flight of a limit key", leased, key.in_flight.into())?;
-            idle += u64::from(key.lines == NIL);
+            idle += u64::from(key.lines == Slot::NIL);
             let timed = self.queue_limits.timers.contains(&(key.timer_us, Timed::Key(slot)));
             agree("time of a limit key", timed.into(), (key.timer_us != 0).into())?;
         }

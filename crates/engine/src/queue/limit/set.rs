@@ -1,23 +1,25 @@
-//! Limits come, change and go; queues take and leave them.
+//! Creation, change and deletion of limits; queues begin and cease to follow them.
 
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
 use crate::limit::{LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::limit::state::{Limit, Timed};
+use crate::queue::limit::state::{Limit, LimitSlot, Timed};
 use crate::queue::namespace_index::NamespaceIndex;
+use crate::queue::state::QueueSlot;
 use crate::queue::work::Work;
 use crate::settings::QueuePatch;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 /// Queues that an error names.
 const NAMED_MAX: usize = 5;
 
 /// The limit with this name.
-fn limit_of(index: &NamespaceIndex, name: &str) -> Result<u32, Error> {
+fn limit_of(index: &NamespaceIndex, name: &str) -> Result<LimitSlot, Error> {
     index.limits.get(name).copied().ok_or_else(|| Error::LimitNotFound { limit: name.to_owned() })
 }
 
@@ -62,8 +64,9 @@ impl QueueModule {
     }
 
     /// All keys of a limit are looked at, in slices.
-    fn look_at_keys_of(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
-        let listed = std::mem::replace(&mut self.queue_limits.slots.get_mut(slot).cursor, 0) != NIL;
+    fn look_at_keys_of(&mut self, slot: LimitSlot, core: &mut Core, out: &mut Outcome) {
+        let listed =
+            std::mem::replace(&mut self.queue_limits.slots.get_mut(slot).cursor, Slot::new(0)) != Slot::NIL;
         if !listed {
             self.begin_work(Work::Limit(slot), core, out);
         }
@@ -94,7 +97,7 @@ impl QueueModule {
     }
 
     /// A limit that no queue names is gone for all who ask; its keys are yet to be forgotten.
-    pub(crate) fn drop_limit(&mut self, slot: u32) {
+    pub(crate) fn drop_limit(&mut self, slot: LimitSlot) {
         self.queue_limits.set_timer(Timed::Limit(slot), 0);
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.deleted = true;
@@ -103,14 +106,15 @@ impl QueueModule {
     }
 
     /// A namespace that is deleted, without queues: its limits go.
-    pub(crate) fn drop_limits_of(&mut self, namespace_slot: u32, budget: &mut usize) -> bool {
+    pub(crate) fn drop_limits_of(&mut self, namespace_slot: NamespaceSlot, budget: &mut usize) -> bool {
         while *budget > 0 {
             let Some((_, &slot)) = self.indexes.get(namespace_slot).limits.first_key_value() else {
                 return true;
             };
             *budget -= 1;
             self.drop_limit(slot);
-            if std::mem::replace(&mut self.queue_limits.slots.get_mut(slot).cursor, 0) == NIL {
+            if std::mem::replace(&mut self.queue_limits.slots.get_mut(slot).cursor, Slot::new(0)) == Slot::NIL
+            {
                 self.list_work(Work::Limit(slot));
             }
         }
@@ -121,8 +125,8 @@ impl QueueModule {
     /// which may have the limit already; `None`: it is not there yet.
     pub(crate) fn check_limit(
         &self,
-        namespace_slot: u32,
-        queue_slot: Option<u32>,
+        namespace_slot: NamespaceSlot,
+        queue_slot: Option<QueueSlot>,
         patch: &QueuePatch,
     ) -> Result<(), Error> {
         let Some(name) = patch.limit.as_deref().filter(|name| !name.is_empty()) else { return Ok(()) };
@@ -135,16 +139,16 @@ impl QueueModule {
     }
 
     /// Lets a queue follow the limit that its settings name.
-    pub(crate) fn follow_limit(&mut self, queue_slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn follow_limit(&mut self, queue_slot: QueueSlot, core: &mut Core, out: &mut Outcome) {
         let queue = self.queues.get(queue_slot);
         let named = self.indexes.get(queue.namespace).limits.get(&*queue.settings.limit).copied();
-        let wanted = named.unwrap_or(NIL);
+        let wanted = named.unwrap_or(Slot::NIL);
         if queue.limit == wanted {
             return;
         }
         self.leave_limit(queue_slot);
         let queue = self.queues.get_mut(queue_slot);
-        if wanted == NIL {
+        if wanted == Slot::NIL {
             if queue.ready.occupied != 0 {
                 out.ready.push(QueueId(queue.number));
             }
@@ -152,13 +156,13 @@ impl QueueModule {
             self.join_limit(queue_slot, wanted);
         }
         let queue = self.queues.get_mut(queue_slot);
-        if std::mem::replace(&mut queue.lines_cursor, 0) == NIL {
+        if std::mem::replace(&mut queue.lines_cursor, Slot::new(0)) == Slot::NIL {
             self.begin_work(Work::LimitLines(queue_slot), core, out);
         }
     }
 
     /// A queue that follows no limit follows this one, with what is in flight.
-    pub(crate) fn join_limit(&mut self, queue_slot: u32, slot: u32) {
+    pub(crate) fn join_limit(&mut self, queue_slot: QueueSlot, slot: LimitSlot) {
         let queue = self.queues.get_mut(queue_slot);
         queue.limit = slot;
         let limit = self.queue_limits.slots.get_mut(slot);
@@ -169,10 +173,10 @@ impl QueueModule {
     }
 
     /// A queue leaves its limit with what is in flight.
-    pub(crate) fn leave_limit(&mut self, queue_slot: u32) {
+    pub(crate) fn leave_limit(&mut self, queue_slot: QueueSlot) {
         let queue = self.queues.get_mut(queue_slot);
-        let slot = std::mem::replace(&mut queue.limit, NIL);
-        if slot == NIL {
+        let slot = std::mem::replace(&mut queue.limit, Slot::NIL);
+        if slot == Slot::NIL {
             return;
         }
         let limit = self.queue_limits.slots.get_mut(slot);

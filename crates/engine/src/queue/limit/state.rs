@@ -1,23 +1,28 @@
-//! Limits: what is in flight and used up under each, overall.
+//! State of limits: messages in flight and deliveries used up, overall.
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::limit::key_state::LimitKeySlot;
+use crate::queue::state::QueueSlot;
 use std::collections::BTreeSet;
 
 use crate::limit::{LimitRules, Pace};
 use crate::queue::limit::key_state::{KeyLines, LimitKeys};
-use crate::store::NIL;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type LimitSlot = Slot<Limit>;
 
 /// A limit of a namespace, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Limit {
     /// Slot of its namespace.
-    pub(crate) namespace: u32,
+    pub(crate) namespace: NamespaceSlot,
     pub(crate) name: Box<str>,
     rules: LimitRules,
-    /// Of the overall rate. Derived.
+    /// Pace of the overall rate. Derived.
     pub(crate) pace: Option<Pace>,
-    /// Of the rate per key. Derived.
+    /// Pace of the rate per key. Derived.
     pub(crate) pace_per_key: Option<Pace>,
     /// Counts changes of the rules.
     pub(crate) version: u32,
@@ -29,24 +34,24 @@ pub(crate) struct Limit {
     /// When its queues are to be woken; 0: not by time.
     pub(crate) timer_us: u64,
     /// The first of the keys that a running look through all keys has not seen; `NIL`: none runs.
-    pub(crate) cursor: u32,
+    pub(crate) cursor: LimitKeySlot,
     /// Keys that belong to it.
     pub(crate) keys: u32,
     pub(crate) deleted: bool,
     /// Slots of the queues that name it, in order. Derived.
-    pub(crate) queues: Vec<u32>,
+    pub(crate) queues: Vec<QueueSlot>,
     /// Whether it is listed among the consequences, and whether a place was freed.
     pub(crate) touched: bool,
     pub(crate) freed: bool,
-    next_vacant: Option<u32>,
+    next_vacant: Option<LimitSlot>,
 }
 
 impl Limit {
-    pub(crate) fn new(namespace: u32, name: &str) -> Limit {
-        Limit { namespace, name: name.into(), next_vacant: None, ..Limit::vacant(NIL) }
+    pub(crate) fn new(namespace: NamespaceSlot, name: &str) -> Limit {
+        Limit { namespace, name: name.into(), next_vacant: None, ..Limit::vacant(Slot::NIL) }
     }
 
-    /// What it allows.
+    /// Its rules.
     pub(crate) fn rules(&self) -> &LimitRules {
         &self.rules
     }
@@ -64,7 +69,7 @@ impl Limit {
             && self.pace.is_none_or(|pace| pace.allows_after(0, self.arrival_ns, now_us))
     }
 
-    /// How many messages its queues may begin now.
+    /// Deliveries that it allows its queues now.
     pub(crate) fn room(&self, now_us: u64) -> u64 {
         let places =
             self.rules.in_flight.map_or(u64::MAX, |most| u64::from(most).saturating_sub(self.in_flight));
@@ -73,12 +78,12 @@ impl Limit {
     }
 }
 
-impl PlainSlot for Limit {
+impl PlainItem for Limit {
     const BLOCK: usize = 8;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: LimitSlot) -> Self {
         Limit {
-            namespace: NIL,
+            namespace: Slot::NIL,
             name: Box::default(),
             rules: LimitRules::default(),
             pace: None,
@@ -88,7 +93,7 @@ impl PlainSlot for Limit {
             in_flight: 0,
             arrival_ns: 0,
             timer_us: 0,
-            cursor: NIL,
+            cursor: Slot::NIL,
             keys: 0,
             deleted: false,
             queues: Vec::new(),
@@ -98,12 +103,12 @@ impl PlainSlot for Limit {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<LimitSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.namespace);
+        self.namespace.write(out);
         out.name(&self.name);
         self.rules.write(out);
         out.u32(self.version);
@@ -111,7 +116,7 @@ impl PlainSlot for Limit {
         out.u64(self.in_flight);
         out.u64(self.arrival_ns);
         out.u64(self.timer_us);
-        out.u32(self.cursor);
+        self.cursor.write(out);
         out.u32(self.keys);
         out.bool(self.deleted);
         out.bool(self.touched);
@@ -119,7 +124,7 @@ impl PlainSlot for Limit {
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
-        let namespace = reader.u32()?;
+        let namespace = Slot::read(reader)?;
         let mut limit = Limit::new(namespace, reader.name()?);
         limit.set_rules(LimitRules::read(reader)?);
         limit.version = reader.u32()?;
@@ -127,7 +132,7 @@ impl PlainSlot for Limit {
         limit.in_flight = reader.u64()?;
         limit.arrival_ns = reader.u64()?;
         limit.timer_us = reader.u64()?;
-        limit.cursor = reader.u32()?;
+        limit.cursor = Slot::read(reader)?;
         limit.keys = reader.u32()?;
         limit.deleted = reader.bool()?;
         limit.touched = reader.bool()?;
@@ -136,11 +141,11 @@ impl PlainSlot for Limit {
     }
 }
 
-/// Whose time it is.
+/// A limit or limit key that has a timer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Timed {
-    Limit(u32),
-    Key(u32),
+    Limit(LimitSlot),
+    Key(LimitKeySlot),
 }
 
 /// The limits of all namespaces, and what hangs on them.

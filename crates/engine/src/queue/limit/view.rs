@@ -1,14 +1,15 @@
-//! What can be read of limits.
+//! Reads of limits and limit keys.
 
+use crate::queue::limit::key_state::LimitKeySlot;
+use crate::queue::limit::state::LimitSlot;
 use std::ops::Bound;
 
-use crate::core::Core;
-use crate::core::PAGE_ITEMS_MAX;
+use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::id::NamespaceId;
 use crate::query::{LimitKeyView, LimitView, Page, State};
 use crate::queue::QueueModule;
 use crate::queue::message::state::BlockedBy;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 /// Keys, of whichever limit, that one page looks at.
 const PAGE_KEYS_EXAMINED_MAX: usize = 2_000;
@@ -37,7 +38,7 @@ impl QueueModule {
         Some(self.limit_view(*slot, core))
     }
 
-    fn limit_view(&self, slot: u32, core: &Core) -> LimitView {
+    fn limit_view(&self, slot: LimitSlot, core: &Core) -> LimitView {
         let limit = self.queue_limits.slots.get(slot);
         let queues = || limit.queues.iter().map(|queue| self.queues.get(*queue));
         let used_up = limit.room(core.now_us) == 0;
@@ -76,7 +77,7 @@ impl QueueModule {
                 continue;
             };
             if page.items.len() >= limit.clamp(1, PAGE_ITEMS_MAX) {
-                page.next = Some(u64::from(at));
+                page.next = Some(u64::from(at.index()));
                 break;
             }
             page.items.push(view);
@@ -95,11 +96,11 @@ impl QueueModule {
         self.limit_key_view(self.queue_limits.keys.find(*slot, key)?, core)
     }
 
-    /// What is told of a key; `None`: it has no messages, and its rate remembers none.
-    fn limit_key_view(&self, slot: u32, core: &Core) -> Option<LimitKeyView> {
+    /// The view of a key; `None`: it has no messages, and its rate remembers no delivery.
+    fn limit_key_view(&self, slot: LimitKeySlot, core: &Core) -> Option<LimitKeyView> {
         let key = self.queue_limits.keys.slots.get(slot);
         let (mut members, mut waiting, mut line) = (0, 0, key.lines);
-        while line != NIL {
+        while line != Slot::NIL {
             let of = self.queue_limits.lines.slots.get(line);
             members += u64::from(of.members);
             let queue = self.queues.get(of.queue);

@@ -1,18 +1,20 @@
-//! What goes on when places were freed, times have come, or rules have changed.
+//! Waking: messages go on when places were freed, times have come, or rules have changed.
 
 use crate::core::Core;
 use crate::id::QueueId;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
-use crate::queue::limit::state::Timed;
-use crate::store::NIL;
-use crate::store::slab::Slot as _;
+use crate::queue::limit::key_state::LimitKeySlot;
+use crate::queue::limit::state::{LimitSlot, Timed};
+use crate::queue::state::QueueSlot;
+use crate::store::slab::Item as _;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Lists a look at a limit; `freed`: there may be room again.
     #[inline]
-    pub(crate) fn touch_limit(&mut self, slot: u32, freed: bool) {
+    pub(crate) fn touch_limit(&mut self, slot: LimitSlot, freed: bool) {
         let limit = self.queue_limits.slots.get_mut(slot);
         limit.freed |= freed;
         if !std::mem::replace(&mut limit.touched, true) {
@@ -22,7 +24,7 @@ impl QueueModule {
 
     /// Lists a look at a limit key.
     #[inline]
-    pub(crate) fn touch_limit_key(&mut self, key: u32) {
+    pub(crate) fn touch_limit_key(&mut self, key: LimitKeySlot) {
         let known = self.queue_limits.keys.slots.get_mut(key);
         if !std::mem::replace(&mut known.touched, true) {
             self.list(Consequence::LimitKey(key));
@@ -46,18 +48,18 @@ impl QueueModule {
     }
 
     /// Wakes the queues of a limit which has room again, or sets the time at which it has.
-    fn look_at_limit(&mut self, slot: u32, core: &Core, out: &mut Outcome) {
+    fn look_at_limit(&mut self, slot: LimitSlot, core: &Core, out: &mut Outcome) {
         let limit = self.queue_limits.slots.get_mut(slot);
         // Its time may have come before its timer fires.
         let freed = std::mem::take(&mut limit.freed) || limit.timer_us != 0;
         if limit.deleted {
-            if limit.keys == 0 && limit.cursor == NIL && !limit.touched {
+            if limit.keys == 0 && limit.cursor == Slot::NIL && !limit.touched {
                 self.queue_limits.slots.remove(slot);
             }
             return;
         }
         let limit = self.queue_limits.slots.get(slot);
-        let has_ready = |queue: &&u32| self.queues.get(**queue).ready.occupied != 0;
+        let has_ready = |queue: &&QueueSlot| self.queues.get(**queue).ready.occupied != 0;
         let mut due_us = 0;
         if limit.has_room(core.now_us) {
             if freed {
@@ -93,10 +95,11 @@ impl QueueModule {
         }
     }
 
-    /// The rules of a limit have changed, or it is deleted: looks at all its keys. True when nothing is left to do.
+    /// The rules of a limit have changed, or it is deleted: looks at all its keys. True when nothing is left
+    /// to do.
     pub(crate) fn work_on_limit(
         &mut self,
-        slot: u32,
+        slot: LimitSlot,
         budget: &mut usize,
         core: &Core,
         out: &mut Outcome,
@@ -104,8 +107,8 @@ impl QueueModule {
         while *budget > 0 {
             *budget -= 1;
             let cursor = self.queue_limits.slots.get(slot).cursor;
-            if cursor >= self.queue_limits.keys.slots.slots() {
-                self.queue_limits.slots.get_mut(slot).cursor = NIL;
+            if cursor.index() >= self.queue_limits.keys.slots.slots() {
+                self.queue_limits.slots.get_mut(slot).cursor = Slot::NIL;
                 self.touch_limit(slot, false);
                 return true;
             }
@@ -114,7 +117,7 @@ impl QueueModule {
             if of_it && !self.look_at_key(cursor, budget, core, out) {
                 return false;
             }
-            self.queue_limits.slots.get_mut(slot).cursor = cursor + 1;
+            self.queue_limits.slots.get_mut(slot).cursor = cursor.next();
         }
         false
     }
@@ -122,7 +125,7 @@ impl QueueModule {
     /// A queue has another limit: its lines follow. True when nothing is left to do.
     pub(crate) fn work_on_lines(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         budget: &mut usize,
         core: &Core,
         out: &mut Outcome,
@@ -130,8 +133,8 @@ impl QueueModule {
         while *budget > 0 {
             *budget -= 1;
             let cursor = self.queues.get(queue_slot).lines_cursor;
-            if cursor >= self.queue_limits.lines.slots.slots() {
-                self.queues.get_mut(queue_slot).lines_cursor = NIL;
+            if cursor.index() >= self.queue_limits.lines.slots.slots() {
+                self.queues.get_mut(queue_slot).lines_cursor = Slot::NIL;
                 return true;
             }
             let line = self.queue_limits.lines.slots.get(cursor);
@@ -141,7 +144,7 @@ impl QueueModule {
                     return false;
                 }
             }
-            self.queues.get_mut(queue_slot).lines_cursor = cursor + 1;
+            self.queues.get_mut(queue_slot).lines_cursor = cursor.next();
         }
         false
     }

@@ -1,4 +1,4 @@
-//! Who refers to which blob. The journal hears of it when the last one lets go.
+//! Owners of blobs: every reference that the module holds.
 
 use crate::id::BlobRef;
 use crate::queue::QueueModule;

@@ -1,4 +1,4 @@
-//! From blobs back to their messages, for those who have found their bytes damaged.
+//! Look-up from blobs to their messages, for blobs whose bytes were found damaged.
 
 use crate::core::Core;
 use crate::query::{MessageView, Page};

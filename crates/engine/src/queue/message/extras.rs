@@ -1,88 +1,100 @@
-//! Optional fields of a message, reached by its `extras` slot: a backoff of its own, its history, and its options.
+//! Optional fields of a message, reached by its `extras` slot: a backoff of its own, its history, and its
+//! options.
 
 use crate::id::BlobRef;
 use crate::limits::HISTORY_ATTEMPTS_MAX;
 use crate::query::{Attempt, AttemptEnd};
-use crate::queue::change::state::{AllChanged, Changed};
-use crate::queue::message::options::{AllOptions, Options};
+use crate::queue::change::state::{AllChanged, Changed, ChangedSlot};
+use crate::queue::fair::state::LaneSlot;
+use crate::queue::message::options::{AllOptions, Options, OptionsSlot};
 use crate::queue::message::origin::{AllOrigins, Origin};
-use crate::queue::message::results::{AllResults, Results};
-use crate::record::{read_backoff, write_backoff};
+use crate::queue::message::results::{AllResults, Results, ResultsSlot};
 use crate::settings::Backoff;
-use crate::store::NIL;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type ExtrasSlot = Slot<Extras>;
 
 /// The optional fields of one message.
 #[derive(Clone, Debug)]
 pub(crate) struct Extras {
     pub(crate) backoff: Option<Backoff>,
     /// Oldest and newest entry of the history.
-    head: u32,
-    tail: u32,
+    head: EntrySlot,
+    tail: EntrySlot,
     /// Slot among [`crate::queue::message::options::AllOptions`].
-    options: u32,
+    options: OptionsSlot,
     entries: u16,
-    next_vacant: Option<u32>,
+    next_vacant: Option<ExtrasSlot>,
 }
 
 const _: () = assert!(size_of::<Extras>() == 48);
 
-impl PlainSlot for Extras {
+impl PlainItem for Extras {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
-        Extras { backoff: None, head: NIL, tail: NIL, options: NIL, entries: 0, next_vacant: Some(next) }
+    fn vacant(next: ExtrasSlot) -> Self {
+        Extras {
+            backoff: None,
+            head: Slot::NIL,
+            tail: Slot::NIL,
+            options: Slot::NIL,
+            entries: 0,
+            next_vacant: Some(next),
+        }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ExtrasSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
         out.bool(self.backoff.is_some());
         if let Some(backoff) = &self.backoff {
-            write_backoff(out, backoff);
+            backoff.write(out);
         }
-        out.u32(self.head);
-        out.u32(self.tail);
+        self.head.write(out);
+        self.tail.write(out);
         out.u16(self.entries);
-        out.u32(self.options);
+        self.options.write(out);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
-        let backoff = if reader.bool()? { Some(read_backoff(reader)?) } else { None };
-        let (head, tail, entries) = (reader.u32()?, reader.u32()?, reader.u16()?);
-        let options = reader.u32()?;
+        let backoff = if reader.bool()? { Some(Backoff::read(reader)?) } else { None };
+        let (head, tail, entries) = (Slot::read(reader)?, Slot::read(reader)?, reader.u16()?);
+        let options = Slot::read(reader)?;
         Some(Extras { backoff, head, tail, options, entries, next_vacant: None })
     }
 }
+
+pub(crate) type EntrySlot = Slot<Entry>;
 
 /// One entry of a history.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     attempt: Attempt,
-    next: u32,
+    next: EntrySlot,
     vacant: bool,
 }
 
 const _: () = assert!(size_of::<Entry>() == 56);
 
-impl PlainSlot for Entry {
+impl PlainItem for Entry {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: EntrySlot) -> Self {
         let attempt =
             Attempt { number: 0, end: AttemptEnd::Nacked, started_at_us: 0, ended_at_us: 0, error: None };
         Entry { attempt, next, vacant: true }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<EntrySlot> {
         self.vacant.then_some(self.next)
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.next);
+        self.next.write(out);
         out.u16(self.attempt.number);
         out.u8(self.attempt.end as u8);
         out.u64(self.attempt.started_at_us);
@@ -94,7 +106,7 @@ impl PlainSlot for Entry {
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
-        let next = reader.u32()?;
+        let next = Slot::read(reader)?;
         let number = reader.u16()?;
         let end = match reader.u8()? {
             0 => AttemptEnd::Nacked,
@@ -126,37 +138,37 @@ pub(crate) struct AllExtras {
 
 impl AllExtras {
     /// Optional fields for a message which has none yet.
-    pub(crate) fn add(&mut self, backoff: Option<Backoff>) -> u32 {
-        self.slots.insert(Extras { backoff, next_vacant: None, ..Extras::vacant(NIL) })
+    pub(crate) fn add(&mut self, backoff: Option<Backoff>) -> ExtrasSlot {
+        self.slots.insert(Extras { backoff, next_vacant: None, ..Extras::vacant(Slot::NIL) })
     }
 
     /// Gives a message its options, which it has not had.
-    pub(crate) fn add_options(&mut self, extras: u32, options: Options) {
+    pub(crate) fn add_options(&mut self, extras: ExtrasSlot, options: Options) {
         let slot = self.options.insert(options);
         self.slots.get_mut(extras).options = slot;
     }
 
     /// The message's options; `None`: it has none.
     #[inline]
-    pub(crate) fn options(&self, extras: u32) -> Option<&Options> {
-        if extras == NIL {
+    pub(crate) fn options(&self, extras: ExtrasSlot) -> Option<&Options> {
+        if extras == Slot::NIL {
             return None;
         }
         let slot = self.slots.get(extras).options;
-        (slot != NIL).then(|| self.options.get(slot))
+        (slot != Slot::NIL).then(|| self.options.get(slot))
     }
 
     /// Where a message comes from, if it died elsewhere.
-    pub(crate) fn origin(&self, extras: u32) -> Option<&Origin> {
+    pub(crate) fn origin(&self, extras: ExtrasSlot) -> Option<&Origin> {
         let slot = self.options(extras)?.origin;
-        (slot != NIL).then(|| self.origins.get(slot))
+        (slot != Slot::NIL).then(|| self.origins.get(slot))
     }
 
     /// Remembers where a message has died last.
-    pub(crate) fn set_origin(&mut self, extras: u32, origin: Origin) {
+    pub(crate) fn set_origin(&mut self, extras: ExtrasSlot, origin: Origin) {
         let options = self.enter_options(extras);
         let known = self.options.get(options).origin;
-        if known == NIL {
+        if known == Slot::NIL {
             self.options.get_mut(options).origin = self.origins.insert(origin);
         } else {
             *self.origins.get_mut(known) = origin;
@@ -164,25 +176,25 @@ impl AllExtras {
     }
 
     /// The slot of a message's options, which it gets if it has none.
-    pub(crate) fn enter_options(&mut self, extras: u32) -> u32 {
-        if self.slots.get(extras).options == NIL {
+    pub(crate) fn enter_options(&mut self, extras: ExtrasSlot) -> OptionsSlot {
+        if self.slots.get(extras).options == Slot::NIL {
             self.add_options(extras, Options::none());
         }
         self.slots.get(extras).options
     }
 
     /// The slot of what a message has of results.
-    pub(crate) fn results_slot(&self, extras: u32) -> Option<u32> {
-        self.options(extras).map(|options| options.results).filter(|&results| results != NIL)
+    pub(crate) fn results_slot(&self, extras: ExtrasSlot) -> Option<ResultsSlot> {
+        self.options(extras).map(|options| options.results).filter(|&results| results != Slot::NIL)
     }
 
-    /// What a message has of results.
-    pub(crate) fn results(&self, extras: u32) -> Option<&Results> {
+    /// The results of a message.
+    pub(crate) fn results(&self, extras: ExtrasSlot) -> Option<&Results> {
         self.results_slot(extras).map(|slot| self.results.get(slot))
     }
 
     /// The slot of what a message has of results, which it gets if it has none.
-    pub(crate) fn enter_results(&mut self, extras: u32) -> u32 {
+    pub(crate) fn enter_results(&mut self, extras: ExtrasSlot) -> ResultsSlot {
         if let Some(slot) = self.results_slot(extras) {
             return slot;
         }
@@ -193,29 +205,29 @@ impl AllExtras {
     }
 
     /// Gives a message which has options others.
-    pub(crate) fn set_options(&mut self, extras: u32, options: Options) {
+    pub(crate) fn set_options(&mut self, extras: ExtrasSlot, options: Options) {
         let slot = self.slots.get(extras).options;
         *self.options.get_mut(slot) = options;
     }
 
     /// Puts a message which has options into another lane.
-    pub(crate) fn set_fair(&mut self, extras: u32, lane: u32) {
+    pub(crate) fn set_fair(&mut self, extras: ExtrasSlot, lane: LaneSlot) {
         let slot = self.slots.get(extras).options;
         self.options.get_mut(slot).fair = lane;
     }
 
     /// The slot of what people have changed of a message.
-    pub(crate) fn changed_slot(&self, extras: u32) -> Option<u32> {
-        self.options(extras).map(|options| options.changed).filter(|&changed| changed != NIL)
+    pub(crate) fn changed_slot(&self, extras: ExtrasSlot) -> Option<ChangedSlot> {
+        self.options(extras).map(|options| options.changed).filter(|&changed| changed != Slot::NIL)
     }
 
-    /// What people have changed of a message.
-    pub(crate) fn changed(&self, extras: u32) -> Option<&Changed> {
+    /// The changes that people have made to a message.
+    pub(crate) fn changed(&self, extras: ExtrasSlot) -> Option<&Changed> {
         self.changed_slot(extras).map(|slot| self.changed.get(slot))
     }
 
     /// The slot of what people have changed of a message, which it gets if it has none.
-    pub(crate) fn enter_changed(&mut self, extras: u32) -> u32 {
+    pub(crate) fn enter_changed(&mut self, extras: ExtrasSlot) -> ChangedSlot {
         if let Some(slot) = self.changed_slot(extras) {
             return slot;
         }
@@ -226,18 +238,18 @@ impl AllExtras {
     }
 
     /// The message's own backoff.
-    pub(crate) fn backoff(&self, extras: u32) -> Option<Backoff> {
-        if extras == NIL { None } else { self.slots.get(extras).backoff }
+    pub(crate) fn backoff(&self, extras: ExtrasSlot) -> Option<Backoff> {
+        if extras == Slot::NIL { None } else { self.slots.get(extras).backoff }
     }
 
-    /// Appends to a history. Beyond [`HISTORY_ATTEMPTS_MAX`] entries the second oldest goes, so that the first and the
-    /// latest stay; the error text that goes with it is returned.
-    pub(crate) fn record(&mut self, extras: u32, attempt: Attempt) -> Option<BlobRef> {
-        let entry = self.entries.insert(Entry { attempt, next: NIL, vacant: false });
+    /// Appends to a history. Beyond [`HISTORY_ATTEMPTS_MAX`] entries the second oldest goes, so that the
+    /// first and the latest stay; the error text that goes with it is returned.
+    pub(crate) fn record(&mut self, extras: ExtrasSlot, attempt: Attempt) -> Option<BlobRef> {
+        let entry = self.entries.insert(Entry { attempt, next: Slot::NIL, vacant: false });
         let slot = self.slots.get_mut(extras);
         let tail = std::mem::replace(&mut slot.tail, entry);
         slot.entries += 1;
-        if tail == NIL {
+        if tail == Slot::NIL {
             slot.head = entry;
         } else {
             self.entries.get_mut(tail).next = entry;
@@ -254,34 +266,34 @@ impl AllExtras {
     }
 
     /// A history, oldest first.
-    pub(crate) fn history(&self, extras: u32) -> impl Iterator<Item = Attempt> + '_ {
-        let mut at = if extras == NIL { NIL } else { self.slots.get(extras).head };
+    pub(crate) fn history(&self, extras: ExtrasSlot) -> impl Iterator<Item = Attempt> + '_ {
+        let mut at = if extras == Slot::NIL { Slot::NIL } else { self.slots.get(extras).head };
         std::iter::from_fn(move || {
-            let entry = (at != NIL).then(|| self.entries.get(at))?;
+            let entry = (at != Slot::NIL).then(|| self.entries.get(at))?;
             at = entry.next;
             Some(entry.attempt)
         })
     }
 
     /// Removes the optional fields of a message; gives the blobs that they refer to to `release`.
-    pub(crate) fn remove(&mut self, extras: u32, mut release: impl FnMut(BlobRef)) {
+    pub(crate) fn remove(&mut self, extras: ExtrasSlot, mut release: impl FnMut(BlobRef)) {
         let &Extras { head, options: slot, .. } = self.slots.get(extras);
         self.slots.free(extras);
-        if slot != NIL {
+        if slot != Slot::NIL {
             let options = *self.options.get(slot);
             self.options.free(slot);
-            if options.results != NIL {
+            if options.results != Slot::NIL {
                 self.results.remove(options.results).blobs().for_each(&mut release);
             }
-            if options.origin != NIL {
+            if options.origin != Slot::NIL {
                 self.origins.free(options.origin);
             }
-            if options.changed != NIL {
+            if options.changed != Slot::NIL {
                 self.changed.remove(options.changed).blobs().for_each(&mut release);
             }
         }
         let mut at = head;
-        while at != NIL {
+        while at != Slot::NIL {
             let entry = self.entries.remove(at);
             at = entry.next;
             if let Some(error) = entry.attempt.error {

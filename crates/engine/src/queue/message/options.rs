@@ -1,36 +1,47 @@
 //! Keys and times that a message was sent with: a slot of its own for those that have any.
 
 use crate::options::UniqueUntil;
-use crate::store::NIL;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::queue::change::state::ChangedSlot;
+use crate::queue::expiry::state::ExpirySlot;
+use crate::queue::fair::state::LaneSlot;
+use crate::queue::flow::state::FlowSlot;
+use crate::queue::limit::key_state::LineSlot;
+use crate::queue::message::origin::OriginSlot;
+use crate::queue::message::results::ResultsSlot;
+use crate::queue::ordering::state::OrderingSlot;
+use crate::queue::unique::state::UniqueSlot;
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type OptionsSlot = Slot<Options>;
 
 /// The keys of one message, each as the slot where what is known of the key lies; `NIL`: none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     /// Among [`crate::queue::ordering::state::OrderingKeys`].
-    pub(crate) ordering: u32,
+    pub(crate) ordering: OrderingSlot,
     /// Among [`crate::queue::fair::state::Lanes`].
-    pub(crate) fair: u32,
+    pub(crate) fair: LaneSlot,
     /// Among [`crate::queue::message::results::AllResults`].
-    pub(crate) results: u32,
+    pub(crate) results: ResultsSlot,
     /// Among [`crate::queue::limit::key_state::KeyLines`].
-    pub(crate) limit: u32,
+    pub(crate) limit: LineSlot,
     /// Among [`crate::queue::change::state::AllChanged`].
-    pub(crate) changed: u32,
+    pub(crate) changed: ChangedSlot,
     /// Among [`crate::queue::expiry::state::Expiries`].
-    pub(crate) expiry: u32,
+    pub(crate) expiry: ExpirySlot,
     /// Among [`crate::queue::unique::state::UniqueKeys`].
-    pub(crate) unique: u32,
+    pub(crate) unique: UniqueSlot,
     /// When the unique key no longer counts, in microseconds since the Unix epoch.
     pub(crate) unique_ends_us: u64,
-    /// What frees the unique key before.
+    /// The event that frees the unique key before.
     pub(crate) unique_until: UniqueUntil,
     /// Among [`crate::queue::message::origin::AllOrigins`].
-    pub(crate) origin: u32,
+    pub(crate) origin: OriginSlot,
     /// Among [`crate::queue::flow::state::Flows`].
-    pub(crate) flow: u32,
-    next_vacant: Option<u32>,
+    pub(crate) flow: FlowSlot,
+    next_vacant: Option<OptionsSlot>,
 }
 
 /// The keys of all messages that have some.
@@ -39,61 +50,61 @@ pub(crate) type AllOptions = Slab<Options, 1024>;
 impl Options {
     /// None of them.
     pub(crate) fn none() -> Options {
-        Options { next_vacant: None, ..Options::vacant(NIL) }
+        Options { next_vacant: None, ..Options::vacant(Slot::NIL) }
     }
 }
 
-impl PlainSlot for Options {
+impl PlainItem for Options {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: OptionsSlot) -> Self {
         Options {
-            ordering: NIL,
-            fair: NIL,
-            limit: NIL,
-            results: NIL,
-            changed: NIL,
-            expiry: NIL,
-            unique: NIL,
+            ordering: Slot::NIL,
+            fair: Slot::NIL,
+            limit: Slot::NIL,
+            results: Slot::NIL,
+            changed: Slot::NIL,
+            expiry: Slot::NIL,
+            unique: Slot::NIL,
             unique_ends_us: 0,
             unique_until: UniqueUntil::Gone,
-            origin: NIL,
-            flow: NIL,
+            origin: Slot::NIL,
+            flow: Slot::NIL,
             next_vacant: Some(next),
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<OptionsSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.ordering);
-        out.u32(self.fair);
-        out.u32(self.results);
-        out.u32(self.limit);
-        out.u32(self.changed);
-        out.u32(self.expiry);
-        out.u32(self.unique);
+        self.ordering.write(out);
+        self.fair.write(out);
+        self.results.write(out);
+        self.limit.write(out);
+        self.changed.write(out);
+        self.expiry.write(out);
+        self.unique.write(out);
         out.u64(self.unique_ends_us);
         out.bool(self.unique_until == UniqueUntil::Window);
-        out.u32(self.origin);
-        out.u32(self.flow);
+        self.origin.write(out);
+        self.flow.write(out);
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Options {
-            ordering: reader.u32()?,
-            fair: reader.u32()?,
-            results: reader.u32()?,
-            limit: reader.u32()?,
-            changed: reader.u32()?,
-            expiry: reader.u32()?,
-            unique: reader.u32()?,
+            ordering: Slot::read(reader)?,
+            fair: Slot::read(reader)?,
+            results: Slot::read(reader)?,
+            limit: Slot::read(reader)?,
+            changed: Slot::read(reader)?,
+            expiry: Slot::read(reader)?,
+            unique: Slot::read(reader)?,
             unique_ends_us: reader.u64()?,
             unique_until: if reader.bool()? { UniqueUntil::Window } else { UniqueUntil::Gone },
-            origin: reader.u32()?,
-            flow: reader.u32()?,
+            origin: Slot::read(reader)?,
+            flow: Slot::read(reader)?,
             next_vacant: None,
         })
     }

@@ -1,8 +1,11 @@
-//! Where a message comes from that died in another queue.
+//! The origin of a message that died in another queue.
 
 use crate::queue::message::state::Reason;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type OriginSlot = Slot<Origin>;
 
 /// The queue in which a message died last, and why; or a vacant slot.
 #[derive(Clone, Debug)]
@@ -11,7 +14,7 @@ pub(crate) struct Origin {
     pub(crate) queue: Box<str>,
     pub(crate) reason: Reason,
     pub(crate) died_at_us: u64,
-    next_vacant: Option<u32>,
+    next_vacant: Option<OriginSlot>,
 }
 
 /// The origins of all messages that have one.
@@ -23,14 +26,14 @@ impl Origin {
     }
 }
 
-impl PlainSlot for Origin {
+impl PlainItem for Origin {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: OriginSlot) -> Self {
         Origin { next_vacant: Some(next), ..Origin::new(Box::default(), Reason::None, 0) }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<OriginSlot> {
         self.next_vacant
     }
 

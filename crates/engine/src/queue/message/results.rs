@@ -1,11 +1,11 @@
-//! Whom the result of a message is for, how far its work has come, and what came of it.
+//! Results of a message: reply queue, progress, checkpoint, result.
 
 use crate::id::BlobRef;
-use crate::store::NIL;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// How far the holder of a message says that it has come.
+/// Progress that the holder of a message has reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Progress {
     /// 0 to 100.
@@ -14,20 +14,22 @@ pub(crate) struct Progress {
     pub(crate) at_us: u64,
 }
 
-/// What one message has of it, or a vacant slot.
+pub(crate) type ResultsSlot = Slot<Results>;
+
+/// Results, progress and checkpoint of one message, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Results {
-    /// How long it is kept after its ack; 0: not at all.
+    /// Time that it is kept after its ack, in milliseconds; 0: it is not kept.
     pub(crate) ttl_ms: u64,
     pub(crate) correlation_id: Box<[u8]>,
     /// Name of the queue that gets the result; empty: none.
     pub(crate) reply_to: Box<str>,
     pub(crate) progress: Option<Progress>,
-    /// What the next attempt goes on from.
+    /// The checkpoint that the next attempt gets.
     pub(crate) checkpoint: Option<BlobRef>,
     /// Of the ack.
     pub(crate) result: Option<BlobRef>,
-    next_vacant: Option<u32>,
+    next_vacant: Option<ResultsSlot>,
 }
 
 /// The results of all messages that have anything of it.
@@ -36,7 +38,7 @@ pub(crate) type AllResults = Slab<Results, 1024>;
 impl Results {
     /// Nothing asked for and nothing told.
     pub(crate) fn none() -> Results {
-        Results { next_vacant: None, ..Results::vacant(NIL) }
+        Results { next_vacant: None, ..Results::vacant(Slot::NIL) }
     }
 
     /// Everything that it refers to.
@@ -52,10 +54,10 @@ impl Results {
     }
 }
 
-impl PlainSlot for Results {
+impl PlainItem for Results {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: ResultsSlot) -> Self {
         Results {
             ttl_ms: 0,
             correlation_id: Box::default(),
@@ -67,7 +69,7 @@ impl PlainSlot for Results {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ResultsSlot> {
         self.next_vacant
     }
 

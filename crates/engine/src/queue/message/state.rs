@@ -1,30 +1,32 @@
-//! One message: a slot of 96 bytes that holds all that a plain message has.
+//! State of a message: a slot of 96 bytes that holds all that a plain message has.
 
 use crate::core::wheel::Timed;
 use crate::id::BlobRef;
 use crate::query::State;
-use crate::store::NIL;
+use crate::queue::consumer::state::{ConsumerSlot, HoldSlot};
+use crate::queue::message::extras::ExtrasSlot;
+use crate::queue::state::QueueSlot;
 use crate::store::list::Linked;
-pub(crate) use crate::store::list::{Link, UNLINKED};
-use crate::store::slab::Slot;
+pub(crate) use crate::store::list::{Link, PLACE};
+use crate::store::slab::Item;
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// Links of the one list or timer that a message's state puts it on.
-pub(crate) const PLACE: usize = 0;
 /// Links among all messages of a queue, by id.
 pub(crate) const SIBLINGS: usize = 1;
 
-/// Bits of [`Message::marks`]; a message without any is linked to its siblings, and nothing else has to know when it leaves.
+/// Bits of [`Message::marks`]; a message without any is linked to its siblings, and nothing else has to know
+/// when it leaves.
 pub(crate) mod mark {
-    /// It stands among [`crate::queue::state::Queue::arrived`] instead of being linked to its siblings.
+    /// Listed in [`crate::queue::state::Queue::arrived`] instead of being linked to its siblings.
     pub(crate) const ARRIVED: u8 = 1;
-    /// It is the last one that [`crate::queue::length::state::Trim`] has passed.
+    /// The last one that [`crate::queue::length::state::Trim`] has passed.
     pub(crate) const PASSED_LAST: u8 = 2;
-    /// It stands among those that have come back behind the trim.
+    /// Listed among those that came back to waiting after the trim had passed them.
     pub(crate) const RETURNED: u8 = 4;
 }
 
-/// Why a message is dead or held.
+/// The reason why a message is dead or held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Reason {
@@ -80,7 +82,7 @@ impl Reason {
     }
 }
 
-/// What a blocked message waits for.
+/// The cause that blocks a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub(crate) enum BlockedBy {
@@ -95,7 +97,7 @@ pub(crate) enum BlockedBy {
 }
 
 impl BlockedBy {
-    /// How many kinds there are.
+    /// Number of causes.
     pub(crate) const COUNT: usize = 4;
 
     /// The word used in every API.
@@ -109,13 +111,15 @@ impl BlockedBy {
     }
 }
 
+pub(crate) type MessageSlot = Slot<Message>;
+
 /// A message, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) sequence: u64,
     pub(crate) sent_at_us: u64,
-    /// Delayed, blocked: when it becomes ready, or may. Leased: when the lease ends. Dead, held: since when. Done:
-    /// until when it is kept; 0: for no certain time.
+    /// Delayed, blocked: when it becomes ready, or may. Leased: when the lease ends. Dead, held: since when.
+    /// Done: until when it is kept; 0: for no certain time.
     pub(crate) time_us: u64,
     /// Fencing token of the latest delivery. Blocked by a consumer: its slot.
     pub(crate) token: u64,
@@ -125,13 +129,14 @@ pub(crate) struct Message {
     pub(crate) blob_item: u32,
     pub(crate) blob_len: u32,
     /// Slot of its queue.
-    pub(crate) queue: u32,
+    pub(crate) queue: QueueSlot,
     /// Slot of its optional fields; `NIL`: none.
-    pub(crate) extras: u32,
-    /// The queue's generation when it entered its state: see [`crate::queue::state::Queue::is_stale`]. Done: 1 when it is
-    /// kept for its queue's sake, 0 while it is for its sender's. Leased: slot of the hold of its consumer; `NIL`: it has none.
+    pub(crate) extras: ExtrasSlot,
+    /// The queue's generation when it entered its state: see [`crate::queue::state::Queue::is_stale`]. Done:
+    /// 1 when it is kept for its queue's sake, 0 while it is for its sender's. Leased: slot of the hold of
+    /// its consumer; `NIL`: it has none.
     pub(crate) generation: u32,
-    pub(crate) links: [Link; 2],
+    pub(crate) links: [Link<Message>; 2],
     /// Attempts begun.
     pub(crate) attempts: u16,
     /// 0: the queue's.
@@ -143,7 +148,7 @@ pub(crate) struct Message {
     pub(crate) state: Option<State>,
     pub(crate) priority: u8,
     pub(crate) reason: Reason,
-    /// What is special of its place among all messages of its queue: [`mark`]s.
+    /// Its [`mark`]s.
     pub(crate) marks: u8,
 }
 
@@ -153,7 +158,7 @@ impl Message {
     /// A new message, in no state and on no list.
     #[inline(always)]
     pub(crate) fn new(
-        queue: u32,
+        queue: QueueSlot,
         sequence: u64,
         sent_at_us: u64,
         blob: BlobRef,
@@ -170,9 +175,9 @@ impl Message {
             blob_item: blob.item,
             blob_len: blob.len,
             queue,
-            extras: NIL,
+            extras: Slot::NIL,
             generation: 0,
-            links: [UNLINKED; 2],
+            links: [Link::UNLINKED; 2],
             attempts: 0,
             max_attempts,
             deliveries: 0,
@@ -184,7 +189,7 @@ impl Message {
         }
     }
 
-    /// What a blocked message waits for.
+    /// The cause that blocks a message.
     pub(crate) fn blocked_by(&self) -> Option<BlockedBy> {
         (self.state == Some(State::Blocked)).then_some(())?;
         match self.bucket {
@@ -194,6 +199,23 @@ impl Message {
             3 => Some(BlockedBy::Consumer),
             _ => None,
         }
+    }
+
+    /// Leased: the hold of its consumer; [`Slot::NIL`]: it has none.
+    #[inline]
+    pub(crate) fn hold(&self) -> HoldSlot {
+        Slot::new(self.generation)
+    }
+
+    /// Notes the hold of its consumer.
+    #[inline]
+    pub(crate) fn set_hold(&mut self, hold: HoldSlot) {
+        self.generation = hold.index();
+    }
+
+    /// Blocked by a consumer: which.
+    pub(crate) fn parked_with(&self) -> ConsumerSlot {
+        Slot::new(self.token as u32)
     }
 
     /// Whether it has this [`mark`].
@@ -228,12 +250,12 @@ impl Message {
 
 impl<const K: usize> Linked<K> for Message {
     #[inline]
-    fn link(&self) -> Link {
+    fn link(&self) -> Link<Message> {
         self.links[K]
     }
 
     #[inline]
-    fn link_mut(&mut self) -> &mut Link {
+    fn link_mut(&mut self) -> &mut Link<Message> {
         &mut self.links[K]
     }
 }
@@ -255,10 +277,10 @@ impl Timed for Message {
     }
 }
 
-impl Slot for Message {
+impl Item for Message {
     const BLOCK: usize = 64;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: MessageSlot) -> Self {
         Message {
             sequence: 0,
             sent_at_us: 0,
@@ -268,10 +290,10 @@ impl Slot for Message {
             blob_index: 0,
             blob_item: 0,
             blob_len: 0,
-            queue: NIL,
-            extras: NIL,
+            queue: Slot::NIL,
+            extras: Slot::NIL,
             generation: 0,
-            links: [Link { prev: NIL, next }, UNLINKED],
+            links: [Link { prev: Slot::NIL, next }, Link::UNLINKED],
             attempts: 0,
             max_attempts: 0,
             deliveries: 0,
@@ -283,14 +305,14 @@ impl Slot for Message {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<MessageSlot> {
         if self.state.is_none() { Some(self.links[PLACE].next) } else { None }
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         let Some(state) = self.state else {
             out.u8(u8::MAX);
-            out.u32(self.links[PLACE].next);
+            self.links[PLACE].next.write(out);
             return;
         };
         out.u8(state as u8);
@@ -303,13 +325,13 @@ impl Slot for Message {
         for word in [
             self.blob_item,
             self.blob_len,
-            self.queue,
-            self.extras,
+            self.queue.index(),
+            self.extras.index(),
             self.generation,
-            place.prev,
-            place.next,
-            siblings.prev,
-            siblings.next,
+            place.prev.index(),
+            place.next.index(),
+            siblings.prev.index(),
+            siblings.next.index(),
         ] {
             out.u32(word);
         }
@@ -324,7 +346,7 @@ impl Slot for Message {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let state = reader.u8()?;
         if state == u8::MAX {
-            return Some(Message::vacant(reader.u32()?));
+            return Some(Message::vacant(Slot::read(reader)?));
         }
         Some(Message {
             state: Some(*State::ALL.get(usize::from(state))?),
@@ -336,13 +358,10 @@ impl Slot for Message {
             blob_index: reader.u64()?,
             blob_item: reader.u32()?,
             blob_len: reader.u32()?,
-            queue: reader.u32()?,
-            extras: reader.u32()?,
+            queue: Slot::read(reader)?,
+            extras: Slot::read(reader)?,
             generation: reader.u32()?,
-            links: [
-                Link { prev: reader.u32()?, next: reader.u32()? },
-                Link { prev: reader.u32()?, next: reader.u32()? },
-            ],
+            links: [Link::read(reader)?, Link::read(reader)?],
             attempts: reader.u16()?,
             max_attempts: reader.u16()?,
             deliveries: reader.u16()?,

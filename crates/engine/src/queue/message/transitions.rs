@@ -1,4 +1,4 @@
-//! How a message goes from one state into another. Each transition is one function; all of them keep the counters.
+//! Transitions of a message from one state into another. Each is one function; all of them keep the counters.
 
 use crate::core::Core;
 use crate::event::{EventDetail, EventKind, Watched};
@@ -7,32 +7,33 @@ use crate::outcome::Outcome;
 use crate::query::{Attempt, AttemptEnd, Counters, State};
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
+use crate::queue::message::extras::ExtrasSlot;
 use crate::queue::message::options::Options;
-use crate::queue::message::state::{BlockedBy, Message, Reason};
-use crate::queue::state::Queue;
-use crate::store::NIL;
+use crate::queue::message::state::{BlockedBy, Message, MessageSlot, Reason};
+use crate::queue::state::{Queue, QueueSlot};
+use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Any state to ready, at the end of its priority's line, as soon as nothing else holds it up.
-    pub(crate) fn make_ready(&mut self, slot: u32, core: &Core, out: &mut Outcome) {
+    pub(crate) fn make_ready(&mut self, slot: MessageSlot, core: &Core, out: &mut Outcome) {
         self.leave(slot);
         self.come_back(slot);
         self.admit(slot, 0, core, out);
     }
 
     /// Any state to delayed until `time_us`, which is to come.
-    pub(crate) fn make_delayed(&mut self, slot: u32, time_us: u64, core: &Core, out: &mut Outcome) {
+    pub(crate) fn make_delayed(&mut self, slot: MessageSlot, time_us: u64, core: &Core, out: &mut Outcome) {
         self.leave(slot);
         self.come_back(slot);
         self.admit(slot, time_us, core, out);
     }
 
     /// Lets a message which is in no state go as far as it may: past what blocks it, and past its time
-    /// (`time_us`, 0: at once). Whatever holds it up calls this again for it, after [`QueueModule::leave`], when
-    /// it lets it go. One that is over by then ends as a consequence.
+    /// (`time_us`, 0: at once). Whatever holds it up calls this again for it, after [`QueueModule::leave`],
+    /// when it lets it go. One that is over by then ends as a consequence.
     #[inline]
-    pub(crate) fn admit(&mut self, slot: u32, time_us: u64, core: &Core, out: &mut Outcome) {
-        if self.messages.get(slot).extras == NIL {
+    pub(crate) fn admit(&mut self, slot: MessageSlot, time_us: u64, core: &Core, out: &mut Outcome) {
+        if self.messages.get(slot).extras == Slot::NIL {
             if time_us > core.now_us {
                 return self.enter_delayed(slot, time_us, core, out);
             }
@@ -43,7 +44,7 @@ impl QueueModule {
     }
 
     /// Lets a message go past its keys and its time. False when one of them holds it up.
-    fn pass_options(&mut self, slot: u32, time_us: u64, core: &Core, out: &mut Outcome) -> bool {
+    fn pass_options(&mut self, slot: MessageSlot, time_us: u64, core: &Core, out: &mut Outcome) -> bool {
         let options = self.extras.options(self.messages.get(slot).extras);
         let Some(&Options { ordering, limit, flow, expiry, .. }) = options else {
             if time_us > core.now_us {
@@ -57,12 +58,12 @@ impl QueueModule {
             self.list_end(slot, core);
             return false;
         }
-        if flow != NIL && self.flows.slots.get(flow).waiting {
+        if flow != Slot::NIL && self.flows.slots.get(flow).waiting {
             self.enter_blocked(slot, BlockedBy::Parents, time_us);
             return false;
         }
         let delayed = time_us > core.now_us;
-        if ordering != NIL {
+        if ordering != Slot::NIL {
             if delayed && self.steps_aside(slot) {
                 self.enter_delayed(slot, time_us, core, out);
                 self.free_ordering(slot, ordering);
@@ -76,51 +77,58 @@ impl QueueModule {
             self.enter_delayed(slot, time_us, core, out);
             return false;
         }
-        limit == NIL || self.pass_limit(slot, limit, core)
+        limit == Slot::NIL || self.pass_limit(slot, limit, core)
     }
 
-    /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those that wait for it.
+    /// A message has left the queue's work for good, is finished, or is dead: what it held is given to those
+    /// that wait for it.
     #[inline]
-    pub(crate) fn give_up(&mut self, slot: u32, end: End, core: &Core, out: &mut Outcome) {
-        if core.watched.any() || self.messages.get(slot).extras != NIL {
+    pub(crate) fn give_up(&mut self, slot: MessageSlot, end: End, core: &Core, out: &mut Outcome) {
+        if core.watched.any() || self.messages.get(slot).extras != Slot::NIL {
             self.give_up_all(slot, end, core, out);
         }
     }
 
     #[inline(never)]
-    fn give_up_all(&mut self, slot: u32, end: End, core: &Core, out: &mut Outcome) {
+    fn give_up_all(&mut self, slot: MessageSlot, end: End, core: &Core, out: &mut Outcome) {
         if core.watched.has(Watched::ENDS) {
             self.tell_end(slot, core, out);
         }
         let Some(&options) = self.extras.options(self.messages.get(slot).extras) else { return };
-        if options.flow != NIL {
+        if options.flow != Slot::NIL {
             self.end_in_flows(options.flow, end);
         }
-        if options.expiry != NIL {
+        if options.expiry != Slot::NIL {
             self.expiry.disarm(options.expiry);
         }
         self.give_up_these_keys(slot, &options, end, core);
     }
 
     /// A message no longer stands in the way of others with its keys.
-    pub(crate) fn give_up_keys(&mut self, slot: u32, end: End, core: &Core) {
+    pub(crate) fn give_up_keys(&mut self, slot: MessageSlot, end: End, core: &Core) {
         if let Some(&options) = self.extras.options(self.messages.get(slot).extras) {
             self.give_up_these_keys(slot, &options, end, core);
         }
     }
 
-    fn give_up_these_keys(&mut self, slot: u32, options: &Options, end: End, core: &Core) {
-        if options.unique != NIL {
+    fn give_up_these_keys(&mut self, slot: MessageSlot, options: &Options, end: End, core: &Core) {
+        if options.unique != Slot::NIL {
             self.give_back_unique(slot, options.unique, end, core);
         }
-        if options.ordering != NIL {
+        if options.ordering != Slot::NIL {
             self.free_ordering(slot, options.ordering);
         }
     }
 
     /// Any state, or none, to dead, or to ready in the queue that takes the dead letters of its own.
     #[inline(never)]
-    pub(crate) fn make_dead(&mut self, slot: u32, reason: Reason, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn make_dead(
+        &mut self,
+        slot: MessageSlot,
+        reason: Reason,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
         self.leave(slot);
         self.count_each(slot, |counters| counters.died += 1);
         self.tell_why(slot, EventKind::Died, reason, core, out);
@@ -136,7 +144,13 @@ impl QueueModule {
     }
 
     /// Like [`QueueModule::remove`], for a message that has failed: lists the step for its failure.
-    pub(crate) fn remove_failed(&mut self, slot: u32, reason: Reason, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn remove_failed(
+        &mut self,
+        slot: MessageSlot,
+        reason: Reason,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
         let failure = self.take_failure(slot, reason, core);
         self.remove(slot, End::Failed, core, out);
         if let Some(failure) = failure {
@@ -145,7 +159,7 @@ impl QueueModule {
     }
 
     /// Like [`QueueModule::enter_ready`], into the dead ones, among which it is since `since_us`.
-    pub(crate) fn enter_dead(&mut self, slot: u32, reason: Reason, since_us: u64) {
+    pub(crate) fn enter_dead(&mut self, slot: MessageSlot, reason: Reason, since_us: u64) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         message.state = Some(State::Dead);
@@ -158,7 +172,7 @@ impl QueueModule {
     }
 
     /// Any state to held.
-    pub(crate) fn make_held(&mut self, slot: u32, reason: Reason, core: &Core, out: &mut Outcome) {
+    pub(crate) fn make_held(&mut self, slot: MessageSlot, reason: Reason, core: &Core, out: &mut Outcome) {
         self.leave(slot);
         self.come_back(slot);
         self.enter_held(slot, reason, core.now_us);
@@ -166,7 +180,7 @@ impl QueueModule {
     }
 
     /// Like [`QueueModule::enter_ready`], into the held ones, among which it is since `since_us`.
-    pub(crate) fn enter_held(&mut self, slot: u32, reason: Reason, since_us: u64) {
+    pub(crate) fn enter_held(&mut self, slot: MessageSlot, reason: Reason, since_us: u64) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         message.state = Some(State::Held);
@@ -182,12 +196,12 @@ impl QueueModule {
     #[inline]
     pub(crate) fn lease_first(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         priority: usize,
         lease_ms: u64,
         token: u64,
         core: &Core,
-    ) -> u32 {
+    ) -> MessageSlot {
         let mut queue = self.queues.get_mut(queue_slot);
         let slot = if queue.fair.is_none() {
             let list = &mut queue.ready.lists[priority];
@@ -209,10 +223,10 @@ impl QueueModule {
         message.deliveries = message.deliveries.saturating_add(1);
         message.token = token;
         message.started_at_us = core.now_us;
-        message.generation = NIL;
+        message.set_hold(Slot::NIL);
         message.time_us = core.now_us + lease_ms * 1_000;
         let len = u64::from(message.blob_len);
-        let (extras, limited) = (message.extras, queue.limit != NIL);
+        let (extras, limited) = (message.extras, queue.limit != Slot::NIL);
         self.wheel.insert(&mut self.messages, slot, core.now_us);
         for counters in [&mut queue.counters, &mut self.totals] {
             counters.states[State::Ready as usize] -= 1;
@@ -221,7 +235,7 @@ impl QueueModule {
         }
         queue.bytes[State::Ready as usize] -= len;
         queue.bytes[State::Leased as usize] += len;
-        if limited || extras != NIL {
+        if limited || extras != Slot::NIL {
             self.begin_flight(queue_slot, extras, core);
         }
         slot
@@ -229,7 +243,7 @@ impl QueueModule {
 
     /// Out of the queue for good: counters, slot, directory and blobs.
     #[inline]
-    pub(crate) fn remove(&mut self, slot: u32, end: End, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn remove(&mut self, slot: MessageSlot, end: End, core: &mut Core, out: &mut Outcome) {
         self.detach(slot);
         let message = self.messages.get_mut(slot);
         let (queue_slot, len) = (message.queue, u64::from(message.blob_len));
@@ -248,7 +262,7 @@ impl QueueModule {
     }
 
     /// Frees a stale message, which no counter counts any more.
-    pub(crate) fn sweep_message(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn sweep_message(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         self.detach(slot);
         self.give_up(slot, End::Failed, core, out);
         self.free(slot, core, out);
@@ -256,28 +270,28 @@ impl QueueModule {
 
     /// Frees the slot of a message that is on no list but that of its siblings.
     #[inline(always)]
-    fn free(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    fn free(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         let message = self.messages.get(slot);
         let (queue_slot, extras, sequence) = (message.queue, message.extras, message.sequence);
         core.release_blob(message.blob(), out);
         self.leave_siblings(slot);
         let namespace = self.queues.get(queue_slot).namespace;
         self.indexes.get_mut(namespace).directory.remove(sequence);
-        if extras != NIL {
+        if extras != Slot::NIL {
             self.free_extras(extras, core, out);
         }
         self.messages.free(slot);
     }
 
     #[inline(never)]
-    fn free_extras(&mut self, extras: u32, core: &mut Core, out: &mut Outcome) {
+    fn free_extras(&mut self, extras: ExtrasSlot, core: &mut Core, out: &mut Outcome) {
         if let Some(&options) = self.extras.options(extras) {
             self.leave_keys(&options);
-            if options.flow != NIL {
+            if options.flow != Slot::NIL {
                 self.drop_chain(options.flow, core, out);
                 self.flows.leave(options.flow);
             }
-            if options.expiry != NIL {
+            if options.expiry != Slot::NIL {
                 self.expiry.slots.free(options.expiry);
             }
         }
@@ -291,29 +305,29 @@ impl QueueModule {
 
     /// One message fewer has these keys.
     pub(crate) fn leave_keys(&mut self, options: &Options) {
-        if options.ordering != NIL {
+        if options.ordering != Slot::NIL {
             self.ordering.leave(options.ordering);
         }
-        if options.fair != NIL {
+        if options.fair != Slot::NIL {
             self.lanes.leave(options.fair);
         }
-        if options.limit != NIL {
+        if options.limit != Slot::NIL {
             self.leave_key_line(options.limit);
         }
-        if options.unique != NIL {
+        if options.unique != Slot::NIL {
             self.unique.leave(options.unique);
         }
     }
 
     /// Enters a message that was just put into its slot, or has left its state, into the ready ones.
     #[inline]
-    pub(crate) fn enter_ready(&mut self, slot: u32, core: &Core, out: &mut Outcome) {
+    pub(crate) fn enter_ready(&mut self, slot: MessageSlot, core: &Core, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         let queue = self.queues.get_mut(message.queue);
         let priority = usize::from(message.priority);
         message.state = Some(State::Ready);
         message.generation = queue.waiting_generation;
-        let plain = message.extras == NIL && queue.fair.is_none() && queue.limit == NIL;
+        let plain = message.extras == Slot::NIL && queue.fair.is_none() && queue.limit == Slot::NIL;
         if plain {
             queue.ready.lists[priority].push_back(&mut self.messages, slot);
             queue.ready.occupied |= 1 << priority;
@@ -329,14 +343,14 @@ impl QueueModule {
     }
 
     /// Like [`QueueModule::enter_ready`], into the delayed ones.
-    pub(crate) fn enter_delayed(&mut self, slot: u32, time_us: u64, core: &Core, out: &mut Outcome) {
+    pub(crate) fn enter_delayed(&mut self, slot: MessageSlot, time_us: u64, core: &Core, out: &mut Outcome) {
         self.put_delayed(slot, time_us, core);
         if core.watched.has(Watched::EVENTS) {
             self.tell_more(slot, EventKind::Delayed, EventDetail::Until(time_us), core, out);
         }
     }
 
-    fn put_delayed(&mut self, slot: u32, time_us: u64, core: &Core) {
+    fn put_delayed(&mut self, slot: MessageSlot, time_us: u64, core: &Core) {
         let message = self.messages.get_mut(slot);
         message.state = Some(State::Delayed);
         message.generation = self.queues.get(message.queue).waiting_generation;
@@ -345,9 +359,9 @@ impl QueueModule {
         self.count_in(slot);
     }
 
-    /// Like [`QueueModule::enter_ready`], into the blocked ones; what blocks it keeps the list that it waits on.
-    /// It may not be delivered before `time_us` when it is let go.
-    pub(crate) fn enter_blocked(&mut self, slot: u32, by: BlockedBy, time_us: u64) {
+    /// Like [`QueueModule::enter_ready`], into the blocked ones; what blocks it keeps the list that it waits
+    /// on. Sets that it may not be delivered before `time_us` when it is let go.
+    pub(crate) fn enter_blocked(&mut self, slot: MessageSlot, by: BlockedBy, time_us: u64) {
         let message = self.messages.get_mut(slot);
         message.time_us = time_us;
         message.state = Some(State::Blocked);
@@ -359,7 +373,7 @@ impl QueueModule {
     }
 
     /// Takes a message off the list of its state and out of that state's counters.
-    pub(crate) fn leave(&mut self, slot: u32) {
+    pub(crate) fn leave(&mut self, slot: MessageSlot) {
         self.detach(slot);
         let message = self.messages.get_mut(slot);
         let queue_slot = message.queue;
@@ -369,7 +383,7 @@ impl QueueModule {
     }
 
     #[inline(always)]
-    pub(crate) fn count_in(&mut self, slot: u32) {
+    pub(crate) fn count_in(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
         let Some(state) = message.state else { return };
         let queue = self.queues.get_mut(message.queue);
@@ -380,9 +394,10 @@ impl QueueModule {
 
     /// Takes a message off whichever list or timer it is on. The lists of stale messages are gone already.
     #[inline(always)]
-    fn detach(&mut self, slot: u32) {
+    fn detach(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
-        if message.state != Some(State::Leased) || message.extras != NIL || message.generation != NIL {
+        if message.state != Some(State::Leased) || message.extras != Slot::NIL || message.hold() != Slot::NIL
+        {
             return self.detach_any(slot);
         }
         // A plain message in the hands of somebody without a name.
@@ -390,23 +405,23 @@ impl QueueModule {
     }
 
     #[inline(never)]
-    fn detach_any(&mut self, slot: u32) {
+    fn detach_any(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
         match message.state {
             Some(State::Delayed) => self.wheel.remove(&mut self.messages, slot),
             Some(State::Leased) => {
-                let (extras, hold) = (message.extras, message.generation);
+                let (extras, hold) = (message.extras, message.hold());
                 self.wheel.remove(&mut self.messages, slot);
-                if hold != NIL {
+                if hold != Slot::NIL {
                     self.end_hold(hold);
                 }
-                if extras != NIL {
+                if extras != Slot::NIL {
                     self.end_flight_of_key(extras);
                 }
             }
             Some(State::Ready) if self.queues.get(message.queue).is_stale(message) => {}
             Some(State::Ready) => {
-                if message.extras != NIL {
+                if message.extras != Slot::NIL {
                     self.limit_unready(message.extras);
                 }
                 let message = self.messages.get(slot);
@@ -451,7 +466,7 @@ impl QueueModule {
     }
 
     /// Takes a blocked message off the list that it waits on.
-    fn unblock(&mut self, slot: u32) {
+    fn unblock(&mut self, slot: MessageSlot) {
         let message = self.messages.get(slot);
         let Some(options) = self.extras.options(message.extras) else { return };
         match message.blocked_by() {
@@ -466,9 +481,9 @@ impl QueueModule {
     }
 
     /// The slot of a message's optional fields, which it gets if it has none.
-    pub(crate) fn extras_slot(&mut self, slot: u32) -> u32 {
+    pub(crate) fn extras_slot(&mut self, slot: MessageSlot) -> ExtrasSlot {
         let message = self.messages.get_mut(slot);
-        if message.extras == NIL {
+        if message.extras == Slot::NIL {
             message.extras = self.extras.add(None);
         }
         message.extras
@@ -478,7 +493,7 @@ impl QueueModule {
     #[inline(never)]
     pub(crate) fn record_attempt(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         end: AttemptEnd,
         error: Option<BlobRef>,
         core: &mut Core,
@@ -515,5 +530,5 @@ fn count_out(message: &mut Message, queue: &mut Queue, totals: &mut Counters) ->
     if state == State::Blocked {
         queue.blocked_by[usize::from(message.bucket)] -= 1;
     }
-    state == State::Leased && queue.limit != NIL
+    state == State::Leased && queue.limit != Slot::NIL
 }

@@ -1,6 +1,7 @@
 //! Ordering keys: one message of a key goes on, the others wait for it in the order of sending.
 //!
-//! A queue may say that a message which is delayed steps aside: then it is not the active one until its time has come.
+//! A queue may say that a message which is delayed steps aside: then it is not the active one until its time
+//! has come.
 //!
 //! The active message keeps its key through delays, leases, failed attempts and while it is held; it gives it
 //! up when it leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes
@@ -13,13 +14,14 @@ use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
-use crate::queue::message::state::BlockedBy;
+use crate::queue::message::state::{BlockedBy, MessageSlot};
+use crate::queue::ordering::state::OrderingSlot;
 use crate::settings::OrderingRetry;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Whether a message may go on as far as its ordering key is concerned; else it waits there.
-    pub(crate) fn pass_ordering(&mut self, slot: u32, key: u32, time_us: u64) -> bool {
+    pub(crate) fn pass_ordering(&mut self, slot: MessageSlot, key: OrderingSlot, time_us: u64) -> bool {
         if plant::is(Plant::PassOrderingKey) && self.messages.get(slot).sequence.is_multiple_of(4) {
             return true;
         }
@@ -36,14 +38,14 @@ impl QueueModule {
     }
 
     /// Whether a key has no active message, and none that waits.
-    fn nobody_has(&mut self, key: u32) -> bool {
+    fn nobody_has(&mut self, key: OrderingSlot) -> bool {
         self.refresh_ordering(key);
         let known = self.ordering.slots.get(key);
-        (known.active == NIL || self.is_stale(known.active)) && known.is_free()
+        (known.active == Slot::NIL || self.is_stale(known.active)) && known.is_free()
     }
 
     /// Takes those that waited for a key before the latest purge of its queue off its list.
-    fn refresh_ordering(&mut self, key: u32) {
+    fn refresh_ordering(&mut self, key: OrderingSlot) {
         let known = self.ordering.slots.get(key);
         let generation = self.queues.get(known.queue).waiting_generation;
         if !known.is_of(generation) {
@@ -53,31 +55,31 @@ impl QueueModule {
 
     /// Makes a message that is held, or about to be, the active one of its ordering key, if that is free. One
     /// that waits for its parents does not take the key: they may need it.
-    pub(crate) fn claim_ordering(&mut self, slot: u32) {
+    pub(crate) fn claim_ordering(&mut self, slot: MessageSlot) {
         let Some(options) = self.extras.options(self.messages.get(slot).extras) else { return };
         let (key, flow) = (options.ordering, options.flow);
-        let waits = flow != NIL && self.flows.slots.get(flow).waiting;
-        if key != NIL && !waits && self.nobody_has(key) {
+        let waits = flow != Slot::NIL && self.flows.slots.get(flow).waiting;
+        if key != Slot::NIL && !waits && self.nobody_has(key) {
             self.ordering.slots.get_mut(key).active = slot;
         }
     }
 
     /// Whether a message that is delayed lets the others of its ordering key go on.
-    pub(crate) fn steps_aside(&self, slot: u32) -> bool {
+    pub(crate) fn steps_aside(&self, slot: MessageSlot) -> bool {
         let queue = self.queues.get(self.messages.get(slot).queue);
         queue.settings.ordering_retry == OrderingRetry::StepAside
     }
 
     /// Frees the ordering key of a message that is gone or dead, or steps aside, if it was the active one;
     /// lists the activation of the next one.
-    pub(crate) fn free_ordering(&mut self, slot: u32, key: u32) {
+    pub(crate) fn free_ordering(&mut self, slot: MessageSlot, key: OrderingSlot) {
         if self.ordering.slots.get(key).active != slot {
             return;
         }
         self.refresh_ordering(key);
         let deleted = self.queues.get(self.ordering.slots.get(key).queue).deleted;
         let ordering = self.ordering.slots.get_mut(key);
-        ordering.active = NIL;
+        ordering.active = Slot::NIL;
         if !ordering.is_free() && !ordering.working && !deleted {
             ordering.working = true;
             self.list(Consequence::Activate(key));
@@ -87,7 +89,7 @@ impl QueueModule {
     /// Does [`Consequence::Activate`]; false if `budget` was used up before.
     pub(crate) fn activate_listed(
         &mut self,
-        key: u32,
+        key: OrderingSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -101,13 +103,19 @@ impl QueueModule {
 
     /// Lets the next message of a key go on, behind those that end and those that step aside. False if
     /// `budget` was used up before.
-    fn activate_next(&mut self, key: u32, budget: &mut usize, core: &mut Core, out: &mut Outcome) -> bool {
+    fn activate_next(
+        &mut self,
+        key: OrderingSlot,
+        budget: &mut usize,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> bool {
         loop {
             self.refresh_ordering(key);
             let ordering = self.ordering.slots.get(key);
             let head = ordering.first(&self.messages);
-            let taken = ordering.active != NIL && !self.is_stale(ordering.active);
-            if taken || head == NIL || self.queues.get(ordering.queue).deleted {
+            let taken = ordering.active != Slot::NIL && !self.is_stale(ordering.active);
+            if taken || head == Slot::NIL || self.queues.get(ordering.queue).deleted {
                 return true;
             }
             if *budget == 0 {

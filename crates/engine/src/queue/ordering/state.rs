@@ -1,49 +1,53 @@
-//! Ordering keys: which message of a key may go on, and which wait for it.
+//! State of ordering keys: the message of a key that goes on, and those that wait for it.
 
+use crate::queue::message::state::{Message, MessageSlot};
+use crate::queue::state::QueueSlot;
 use std::collections::BTreeMap;
 
 use crate::queue::Messages;
 use crate::queue::message::state::PLACE;
-use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::list::List;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type OrderingSlot = Slot<OrderingKey>;
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct OrderingKey {
     /// Slot of its queue.
-    pub(crate) queue: u32,
+    pub(crate) queue: QueueSlot,
     key: Key,
     /// Messages that have it, in whichever state.
     messages: u32,
     /// The one message that may be delayed, ready, leased or held; `NIL`: none.
-    pub(crate) active: u32,
+    pub(crate) active: MessageSlot,
     /// Waiting generation of the queue to which `waiting` belongs. Messages of earlier ones were purged, and
     /// are yet to be swept.
     generation: u32,
-    /// Those of this generation that wait for it, in the order of sending, but for those in `returned`.
-    waiting: List<PLACE>,
-    /// Those that wait for it and came when later ones waited already: they have stepped aside, or were held, moved or
-    /// redriven. Slots by generation and sequence.
-    returned: BTreeMap<(u32, u64), u32>,
+    /// Messages of this generation that wait for it, in the order of sending, without those in `returned`.
+    waiting: List<Message, PLACE>,
+    /// Those that wait for it and came when later ones waited already: they have stepped aside, or were held,
+    /// moved or redriven. Slots by generation and sequence.
+    returned: BTreeMap<(u32, u64), MessageSlot>,
     /// Whether letting its next message go on is listed among the consequences.
     pub(crate) working: bool,
-    next_vacant: Option<u32>,
+    next_vacant: Option<OrderingSlot>,
 }
 
-impl PlainSlot for OrderingKey {
+impl PlainItem for OrderingKey {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: OrderingSlot) -> Self {
         OrderingKey {
-            queue: NIL,
+            queue: Slot::NIL,
             key: Key::default(),
             messages: 0,
-            active: NIL,
+            active: Slot::NIL,
             generation: 0,
             waiting: List::default(),
             returned: BTreeMap::new(),
@@ -52,15 +56,15 @@ impl PlainSlot for OrderingKey {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<OrderingSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.queue);
+        self.queue.write(out);
         self.key.write(out);
         out.u32(self.messages);
-        out.u32(self.active);
+        self.active.write(out);
         out.u32(self.generation);
         self.waiting.write(out);
         out.bool(self.working);
@@ -68,16 +72,16 @@ impl PlainSlot for OrderingKey {
         for ((generation, sequence), slot) in &self.returned {
             out.u32(*generation);
             out.u64(*sequence);
-            out.u32(*slot);
+            slot.write(out);
         }
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         let mut key = OrderingKey {
-            queue: reader.u32()?,
+            queue: Slot::read(reader)?,
             key: Key::read(reader)?,
             messages: reader.u32()?,
-            active: reader.u32()?,
+            active: Slot::read(reader)?,
             generation: reader.u32()?,
             waiting: List::read(reader)?,
             returned: BTreeMap::new(),
@@ -85,7 +89,7 @@ impl PlainSlot for OrderingKey {
             next_vacant: None,
         };
         for _ in 0..reader.u32()? {
-            key.returned.insert((reader.u32()?, reader.u64()?), reader.u32()?);
+            key.returned.insert((reader.u32()?, reader.u64()?), Slot::read(reader)?);
         }
         Some(key)
     }
@@ -93,7 +97,7 @@ impl PlainSlot for OrderingKey {
 
 impl Keyed for OrderingKey {
     fn scope(&self) -> u64 {
-        self.queue.into()
+        self.queue.index().into()
     }
 
     fn key(&self) -> &[u8] {
@@ -133,10 +137,10 @@ impl OrderingKey {
     }
 
     /// Enters a message of its generation that waits, at its place in the order of sending.
-    pub(crate) fn wait(&mut self, messages: &mut Messages, slot: u32) {
+    pub(crate) fn wait(&mut self, messages: &mut Messages, slot: MessageSlot) {
         let sequence = messages.get(slot).sequence;
         let last = self.waiting.tail;
-        if last == NIL || messages.get(last).sequence < sequence {
+        if last == Slot::NIL || messages.get(last).sequence < sequence {
             self.waiting.push_back(messages, slot);
         } else {
             self.returned.insert((self.generation, sequence), slot);
@@ -144,7 +148,7 @@ impl OrderingKey {
     }
 
     /// Takes out a message, of whichever generation, that waits no longer.
-    pub(crate) fn stop_waiting(&mut self, messages: &mut Messages, slot: u32) {
+    pub(crate) fn stop_waiting(&mut self, messages: &mut Messages, slot: MessageSlot) {
         let message = messages.get(slot);
         let (generation, sequence) = (message.generation, message.sequence);
         if self.returned.remove(&(generation, sequence)).is_none() && self.generation == generation {
@@ -152,22 +156,22 @@ impl OrderingKey {
         }
     }
 
-    fn first_returned(&self) -> Option<(u64, u32)> {
+    fn first_returned(&self) -> Option<(u64, MessageSlot)> {
         let of_generation = (self.generation, 0)..=(self.generation, u64::MAX);
         self.returned.range(of_generation).next().map(|((_, sequence), slot)| (*sequence, *slot))
     }
 
     /// The one that was sent first of those of its generation that wait; `NIL`: none does.
-    pub(crate) fn first(&self, messages: &Messages) -> u32 {
+    pub(crate) fn first(&self, messages: &Messages) -> MessageSlot {
         let head = self.waiting.head;
         match self.first_returned() {
-            Some((sequence, slot)) if head == NIL || sequence < messages.get(head).sequence => slot,
+            Some((sequence, slot)) if head == Slot::NIL || sequence < messages.get(head).sequence => slot,
             _ => head,
         }
     }
 
     /// All of its generation that wait, in no order that means anything.
-    pub(crate) fn all_waiting(&self, messages: &Messages) -> impl Iterator<Item = u32> {
+    pub(crate) fn all_waiting(&self, messages: &Messages) -> impl Iterator<Item = MessageSlot> {
         let of_generation = (self.generation, 0)..=(self.generation, u64::MAX);
         let returned = self.returned.range(of_generation).map(|(_, slot)| *slot);
         self.waiting.iter(messages).chain(returned)
@@ -178,10 +182,10 @@ impl OrderingKey {
 #[derive(Debug, Default)]
 pub(crate) struct OrderingKeys {
     pub(crate) slots: Slab<OrderingKey, 1024>,
-    /// Those without messages that are kept.
-    pub(crate) idle: IdleKeys,
-    /// By queue and key. Derived.
-    index: KeyIndex,
+    /// Keys without messages that are kept.
+    pub(crate) idle: IdleKeys<OrderingKey>,
+    /// Index by queue and key. Derived.
+    index: KeyIndex<OrderingKey>,
 }
 
 impl OrderingKeys {
@@ -200,15 +204,15 @@ impl OrderingKeys {
     }
 
     /// The slot of a key, for one more message that has it.
-    pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
+    pub(crate) fn enter(&mut self, queue: QueueSlot, key: &[u8]) -> OrderingSlot {
         let new = || OrderingKey {
             queue,
             key: Key::new(key),
             messages: 1,
             next_vacant: None,
-            ..OrderingKey::vacant(NIL)
+            ..OrderingKey::vacant(Slot::NIL)
         };
-        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(queue), key, new);
+        let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(queue.index()), key, new);
         if !is_new {
             self.slots.get_mut(slot).messages += 1;
         }
@@ -216,18 +220,18 @@ impl OrderingKeys {
     }
 
     /// One message fewer has it; without messages it is idle, unless it is listed among the consequences.
-    pub(crate) fn leave(&mut self, slot: u32) {
+    pub(crate) fn leave(&mut self, slot: OrderingSlot) {
         self.slots.get_mut(slot).messages -= 1;
         self.keep_idle(slot);
     }
 
     /// Marks a key as no longer listed among the consequences; without messages it is idle.
-    pub(crate) fn end_work(&mut self, slot: u32) {
+    pub(crate) fn end_work(&mut self, slot: OrderingSlot) {
         self.slots.get_mut(slot).working = false;
         self.keep_idle(slot);
     }
 
-    fn keep_idle(&mut self, slot: u32) {
+    fn keep_idle(&mut self, slot: OrderingSlot) {
         if self.slots.get(slot).is_idle()
             && let Some(oldest) = self.idle.keep(&self.slots, slot)
         {
@@ -236,14 +240,14 @@ impl OrderingKeys {
     }
 
     /// Forgets the keys of a queue that is gone.
-    pub(crate) fn forget_of(&mut self, queue: u32) {
+    pub(crate) fn forget_of(&mut self, queue: QueueSlot) {
         for slot in self.idle.take(&self.slots, |key| key.queue == queue) {
             self.index.remove(&mut self.slots, slot);
         }
     }
 
     /// The key itself.
-    pub(crate) fn key(&self, slot: u32) -> &[u8] {
+    pub(crate) fn key(&self, slot: OrderingSlot) -> &[u8] {
         &self.slots.get(slot).key
     }
 

@@ -1,15 +1,18 @@
-//! Schedules: messages that are sent at instants. The node computes the instants, since time-zone data differs between
-//! machines; the log carries them. A firing counts only at the instant that the schedule waits for, so each instant fires
-//! once, however often it is proposed. An instant that is not after the last one that fired sends nothing: a
-//! schedule that is resumed late may wait for such.
+//! Schedules: messages that are sent at instants. The node computes the instants, since time-zone data
+//! differs between machines; the log carries them. A firing counts only at the instant that the schedule
+//! waits for, so each instant fires once, however often it is proposed. An instant that is not after the last
+//! one that fired sends nothing: a schedule that is resumed late may wait for such.
 
+pub(crate) mod record;
 pub(crate) mod state;
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::schedule::state::ScheduleSlot;
 use std::ops::Bound;
 
 use crate::command::{Deliver, ScheduleFire};
-use crate::core::Core;
-use crate::core::{PAGE_ITEMS_MAX, internal};
+use crate::core::rules::{backoff_rule, name_rule};
+use crate::core::{Core, PAGE_ITEMS_MAX, internal};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::limits::{
@@ -20,13 +23,14 @@ use crate::plant::{self, Plant};
 use crate::query::{DueSchedule, MessageTemplate, ScheduleView};
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::schedule::record::{SchedulePutRecord, read_template};
 use crate::queue::schedule::state::Schedule;
+use crate::queue::send::options::read_options;
 use crate::queue::send::own::{OwnSend, OwnSent};
-use crate::record::{SchedulePutRecord, backoff_rule, name_rule, read_options, read_template};
 
 impl QueueModule {
-    /// Creates a schedule, or replaces what it does. Its counters stay, it stays paused, and one that is as before keeps
-    /// its next time, so that a caller who declares it again and again does not put it off.
+    /// Creates a schedule, or replaces what it does. Its counters stay, it stays paused, and one that is as
+    /// before keeps its next time, so that a caller who declares it again and again does not put it off.
     pub(crate) fn schedule_put(
         &mut self,
         put: &SchedulePutRecord<'_>,
@@ -63,7 +67,12 @@ impl QueueModule {
         Ok(())
     }
 
-    fn add_schedule(&mut self, namespace_slot: u32, name: &str, core: &Core) -> Result<u32, Error> {
+    fn add_schedule(
+        &mut self,
+        namespace_slot: NamespaceSlot,
+        name: &str,
+        core: &Core,
+    ) -> Result<ScheduleSlot, Error> {
         let limit = |what, limit| Err(Error::LimitExceeded { what, limit: u64::from(limit) });
         if self.indexes.get(namespace_slot).schedules.len() >= SCHEDULES_MAX as usize {
             return limit("schedules of one namespace", SCHEDULES_MAX);
@@ -77,7 +86,12 @@ impl QueueModule {
         Ok(slot)
     }
 
-    fn find_schedule(&mut self, namespace: NamespaceId, name: &str, core: &mut Core) -> Result<u32, Error> {
+    fn find_schedule(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        core: &mut Core,
+    ) -> Result<ScheduleSlot, Error> {
         let namespace_slot = core.find_namespace(namespace)?;
         let found = self.indexes.get(namespace_slot).schedules.get(name).copied();
         found.ok_or_else(|| Error::ScheduleNotFound { schedule: name.to_owned() })
@@ -95,7 +109,8 @@ impl QueueModule {
         Ok(())
     }
 
-    /// A paused schedule lets its instants go by; resumed, it waits for the next one. Nothing changes when it is as wanted.
+    /// A paused schedule lets its instants go by; resumed, it waits for the next one. Nothing changes when it
+    /// is as wanted.
     pub(crate) fn schedule_pause(
         &mut self,
         namespace: NamespaceId,
@@ -146,7 +161,7 @@ impl QueueModule {
     }
 
     /// A message that is refused does not stop the schedule: it is counted, and shown with the schedule.
-    fn fire_schedule(&mut self, slot: u32, instant_us: u64, core: &mut Core, out: &mut Outcome) {
+    fn fire_schedule(&mut self, slot: ScheduleSlot, instant_us: u64, core: &mut Core, out: &mut Outcome) {
         let sent = self.send_scheduled(slot, instant_us, core, out);
         let schedule = self.schedules.slots.get_mut(slot);
         schedule.last_at_us = instant_us;
@@ -181,7 +196,7 @@ impl QueueModule {
     /// The message has the instant in its correlation id, unless it has one of its own.
     fn send_scheduled(
         &mut self,
-        slot: u32,
+        slot: ScheduleSlot,
         instant_us: u64,
         core: &mut Core,
         out: &mut Outcome,
@@ -201,7 +216,7 @@ impl QueueModule {
         sent
     }
 
-    fn drop_schedule(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    fn drop_schedule(&mut self, slot: ScheduleSlot, core: &mut Core, out: &mut Outcome) {
         let schedule = self.schedules.remove(slot);
         self.indexes.get_mut(schedule.namespace).schedules.remove(&schedule.name);
         core.release_blob(schedule.blob, out);
@@ -210,7 +225,7 @@ impl QueueModule {
     /// Drops the schedules of a deleted namespace; false when the budget was used up before.
     pub(crate) fn drop_schedules_of(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         budget: &mut usize,
         core: &mut Core,
         out: &mut Outcome,
@@ -296,7 +311,7 @@ impl QueueModule {
     }
 }
 
-/// What the check before the proposal should have seen.
+/// Checks again what the check before the proposal should have refused.
 fn check_template(put: &SchedulePutRecord<'_>) -> Result<(), Error> {
     let item = &put.item;
     if let Some(backoff) = &item.backoff {

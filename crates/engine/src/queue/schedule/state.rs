@@ -1,17 +1,20 @@
-//! Schedules: what is sent, and when the next time is.
+//! State of schedules: the message that is sent, and the next time.
 
+use crate::core::namespace::NamespaceSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::BlobRef;
-use crate::store::NIL;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type ScheduleSlot = Slot<Schedule>;
 
 /// A schedule of a namespace, or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     /// Slot of its namespace.
-    pub(crate) namespace: u32,
+    pub(crate) namespace: NamespaceSlot,
     /// Never given again; another one after each change of what the schedule does.
     pub(crate) number: u64,
     pub(crate) name: Box<str>,
@@ -39,22 +42,28 @@ pub(crate) struct Schedule {
     pub(crate) last_sequence: u64,
     /// Code of the error with which its latest message was refused; empty: it was sent.
     pub(crate) last_error: Box<str>,
-    next_vacant: Option<u32>,
+    next_vacant: Option<ScheduleSlot>,
 }
 
 impl Schedule {
     /// One that never fires.
-    pub(crate) fn new(namespace: u32, name: &str, created_at_us: u64) -> Schedule {
-        Schedule { namespace, name: name.into(), created_at_us, next_vacant: None, ..Schedule::vacant(NIL) }
+    pub(crate) fn new(namespace: NamespaceSlot, name: &str, created_at_us: u64) -> Schedule {
+        Schedule {
+            namespace,
+            name: name.into(),
+            created_at_us,
+            next_vacant: None,
+            ..Schedule::vacant(Slot::NIL)
+        }
     }
 }
 
-impl PlainSlot for Schedule {
+impl PlainItem for Schedule {
     const BLOCK: usize = 8;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: ScheduleSlot) -> Self {
         Schedule {
-            namespace: NIL,
+            namespace: Slot::NIL,
             number: 0,
             name: Box::default(),
             spec: Box::default(),
@@ -74,12 +83,12 @@ impl PlainSlot for Schedule {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<ScheduleSlot> {
         self.next_vacant
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.namespace);
+        self.namespace.write(out);
         out.u64(self.number);
         out.name(&self.name);
         out.bytes16(&self.spec);
@@ -99,7 +108,7 @@ impl PlainSlot for Schedule {
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
         Some(Schedule {
-            namespace: reader.u32()?,
+            namespace: Slot::read(reader)?,
             number: reader.u64()?,
             name: reader.name()?.into(),
             spec: reader.bytes16()?.into(),
@@ -127,9 +136,9 @@ pub(crate) struct Schedules {
     /// The last number given.
     pub(crate) last_number: u64,
     /// Slots by number. Derived.
-    numbers: BTreeMap<u64, u32>,
+    numbers: BTreeMap<u64, ScheduleSlot>,
     /// Slots by the next time, of those that have one. Derived.
-    due: BTreeSet<(u64, u32)>,
+    due: BTreeSet<(u64, ScheduleSlot)>,
 }
 
 impl Schedules {
@@ -147,19 +156,19 @@ impl Schedules {
         Some(Schedules { slots, last_number, ..Schedules::default() })
     }
 
-    pub(crate) fn insert(&mut self, schedule: Schedule) -> u32 {
+    pub(crate) fn insert(&mut self, schedule: Schedule) -> ScheduleSlot {
         let slot = self.slots.insert(schedule);
         self.index(slot);
         slot
     }
 
-    pub(crate) fn remove(&mut self, slot: u32) -> Schedule {
+    pub(crate) fn remove(&mut self, slot: ScheduleSlot) -> Schedule {
         self.unindex(slot);
         self.slots.remove(slot)
     }
 
     /// Changes a schedule, its number and its next time included.
-    pub(crate) fn change(&mut self, slot: u32, change: impl FnOnce(&mut Schedule)) {
+    pub(crate) fn change(&mut self, slot: ScheduleSlot, change: impl FnOnce(&mut Schedule)) {
         self.unindex(slot);
         change(self.slots.get_mut(slot));
         self.index(slot);
@@ -171,16 +180,16 @@ impl Schedules {
         self.last_number
     }
 
-    pub(crate) fn find(&self, number: u64) -> Option<u32> {
+    pub(crate) fn find(&self, number: u64) -> Option<ScheduleSlot> {
         self.numbers.get(&number).copied()
     }
 
-    /// Those with a next time, by that time.
+    /// Schedules with a next time, by that time.
     pub(crate) fn by_time(&self) -> impl Iterator<Item = (u64, &Schedule)> + '_ {
         self.due.iter().map(|&(at_us, slot)| (at_us, self.slots.get(slot)))
     }
 
-    fn index(&mut self, slot: u32) {
+    fn index(&mut self, slot: ScheduleSlot) {
         let schedule = self.slots.get(slot);
         self.numbers.insert(schedule.number, slot);
         if schedule.next_at_us > 0 {
@@ -188,7 +197,7 @@ impl Schedules {
         }
     }
 
-    fn unindex(&mut self, slot: u32) {
+    fn unindex(&mut self, slot: ScheduleSlot) {
         let schedule = self.slots.get(slot);
         self.numbers.remove(&schedule.number);
         self.due.remove(&(schedule.next_at_us, slot));
@@ -196,7 +205,7 @@ impl Schedules {
 
     /// Derives the indexes after all slots were read.
     pub(crate) fn rebuild(&mut self) {
-        let slots: Vec<u32> = self.slots.iter().map(|(slot, _)| slot).collect();
+        let slots: Vec<_> = self.slots.iter().map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.index(slot));
     }
 

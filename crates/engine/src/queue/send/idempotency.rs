@@ -1,15 +1,18 @@
-//! Idempotency keys: what the first send with a key gave, for a while.
+//! Idempotency keys: what the first send with a key gave, within a window.
 
 use crate::hash::hash;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// Keys that one send forgets at most, when they are over age or number.
 const FORGET_PER_SEND: usize = 8;
 
-/// What is remembered of a send.
+pub(crate) type RememberedSlot = Slot<Remembered>;
+
+/// A send that is remembered by its idempotency key.
 #[derive(Clone, Debug)]
 pub(crate) struct Remembered {
     /// Number of the queue: the key is its own in each.
@@ -19,18 +22,19 @@ pub(crate) struct Remembered {
     /// Sequence of the first message.
     pub(crate) first: u64,
     pub(crate) count: u32,
-    /// Items that were duplicates by their unique key, and the sequences of the messages that they are duplicates of.
+    /// Items that were duplicates by their unique key, and the sequences of the messages that they are
+    /// duplicates of.
     pub(crate) duplicates: Box<[(u32, u64)]>,
     at_us: u64,
     /// The next younger one, or the next vacant slot.
-    next: u32,
+    next: RememberedSlot,
     vacant: bool,
 }
 
-impl PlainSlot for Remembered {
+impl PlainItem for Remembered {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: RememberedSlot) -> Self {
         Remembered {
             queue: NIL,
             key: Box::default(),
@@ -44,12 +48,12 @@ impl PlainSlot for Remembered {
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<RememberedSlot> {
         self.vacant.then_some(self.next)
     }
 
     fn write_used(&self, out: &mut Vec<u8>) {
-        out.u32(self.next);
+        self.next.write(out);
         out.u32(self.queue);
         out.bytes16(&self.key);
         out.u64(self.request_digest);
@@ -64,7 +68,7 @@ impl PlainSlot for Remembered {
     }
 
     fn read_used(reader: &mut Reader<'_>) -> Option<Self> {
-        let next = reader.u32()?;
+        let next = Slot::read(reader)?;
         let mut remembered = Remembered {
             queue: reader.u32()?,
             key: reader.bytes16()?.into(),
@@ -101,9 +105,9 @@ impl Remembered {
 #[derive(Debug)]
 pub(crate) struct Idempotency {
     pub(crate) slots: Slab<Remembered, 1024>,
-    index: HashIndex,
-    oldest: u32,
-    newest: u32,
+    index: HashIndex<Remembered>,
+    oldest: RememberedSlot,
+    newest: RememberedSlot,
     /// Duplicates that all of them remember. Derived.
     duplicates: u64,
 }
@@ -113,8 +117,8 @@ impl Default for Idempotency {
         Idempotency {
             slots: Slab::default(),
             index: HashIndex::default(),
-            oldest: NIL,
-            newest: NIL,
+            oldest: Slot::NIL,
+            newest: Slot::NIL,
             duplicates: 0,
         }
     }
@@ -125,14 +129,14 @@ fn key_hash(queue: u32, key: &[u8]) -> u64 {
 }
 
 impl Idempotency {
-    /// What the first send with this key gave, if that is within the window.
+    /// The first send with this key, if it is within the window.
     pub(crate) fn find(&self, queue: u32, key: &[u8], now_us: u64, window_us: u64) -> Option<&Remembered> {
         let slot = self.lookup(queue, key)?;
         let remembered = self.slots.get(slot);
         (now_us.saturating_sub(remembered.at_us) < window_us).then_some(remembered)
     }
 
-    fn lookup(&self, queue: u32, key: &[u8]) -> Option<u32> {
+    fn lookup(&self, queue: u32, key: &[u8]) -> Option<RememberedSlot> {
         self.index.find(key_hash(queue, key), |slot| {
             let remembered = self.slots.get(slot);
             remembered.queue == queue && *remembered.key == *key
@@ -159,12 +163,12 @@ impl Idempotency {
             count: sent.count,
             duplicates: sent.duplicates,
             at_us: now_us,
-            next: NIL,
+            next: Slot::NIL,
             vacant: false,
         });
         self.index.insert(hash, slot);
         let before = std::mem::replace(&mut self.newest, slot);
-        if before == NIL {
+        if before == Slot::NIL {
             self.oldest = slot;
         } else {
             self.slots.get_mut(before).next = slot;
@@ -179,7 +183,7 @@ impl Idempotency {
     /// Forgets a few keys that are over age or number.
     pub(crate) fn forget(&mut self, now_us: u64, window_us: u64, keys_max: u32) {
         for _ in 0..FORGET_PER_SEND {
-            if self.oldest == NIL {
+            if self.oldest == Slot::NIL {
                 return;
             }
             let oldest = self.slots.get(self.oldest);
@@ -192,27 +196,27 @@ impl Idempotency {
             self.duplicates -= gone.duplicates.len() as u64;
             self.index.remove(key_hash(gone.queue, &gone.key), slot);
             self.oldest = gone.next;
-            if gone.next == NIL {
-                self.newest = NIL;
+            if gone.next == Slot::NIL {
+                self.newest = Slot::NIL;
             }
         }
     }
 
     pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
-        out.u32(self.oldest);
-        out.u32(self.newest);
+        self.oldest.write(out);
+        self.newest.write(out);
         self.slots.write_head(out);
     }
 
     pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Idempotency> {
-        let (oldest, newest) = (reader.u32()?, reader.u32()?);
+        let (oldest, newest) = (Slot::read(reader)?, Slot::read(reader)?);
         Some(Idempotency { slots: Slab::read_head(reader)?, oldest, newest, ..Idempotency::default() })
     }
 
     /// Derives the index after all slots were read.
     pub(crate) fn rebuild(&mut self) {
         let mut at = self.oldest;
-        while at != NIL {
+        while at != Slot::NIL {
             let remembered = self.slots.get(at);
             self.duplicates += remembered.duplicates.len() as u64;
             let hash = key_hash(remembered.queue, &remembered.key);
@@ -228,7 +232,7 @@ impl Idempotency {
     /// Compares index and slots.
     pub(crate) fn recount(&self) -> Result<(), String> {
         let (mut at, mut seen) = (self.oldest, 0u32);
-        while at != NIL {
+        while at != Slot::NIL {
             let remembered = self.slots.get(at);
             if self.lookup(remembered.queue, &remembered.key).is_none() {
                 return Err(format!("idempotency key in slot {at} is not in the index"));

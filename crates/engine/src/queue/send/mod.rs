@@ -1,15 +1,19 @@
-//! Send: all or nothing.
+//! Send: checks all messages of a record, then places them, all or none.
 
+pub(crate) mod check;
 pub(crate) mod idempotency;
+pub(crate) mod options;
 pub(crate) mod own;
 pub(crate) mod pending;
 pub(crate) mod pending_state;
+pub(crate) mod record;
 
 use crate::chain::Chain;
 use crate::command::Deliver;
-use crate::core::Core;
-use crate::core::internal;
+use crate::core::namespace::NamespaceSlot;
 use crate::core::namespaces::namespace_not_found;
+use crate::core::rules::{backoff_rule, name_rule};
+use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
@@ -20,24 +24,26 @@ use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::{queue_closed, queue_not_found};
 use crate::queue::message::options::Options;
-use crate::queue::message::state::Message;
+use crate::queue::message::state::{Message, MessageSlot};
 use crate::queue::send::idempotency::Sent;
-use crate::record::{ItemOptions, SendItemRecord, SendRecord, backoff_rule, name_rule, read_options};
+use crate::queue::send::options::{ItemOptions, read_options};
+use crate::queue::send::record::{SendItemRecord, SendRecord};
+use crate::queue::state::QueueSlot;
 use crate::settings::Backoff;
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
 /// Where a new message belongs.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    pub(crate) namespace_slot: u32,
-    pub(crate) queue_slot: u32,
+    pub(crate) namespace_slot: NamespaceSlot,
+    pub(crate) queue_slot: QueueSlot,
     pub(crate) sequence: u64,
 }
 
-/// What the items of a send are together.
+/// The items of a send as a whole, after their checks.
 #[derive(Default)]
 struct Admitted {
-    /// Of their blobs.
+    /// Bytes of their blobs.
     bytes: u64,
     /// Whether one has a unique key.
     unique: bool,
@@ -75,8 +81,8 @@ impl QueueModule {
     #[inline(never)]
     fn send_optional(
         &mut self,
-        namespace_slot: u32,
-        found: Option<u32>,
+        namespace_slot: NamespaceSlot,
+        found: Option<QueueSlot>,
         send: &SendRecord<'_>,
         core: &mut Core,
         out: &mut Outcome,
@@ -93,8 +99,8 @@ impl QueueModule {
     #[inline(always)]
     fn send_new(
         &mut self,
-        namespace_slot: u32,
-        found: Option<u32>,
+        namespace_slot: NamespaceSlot,
+        found: Option<QueueSlot>,
         send: &SendRecord<'_>,
         (admitted, options): (&Admitted, Option<&ItemOptions<'_>>),
         core: &mut Core,
@@ -130,12 +136,12 @@ impl QueueModule {
     #[inline(always)]
     pub(crate) fn reserve(
         &mut self,
-        namespace_slot: u32,
-        found: Option<u32>,
+        namespace_slot: NamespaceSlot,
+        found: Option<QueueSlot>,
         queue: &[u8],
         count: u32,
         core: &mut Core,
-    ) -> Result<(u64, u32), Error> {
+    ) -> Result<(u64, QueueSlot), Error> {
         match found {
             Some(queue_slot) => Ok((self.reserve_sequences(namespace_slot, count, core)?, queue_slot)),
             None => self.reserve_with_queue(namespace_slot, queue, count, core),
@@ -145,11 +151,11 @@ impl QueueModule {
     #[cold]
     fn reserve_with_queue(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         queue: &[u8],
         count: u32,
         core: &mut Core,
-    ) -> Result<(u64, u32), Error> {
+    ) -> Result<(u64, QueueSlot), Error> {
         let name = String::from_utf8_lossy(queue);
         self.admit_new_queue(namespace_slot, &name, core)?;
         let first = self.reserve_sequences(namespace_slot, count, core)?;
@@ -157,13 +163,23 @@ impl QueueModule {
     }
 
     /// Refuses a queue that must not be made by its first use.
-    pub(crate) fn admit_new_queue(&self, namespace_slot: u32, name: &str, core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_new_queue(
+        &self,
+        namespace_slot: NamespaceSlot,
+        name: &str,
+        core: &Core,
+    ) -> Result<(), Error> {
         self.admit_use_of_new(namespace_slot, name, core)?;
         self.admit_queues(namespace_slot, 1, core)
     }
 
     /// Like [`QueueModule::admit_new_queue`], whatever the number of queues.
-    pub(crate) fn admit_use_of_new(&self, namespace_slot: u32, name: &str, core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_use_of_new(
+        &self,
+        namespace_slot: NamespaceSlot,
+        name: &str,
+        core: &Core,
+    ) -> Result<(), Error> {
         if !core.limits.auto_create {
             return Err(queue_not_found(name));
         }
@@ -179,7 +195,7 @@ impl QueueModule {
 
     /// Refuses what is sent to a closed queue; a missing one is not.
     #[inline]
-    pub(crate) fn admit_to_queue(&self, queue_slot: Option<u32>) -> Result<(), Error> {
+    pub(crate) fn admit_to_queue(&self, queue_slot: Option<QueueSlot>) -> Result<(), Error> {
         let Some(queue) = queue_slot.map(|slot| self.queues.get(slot)) else { return Ok(()) };
         if queue.settings.closed { Err(queue_closed(&queue.name)) } else { Ok(()) }
     }
@@ -188,7 +204,7 @@ impl QueueModule {
     #[inline(always)]
     pub(crate) fn repeated(
         &self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         send: &SendRecord<'_>,
         core: &Core,
         out: &mut Outcome,
@@ -203,7 +219,7 @@ impl QueueModule {
     #[inline(never)]
     fn repeated_key(
         &self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         send: &SendRecord<'_>,
         core: &Core,
         out: &mut Outcome,
@@ -250,7 +266,7 @@ impl QueueModule {
     #[inline(always)]
     pub(crate) fn remember(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         first: u64,
         send: &SendRecord<'_>,
         core: &Core,
@@ -264,7 +280,7 @@ impl QueueModule {
     #[inline(never)]
     fn remember_key(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         first: u64,
         send: &SendRecord<'_>,
         core: &Core,
@@ -282,7 +298,7 @@ impl QueueModule {
     #[inline(never)]
     fn admit_items<'a>(
         &self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         send: &SendRecord<'a>,
         options: &ItemOptions<'a>,
         core: &Core,
@@ -305,7 +321,7 @@ impl QueueModule {
     #[inline(never)]
     fn admit_optional(
         &self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         send: &SendRecord<'_>,
         (at, item): (u32, &SendItemRecord<'_>),
         options: &SendOptions<'_>,
@@ -322,7 +338,7 @@ impl QueueModule {
     /// Checks what one item is by itself; returns its options.
     pub(crate) fn admit_item<'a>(
         &self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         item: &SendItemRecord<'a>,
         core: &Core,
     ) -> Result<Option<SendOptions<'a>>, Error> {
@@ -350,7 +366,7 @@ impl QueueModule {
     #[inline(always)]
     fn admit_options(
         &self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         item: &SendItemRecord<'_>,
         options: &SendOptions<'_>,
         core: &Core,
@@ -387,7 +403,7 @@ impl QueueModule {
     #[inline(always)]
     pub(crate) fn admit_to_namespace(
         &self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         messages: u64,
         bytes: u64,
         core: &Core,
@@ -406,7 +422,7 @@ impl QueueModule {
     }
 
     /// The sequence number that [`QueueModule::reserve_sequences`] gives next.
-    pub(crate) fn next_sequence(&self, namespace_slot: u32, core: &Core) -> u64 {
+    pub(crate) fn next_sequence(&self, namespace_slot: NamespaceSlot, core: &Core) -> u64 {
         let epoch_begin = core.epoch << EPOCH_SHIFT;
         core.namespaces.get(namespace_slot).last_sequence.max(epoch_begin) + 1
     }
@@ -415,7 +431,7 @@ impl QueueModule {
     #[inline(always)]
     pub(crate) fn reserve_sequences(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         count: u32,
         core: &mut Core,
     ) -> Result<u64, Error> {
@@ -428,20 +444,21 @@ impl QueueModule {
         Ok(last + 1)
     }
 
-    /// New plain messages, which are ready at once: as [`QueueModule::insert_one`] would do with each, with what they have in
-    /// common looked up once. False, with nothing done, where a turn or a limit has a say in when they are delivered.
+    /// New plain messages, which are ready at once: as [`QueueModule::insert_one`] would do with each, with
+    /// what they have in common looked up once. False, with nothing done, where a turn or a limit has a say
+    /// in when they are delivered.
     #[inline(always)]
     fn insert_plain(
         &mut self,
-        namespace_slot: u32,
-        queue_slot: u32,
+        namespace_slot: NamespaceSlot,
+        queue_slot: QueueSlot,
         first: u64,
         send: &SendRecord<'_>,
         core: &Core,
         out: &mut Outcome,
     ) -> bool {
         let queue = self.queues.get_mut(queue_slot);
-        if queue.fair.is_some() || queue.limit != NIL {
+        if queue.fair.is_some() || queue.limit != Slot::NIL {
             return false;
         }
         let index = self.indexes.get_mut(namespace_slot);
@@ -514,7 +531,7 @@ impl QueueModule {
     #[inline(never)]
     fn insert_optional(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         backoff: Option<Backoff>,
         options: Option<&SendOptions<'_>>,
         due_us: u64,
@@ -554,7 +571,7 @@ impl QueueModule {
         item: &SendItemRecord<'_>,
         core: &Core,
         out: &mut Outcome,
-    ) -> u32 {
+    ) -> MessageSlot {
         let (priority, max_attempts) = (item.priority, item.max_attempts);
         let message =
             Message::new(place.queue_slot, place.sequence, core.now_us, blob, priority, max_attempts);
@@ -565,11 +582,11 @@ impl QueueModule {
         slot
     }
 
-    /// What a message has beside the plain fields.
+    /// Adds what a message has beside the plain fields.
     #[inline(never)]
     pub(crate) fn add_extras(
         &mut self,
-        slot: u32,
+        slot: MessageSlot,
         backoff: Option<Backoff>,
         record: Option<&SendOptions<'_>>,
         core: &Core,
@@ -606,8 +623,8 @@ impl QueueModule {
     #[inline(always)]
     pub(crate) fn count_sent(
         &mut self,
-        namespace_slot: u32,
-        queue_slot: u32,
+        namespace_slot: NamespaceSlot,
+        queue_slot: QueueSlot,
         messages: u64,
         bytes: u64,
         core: &mut Core,

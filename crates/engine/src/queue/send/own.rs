@@ -1,8 +1,9 @@
-//! Messages that the engine itself sends, as a consequence of another record: replies, steps of chains, and what schedules
-//! send.
+//! Messages that the engine itself sends, as a consequence of another record: replies, steps of chains, and
+//! what schedules send.
 
 use crate::command::Deliver;
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::options::SendOptions;
@@ -11,7 +12,9 @@ use crate::queue::QueueModule;
 use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::origin::Origin;
 use crate::queue::send::Place;
-use crate::record::{SendItemRecord, read_options};
+use crate::queue::send::options::read_options;
+use crate::queue::send::record::SendItemRecord;
+use crate::queue::state::QueueSlot;
 
 /// One message that the engine sends; its blob lies in the log already.
 #[derive(Clone, Copy)]
@@ -26,7 +29,7 @@ pub(crate) struct OwnSend<'a> {
     pub(crate) correlation_id: &'a [u8],
 }
 
-/// What came of it.
+/// The result of an own send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnSent {
     pub(crate) id: MessageId,
@@ -34,7 +37,7 @@ pub(crate) struct OwnSent {
     pub(crate) duplicate: bool,
 }
 
-/// What the step of a chain has beside what a send can say.
+/// Fields of a step that a caller's send does not have.
 pub(crate) struct Beside {
     /// The steps that it carries on.
     pub(crate) chain: Chain,
@@ -68,25 +71,26 @@ impl<'a> OwnSend<'a> {
 /// One message of the engine's own that was admitted: where it belongs, and its id.
 #[derive(Clone, Copy)]
 pub(crate) struct Admitted {
-    namespace_slot: u32,
+    namespace_slot: NamespaceSlot,
     /// Slot of the queue; `None`: it is to be made.
-    found: Option<u32>,
+    found: Option<QueueSlot>,
     room: Room,
     bounded: bool,
     sequence: u64,
 }
 
-/// What happens when the queue of a message is full.
+/// The rule for a queue that is full.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// What the queue's `overflow` says, as for a caller's send.
+    /// The queue's `overflow` decides, as for a caller's send.
     ByQueue,
-    /// It is refused: it makes no room.
+    /// The send is refused: it makes no room.
     Needed,
 }
 
 impl QueueModule {
-    /// Sends one message. All limits and quotas hold as for a caller's send, and nothing is changed when one refuses it.
+    /// Sends one message. All limits and quotas hold as for a caller's send, and nothing is changed when one
+    /// refuses it.
     pub(crate) fn send_of_engine(
         &mut self,
         namespace: NamespaceId,
@@ -110,7 +114,12 @@ impl QueueModule {
         Ok(OwnSent { id: MessageId { namespace, sequence: admitted.sequence }, duplicate: false })
     }
 
-    fn admit_own_options(&self, namespace_slot: u32, send: &OwnSend<'_>, core: &Core) -> Result<(), Error> {
+    fn admit_own_options(
+        &self,
+        namespace_slot: NamespaceSlot,
+        send: &OwnSend<'_>,
+        core: &Core,
+    ) -> Result<(), Error> {
         let options = send.options();
         self.admit_reply_to(namespace_slot, &options, core)?;
         self.admit_expiry(send.item.deliver, options.expires, core)
@@ -122,7 +131,7 @@ impl QueueModule {
     /// The limit, quota or queue that refuses it. Nothing is changed.
     pub(crate) fn admit_own(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         send: &OwnSend<'_>,
         room: Room,
         places: u64,

@@ -9,22 +9,23 @@ use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::consequence::Consequence;
 use crate::queue::flow::chain_state::Chain;
+use crate::queue::flow::state::FlowSlot;
 use crate::queue::message::origin::Origin;
-use crate::queue::message::state::Reason;
+use crate::queue::message::state::{MessageSlot, Reason};
 use crate::queue::send::own::{Beside, OwnSend};
-use crate::queue::send::pending_state::{PendingKind, PendingSend};
-use crate::store::NIL;
+use crate::queue::send::pending_state::{PendingKind, PendingSend, PendingSlot};
+use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Lists a pending send; returns its slot.
-    pub(crate) fn list_send(&mut self, pending: PendingSend) -> u32 {
+    pub(crate) fn list_send(&mut self, pending: PendingSend) -> PendingSlot {
         let slot = self.pending_sends.insert(pending);
         self.list(Consequence::Send(slot));
         slot
     }
 
     /// Lists the step for the failure of a dead letter, whose flow keeps the slot.
-    pub(crate) fn list_failure(&mut self, message: u32, failure: PendingSend) {
+    pub(crate) fn list_failure(&mut self, message: MessageSlot, failure: PendingSend) {
         let pending = self.list_send(failure);
         let flow = self.enter_flow(message);
         self.flows.slots.get_mut(flow).pending = pending;
@@ -33,7 +34,12 @@ impl QueueModule {
     /// Takes the step for a message's failure out of its chain; `None`: it has none. List it when the message
     /// has left its place.
     #[inline]
-    pub(crate) fn take_failure(&mut self, slot: u32, reason: Reason, core: &mut Core) -> Option<PendingSend> {
+    pub(crate) fn take_failure(
+        &mut self,
+        slot: MessageSlot,
+        reason: Reason,
+        core: &mut Core,
+    ) -> Option<PendingSend> {
         let flow = self.flow_of(slot)?;
         self.take_failure_of(slot, flow, reason, core)
     }
@@ -41,8 +47,8 @@ impl QueueModule {
     #[cold]
     fn take_failure_of(
         &mut self,
-        slot: u32,
-        flow: u32,
+        slot: MessageSlot,
+        flow: FlowSlot,
         reason: Reason,
         core: &mut Core,
     ) -> Option<PendingSend> {
@@ -60,23 +66,23 @@ impl QueueModule {
     }
 
     /// Does [`Consequence::Send`].
-    pub(crate) fn send_pending(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn send_pending(&mut self, slot: PendingSlot, core: &mut Core, out: &mut Outcome) {
         let pending = self.pending_sends.remove(slot);
         if let Some(message) = self.find_listed(pending.follows, core)
             && let Some(flow) = self.flow_of(message)
             && self.flows.slots.get(flow).pending == slot
         {
-            self.flows.slots.get_mut(flow).pending = NIL;
+            self.flows.slots.get_mut(flow).pending = Slot::NIL;
         }
         self.send_now(&pending, core, out);
     }
 
     /// Sends the step for a dead letter's failure, if it is still pending. Call it before a redrive: then the
     /// chain is over, or, if the step was refused, the message carries it again.
-    pub(crate) fn settle_failure(&mut self, slot: u32, core: &mut Core, out: &mut Outcome) {
+    pub(crate) fn settle_failure(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
         let Some(flow) = self.flow_of(slot) else { return };
-        let pending = std::mem::replace(&mut self.flows.slots.get_mut(flow).pending, NIL);
-        if pending != NIL {
+        let pending = std::mem::replace(&mut self.flows.slots.get_mut(flow).pending, Slot::NIL);
+        if pending != Slot::NIL {
             let pending = std::mem::replace(self.pending_sends.get_mut(pending), PendingSend::sent());
             self.send_now(&pending, core, out);
         }

@@ -1,12 +1,13 @@
-//! Messages that follow from the end of another one, and are yet to be sent.
+//! State of pending sends: messages that follow from the end of another one.
 
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::queue::flow::chain_state::Chain;
 use crate::queue::message::origin::Origin;
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-/// What a pending send is.
+/// The kind of a pending send.
 #[derive(Clone, Debug)]
 pub(crate) enum PendingKind {
     /// The result of a message, to a queue by name.
@@ -16,6 +17,8 @@ pub(crate) enum PendingKind {
     /// Nothing: it was sent before its turn.
     Sent,
 }
+
+pub(crate) type PendingSlot = Slot<PendingSend>;
 
 /// One message that is yet to be sent, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -28,7 +31,7 @@ pub(crate) struct PendingSend {
     /// The payload, unless the step has one of its own; held by the pending send.
     pub(crate) blob: BlobRef,
     pub(crate) kind: PendingKind,
-    next_vacant: Option<u32>,
+    next_vacant: Option<PendingSlot>,
 }
 
 /// All that are yet to be sent.
@@ -61,14 +64,14 @@ impl PendingSend {
     }
 }
 
-impl PlainSlot for PendingSend {
+impl PlainItem for PendingSend {
     const BLOCK: usize = 16;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: PendingSlot) -> Self {
         PendingSend { next_vacant: Some(next), ..PendingSend::sent() }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<PendingSlot> {
         self.next_vacant
     }
 

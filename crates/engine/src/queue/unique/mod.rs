@@ -9,6 +9,10 @@ pub(crate) mod plan;
 pub(crate) mod recount;
 pub(crate) mod state;
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::message::state::MessageSlot;
+use crate::queue::state::QueueSlot;
+use crate::queue::unique::state::UniqueSlot;
 use std::collections::BTreeMap;
 
 use crate::command::Deliver;
@@ -24,18 +28,19 @@ use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
 use crate::queue::message::state::BlockedBy;
-use crate::record::{ItemOptions, SendItemRecord, SendRecord, unique_of};
-use crate::store::NIL;
+use crate::queue::send::options::{ItemOptions, unique_of};
+use crate::queue::send::record::{SendItemRecord, SendRecord};
+use crate::store::slot::Slot;
 
-/// Who has a unique key.
+/// The message that has a unique key.
 #[derive(Clone, Copy)]
 pub(crate) struct Holder {
     pub(crate) sequence: u64,
     /// Slot of the message; `NIL`: it is gone while the window goes on, or comes with the same batch.
-    pub(crate) slot: u32,
-    /// How it ended, if it is gone.
+    pub(crate) slot: MessageSlot,
+    /// Its end, if it is gone.
     pub(crate) end: Option<End>,
-    /// What frees the key.
+    /// The event that frees the key.
     pub(crate) until: UniqueUntil,
     /// When it ends, in microseconds since the Unix epoch, if it waits; 0: never.
     pub(crate) ends_us: u64,
@@ -45,8 +50,8 @@ impl QueueModule {
     /// A send in which some messages are unique.
     pub(crate) fn send_unique<'a>(
         &mut self,
-        namespace_slot: u32,
-        found: Option<u32>,
+        namespace_slot: NamespaceSlot,
+        found: Option<QueueSlot>,
         send: &SendRecord<'a>,
         options: &ItemOptions<'a>,
         core: &mut Core,
@@ -96,22 +101,27 @@ impl QueueModule {
         Ok(())
     }
 
-    pub(crate) fn holder_of_name(&self, queue_slot: u32, key: &[u8], core: &Core) -> Option<Holder> {
+    pub(crate) fn holder_of_name(&self, queue_slot: QueueSlot, key: &[u8], core: &Core) -> Option<Holder> {
         self.holder_of(self.unique.find(self.queues.get(queue_slot).number, key)?, core)
     }
 
-    /// Who has a key now; `None`: it is free.
-    pub(crate) fn holder_of(&self, key: u32, core: &Core) -> Option<Holder> {
+    /// The message that has a key now; `None`: the key is free.
+    pub(crate) fn holder_of(&self, key: UniqueSlot, core: &Core) -> Option<Holder> {
         let known = self.unique.slots.get(key);
         if known.ends_us <= core.now_us {
             return None;
         }
         let slot = known.holder;
-        if slot == NIL || self.is_stale(slot) {
-            let lingers = known.lingers || (slot != NIL && known.until == UniqueUntil::Window);
-            let end = if slot == NIL { known.end } else { End::Failed };
-            let holder =
-                Holder { sequence: known.first, slot: NIL, end: Some(end), until: known.until, ends_us: 0 };
+        if slot == Slot::NIL || self.is_stale(slot) {
+            let lingers = known.lingers || (slot != Slot::NIL && known.until == UniqueUntil::Window);
+            let end = if slot == Slot::NIL { known.end } else { End::Failed };
+            let holder = Holder {
+                sequence: known.first,
+                slot: Slot::NIL,
+                end: Some(end),
+                until: known.until,
+                ends_us: 0,
+            };
             return lingers.then_some(holder);
         }
         if plant::is(Plant::UniqueWhileLeased) && self.messages.get(slot).state == Some(State::Leased) {
@@ -124,8 +134,13 @@ impl QueueModule {
     /// Enters the unique key of a new message, which takes it; returns the key's slot, and the end of its
     /// window in microseconds since the Unix epoch. A message that is over on arrival takes the key only when
     /// it is redriven.
-    pub(crate) fn take_unique(&mut self, slot: u32, options: &SendOptions<'_>, core: &Core) -> (u32, u64) {
-        let Some(unique) = &options.unique else { return (NIL, 0) };
+    pub(crate) fn take_unique(
+        &mut self,
+        slot: MessageSlot,
+        options: &SendOptions<'_>,
+        core: &Core,
+    ) -> (UniqueSlot, u64) {
+        let Some(unique) = &options.unique else { return (Slot::NIL, 0) };
         let message = self.messages.get(slot);
         let (sequence, ends_us) =
             (message.sequence, core.now_us.saturating_add(unique.window_ms.saturating_mul(1_000)));
@@ -137,17 +152,17 @@ impl QueueModule {
     }
 
     /// A message is gone, dead or finished: its key is given back if it has it still.
-    pub(crate) fn give_back_unique(&mut self, slot: u32, key: u32, end: End, core: &Core) {
+    pub(crate) fn give_back_unique(&mut self, slot: MessageSlot, key: UniqueSlot, end: End, core: &Core) {
         if self.unique.slots.get(key).holder == slot {
             self.unique.give_back(key, end, core.now_us, UNIQUE_KEYS_LINGERING_MAX);
         }
     }
 
-    /// One message with a unique key is about to be sent. If the key is taken, the message that has it takes what it is to
-    /// take over from the new one; returns its sequence.
+    /// One message with a unique key is about to be sent. If the key is taken, the message that has it takes
+    /// what it is to take over from the new one; returns its sequence.
     pub(crate) fn meet_unique(
         &mut self,
-        queue_slot: u32,
+        queue_slot: QueueSlot,
         unique: &Unique<'_>,
         item: &SendItemRecord<'_>,
         blob: BlobRef,
@@ -176,10 +191,10 @@ impl QueueModule {
         Ok(Some(holder.sequence))
     }
 
-    /// What a message that is sent once more brings to the first one, if that one still waits.
+    /// Replaces the first message with a duplicate that asks for it, if the first one still waits.
     fn meet_duplicate(
         &mut self,
-        namespace_slot: u32,
+        namespace_slot: NamespaceSlot,
         sequence: u64,
         item: &SendItemRecord<'_>,
         blob: BlobRef,
@@ -205,7 +220,7 @@ impl QueueModule {
     }
 
     /// A message that waits takes over another payload.
-    fn replace_blob(&mut self, slot: u32, blob: BlobRef, core: &mut Core, out: &mut Outcome) {
+    fn replace_blob(&mut self, slot: MessageSlot, blob: BlobRef, core: &mut Core, out: &mut Outcome) {
         let message = self.messages.get_mut(slot);
         let old = message.blob();
         (message.blob_index, message.blob_item, message.blob_len) = (blob.index, blob.item, blob.len);
@@ -223,8 +238,9 @@ impl QueueModule {
         core.release_blob(old, out);
     }
 
-    /// The delay of a message that waits begins anew. One that could be ready now and shall be keeps its place.
-    fn put_off(&mut self, slot: u32, deliver: Deliver, core: &Core, out: &mut Outcome) {
+    /// The delay of a message that waits begins anew. One that could be ready now and shall be keeps its
+    /// place.
+    fn put_off(&mut self, slot: MessageSlot, deliver: Deliver, core: &Core, out: &mut Outcome) {
         let due_us = self.due_us(deliver, core);
         let message = self.messages.get(slot);
         let could_be_ready =
@@ -235,20 +251,20 @@ impl QueueModule {
     }
 
     /// The message that has the unique key which a dead one would need again; `None`: nothing is in its way.
-    pub(crate) fn rival(&self, slot: u32, core: &Core) -> Option<u64> {
+    pub(crate) fn rival(&self, slot: MessageSlot, core: &Core) -> Option<u64> {
         let key = self.needed_key(slot, core)?;
         let holder = self.holder_of(key, core)?;
         (holder.sequence != self.messages.get(slot).sequence).then_some(holder.sequence)
     }
 
     /// The unique key that a message has to take when it is redriven: its own until the end of its window.
-    fn needed_key(&self, slot: u32, core: &Core) -> Option<u32> {
+    fn needed_key(&self, slot: MessageSlot, core: &Core) -> Option<UniqueSlot> {
         let options = self.extras.options(self.messages.get(slot).extras)?;
-        (options.unique != NIL && options.unique_ends_us > core.now_us).then_some(options.unique)
+        (options.unique != Slot::NIL && options.unique_ends_us > core.now_us).then_some(options.unique)
     }
 
     /// Refuses to redrive dead letters of which one's unique key is another's, or would be.
-    pub(crate) fn admit_unique_redrive(&self, slots: &[u32], core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_unique_redrive(&self, slots: &[MessageSlot], core: &Core) -> Result<(), Error> {
         let mut taken = BTreeMap::new();
         for &slot in slots {
             let Some(key) = self.needed_key(slot, core) else { continue };
@@ -262,7 +278,7 @@ impl QueueModule {
         Ok(())
     }
 
-    fn unique_key_taken(&self, slot: u32, key: u32, rival: u64, core: &Core) -> Error {
+    fn unique_key_taken(&self, slot: MessageSlot, key: UniqueSlot, rival: u64, core: &Core) -> Error {
         let message = self.messages.get(slot);
         let id = self.id_of(message, self.queues.get(message.queue), core);
         Error::UniqueKeyTaken {
@@ -273,13 +289,19 @@ impl QueueModule {
     }
 
     /// Whether a message has the unique key that it was sent with.
-    fn holds_unique(&self, slot: u32) -> bool {
-        let key = self.extras.options(self.messages.get(slot).extras).map_or(NIL, |options| options.unique);
-        key != NIL && self.unique.slots.get(key).holder == slot
+    fn holds_unique(&self, slot: MessageSlot) -> bool {
+        let key =
+            self.extras.options(self.messages.get(slot).extras).map_or(Slot::NIL, |options| options.unique);
+        key != Slot::NIL && self.unique.slots.get(key).holder == slot
     }
 
     /// Refuses to move a message to a queue where another one has its unique key.
-    pub(crate) fn admit_unique_move(&self, slot: u32, to: u32, core: &Core) -> Result<(), Error> {
+    pub(crate) fn admit_unique_move(
+        &self,
+        slot: MessageSlot,
+        to: QueueSlot,
+        core: &Core,
+    ) -> Result<(), Error> {
         let Some(key) = self.needed_key(slot, core).filter(|_| self.holds_unique(slot)) else {
             return Ok(());
         };
@@ -290,20 +312,26 @@ impl QueueModule {
     }
 
     /// The unique key that a message which moves takes along, and whether it has it.
-    pub(crate) fn take_unique_along(&mut self, slot: u32) -> Option<(Box<[u8]>, bool)> {
+    pub(crate) fn take_unique_along(&mut self, slot: MessageSlot) -> Option<(Box<[u8]>, bool)> {
         let key = self.extras.options(self.messages.get(slot).extras)?.unique;
-        if key == NIL {
+        if key == Slot::NIL {
             return None;
         }
         let holds = self.holds_unique(slot);
         if holds {
-            self.unique.slots.get_mut(key).holder = NIL;
+            self.unique.slots.get_mut(key).holder = Slot::NIL;
         }
         Some((self.unique.key(key).into(), holds))
     }
 
     /// Enters the unique key of a message that has moved; returns its slot.
-    pub(crate) fn enter_unique(&mut self, slot: u32, key: &[u8], holds: bool, core: &Core) -> u32 {
+    pub(crate) fn enter_unique(
+        &mut self,
+        slot: MessageSlot,
+        key: &[u8],
+        holds: bool,
+        core: &Core,
+    ) -> UniqueSlot {
         let message = self.messages.get(slot);
         let (sequence, extras) = (message.sequence, message.extras);
         let entered = self.unique.enter(self.queues.get(message.queue).number, key);
@@ -317,7 +345,7 @@ impl QueueModule {
     }
 
     /// A dead letter that comes back takes its unique key again.
-    pub(crate) fn retake_unique(&mut self, slot: u32, core: &Core) {
+    pub(crate) fn retake_unique(&mut self, slot: MessageSlot, core: &Core) {
         let Some(key) = self.needed_key(slot, core) else { return };
         let message = self.messages.get(slot);
         let Some(options) = self.extras.options(message.extras) else { return };

@@ -5,6 +5,8 @@
 //! after all items. So the plan finds out which messages will end because of their own batch: they are over
 //! on arrival, their parents have failed, or a duplicate puts them off until their end.
 
+use crate::queue::state::QueueSlot;
+use crate::queue::unique::state::UniqueSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::Core;
@@ -15,11 +17,12 @@ use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::flow::state::End;
+use crate::queue::send::options::ItemOptions;
+use crate::queue::send::record::SendRecord;
 use crate::queue::unique::Holder;
-use crate::record::{ItemOptions, SendRecord};
-use crate::store::NIL;
+use crate::store::slot::Slot;
 
-/// What a planned send needs.
+/// Resources that a planned send needs.
 #[derive(Default)]
 pub(crate) struct Needs {
     pub(crate) messages: u64,
@@ -30,8 +33,8 @@ pub(crate) struct Needs {
     /// Bytes of the largest payload that replaces another one; 0: none does.
     replacement: u64,
     /// Slot of the unique key that was found last.
-    pub(crate) key: u32,
-    /// How messages ended that are gone and have duplicates in the send, by sequence number.
+    pub(crate) key: UniqueSlot,
+    /// Ends of messages that are gone and have duplicates in the send, by sequence number.
     pub(crate) gone: BTreeMap<u64, End>,
 }
 
@@ -49,7 +52,7 @@ impl QueueModule {
     /// `first` on. Writes ids and duplicates into `out`, and changes nothing else.
     pub(crate) fn plan_unique<'a>(
         &self,
-        found: Option<u32>,
+        found: Option<QueueSlot>,
         first: u64,
         send: &SendRecord<'a>,
         options: &ItemOptions<'a>,
@@ -103,7 +106,7 @@ impl QueueModule {
     /// Bytes of the payload that a duplicate of this message replaces, 0 if the message comes with the same
     /// batch; `None`: it does not wait, and keeps its payload.
     pub(crate) fn replaced_bytes(&self, holder: &Holder) -> Option<u64> {
-        if holder.slot == NIL {
+        if holder.slot == Slot::NIL {
             return holder.end.is_none().then_some(0);
         }
         self.waits_here(holder.slot).then(|| self.messages.get(holder.slot).blob_len.into())
@@ -129,7 +132,8 @@ impl QueueModule {
         let until = unique.until;
         if !has_ended && (!fails || until == UniqueUntil::Window) {
             let ends_us = self.end_us(options.expires, core);
-            plan.keys.insert(unique.key, Some(Holder { sequence, slot: NIL, end: None, until, ends_us }));
+            plan.keys
+                .insert(unique.key, Some(Holder { sequence, slot: Slot::NIL, end: None, until, ends_us }));
         } else if !has_ended {
             plan.keys.insert(unique.key, None);
         }
@@ -167,7 +171,7 @@ impl QueueModule {
     }
 
     /// Refuses payloads that replace others and would be too large for their queue by themselves.
-    pub(crate) fn admit_replacements(&self, found: Option<u32>, needs: &Needs) -> Result<(), Error> {
+    pub(crate) fn admit_replacements(&self, found: Option<QueueSlot>, needs: &Needs) -> Result<(), Error> {
         match found {
             Some(queue) if needs.replacement > 0 => self.admit_replacement(queue, needs.replacement),
             _ => Ok(()),

@@ -1,16 +1,19 @@
-//! Unique keys: which message of a queue has a key, or had it in a window that goes on.
+//! State of unique keys: which message of a queue has a key, or had it in a window that has not ended.
 
 use crate::core::wheel::{Timed, Wheel};
 use crate::options::UniqueUntil;
 use crate::queue::flow::state::End;
-use crate::queue::message::state::PLACE;
+use crate::queue::message::state::{MessageSlot, PLACE};
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
-use crate::store::list::{Link, Linked, UNLINKED};
-use crate::store::slab::{PlainSlot, Slab};
+use crate::store::list::{Link, Linked};
+use crate::store::slab::{PlainItem, Slab};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
+
+pub(crate) type UniqueSlot = Slot<UniqueKey>;
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -21,43 +24,43 @@ pub(crate) struct UniqueKey {
     /// Messages that name it, in whichever state.
     members: u32,
     /// The message that has it; `NIL`: none.
-    pub(crate) holder: u32,
+    pub(crate) holder: MessageSlot,
     /// Sequence of the message that has it or had it last.
     pub(crate) first: u64,
-    /// What frees it.
+    /// The event that frees it.
     pub(crate) until: UniqueUntil,
-    /// How that message ended, if nobody has the key.
+    /// The end of that message, if no message has the key.
     pub(crate) end: End,
     /// When it is free in any case, in microseconds since the Unix epoch.
     pub(crate) ends_us: u64,
     /// Whether it counts although no message has it: then it waits in the wheel for its end.
     pub(crate) lingers: bool,
-    link: Link,
+    link: Link<UniqueKey>,
     bucket: u16,
-    next_vacant: Option<u32>,
+    next_vacant: Option<UniqueSlot>,
 }
 
-impl PlainSlot for UniqueKey {
+impl PlainItem for UniqueKey {
     const BLOCK: usize = 32;
 
-    fn vacant(next: u32) -> Self {
+    fn vacant(next: UniqueSlot) -> Self {
         UniqueKey {
             queue: NIL,
             key: Key::default(),
             members: 0,
-            holder: NIL,
+            holder: Slot::NIL,
             first: 0,
             until: UniqueUntil::Gone,
             end: End::Failed,
             ends_us: 0,
             lingers: false,
-            link: UNLINKED,
+            link: Link::UNLINKED,
             bucket: 0,
             next_vacant: Some(next),
         }
     }
 
-    fn next_vacant(&self) -> Option<u32> {
+    fn next_vacant(&self) -> Option<UniqueSlot> {
         self.next_vacant
     }
 
@@ -65,14 +68,14 @@ impl PlainSlot for UniqueKey {
         out.u32(self.queue);
         self.key.write(out);
         out.u32(self.members);
-        out.u32(self.holder);
+        self.holder.write(out);
         out.u64(self.first);
         out.bool(self.until == UniqueUntil::Window);
         out.u8(End::byte(Some(self.end)));
         out.u64(self.ends_us);
         out.bool(self.lingers);
-        out.u32(self.link.prev);
-        out.u32(self.link.next);
+        self.link.prev.write(out);
+        self.link.next.write(out);
         out.u16(self.bucket);
     }
 
@@ -81,13 +84,13 @@ impl PlainSlot for UniqueKey {
             queue: reader.u32()?,
             key: Key::read(reader)?,
             members: reader.u32()?,
-            holder: reader.u32()?,
+            holder: Slot::read(reader)?,
             first: reader.u64()?,
             until: if reader.bool()? { UniqueUntil::Window } else { UniqueUntil::Gone },
             end: End::of_byte(reader.u8()?)??,
             ends_us: reader.u64()?,
             lingers: reader.bool()?,
-            link: Link { prev: reader.u32()?, next: reader.u32()? },
+            link: Link::read(reader)?,
             bucket: reader.u16()?,
             next_vacant: None,
         })
@@ -95,11 +98,11 @@ impl PlainSlot for UniqueKey {
 }
 
 impl Linked<PLACE> for UniqueKey {
-    fn link(&self) -> Link {
+    fn link(&self) -> Link<UniqueKey> {
         self.link
     }
 
-    fn link_mut(&mut self) -> &mut Link {
+    fn link_mut(&mut self) -> &mut Link<UniqueKey> {
         &mut self.link
     }
 }
@@ -149,14 +152,14 @@ impl UniqueKey {
 #[derive(Debug, Default)]
 pub(crate) struct UniqueKeys {
     pub(crate) slots: Slab<UniqueKey, 1024>,
-    /// Those that are free, and have no messages, and are kept.
-    pub(crate) idle: IdleKeys,
-    /// Those that linger, by their end.
-    pub(crate) wheel: Wheel,
-    /// By queue and key. Derived.
-    index: KeyIndex,
+    /// Keys that are free, have no messages, and are kept.
+    pub(crate) idle: IdleKeys<UniqueKey>,
+    /// Keys that linger, by their end.
+    pub(crate) wheel: Wheel<UniqueKey>,
+    /// Index by queue and key. Derived.
+    index: KeyIndex<UniqueKey>,
     /// The key that was looked for last by those who are about to enter it, as a first guess.
-    pub(crate) guess: u32,
+    pub(crate) guess: UniqueSlot,
 }
 
 impl UniqueKeys {
@@ -177,13 +180,13 @@ impl UniqueKeys {
     }
 
     /// The slot of a key that is known.
-    pub(crate) fn find(&self, queue: u32, key: &[u8]) -> Option<u32> {
+    pub(crate) fn find(&self, queue: u32, key: &[u8]) -> Option<UniqueSlot> {
         self.index.find(&self.slots, u64::from(queue), key)
     }
 
     /// The slot of a key, for one more message that names it.
-    pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> u32 {
-        if self.guess < self.slots.slots() && self.slots.get(self.guess).is(queue, key) {
+    pub(crate) fn enter(&mut self, queue: u32, key: &[u8]) -> UniqueSlot {
+        if self.guess.index() < self.slots.slots() && self.slots.get(self.guess).is(queue, key) {
             self.slots.get_mut(self.guess).members += 1;
             return self.guess;
         }
@@ -192,7 +195,7 @@ impl UniqueKeys {
             key: Key::new(key),
             members: 1,
             next_vacant: None,
-            ..UniqueKey::vacant(NIL)
+            ..UniqueKey::vacant(Slot::NIL)
         };
         let (slot, is_new) = self.index.enter(&mut self.slots, u64::from(queue), key, new);
         if !is_new {
@@ -202,13 +205,20 @@ impl UniqueKeys {
     }
 
     /// One message fewer names it.
-    pub(crate) fn leave(&mut self, slot: u32) {
+    pub(crate) fn leave(&mut self, slot: UniqueSlot) {
         self.slots.get_mut(slot).members -= 1;
         self.keep_idle(slot);
     }
 
     /// A message takes a key that is free.
-    pub(crate) fn take(&mut self, slot: u32, holder: u32, first: u64, until: UniqueUntil, ends_us: u64) {
+    pub(crate) fn take(
+        &mut self,
+        slot: UniqueSlot,
+        holder: MessageSlot,
+        first: u64,
+        until: UniqueUntil,
+        ends_us: u64,
+    ) {
         if self.slots.get(slot).lingers {
             self.wheel.remove(&mut self.slots, slot);
         }
@@ -219,9 +229,9 @@ impl UniqueKeys {
 
     /// The message that had a key has ended. If the key counts to the end of its window it lingers; of more
     /// than `most` that do, one that would end next is free before its time.
-    pub(crate) fn give_back(&mut self, slot: u32, end: End, now_us: u64, most: u32) {
+    pub(crate) fn give_back(&mut self, slot: UniqueSlot, end: End, now_us: u64, most: u32) {
         let key = self.slots.get_mut(slot);
-        (key.holder, key.end) = (NIL, end);
+        (key.holder, key.end) = (Slot::NIL, end);
         if key.until == UniqueUntil::Gone || key.ends_us <= now_us {
             return self.keep_idle(slot);
         }
@@ -235,13 +245,13 @@ impl UniqueKeys {
     }
 
     /// A key that lingers is free.
-    pub(crate) fn end_lingering(&mut self, slot: u32) {
+    pub(crate) fn end_lingering(&mut self, slot: UniqueSlot) {
         self.wheel.remove(&mut self.slots, slot);
         self.slots.get_mut(slot).lingers = false;
         self.keep_idle(slot);
     }
 
-    fn keep_idle(&mut self, slot: u32) {
+    fn keep_idle(&mut self, slot: UniqueSlot) {
         if self.slots.get(slot).is_idle()
             && let Some(oldest) = self.idle.keep(&self.slots, slot)
         {
@@ -250,7 +260,7 @@ impl UniqueKeys {
     }
 
     /// The key itself.
-    pub(crate) fn key(&self, slot: u32) -> &[u8] {
+    pub(crate) fn key(&self, slot: UniqueSlot) -> &[u8] {
         &self.slots.get(slot).key
     }
 
@@ -270,7 +280,7 @@ impl UniqueKeys {
         let lingering = self.slots.iter().filter(|(_, key)| key.lingers).count();
         let listed = self.wheel.iter(&self.slots).filter(|&(bucket, slot)| {
             let key = self.slots.get(slot);
-            key.lingers && usize::from(key.bucket) == bucket && key.holder == NIL
+            key.lingers && usize::from(key.bucket) == bucket && key.holder == Slot::NIL
         });
         let figures = (lingering, listed.count(), self.wheel.len() as usize, self.slots.used());
         if (figures.0, figures.0, self.index.len()) != (figures.1, figures.2, figures.3) {
@@ -293,7 +303,7 @@ mod tests {
         };
         for n in 0..100u64 {
             let slot = keys.enter(1, &n.to_le_bytes());
-            keys.take(slot, 7, n + 1, UniqueUntil::Window, 1_000_000 + (n ^ 5) * 5_000_000);
+            keys.take(slot, Slot::new(7), n + 1, UniqueUntil::Window, 1_000_000 + (n ^ 5) * 5_000_000);
             keys.give_back(slot, End::Done, 0, 10);
             keys.leave(slot);
             keys.recount().unwrap();
@@ -312,12 +322,12 @@ mod tests {
     #[test]
     fn a_key_that_its_messages_alone_need_is_idle_without_them_and_goes_before_later_ones() {
         let mut keys = UniqueKeys::default();
-        let slots: Vec<u32> = (0..2 * IDLE_KEYS_MAX as u64)
+        let slots: Vec<_> = (0..2 * IDLE_KEYS_MAX as u64)
             .map(|n| {
                 let slot = keys.enter(1, &n.to_le_bytes());
-                keys.take(slot, 7, n + 1, UniqueUntil::Gone, 1_000);
+                keys.take(slot, Slot::new(7), n + 1, UniqueUntil::Gone, 1_000);
                 keys.give_back(slot, End::Done, 5, 10);
-                assert_eq!(keys.slots.get(slot).holder, NIL);
+                assert_eq!(keys.slots.get(slot).holder, Slot::NIL);
                 keys.leave(slot);
                 keys.recount().unwrap();
                 slot

@@ -5,8 +5,8 @@ use crate::command::RecordSink;
 use crate::options::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
-use crate::record::chain::write_chain;
-use crate::record::{SendItemRecord, SendRecord};
+use crate::queue::flow::chain_record::write_chain;
+use crate::queue::send::record::{SendItemRecord, SendRecord};
 use crate::wire::{Put, Reader};
 
 /// The tags: never changed, never given again.
@@ -225,7 +225,7 @@ fn read_depends_on(bytes: &[u8]) -> Option<DependsOn<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::schedule::Gathered;
+    use crate::queue::schedule::record::Gathered;
 
     fn written(options: &SendOptions<'_>) -> Vec<u8> {
         let mut body = Gathered(Vec::new());

@@ -1,12 +1,13 @@
-//! The layout of what is done to schedules. What a schedule sends is laid out like the item of a send.
+//! Layouts of schedule records. The message of a schedule is laid out like the item of a send.
 
 use crate::blob::BlobHead;
-use crate::command::{RecordSink, ScheduleFire, SchedulePut};
+use crate::command::{RecordSink, ScheduleFire, SchedulePut, SendItem};
+use crate::core::field::{ReadField, WriteField};
 use crate::id::NamespaceId;
-use crate::record::decode::{SendItemRecord, read_send_item};
-use crate::record::encode::encode_send_item;
-use crate::record::options::read_options;
-use crate::record::{first_bytes, kind};
+use crate::options::SendOptions;
+use crate::query::MessageTemplate;
+use crate::queue::send::options::read_options;
+use crate::queue::send::record::{SendItemRecord, encode_send_item, read_send_item};
 use crate::wire::{Put, Reader};
 
 /// A schedule as it was put.
@@ -17,7 +18,7 @@ pub(crate) struct SchedulePutRecord<'a> {
     pub(crate) queue: &'a str,
     pub(crate) next_at_us: u64,
     pub(crate) spec: &'a [u8],
-    /// What it sends: `item` as it is laid out.
+    /// The bytes of `item`, as they lie in the record.
     pub(crate) template: &'a [u8],
     pub(crate) item: SendItemRecord<'a>,
 }
@@ -33,11 +34,11 @@ impl RecordSink for Gathered {
     fn blob(&mut self, _pieces: &[&[u8]]) {}
 }
 
-pub(crate) fn encode_put(put: &SchedulePut<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn encode_put(first: [u8; 2], put: &SchedulePut<'_>, sink: &mut impl RecordSink) {
     let mut template = Gathered(Vec::with_capacity(64));
     encode_send_item(put.item, &mut template);
     let mut body = Vec::with_capacity(192);
-    body.raw(&first_bytes(kind::SCHEDULE_PUT));
+    body.raw(&first);
     body.u32(put.namespace.0);
     body.name(put.schedule);
     body.name(put.queue);
@@ -68,7 +69,6 @@ pub(crate) fn read_template(template: &[u8]) -> Option<SendItemRecord<'_>> {
 }
 
 pub(crate) fn encode_fire(fire: &ScheduleFire, out: &mut Vec<u8>) {
-    out.raw(&first_bytes(kind::SCHEDULE_FIRE));
     out.u64(fire.number);
     out.u64(fire.instant_us);
     out.bool(fire.send);
@@ -82,4 +82,32 @@ pub(crate) fn decode_fire(reader: &mut Reader<'_>) -> Option<ScheduleFire> {
         send: reader.bool()?,
         next_at_us: reader.u64()?,
     })
+}
+
+impl MessageTemplate {
+    /// The fields, without content type, headers and payload, which lie in the blob; and the optional ones.
+    pub fn fields(&self) -> (SendItem<'static>, SendOptions<'_>) {
+        let read = read_template(&self.bytes);
+        let options = read.and_then(|item| item.options).and_then(read_options).unwrap_or_default();
+        let item = read.map_or_else(SendItem::default, |item| SendItem {
+            priority: item.priority,
+            deliver: item.deliver,
+            max_attempts: item.max_attempts,
+            backoff: item.backoff,
+            ..SendItem::default()
+        });
+        (item, options)
+    }
+}
+
+impl WriteField for ScheduleFire {
+    fn write(&self, out: &mut Vec<u8>) {
+        encode_fire(self, out);
+    }
+}
+
+impl<'a> ReadField<'a> for ScheduleFire {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        decode_fire(reader)
+    }
 }

@@ -1,4 +1,4 @@
-//! What names, numbers and lists obey, whichever command they are of.
+//! Rules of names, numbers and lists, of which checks are made.
 
 use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
 use crate::error::Error;
@@ -59,7 +59,7 @@ pub(crate) fn check_ids(ids: &[MessageId], limits: &Limits) -> Result<(), Error>
     if ids.is_empty() { Ok(()) } else { check_items("ids", ids.len(), limits) }
 }
 
-/// What the items of one record carry together.
+/// Checks the bytes of all items of one record together.
 pub(crate) fn check_bytes(what: &'static str, bytes: usize, limits: &Limits) -> Result<(), Error> {
     if bytes as u64 <= u64::from(limits.batch_bytes) {
         return Ok(());
@@ -74,7 +74,7 @@ pub(crate) fn check_content_type(field: &str, content_type: &str) -> Result<(), 
     Err(invalid(field, format!("{} bytes are too many: use at most 255", content_type.len())))
 }
 
-/// What tags must obey; `field` names them in the error.
+/// Checks tags; `field` names them in the error.
 pub(crate) fn check_tags(field: &str, tags: &[&str]) -> Result<(), Error> {
     at_most(&format!("number of {field}"), tags.len() as u64, TAGS_MAX as u64)?;
     for (at, tag) in tags.iter().enumerate() {
@@ -86,7 +86,7 @@ pub(crate) fn check_tags(field: &str, tags: &[&str]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a backoff must obey; `field` names it in the error.
+/// Checks a backoff; `field` names it in the error.
 pub(crate) fn backoff_rule(field: &str, backoff: &Backoff) -> Result<(), Error> {
     at_most(&format!("{field}.jitter_percent"), u64::from(backoff.jitter_percent), 100)?;
     at_most(&format!("{field}.base_ms"), backoff.base_ms, DELAY_MS_MAX)?;

@@ -1,8 +1,11 @@
-//! What a message obeys that is to be sent, now or by a schedule, alone and with others of its record.
+//! Checks of messages to send, alone and with others of their record, that do not look at the state.
 
 use crate::blob::BlobHead;
 use crate::chain::Chain;
 use crate::command::{Deliver, Group, QueueItem, SchedulePut, Send, SendItem};
+use crate::core::rules::{
+    at_most, backoff_rule, between, check_content_type, check_items, check_tags, invalid, name_rule,
+};
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::{
@@ -10,10 +13,7 @@ use crate::limits::{
     SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
 };
 use crate::options::{DependsOn, Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
-use crate::record::chain::check_chain;
-use crate::record::check::rules::{
-    at_most, backoff_rule, between, check_content_type, check_items, check_tags, invalid, name_rule,
-};
+use crate::queue::flow::chain_record::check_chain;
 
 pub(crate) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
     name_rule("queue", send.queue)?;
@@ -58,10 +58,10 @@ fn check_group_item(member: &QueueItem<'_>, prefix: &str, limits: &Limits) -> Re
     check_send_item(&member.item, prefix, limits)
 }
 
-/// What the messages of one record have together.
+/// Totals of the messages of one record.
 #[derive(Default)]
 struct Together {
-    /// Of payloads and headers.
+    /// Bytes of payloads and headers.
     bytes: u64,
     parents: usize,
     steps: usize,
@@ -151,7 +151,8 @@ fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>, prefix: &str) -
     check_expiry(item.deliver, options.expires, prefix)
 }
 
-/// Parents are in the same namespace, and of the same send only those before: so no message ever waits for itself.
+/// Parents are in the same namespace, and of the same send only those before: so no message ever waits for
+/// itself.
 fn check_depends_on(
     namespace: NamespaceId,
     depends_on: &DependsOn<'_>,

@@ -1,14 +1,13 @@
-//! The layout of a change: the action and its fields, then items of a fixed length. Who and why are one blob, laid out as
-//! two headers; tags that replace others are the next.
+//! The layout of a change: the action and its fields, then items of a fixed length. Who and why are one blob,
+//! laid out as two headers; tags that replace others are the next.
 
 use crate::blob::BlobHead;
 use crate::change::{BY_BYTES_MAX, CHANGE_ITEMS_MAX, Change, ChangeAction, NewFields, Verb, WHY_BYTES_MAX};
 use crate::command::{Deliver, RecordSink};
+use crate::core::rules::{at_most, between, check_tags, invalid, name_rule};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
-use crate::record::check::{at_most, between, check_tags, invalid, name_rule};
-use crate::record::{first_bytes, kind};
 use crate::wire::{Put, Reader};
 
 /// Sequence and version.
@@ -69,10 +68,10 @@ pub(crate) fn blob_count(change: &Change<'_>) -> u32 {
     u32::from(note(change).is_some()) + u32::from(tags(change).is_some())
 }
 
-pub(crate) fn encode(change: &Change<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn encode(first: [u8; 2], change: &Change<'_>, sink: &mut impl RecordSink) {
     let (note, tags) = (note(change), tags(change));
     let mut body = Vec::with_capacity(64 + change.items.len() * ITEM_BYTES);
-    body.raw(&first_bytes(kind::CHANGE));
+    body.raw(&first);
     body.u32(change.namespace.0);
     body.u8(change.action.verb() as u8);
     match change.action {
@@ -123,7 +122,7 @@ pub(crate) struct ChangeRecord<'a> {
     items: &'a [[u8; ITEM_BYTES]],
 }
 
-/// What becomes of each message; tags are a blob of the record.
+/// The action on each message; tags are a blob of the record.
 #[derive(Clone, Copy)]
 pub(crate) enum ChangeStep<'a> {
     Plain(Verb),
@@ -148,13 +147,7 @@ pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ChangeRecord<'a>> {
         verb => ChangeStep::Plain(verb),
     };
     let (note_len, tags_len) = (reader.u32()?, reader.u32()?);
-    Some(ChangeRecord {
-        namespace,
-        action,
-        note_len,
-        tags_len,
-        items: crate::record::decode::fixed_items(reader)?,
-    })
+    Some(ChangeRecord { namespace, action, note_len, tags_len, items: crate::layout::fixed_items(reader)? })
 }
 
 fn read_fields(reader: &mut Reader<'_>) -> Option<SetFields> {
@@ -185,7 +178,7 @@ impl<'a> ChangeRecord<'a> {
         })
     }
 
-    /// Who and why, of the record with this index; `None`: nobody said.
+    /// The note (who and why) of the record with this index; `None`: it has none.
     pub(crate) fn note(&self, index: u64) -> Option<BlobRef> {
         (self.note_len > 0).then_some(BlobRef { index, item: 0, len: self.note_len })
     }

@@ -3,9 +3,7 @@
 use crate::blob::BlobHead;
 use crate::command::{RecordSink, ReportItem};
 use crate::id::{BlobRef, NamespaceId, Receipt};
-use crate::record::decode::receipt_at;
-use crate::record::encode::receipt_into;
-use crate::record::{LIST_HEAD_BYTES, RECEIPT_BYTES};
+use crate::layout::{LIST_HEAD_BYTES, RECEIPT_BYTES, receipt_at, receipt_into};
 use crate::wire::Reader;
 
 /// Receipt, lease, flags, percent, and the lengths of note and checkpoint.
@@ -69,7 +67,7 @@ pub(crate) struct ReportRecord<'a> {
     items: &'a [[u8; ITEM_BYTES]],
 }
 
-/// What is told of one lease.
+/// One item of a report.
 #[derive(Clone, Copy)]
 pub(crate) struct ReportItemRecord {
     pub(crate) receipt: Receipt,
@@ -87,7 +85,7 @@ impl ReportItemRecord {
 
 pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<ReportRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
-    let items: &[[u8; ITEM_BYTES]] = crate::record::decode::fixed_items(reader)?;
+    let items: &[[u8; ITEM_BYTES]] = crate::layout::fixed_items(reader)?;
     let sound = |item: &[u8; ITEM_BYTES]| item[36] <= HAS_PROGRESS | HAS_CHECKPOINT && item[37] <= 100;
     items.iter().all(sound).then_some(ReportRecord { namespace, items })
 }

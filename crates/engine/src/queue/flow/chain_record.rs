@@ -1,16 +1,17 @@
-//! The steps of a message, as they lie among its options: whether there is one for its failure, which comes first then, and
-//! the others in order. Each has its length before it, so that the first one can be taken off.
+//! The steps of a message, as they lie among its options: whether there is one for its failure, which comes
+//! first then, and the others in order. Each has its length before it, so that the first one can be taken
+//! off.
 
 use crate::chain::{CHAIN_BYTES_MAX, Chain, STEPS_MAX, Step, Steps};
 use crate::command::{RecordSink, SendItem};
+use crate::core::rules::{at_most, invalid, name_rule};
 use crate::error::Error;
 use crate::id::BlobRef;
 use crate::limits::Limits;
-use crate::record::check::{at_most, check_send_item, invalid, name_rule};
-use crate::record::decode::{SendItemRecord, read_send_item};
-use crate::record::encode::{encode_send_item, send_blob};
-use crate::record::options::read_options;
-use crate::record::schedule::Gathered;
+use crate::queue::schedule::record::Gathered;
+use crate::queue::send::check::check_send_item;
+use crate::queue::send::options::read_options;
+use crate::queue::send::record::{SendItemRecord, encode_send_item, read_send_item, send_blob};
 use crate::wire::{Put, Reader};
 
 /// One step as it lies in a record, and in the state.
@@ -18,7 +19,7 @@ use crate::wire::{Put, Reader};
 pub(crate) struct StepRecord<'a> {
     pub(crate) own_payload: bool,
     pub(crate) queue: &'a str,
-    /// Of a step without a payload of its own: see [`read_headers`].
+    /// Headers of a step without a payload of its own: see [`read_headers`].
     pub(crate) headers: &'a [u8],
     pub(crate) item: SendItemRecord<'a>,
 }
@@ -65,7 +66,7 @@ fn with_payload<'s>(item: &'s SendItem<'_>) -> impl Iterator<Item = &'s Step<'s>
     steps.into_iter().flat_map(all).filter(|step| step.own_payload)
 }
 
-/// How many blobs the steps of an item have.
+/// Number of blobs of the steps of an item.
 pub(crate) fn blob_count(item: &SendItem<'_>) -> u32 {
     if item.options.is_none() { 0 } else { with_payload(item).count() as u32 }
 }
@@ -77,7 +78,8 @@ pub(crate) fn write_blobs(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     }
 }
 
-/// What follows a failure, then the other steps, each as it lies there; `None`: they were not written by [`write_chain`].
+/// What follows a failure, then the other steps, each as it lies there; `None`: they were not written by
+/// [`write_chain`].
 pub(crate) fn split_chain(laid: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut reader = Reader::new(laid);
     if !reader.bool()? {
@@ -106,7 +108,7 @@ pub(crate) fn read_steps(laid: &[u8]) -> impl Iterator<Item = StepRecord<'_>> {
     std::iter::from_fn(move || read_step(&mut reader))
 }
 
-/// What follows a failure, if anything, and the other steps of an item as it lies in a record.
+/// The step for a failure, if there is one, and the other steps of an item as it lies in a record.
 fn steps_of<'a>(item: &SendItemRecord<'a>) -> impl Iterator<Item = StepRecord<'a>> + use<'a> {
     let laid = match item.options.and_then(read_options).map(|options| options.chain) {
         Some(Chain::Laid(laid)) => laid.get(1..).unwrap_or_default(),
@@ -148,7 +150,7 @@ pub(crate) fn chain_is_sound(laid: &[u8]) -> bool {
     })
 }
 
-/// What steps must obey; returns the bytes of their payloads and headers.
+/// Checks steps; returns the bytes of their payloads and headers.
 pub(crate) fn check_chain(steps: &Steps<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
     at_most(&format!("{prefix}chain steps"), steps.steps.len() as u64, STEPS_MAX as u64)?;
     if steps.steps.is_empty() && steps.on_failure.is_none() {

@@ -1,13 +1,11 @@
-//! The layouts of what consumers that are attached ask for, and what is refused whatever the state is.
+//! Layouts and checks of attach, detach and resume.
 
-use crate::command::{Attach, DETACH_GRACE_MS_MAX};
+use crate::command::{Attach, DETACH_GRACE_MS_MAX, RecordSink};
+use crate::core::rules::{at_most, between, invalid, name_rule};
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId, Receipt};
+use crate::layout::{RECEIPT_BYTES, fixed_items, receipt_at, receipt_into};
 use crate::limits::{CREDIT_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
-use crate::record::check::{at_most, between, invalid, name_rule};
-use crate::record::decode::{RareRecord, fixed_items, receipt_at};
-use crate::record::encode::receipt_into;
-use crate::record::{RECEIPT_BYTES, kind};
 use crate::wire::{Put, Reader};
 
 /// A consumer that wants messages.
@@ -28,13 +26,16 @@ impl<'a> AttachRecord<'a> {
     }
 }
 
-pub(crate) fn encode_attach(attach: &Attach<'_>, out: &mut Vec<u8>) {
+pub(crate) fn encode_attach(first: [u8; 2], attach: &Attach<'_>, sink: &mut impl RecordSink) {
+    let mut out = Vec::with_capacity(192);
+    out.raw(&first);
     out.u32(attach.namespace.0);
     out.name(attach.name);
     out.u32(attach.credit);
     out.u64(attach.lease_ms);
     out.u8(attach.queues.len() as u8);
     attach.queues.iter().for_each(|queue| out.name(queue));
+    sink.body(&out);
 }
 
 /// Deliveries that a consumer takes over.
@@ -53,47 +54,76 @@ impl<'a> ResumeRecord<'a> {
 }
 
 pub(crate) fn encode_resume(
+    first: [u8; 2],
     namespace: NamespaceId,
     consumer: ConsumerId,
     receipts: &[Receipt],
-    out: &mut Vec<u8>,
+    sink: &mut impl RecordSink,
 ) {
+    let mut out = Vec::with_capacity(32 + receipts.len() * RECEIPT_BYTES);
+    out.raw(&first);
     out.u32(namespace.0);
     out.u64(consumer.0);
     out.u32(receipts.len() as u32);
     for receipt in receipts {
         let mut bytes = [0; RECEIPT_BYTES];
         receipt_into(&mut bytes, receipt);
-        out.extend_from_slice(&bytes);
+        out.raw(&bytes);
     }
+    sink.body(&out);
 }
 
-pub(crate) fn decode<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+/// A consumer that gets nothing more.
+#[derive(Clone, Copy)]
+pub(crate) struct DetachRecord {
+    pub(crate) namespace: NamespaceId,
+    pub(crate) consumer: ConsumerId,
+    pub(crate) grace_ms: u64,
+    pub(crate) reached: u64,
+}
+
+pub(crate) fn encode_detach(
+    first: [u8; 2],
+    namespace: NamespaceId,
+    consumer: ConsumerId,
+    grace_ms: u64,
+    reached: u64,
+    sink: &mut impl RecordSink,
+) {
+    let mut body = Vec::with_capacity(32);
+    body.raw(&first);
+    body.u32(namespace.0);
+    body.u64(consumer.0);
+    body.u64(grace_ms);
+    body.u64(reached);
+    sink.body(&body);
+}
+
+/// Reads what [`encode_attach`] wrote; `None` also for what a check before the proposal refuses and what
+/// would overflow.
+pub(crate) fn decode_attach<'a>(reader: &mut Reader<'a>) -> Option<AttachRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
-    if kind == kind::ATTACH {
-        let (name, credit, lease_ms) = (reader.name()?, reader.u32()?, reader.u64()?);
-        let count = reader.u8()?;
-        // What a check before the proposal refuses, and what would overflow.
-        if lease_ms > LEASE_MS_MAX || usize::from(count) > RECEIVE_QUEUES_MAX || name.len() > NAME_BYTES_MAX {
-            return None;
-        }
-        let queues = *reader;
-        for _ in 0..count {
-            reader.name()?;
-        }
-        return Some(RareRecord::Attach(AttachRecord { namespace, name, credit, lease_ms, queues }));
+    let (name, credit, lease_ms) = (reader.name()?, reader.u32()?, reader.u64()?);
+    let count = reader.u8()?;
+    if lease_ms > LEASE_MS_MAX || usize::from(count) > RECEIVE_QUEUES_MAX || name.len() > NAME_BYTES_MAX {
+        return None;
     }
-    let consumer = ConsumerId(reader.u64()?);
-    Some(match kind {
-        kind::CREDIT => RareRecord::Credit { namespace, consumer, credit: reader.u32()? },
-        kind::RESUME => {
-            RareRecord::Resume(ResumeRecord { namespace, consumer, receipts: fixed_items(reader)? })
-        }
-        _ => {
-            let grace_ms = reader.u64().filter(|grace_ms| *grace_ms <= DETACH_GRACE_MS_MAX)?;
-            RareRecord::Detach { namespace, consumer, grace_ms, reached: reader.u64()? }
-        }
-    })
+    let queues = *reader;
+    for _ in 0..count {
+        reader.name()?;
+    }
+    Some(AttachRecord { namespace, name, credit, lease_ms, queues })
+}
+
+pub(crate) fn decode_detach(reader: &mut Reader<'_>) -> Option<DetachRecord> {
+    let (namespace, consumer) = (NamespaceId(reader.u32()?), ConsumerId(reader.u64()?));
+    let grace_ms = reader.u64().filter(|grace_ms| *grace_ms <= DETACH_GRACE_MS_MAX)?;
+    Some(DetachRecord { namespace, consumer, grace_ms, reached: reader.u64()? })
+}
+
+pub(crate) fn decode_resume<'a>(reader: &mut Reader<'a>) -> Option<ResumeRecord<'a>> {
+    let (namespace, consumer) = (NamespaceId(reader.u32()?), ConsumerId(reader.u64()?));
+    Some(ResumeRecord { namespace, consumer, receipts: fixed_items(reader)? })
 }
 
 pub(crate) fn check_attach(attach: &Attach<'_>) -> Result<(), Error> {

@@ -2,18 +2,18 @@
 
 use crate::command::{Group, QueueItem, RecordSink};
 use crate::id::{BlobRef, NamespaceId};
-use crate::record::decode::{SendItemRecord, SendRecord, read_send_item};
-use crate::record::encode::{encode_send_item, send_blob};
-use crate::record::{chain, first_bytes, kind, read_options};
+use crate::queue::flow::chain_record as chain;
+use crate::queue::send::options::read_options;
+use crate::queue::send::record::{SendItemRecord, SendRecord, encode_send_item, read_send_item, send_blob};
 use crate::wire::{Put, Reader};
 
 fn items<'g>(group: &'g Group<'_>) -> impl Iterator<Item = &'g QueueItem<'g>> {
     group.members.iter().chain(std::iter::once(group.callback))
 }
 
-pub(crate) fn encode(group: &Group<'_>, sink: &mut impl RecordSink) {
+pub(crate) fn encode(first: [u8; 2], group: &Group<'_>, sink: &mut impl RecordSink) {
     let mut head = Vec::with_capacity(64);
-    head.raw(&first_bytes(kind::GROUP));
+    head.raw(&first);
     head.u32(group.namespace.0);
     head.u64(group.request_digest);
     head.bytes16(group.idempotency_key);

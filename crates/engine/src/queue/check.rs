@@ -1,10 +1,10 @@
-//! What settings of queues obey, limits that they follow, and the limits of all.
+//! Checks of the settings of queues and of the rules of limits that do not look at the state.
 
+use crate::core::rules::{at_most, backoff_rule, between, invalid, name_rule};
 use crate::error::Error;
 use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, Limits, RETAIN_DONE_COUNT_MAX};
 use crate::options::KEY_BYTES_MAX;
-use crate::record::check::rules::{at_most, backoff_rule, between, invalid, name_rule};
 use crate::settings::{FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
 
 pub(crate) fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
@@ -60,7 +60,7 @@ pub(crate) fn check_rules(rules: &LimitRules) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is limited to nothing is better paused.
+/// Refuses a limit of 0: a queue that is to give nothing is paused instead.
 fn none_refused(field: &str, value: u64, max: u64) -> Result<(), Error> {
     if value == 0 {
         let reason = "0 would let nothing through: use at least 1, or pause the queue".into();

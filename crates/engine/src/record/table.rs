@@ -1,0 +1,135 @@
+//! The table of records: number, version of the layout, and fields of each kind.
+//!
+//! A command whose fields lie one behind the other is one row of `fields`, from which it is written and read.
+//! A hot record is read apart, and one with a layout of its own names the functions that read it; both are
+//! written by functions of their own, called from [`crate::Command::encode`].
+
+use crate::command::{Command, ScheduleFire};
+use crate::core::field::{ReadField, WriteField};
+use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
+use crate::limit::LimitRules;
+use crate::limits::Limits;
+use crate::queue::change::record as change;
+use crate::queue::change::record::ChangeRecord;
+use crate::queue::consumer::record as consumers;
+use crate::queue::consumer::record::{AttachRecord, DetachRecord, ResumeRecord};
+use crate::queue::dead::record::Ids;
+use crate::queue::delivery::report_record as report;
+use crate::queue::delivery::report_record::ReportRecord;
+use crate::queue::flow::group_record as group;
+use crate::queue::flow::group_record::GroupRecord;
+use crate::queue::schedule::record as schedule;
+use crate::queue::schedule::record::SchedulePutRecord;
+use crate::settings::{QueuePatch, Quotas};
+use crate::wire::{Put, Reader};
+
+macro_rules! records {
+    (
+        hot { $($hot:ident = $hot_number:literal, $hot_layout:literal;)* }
+        own { $($own_head:ident $own:ident($own_type:ty) = $own_number:literal, $own_layout:literal, $read:path;)* }
+        whole { $($whole:ident($whole_type:ty) = $whole_number:literal, $whole_layout:literal;)* }
+        fields { $($name:ident { $($field:ident: $type:ty),* $(,)? } = $number:literal, $layout:literal;)* }
+    ) => {
+        /// The first two bytes of records that are written by functions of their own: the number of the kind,
+        /// and the version of its layout.
+        pub(crate) mod head {
+            $(pub(crate) const $hot: [u8; 2] = [$hot_number, $hot_layout];)*
+            $(pub(crate) const $own_head: [u8; 2] = [$own_number, $own_layout];)*
+        }
+
+        /// The version of a kind's layout.
+        #[inline(always)]
+        pub(crate) const fn layout(kind: u8) -> u8 {
+            match kind {
+                $($hot_number => $hot_layout,)*
+                $($own_number => $own_layout,)*
+                $($whole_number => $whole_layout,)*
+                $($number => $layout,)*
+                _ => 1,
+            }
+        }
+
+        /// A record off the hot path. Its structure is sound; its values are what the writer gave.
+        pub(crate) enum RareRecord<'a> {
+            $($own($own_type),)*
+            $($whole($whole_type),)*
+            $($name { $($field: $type),* },)*
+        }
+
+        /// Reads what stands behind the first two bytes; `None`: it is no record of this kind.
+        pub(crate) fn read_rare<'a>(kind: u8, reader: &mut Reader<'a>) -> Option<RareRecord<'a>> {
+            Some(match kind {
+                $($own_number => RareRecord::$own($read(reader)?),)*
+                $($whole_number => RareRecord::$whole(ReadField::read(reader)?),)*
+                $($number => RareRecord::$name { $($field: ReadField::read(reader)?),* },)*
+                _ => return None,
+            })
+        }
+
+        /// The commands of `whole` and `fields`, as a pattern.
+        macro_rules! plain_commands {
+            () => { $($crate::Command::$whole(_) |)* $($crate::Command::$name { .. })|* };
+        }
+        pub(crate) use plain_commands;
+
+        /// The body of a command that [`plain_commands`] matches; of another one, nothing.
+        #[cold]
+        pub(crate) fn plain_body(command: &Command<'_>) -> Vec<u8> {
+            let mut out = Vec::with_capacity(192);
+            $(if let Command::$whole(value) = command {
+                out.raw(&[$whole_number, $whole_layout]);
+                value.write(&mut out);
+            })*
+            $(if let Command::$name { $($field),* } = command {
+                out.raw(&[$number, $layout]);
+                $($field.write(&mut out);)*
+            })*
+            out
+        }
+    };
+}
+
+records! {
+    hot {
+        TICK = 3, 1;
+        SEND = 4, 1;
+        RECEIVE = 5, 1;
+        SETTLE = 6, 2;
+        EXTEND = 7, 2;
+    }
+    own {
+        REPORT Report(ReportRecord<'a>) = 28, 2, report::decode;
+        CHANGE Change(ChangeRecord<'a>) = 34, 1, change::decode;
+        ATTACH Attach(AttachRecord<'a>) = 45, 1, consumers::decode_attach;
+        DETACH Detach(DetachRecord) = 47, 2, consumers::decode_detach;
+        RESUME Resume(ResumeRecord<'a>) = 48, 2, consumers::decode_resume;
+        SCHEDULE_PUT SchedulePut(SchedulePutRecord<'a>) = 50, 1, schedule::decode_put;
+        GROUP Group(GroupRecord<'a>) = 55, 1, group::decode;
+    }
+    whole {
+        Configure(Limits) = 2, 1;
+        ReceiptKey(ReceiptKey) = 17, 1;
+        ScheduleFire(ScheduleFire) = 53, 1;
+    }
+    fields {
+        Epoch { number: u64, behaviour: u16 } = 1, 2;
+        NamespaceCreate { number: Option<NamespaceId>, name: &'a str, shard: u32, quotas: Quotas } = 8, 1;
+        NamespaceSet { namespace: NamespaceId, quotas: Quotas } = 9, 1;
+        NamespaceDelete { namespace: NamespaceId, force: bool } = 10, 1;
+        QueueSet { namespace: NamespaceId, queue: &'a str, create: bool, patch: QueuePatch } = 11, 2;
+        QueuePurge { namespace: NamespaceId, queue: &'a str } = 12, 1;
+        QueueDelete { namespace: NamespaceId, queue: &'a str } = 13, 1;
+        DeadRedrive { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> } = 14, 1;
+        DeadDelete { namespace: NamespaceId, queue: &'a str, ids: Ids<'a> } = 15, 1;
+        HoldDamaged { id: MessageId, blob: BlobRef } = 16, 1;
+        LimitSet { namespace: NamespaceId, limit: &'a str, rules: LimitRules } = 20, 1;
+        LimitDelete { namespace: NamespaceId, limit: &'a str } = 21, 1;
+        DeadRedriveRate { namespace: NamespaceId, queue: &'a str, per_second: u32 } = 40, 1;
+        DefaultsSet { namespace: NamespaceId, pattern: &'a str, patch: QueuePatch } = 41, 1;
+        DefaultsDelete { namespace: NamespaceId, pattern: &'a str } = 42, 1;
+        Credit { namespace: NamespaceId, consumer: ConsumerId, credit: u32 } = 46, 1;
+        ScheduleDelete { namespace: NamespaceId, schedule: &'a str } = 51, 1;
+        SchedulePause { namespace: NamespaceId, schedule: &'a str, paused: bool, next_at_us: u64 } = 52, 1;
+        ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
+    }
+}
