@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::core::rules::{at_most, between, invalid, name_rule};
+use crate::error::Error;
+use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
+use crate::options::KEY_BYTES_MAX;
 use crate::wire::{Put, Reader};
 
 /// How the delay before the next attempt grows.
@@ -37,6 +41,23 @@ impl Default for Backoff {
     }
 }
 
+impl Backoff {
+    /// Checks a backoff; `field` names it in the error.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub(crate) fn check(&self, field: &str) -> Result<(), Error> {
+        at_most(&format!("{field}.jitter_percent"), u64::from(self.jitter_percent), 100)?;
+        at_most(&format!("{field}.base_ms"), self.base_ms, DELAY_MS_MAX)?;
+        at_most(&format!("{field}.cap_ms"), self.cap_ms, DELAY_MS_MAX)?;
+        if self.kind != BackoffKind::None && self.base_ms > self.cap_ms {
+            let reason = format!("{} is above cap_ms {}", self.base_ms, self.cap_ms);
+            return Err(invalid(format!("{field}.base_ms"), reason));
+        }
+        Ok(())
+    }
+}
+
 /// A value of the table of settings: how it is written into records and snapshots.
 pub(crate) trait Setting: Sized {
     fn write(&self, out: &mut Vec<u8>);
@@ -44,7 +65,7 @@ pub(crate) trait Setting: Sized {
 }
 
 macro_rules! queue_settings {
-    ($($tag:literal $(#[$doc:meta])* $name:ident: $type:ty = $default:expr;)*) => {
+    ($($tag:literal $(#[$doc:meta])* $name:ident: $type:ty = $default:expr $(, $check:expr)?;)*) => {
         /// The settings of a queue.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub struct QueueSettings {
@@ -79,6 +100,18 @@ macro_rules! queue_settings {
         }
 
         impl QueuePatch {
+            /// Checks the values that are named.
+            ///
+            /// # Errors
+            /// [`Error::InvalidArgument`] names the setting.
+            pub(crate) fn check(&self) -> Result<(), Error> {
+                $($(if let Some(value) = &self.$name {
+                    let check: fn(&$type) -> Result<(), Error> = $check;
+                    check(value)?;
+                })?)*
+                Ok(())
+            }
+
             /// Appends what is named: a tag and its value each, and an end.
             pub(crate) fn write(&self, out: &mut Vec<u8>) {
                 $(if let Some(value) = &self.$name {
@@ -102,6 +135,11 @@ macro_rules! queue_settings {
     };
 }
 
+/// Checks a name that may be empty: none.
+fn name_or_none(field: &'static str, name: &str) -> Result<(), Error> {
+    if name.is_empty() { Ok(()) } else { name_rule(field, name) }
+}
+
 /// What follows the last setting.
 const LAST_TAG: u8 = 0;
 
@@ -110,24 +148,31 @@ fn write_setting(out: &mut Vec<u8>, tag: u8, value: &impl Setting) {
     value.write(out);
 }
 
-// The number before each is its tag in records and snapshots: never changed, never given again.
+// The number before each is its tag in records and snapshots: never changed, never given again. What follows the default
+// value checks one that is set.
 queue_settings! {
     1 /// The lease of a receive that names none, in milliseconds (default 30,000; at most 12 h).
-    lease_ms: u64 = 30_000;
+    lease_ms: u64 = 30_000,
+        |ms| between("lease_ms", *ms, 1, LEASE_MS_MAX);
     2 /// Attempts of a message that names none (default 5).
-    max_attempts: u16 = 5;
+    max_attempts: u16 = 5,
+        |most| between("max_attempts", (*most).into(), 1, ATTEMPTS_MAX.into());
     3 /// Deliveries in all, counted or released, after which a message becomes a dead letter (default 100).
-    max_deliveries: u16 = 100;
+    max_deliveries: u16 = 100,
+        |most| between("max_deliveries", (*most).into(), 1, u16::MAX.into());
     4 /// Backoff of a message that names none.
-    backoff: Backoff = Backoff::default();
+    backoff: Backoff = Backoff::default(),
+        |backoff| backoff.check("backoff");
     10 /// How many messages a fair key gives in its turn; those that are not named, and the empty key, give one.
-    fair_weights: FairWeights = FairWeights::default();
+    fair_weights: FairWeights = FairWeights::default(),
+        FairWeights::check;
     11 /// What a message does to its ordering key while it waits for its time.
     ordering_retry: OrderingRetry = OrderingRetry::Block;
     37 /// Which of several consumers with credit gets the next message.
     placement: Placement = Placement::Fair;
     12 /// Name of the limit that the queue follows; empty: none.
-    limit: Box<str> = Box::default();
+    limit: Box<str> = Box::default(),
+        |name| name_or_none("limit", name);
     15 /// What becomes of a message that still waits at its end.
     on_expire: OnExpire = OnExpire::DeadLetter;
     16 /// Messages that may wait or be leased (default 0: no number).
@@ -138,17 +183,21 @@ queue_settings! {
     overflow: Overflow = Overflow::RefuseNew;
     19 /// How long a message may wait at most, in milliseconds from its coming to the queue (default 0: no time). It holds for
     /// what comes from then on.
-    max_age_ms: u64 = 0;
+    max_age_ms: u64 = 0,
+        |ms| at_most("max_age_ms", *ms, DELAY_MS_MAX);
     23 /// How long a finished message stays readable, in milliseconds from its ack (default 0: not for time alone).
-    retain_done_ms: u64 = 0;
+    retain_done_ms: u64 = 0,
+        |ms| at_most("retain_done_ms", *ms, DELAY_MS_MAX);
     24 /// How many finished messages stay readable, the oldest goes first (default 0: no number).
-    retain_done_count: u32 = 0;
+    retain_done_count: u32 = 0,
+        |count| at_most("retain_done_count", (*count).into(), RETAIN_DONE_COUNT_MAX.into());
     30 /// Whether it delivers nothing: sends go on, and leases run (default false).
     paused: bool = false;
     31 /// Whether it refuses sends; what it holds is delivered, and what comes back to it is taken (default false).
     closed: bool = false;
     32 /// Name of the queue that its dead letters move to, where they are ready again; empty: they stay.
-    dead_letter_queue: Box<str> = Box::default();
+    dead_letter_queue: Box<str> = Box::default(),
+        |name| name_or_none("dead_letter_queue", name);
 }
 
 impl QueueSettings {
@@ -289,6 +338,16 @@ pub struct FairWeights {
 }
 
 impl FairWeights {
+    fn check(&self) -> Result<(), Error> {
+        at_most("fair_weights entries", self.len() as u64, FAIR_WEIGHTS_MAX as u64)?;
+        for (key, weight) in self.iter() {
+            at_most("fair_weights key bytes", key.len() as u64, KEY_BYTES_MAX as u64)?;
+            let field = format!("fair_weights.{}", String::from_utf8_lossy(key));
+            between(&field, u64::from(weight), 1, u64::from(FAIR_WEIGHT_MAX))?;
+        }
+        Ok(())
+    }
+
     /// Of keys that are given twice the first counts.
     pub fn new(mut weights: Vec<(Box<[u8]>, u16)>) -> FairWeights {
         weights.sort_by(|(one, _), (other, _)| one.cmp(other));

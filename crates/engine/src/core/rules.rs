@@ -3,8 +3,7 @@
 use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
 use crate::error::Error;
 use crate::id::MessageId;
-use crate::limits::{DELAY_MS_MAX, Limits, NAME_BYTES_MAX};
-use crate::settings::{Backoff, BackoffKind};
+use crate::limits::{Limits, NAME_BYTES_MAX};
 
 /// Names: 1 to 128 of `A-Z a-z 0-9 . _ -`.
 pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {
@@ -82,18 +81,6 @@ pub(crate) fn check_tags(field: &str, tags: &[&str]) -> Result<(), Error> {
         if tags[..at].contains(tag) {
             return Err(invalid(format!("{field}[{at}]"), format!("{tag:?} is given twice")));
         }
-    }
-    Ok(())
-}
-
-/// Checks a backoff; `field` names it in the error.
-pub(crate) fn backoff_rule(field: &str, backoff: &Backoff) -> Result<(), Error> {
-    at_most(&format!("{field}.jitter_percent"), u64::from(backoff.jitter_percent), 100)?;
-    at_most(&format!("{field}.base_ms"), backoff.base_ms, DELAY_MS_MAX)?;
-    at_most(&format!("{field}.cap_ms"), backoff.cap_ms, DELAY_MS_MAX)?;
-    if backoff.kind != BackoffKind::None && backoff.base_ms > backoff.cap_ms {
-        let reason = format!("{} is above cap_ms {}", backoff.base_ms, backoff.cap_ms);
-        return Err(invalid(format!("{field}.base_ms"), reason));
     }
     Ok(())
 }

@@ -1,42 +1,9 @@
-//! Checks of the settings of queues and of the rules of limits that do not look at the state.
+//! Checks of the rules of limits that do not look at the state.
 
-use crate::core::rules::{at_most, backoff_rule, between, invalid, name_rule};
+use crate::core::rules::{at_most, between, invalid};
 use crate::error::Error;
 use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
-use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, Limits, RETAIN_DONE_COUNT_MAX};
-use crate::options::KEY_BYTES_MAX;
-use crate::settings::{FAIR_WEIGHT_MAX, FAIR_WEIGHTS_MAX, FairWeights, QueuePatch};
-
-pub(crate) fn check_patch(patch: &QueuePatch) -> Result<(), Error> {
-    if let Some(lease_ms) = patch.lease_ms {
-        between("lease_ms", lease_ms, 1, LEASE_MS_MAX)?;
-    }
-    if let Some(max_attempts) = patch.max_attempts {
-        between("max_attempts", u64::from(max_attempts), 1, u64::from(ATTEMPTS_MAX))?;
-    }
-    if let Some(max_deliveries) = patch.max_deliveries {
-        between("max_deliveries", u64::from(max_deliveries), 1, u64::from(u16::MAX))?;
-    }
-    if let Some(limit) = patch.limit.as_deref().filter(|limit| !limit.is_empty()) {
-        name_rule("limit", limit)?;
-    }
-    if let Some(name) = patch.dead_letter_queue.as_deref().filter(|name| !name.is_empty()) {
-        name_rule("dead_letter_queue", name)?;
-    }
-    if let Some(weights) = &patch.fair_weights {
-        check_fair_weights(weights)?;
-    }
-    if let Some(retain_ms) = patch.retain_done_ms {
-        at_most("retain_done_ms", retain_ms, DELAY_MS_MAX)?;
-    }
-    if let Some(max_age_ms) = patch.max_age_ms {
-        at_most("max_age_ms", max_age_ms, DELAY_MS_MAX)?;
-    }
-    if let Some(count) = patch.retain_done_count {
-        at_most("retain_done_count", count.into(), RETAIN_DONE_COUNT_MAX.into())?;
-    }
-    patch.backoff.as_ref().map_or(Ok(()), |backoff| backoff_rule("backoff", backoff))
-}
+use crate::limits::{DELAY_MS_MAX, Limits};
 
 pub(crate) fn check_rules(rules: &LimitRules) -> Result<(), Error> {
     for (field, count) in [("in_flight", rules.in_flight), ("in_flight_per_key", rules.in_flight_per_key)] {
@@ -67,16 +34,6 @@ fn none_refused(field: &str, value: u64, max: u64) -> Result<(), Error> {
         return Err(invalid(field, reason));
     }
     between(field, value, 1, max)
-}
-
-fn check_fair_weights(weights: &FairWeights) -> Result<(), Error> {
-    at_most("fair_weights entries", weights.len() as u64, FAIR_WEIGHTS_MAX as u64)?;
-    for (key, weight) in weights.iter() {
-        at_most("fair_weights key bytes", key.len() as u64, KEY_BYTES_MAX as u64)?;
-        let field = format!("fair_weights.{}", String::from_utf8_lossy(key));
-        between(&field, u64::from(weight), 1, u64::from(FAIR_WEIGHT_MAX))?;
-    }
-    Ok(())
 }
 
 impl Limits {

@@ -5,7 +5,7 @@ use crate::command::Command;
 use crate::core::rules::{at_most, check_ids, check_items, name_rule, pattern_rule};
 use crate::error::Error;
 use crate::limits::{LEASE_MS_MAX, Limits, REDRIVE_PER_SECOND_MAX};
-use crate::queue::check::{check_patch, check_rules};
+use crate::queue::check::check_rules;
 use crate::queue::consumer::record as consumers;
 use crate::queue::delivery::check::{check_receive, check_report, check_settle};
 use crate::queue::send::check::{check_group, check_schedule, check_send};
@@ -45,7 +45,7 @@ impl Command<'_> {
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),
             Command::QueueSet { queue, patch, .. } => {
                 name_rule("queue", queue)?;
-                check_patch(patch)
+                patch.check()
             }
             Command::LimitSet { limit, rules, .. } => {
                 name_rule("limit", limit)?;
@@ -57,7 +57,7 @@ impl Command<'_> {
             }
             Command::DefaultsSet { pattern, patch, .. } => {
                 pattern_rule(pattern)?;
-                check_patch(patch)
+                patch.check()
             }
             Command::DefaultsDelete { pattern, .. } => pattern_rule(pattern),
             Command::LimitDelete { limit, .. } => name_rule("limit", limit),

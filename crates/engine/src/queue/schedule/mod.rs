@@ -11,7 +11,7 @@ use crate::queue::schedule::state::ScheduleSlot;
 use std::ops::Bound;
 
 use crate::command::{Deliver, ScheduleFire};
-use crate::core::rules::{backoff_rule, name_rule};
+use crate::core::rules::name_rule;
 use crate::core::{Core, PAGE_ITEMS_MAX, internal};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
@@ -315,7 +315,7 @@ impl QueueModule {
 fn check_template(put: &SchedulePutRecord<'_>) -> Result<(), Error> {
     let item = &put.item;
     if let Some(backoff) = &item.backoff {
-        backoff_rule("backoff", backoff).map_err(internal)?;
+        backoff.check("backoff").map_err(internal)?;
     }
     let delay_ms = match item.deliver {
         Deliver::Now => 0,

@@ -3,9 +3,7 @@
 use crate::blob::BlobHead;
 use crate::chain::Chain;
 use crate::command::{Deliver, Group, QueueItem, SchedulePut, Send, SendItem};
-use crate::core::rules::{
-    at_most, backoff_rule, between, check_content_type, check_items, check_tags, invalid, name_rule,
-};
+use crate::core::rules::{at_most, between, check_content_type, check_items, check_tags, invalid, name_rule};
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::{
@@ -115,7 +113,7 @@ pub(crate) fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits
         at_most(&field("delay_ms"), delay_ms, DELAY_MS_MAX)?;
     }
     if let Some(backoff) = &item.backoff {
-        backoff_rule(&field("backoff"), backoff)?;
+        backoff.check(&field("backoff"))?;
     }
     let steps = match item.options {
         None => 0,

@@ -12,7 +12,7 @@ use crate::chain::Chain;
 use crate::command::Deliver;
 use crate::core::namespace::NamespaceSlot;
 use crate::core::namespaces::namespace_not_found;
-use crate::core::rules::{backoff_rule, name_rule};
+use crate::core::rules::name_rule;
 use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
@@ -357,7 +357,7 @@ impl QueueModule {
             return Err(out_of_range(item));
         }
         if let Some(backoff) = &item.backoff {
-            backoff_rule("backoff", backoff).map_err(internal)?;
+            backoff.check("backoff").map_err(internal)?;
         }
         self.admit_time(item.deliver, core)
     }
