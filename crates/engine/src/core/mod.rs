@@ -90,6 +90,34 @@ impl Core {
         Ok(())
     }
 
+    /// Checks what the core derives. `owned`: every reference of a module to a blob, one for each owner.
+    /// Modules check the usage of namespaces.
+    pub(crate) fn recount(&self, owned: impl Iterator<Item = BlobRef>) -> Result<(), String> {
+        let Core {
+            namespaces,
+            namespace_numbers,
+            namespace_names: _, // by `namespace_by_name_slot`
+            shared_blobs,
+            applied_index: _,  // nothing else tells it
+            now_us: _,         // nothing else tells it
+            epoch: _,          // nothing else tells it
+            receipt_key: _,    // nothing else tells it
+            limits: _,         // nothing else tells them
+            next_namespace: _, // nothing else tells it
+            tokens: _,         // nothing else tells them
+            last_namespace: _, // a first guess
+            watched: _,        // set by the node
+        } = self;
+        for (slot, namespace) in namespaces.iter() {
+            let by_number = namespace_numbers.get(namespace.number.into());
+            let by_name = self.namespace_by_name_slot(&namespace.name);
+            if by_number != Some(slot) || (!namespace.deleted && by_name != Some(slot)) {
+                return Err(format!("namespace {:?} is not found by number and name", namespace.name));
+            }
+        }
+        shared_blobs.recount(owned)
+    }
+
     /// Whether receipts have tags that nobody can guess.
     pub(crate) fn has_receipt_key(&self) -> bool {
         self.receipt_key != ReceiptKey::default()

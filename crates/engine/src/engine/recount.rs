@@ -10,7 +10,7 @@ impl Engine {
     /// A sentence that tells what does not agree.
     pub fn recount(&self) -> Result<(), String> {
         let Engine { core, queue, snapshot: _ } = self;
-        core.shared_blobs.recount(queue.owned_blobs())?;
+        core.recount(queue.owned_blobs())?;
         queue.recount(core)
     }
 }

@@ -15,6 +15,55 @@ impl QueueModule {
     /// # Errors
     /// A sentence that tells what does not agree.
     pub(crate) fn recount(&self, core: &Core) -> Result<(), String> {
+        let QueueModule {
+            totals: _,         // recount_totals
+            messages: _,       // recount_queue, and all below
+            extras: _,         // recount_extras
+            ordering: _,       // recount_ordering
+            lanes: _,          // recount_lanes
+            queue_limits: _,   // recount_limits
+            unique: _,         // recount_unique
+            schedules: _,      // recount_schedules
+            flows: _,          // recount_flows
+            expiry: _,         // recount_expiry
+            consumers: _,      // recount_consumers
+            queues: _,         // recount_queue
+            queue_defaults: _, // recount_defaults
+            idempotency,
+            wheel: _,         // recount_timers
+            consequences: _,  // recount_consequences
+            pending_sends: _, // recount_consequences
+            indexes: _,       // recount_queue and recount_namespaces
+            queue_names: _,   // recount_queue
+            queue_numbers: _, // recount_queue
+            redrives: _,      // recount_redrives
+            next_queue: _,    // nothing else tells it
+            work: _,          // nothing else tells all of it
+            backlog: _,       // of one record
+            spent: _,         // of one record
+            last_queue: _,    // a first guess
+            weighted: _,      // scratch
+        } = self;
+        self.recount_totals()?;
+        self.recount_redrives()?;
+        self.recount_timers()?;
+        self.recount_defaults(core)?;
+        self.recount_namespaces(core)?;
+        self.recount_extras()?;
+        self.recount_ordering()?;
+        self.recount_lanes()?;
+        self.recount_limits(core)?;
+        self.recount_unique()?;
+        self.recount_schedules(core)?;
+        self.recount_flows(core)?;
+        self.recount_expiry(core)?;
+        self.recount_consumers(core)?;
+        self.recount_consequences()?;
+        idempotency.recount()
+    }
+
+    /// Checks each queue, and the counters of all together.
+    fn recount_totals(&self) -> Result<(), String> {
         let mut totals = Counters::default();
         let mut messages = 0;
         for (slot, queue) in self.queues.iter() {
@@ -31,28 +80,23 @@ impl QueueModule {
             let (counted, kept) = (totals.states[state as usize], self.totals.states[state as usize]);
             agree(&format!("total {}", state.name()), counted, kept)?;
         }
+        Ok(())
+    }
+
+    fn recount_redrives(&self) -> Result<(), String> {
         let redriven = self.queues.iter().filter(|(_, queue)| queue.redrive.per_second > 0);
         let redrives: std::collections::BTreeSet<_> =
             redriven.map(|(slot, queue)| (queue.redrive.next_us, slot)).collect();
         if redrives != self.redrives {
             return Err("the redrives at a rate and their times do not agree".into());
         }
-        self.recount_timers()?;
+        Ok(())
+    }
+
+    fn recount_defaults(&self, core: &Core) -> Result<(), String> {
         let patterns =
             core.namespaces.iter().map(|(slot, _)| self.indexes.get(slot).defaults.len() as u64).sum();
-        agree("patterns of queue defaults", patterns, self.queue_defaults.used().into())?;
-        self.recount_namespaces(core)?;
-        self.recount_extras()?;
-        self.recount_ordering()?;
-        self.recount_lanes()?;
-        self.recount_limits(core)?;
-        self.recount_unique()?;
-        self.recount_schedules(core)?;
-        self.recount_flows(core)?;
-        self.recount_expiry(core)?;
-        self.recount_consumers(core)?;
-        self.recount_consequences()?;
-        self.idempotency.recount()
+        agree("patterns of queue defaults", patterns, self.queue_defaults.used().into())
     }
 
     /// Returns the messages on the queue's list of all, stale ones included.
