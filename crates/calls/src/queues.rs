@@ -435,4 +435,23 @@ mod tests {
         assert_eq!(to_value(Delete {}.run(&delete).await.unwrap().answer).unwrap(), json!({"deleted": 0}));
         assert_eq!(Show {}.run(&show).await.unwrap_err().code(), "queue_not_found");
     }
+
+    #[tokio::test]
+    async fn a_description_is_kept_and_bounded() {
+        let server = Open::new();
+        let permit = server.permit(Operation::QueuePut, "q");
+        let put = async |text: &str| {
+            let put = from_value::<Put>(json!({"description": text})).unwrap();
+            put.run(&permit)
+                .await
+                .map(|done| to_value(done.answer).unwrap()["settings"]["description"].clone())
+        };
+        assert_eq!(put("Mail to customers, 8 — 18 h").await.unwrap(), "Mail to customers, 8 — 18 h");
+        let longest = "a".repeat(255);
+        assert_eq!(put(&longest).await.unwrap(), longest);
+        let error = put(&format!("{longest}a")).await.unwrap_err();
+        assert_eq!(error.code(), "invalid_argument");
+        assert!(error.message().contains("256 bytes are too much: use at most 255"), "{}", error.message());
+        assert_eq!(put("").await.unwrap(), Value::Null, "nothing is said");
+    }
 }

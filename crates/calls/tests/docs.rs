@@ -25,7 +25,8 @@ fn table() -> String {
 /// The values that a setting may have.
 fn values(setting: &Value) -> String {
     if let Some(words) = setting["enum"].as_array() {
-        let words: Vec<String> = words.iter().filter_map(|word| Some(format!("`{}`", word.as_str()?))).collect();
+        let words: Vec<String> =
+            words.iter().filter_map(|word| Some(format!("`{}`", word.as_str()?))).collect();
         return words.join(", ");
     }
     let one = setting["anyOf"].get(0).unwrap_or(setting);
@@ -68,5 +69,8 @@ fn the_table_of_settings_is_that_of_the_calls() {
         std::fs::write(&path, expected).unwrap();
         return;
     }
-    assert!(page == expected, "docs/api.md is behind: SLUICE_WRITE_DOCS=1 cargo test -p sluice-calls --test docs");
+    assert!(
+        page == expected,
+        "docs/api.md is behind: SLUICE_WRITE_DOCS=1 cargo test -p sluice-calls --test docs"
+    );
 }

@@ -110,6 +110,8 @@ queue_settings! {
     /// The queue that dead letters move to; empty: they stay.
     #[serde(skip_serializing_if = "String::is_empty")]
     dead_letter_queue: String;
+    /// Text for people that says what the queue is for; empty: none.
+    description: String;
     /// Whether deliveries are paused.
     paused: bool;
     /// Whether sends are refused.

@@ -135,6 +135,17 @@ macro_rules! queue_settings {
     };
 }
 
+/// Longest description of a queue, in bytes.
+pub const DESCRIPTION_BYTES_MAX: usize = 255;
+
+fn check_description(text: &str) -> Result<(), Error> {
+    if text.len() <= DESCRIPTION_BYTES_MAX {
+        return Ok(());
+    }
+    let reason = format!("{} bytes are too much: use at most {DESCRIPTION_BYTES_MAX}", text.len());
+    Err(invalid("description", reason))
+}
+
 /// Checks a name that may be empty: none.
 fn name_or_none(field: &'static str, name: &str) -> Result<(), Error> {
     if name.is_empty() { Ok(()) } else { name_rule(field, name) }
@@ -198,6 +209,9 @@ queue_settings! {
     32 /// Name of the queue that its dead letters move to, where they are ready again; empty: they stay.
     dead_letter_queue: Box<str> = Box::default(),
         |name| name_or_none("dead_letter_queue", name);
+    33 /// What the queue is for, for people who look at it: up to [`DESCRIPTION_BYTES_MAX`] bytes; empty: nothing is said.
+    description: Box<str> = Box::default(),
+        |text| check_description(text);
 }
 
 impl QueueSettings {

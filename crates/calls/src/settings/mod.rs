@@ -125,6 +125,8 @@ queue_settings! {
     max_age_ms: Time => Always,
     /// Name of the queue that dead letters move to; empty: they stay.
     dead_letter_queue: String => UnlessNew,
+    /// What the queue is for, for people who look at it; up to 255 bytes, empty: nothing is said.
+    description: String => UnlessNew,
     /// Whether the queue delivers nothing; false in a new queue.
     paused: bool => Always,
     /// Whether the queue refuses sends; false in a new queue.

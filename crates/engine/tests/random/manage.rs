@@ -93,6 +93,7 @@ impl Run {
             dead_letter_queue: (self.numbers.one_in(3) && !in_order)
                 .then(|| self.numbers.pick(&["", "a", "e", "buried"]).into()),
             closed: self.numbers.one_in(3).then(|| self.numbers.one_in(4)),
+            description: self.numbers.one_in(6).then(|| self.numbers.pick(&["", "what it is for"]).into()),
         }
     }
 

@@ -178,6 +178,7 @@ pub(super) fn patch(line: &Line<'_>) -> QueuePatch {
         paused: line.get("paused").map(|value| value == "true"),
         dead_letter_queue: line.get("dead_letter_queue").map(Into::into),
         closed: line.get("closed").map(|value| value == "true"),
+        description: line.get("description").map(Into::into),
     }
 }
 

@@ -92,6 +92,9 @@ setting_flags! {
     /// The queue that dead letters move to, where they are ready; '': they stay.
     #[arg(long, value_name = "QUEUE")]
     dead_letter_queue: String => dead_letter_queue by same, |it| name(it);
+    /// What the queue is for, for people who look at it; up to 255 bytes. '': nothing.
+    #[arg(long, value_name = "TEXT")]
+    description: String => description by same, |it| name(it);
     /// Stop deliveries until the queue is resumed.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     paused: bool => paused by same, mark;
