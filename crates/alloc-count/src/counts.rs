@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// With [`Mode::Time`] one call in so many is timed; a prime, so that it falls into no step with the caller's loop.
+/// With [`Mode::Time`] one call in so many is timed; a prime, so that it falls into no step with the caller's
+/// loop.
 pub const TIMED_ONE_IN: u64 = 7;
 
 /// What the allocator is to do besides allocating.
@@ -45,8 +46,9 @@ pub struct Counts {
     pub allocations: u64,
     /// Bytes asked for; a block that grows counts by what it grows.
     pub bytes: u64,
-    /// Bytes held: what was taken less what was given back, each block as mimalloc rounds it: up to 16 bytes, and from
-    /// 64 on to a quarter of the next lower power of two. Negative when a thread gives back what another took.
+    /// Bytes held: what was taken less what was given back, each block as mimalloc rounds it: up to 16 bytes,
+    /// and from 64 on to a quarter of the next lower power of two. Negative when a thread gives back what
+    /// another took.
     pub held_bytes: i64,
     /// Calls that were timed.
     pub timed_calls: u64,
@@ -87,7 +89,8 @@ pub fn counts() -> Counts {
     COUNTS.get()
 }
 
-/// Blocks that all threads together have taken while [`Mode::Total`] was on; growing or shrinking one counts, too.
+/// Blocks that all threads together have taken while [`Mode::Total`] was on; growing or shrinking one counts,
+/// too.
 pub fn total_allocations() -> u64 {
     TOTALS.iter().map(|total| total.0.load(Ordering::Relaxed)).sum()
 }

@@ -1,9 +1,9 @@
 //! The allocator itself: the one module of the project that holds unsafe code.
 //!
-//! Why it is sound: every method hands its arguments unchanged to the same method of [`MiMalloc`] and returns the result
-//! unchanged, so that the contract of [`GlobalAlloc`] holds because `MiMalloc` keeps it. What is counted around a call
-//! touches only a thread-local cell without a destructor and atomics: it allocates nothing, so it cannot call itself,
-//! and it cannot unwind.
+//! Why it is sound: every method hands its arguments unchanged to the same method of [`MiMalloc`] and returns
+//! the result unchanged, so that the contract of [`GlobalAlloc`] holds because `MiMalloc` keeps it. What is
+//! counted around a call touches only a thread-local cell without a destructor and atomics: it allocates
+//! nothing, so it cannot call itself, and it cannot unwind.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -12,8 +12,9 @@ use mimalloc::MiMalloc;
 
 use crate::counts::{counted, off};
 
-/// The allocator of the product, which can be told to count: see [`crate::set_mode`]. Beneath it is mimalloc: requests
-/// are taken on one thread and given back on another, for which the system's allocator takes a lock each time.
+/// The allocator of the product, which can be told to count: see [`crate::set_mode`]. Beneath it is mimalloc:
+/// requests are taken on one thread and given back on another, for which the system's allocator takes a lock
+/// each time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counting;
 

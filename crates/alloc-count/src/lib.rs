@@ -1,8 +1,9 @@
 //! Counts what a thread takes from the allocator, for the benchmarks.
 //!
-//! What lives here: [`Counting`], a global allocator that hands every call to the one beneath it and, only while told
-//! to, counts the calls of each thread, or the blocks of all of them. What does not: any allocation strategy. While counting
-//! is off, which is always outside of `sluice bench`, a call costs one relaxed load and one branch more.
+//! What lives here: [`Counting`], a global allocator that hands every call to the one beneath it and, only
+//! while told to, counts the calls of each thread, or the blocks of all of them. What does not: any
+//! allocation strategy. While counting is off, which is always outside of `sluice bench`, a call costs one
+//! relaxed load and one branch more.
 //!
 //! ```
 //! use sluice_alloc_count::{Counting, Mode, counts, set_mode};

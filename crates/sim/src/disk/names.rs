@@ -1,4 +1,5 @@
-//! Directory entries: what processes see, and what a power loss would leave when the directory was not synced.
+//! Directory entries: what processes see, and what a power loss would leave when the directory was not
+//! synced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

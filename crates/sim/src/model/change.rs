@@ -55,8 +55,8 @@ impl Changes {
 }
 
 impl Model {
-    /// Looks at the messages that a record is about to change: the version of each tells whether a change that depends on
-    /// it may be made.
+    /// Looks at the messages that a record is about to change: the version of each tells whether a change
+    /// that depends on it may be made.
     pub fn look(&mut self, command: &Command<'_>, engine: &Engine) {
         self.world.versions.clear();
         let Command::Change(change) = command else { return };
@@ -118,7 +118,8 @@ impl Apply<'_> {
         Some(self.blob_of_record(blobs, BlobHead::len_tagged("", &[], tags)))
     }
 
-    /// What the change of one message may come to. Where keys have a say the engine knows more than the model.
+    /// What the change of one message may come to. Where keys have a say the engine knows more than the
+    /// model.
     fn may_change(
         &self,
         id: MessageId,

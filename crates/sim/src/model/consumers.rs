@@ -1,6 +1,6 @@
-//! Consumers with credit: nobody holds more than that when it is given a message, and what is ready goes out while there is
-//! credit. What a detached consumer did not settle goes back after its time of grace: without counting, unless the consumer was
-//! lost and the delivery had reached it.
+//! Consumers with credit: nobody holds more than that when it is given a message, and what is ready goes out
+//! while there is credit. What a detached consumer did not settle goes back after its time of grace: without
+//! counting, unless the consumer was lost and the delivery had reached it.
 
 use std::collections::BTreeSet;
 
@@ -228,8 +228,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// What a detached consumer holds has a shorter lease as soon as the engine comes to it: after a tick it must have,
-    /// unless the engine says that it goes on at once.
+    /// What a detached consumer holds has a shorter lease as soon as the engine comes to it: after a tick it
+    /// must have, unless the engine says that it goes on at once.
     pub(super) fn follow_grace(&mut self, ticked: bool) -> Checked {
         let must = ticked && !self.goes_on();
         let gone = |consumer: &Consumer| consumer.gone.clone();

@@ -1,8 +1,8 @@
 //! Messages with keys: what must hold whatever the engine chooses.
 //!
-//! The model does not follow which of several messages a key or limit lets go on: ready stands for blocked, too. When one is
-//! delivered it checks that its keys and limits allowed it, by counting; and at the end of a run everything must have
-//! been delivered, so what is blocked goes on in the end.
+//! The model does not follow which of several messages a key or limit lets go on: ready stands for blocked,
+//! too. When one is delivered it checks that its keys and limits allowed it, by counting; and at the end of a
+//! run everything must have been delivered, so what is blocked goes on in the end.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,8 @@ impl World {
         self.queues.get(&queue).is_none_or(|queue| !queue.keyed && queue.settings.limit.is_empty())
     }
 
-    /// From here on messages of a queue that are delayed step aside, also those that are to be when their turn comes.
+    /// From here on messages of a queue that are delayed step aside, also those that are to be when their
+    /// turn comes.
     pub(super) fn let_step_aside(&mut self, queue: QueueId, patch: &QueuePatch) {
         if patch.ordering_retry == Some(OrderingRetry::StepAside) {
             let here = self.messages.values_mut().filter(|message| message.queue == queue);

@@ -1,5 +1,5 @@
-//! Queues that hold as much as they may: what is sent is refused, or the oldest that wait make room. Which those are leaves no
-//! choice; how many go at once does, as long as the engine says that it goes on.
+//! Queues that hold as much as they may: what is sent is refused, or the oldest that wait make room. Which
+//! those are leaves no choice; how many go at once does, as long as the engine says that it goes on.
 
 use sluice_engine::command::Deliver;
 use sluice_engine::id::{MessageId, QueueId};

@@ -1,12 +1,13 @@
 //! The model: what must be true, told as naively as possible.
 //!
-//! It is given every committed command, with the engine's outcome, and follows: where the rules leave no choice it
-//! predicts the outcome and compares; where they leave one (the order of what became ready at the same moment, the
-//! jitter of a backoff, when exactly a due timer fires) it checks that the engine chose within them, and goes on from
-//! what the engine chose. It keeps maps and counts by counting, so that it shares no cleverness with the engine.
+//! It is given every committed command, with the engine's outcome, and follows: where the rules leave no
+//! choice it predicts the outcome and compares; where they leave one (the order of what became ready at the
+//! same moment, the jitter of a backoff, when exactly a due timer fires) it checks that the engine chose
+//! within them, and goes on from what the engine chose. It keeps maps and counts by counting, so that it
+//! shares no cleverness with the engine.
 //!
-//! What is true of crashes is not told here but in [`crate::world`]: the log that recovery gives is a prefix of what
-//! was proposed, and the model is led along that prefix again.
+//! What is true of crashes is not told here but in [`crate::world`]: the log that recovery gives is a prefix
+//! of what was proposed, and the model is led along that prefix again.
 
 mod admin;
 mod change;
@@ -206,8 +207,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The next place in the line of what this apply makes ready. Of what timers bring about the earlier deadline stands
-    /// first.
+    /// The next place in the line of what this apply makes ready. Of what timers bring about the earlier
+    /// deadline stands first.
     fn next_line(&mut self) -> Line {
         self.place += 1;
         Line { step: self.world.step, place: self.firing.unwrap_or(self.place) }

@@ -14,7 +14,8 @@ impl Apply<'_> {
         Some(MessageId { namespace, sequence })
     }
 
-    /// Sends a message that is all but placed, or gives the code with which it was refused, as anybody's would be.
+    /// Sends a message that is all but placed, or gives the code with which it was refused, as anybody's
+    /// would be.
     pub(super) fn own_send(
         &mut self,
         namespace: NamespaceId,

@@ -20,8 +20,9 @@ use super::results::{Asked, Told};
 use super::schedules::Schedule;
 use super::unique::{Taken, Unique};
 
-/// Where a ready message stands among those of its priority. What became ready by one apply for another reason than
-/// being sent has no order among itself that a client could rely on, except by the time that it was due.
+/// Where a ready message stands among those of its priority. What became ready by one apply for another
+/// reason than being sent has no order among itself that a client could rely on, except by the time that it
+/// was due.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Line {
     /// Which apply made it ready.

@@ -124,8 +124,8 @@ impl Lend for GroupOp {
 }
 
 impl Generator {
-    /// What the messages of a send have to do with others: some carry steps, and some of those in queues with keys, in which
-    /// the order is not followed, wait for others of the send, or sent before.
+    /// What the messages of a send have to do with others: some carry steps, and some of those in queues with
+    /// keys, in which the order is not followed, wait for others of the send, or sent before.
     pub(super) fn relate(
         &mut self,
         items: &mut [Item],

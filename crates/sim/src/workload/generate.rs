@@ -52,14 +52,16 @@ pub struct Generator {
     keyed: VecDeque<Op>,
     pub(super) payloads: u64,
     payload_bytes_max: u64,
-    /// Whether messages get no other keys than fair ones, and queues no limits: then the model knows whose turn it is.
+    /// Whether messages get no other keys than fair ones, and queues no limits: then the model knows whose
+    /// turn it is.
     pub(super) fair_only: bool,
-    /// Whether messages have to do with others. What people change of messages, and where queues send them, is tried in the
-    /// other runs.
+    /// Whether messages have to do with others. What people change of messages, and where queues send them,
+    /// is tried in the other runs.
     relates: bool,
-    /// Whether there are unique messages, messages that end, and full queues. Then there are no redrives at a rate, as of
-    /// dead letters that cannot be redriven nobody sees from outside whose turn has passed; and no queues for dead letters, as
-    /// of what ends at one time nobody sees which went first, and which found no room.
+    /// Whether there are unique messages, messages that end, and full queues. Then there are no redrives at a
+    /// rate, as of dead letters that cannot be redriven nobody sees from outside whose turn has passed; and
+    /// no queues for dead letters, as of what ends at one time nobody sees which went first, and which found
+    /// no room.
     pub(super) bounded: bool,
     /// Whether there are consumers with credit, beside those that pull.
     pub(super) attaches: bool,
@@ -266,7 +268,8 @@ impl Generator {
         }
         let at = self.rng.index(self.keyed.len());
         let mut op = self.keyed[at].clone();
-        // A number that was lost with an unsynced end of the log may mean a namespace of another shard by now.
+        // A number that was lost with an unsynced end of the log may mean a namespace of another shard by
+        // now.
         if !matches!(&op, Op::Send { namespace, .. } if seen.namespaces(self.shard).contains(namespace)) {
             return self.send(seen);
         }

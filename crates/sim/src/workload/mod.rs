@@ -1,7 +1,7 @@
 //! The clients: what they know, and what they ask next.
 //!
-//! Most of what they ask makes sense. The rest is what real clients do: they are late, repeat themselves, forge
-//! receipts, name queues that are not there, and go away while the answer is on its way.
+//! Most of what they ask makes sense. The rest is what real clients do: they are late, repeat themselves,
+//! forge receipts, name queues that are not there, and go away while the answer is on its way.
 
 mod admin;
 mod bounds;

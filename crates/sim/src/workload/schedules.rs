@@ -8,7 +8,8 @@ use super::op::{Item, Lend, Op, SentBlob};
 use super::seen::Seen;
 
 const SCHEDULES: [&str; 2] = ["beat", "daily"];
-/// Expressions of the same length of time from instant to instant, in UTC, so that the model can tell them by counting.
+/// Expressions of the same length of time from instant to instant, in UTC, so that the model can tell them by
+/// counting.
 const EXPRESSIONS: [(&str, u64); 4] =
     [("*/10 * * * * *", 10), ("* * * * *", 60), ("*/15 * * * *", 900), ("@hourly", 3_600)];
 
@@ -40,8 +41,8 @@ impl Times {
         self.next_after(us, us)
     }
 
-    /// The first instant after `us`, counted from an earlier instant. One that was set by older times, just before others
-    /// were put, need not be one of these.
+    /// The first instant after `us`, counted from an earlier instant. One that was set by older times, just
+    /// before others were put, need not be one of these.
     pub fn next_after(&self, instant_us: u64, us: u64) -> u64 {
         let from_us = if self.aligned { 0 } else { instant_us };
         from_us + ((us - from_us) / self.step_us + 1) * self.step_us

@@ -1,5 +1,6 @@
 //! The log as it was proposed, kept in memory, and the witnesses that are led along it: a second engine, the
-//! model, and what is told of messages. Where recovery has lost an end of the log that it may lose, they are led along again from the beginning.
+//! model, and what is told of messages. Where recovery has lost an end of the log that it may lose, they are
+//! led along again from the beginning.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -56,7 +57,8 @@ impl Entry {
 #[derive(Debug)]
 pub(super) struct Witnesses {
     pub(super) engine: Engine,
-    /// Left out where all that there is comes together: then what it predicts would be a second copy of every rule.
+    /// Left out where all that there is comes together: then what it predicts would be a second copy of every
+    /// rule.
     model: Option<Model>,
     lives: Lives,
     outcome: Outcome,
@@ -136,7 +138,8 @@ pub(super) struct History {
     limits: Limits,
     /// What records that clients have asked for must be answered, in the order of the log.
     due: Vec<Due>,
-    /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was delivered.
+    /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was
+    /// delivered.
     handed: BTreeMap<Receipt, (u64, Delivery)>,
 }
 
@@ -360,7 +363,8 @@ impl History {
         found
     }
 
-    /// Takes the delivery that a client was just given; `None`: the log does not tell of it, or it was handed out.
+    /// Takes the delivery that a client was just given; `None`: the log does not tell of it, or it was handed
+    /// out.
     pub(super) fn take_handed(&mut self, receipt: Receipt) -> Option<(u64, Delivery)> {
         self.handed.remove(&receipt)
     }

@@ -1,5 +1,5 @@
-//! Encryption at rest: in a share of the runs, with keys that the seed decides, which are changed while the server runs,
-//! and missing or lost when it starts.
+//! Encryption at rest: in a share of the runs, with keys that the seed decides, which are changed while the
+//! server runs, and missing or lost when it starts.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,8 @@ use super::server::{Refusal, open};
 use crate::model::Checked;
 use crate::rng::Rng;
 
-/// Randomness that the seed decides. Clones go on with the same sequence, so that nothing is ever drawn twice.
+/// Randomness that the seed decides. Clones go on with the same sequence, so that nothing is ever drawn
+/// twice.
 #[derive(Clone, Debug)]
 struct Drawn(Arc<Mutex<Rng>>);
 
@@ -27,7 +28,8 @@ impl Random for Drawn {
     }
 }
 
-/// How the runs of a seed encrypt. `rng` is for this alone, so that the other draws of a seed stay what they were.
+/// How the runs of a seed encrypt. `rng` is for this alone, so that the other draws of a seed stay what they
+/// were.
 pub(super) fn draw(mut rng: Rng) -> Encryption {
     let encrypted = rng.chance(1, 2);
     let random = Drawn(Arc::new(Mutex::new(rng)));
@@ -90,8 +92,8 @@ impl World {
         self.config.set_roots(RootKeys::new(kept));
     }
 
-    /// On a copy of the disk, a start without the right keys, or without the keyring: it must be refused, and change
-    /// nothing.
+    /// On a copy of the disk, a start without the right keys, or without the keyring: it must be refused, and
+    /// change nothing.
     pub(super) fn start_without_keys(&mut self) -> Checked {
         if self.tainted || self.lanes[self.at].server.is_none() {
             return Ok(());

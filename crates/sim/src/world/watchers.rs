@@ -1,5 +1,5 @@
-//! Clients that watch events: each reads in order all that the log tells of its namespace or queue, or is told how much of it
-//! it has missed, and why. They are slow, go away, and come back where they were.
+//! Clients that watch events: each reads in order all that the log tells of its namespace or queue, or is
+//! told how much of it it has missed, and why. They are slow, go away, and come back where they were.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

@@ -1,6 +1,7 @@
 //! Certificates for people who have none: a CA of their own, and what it signs.
 //!
-//! ECDSA with P-256, which every TLS library has. Keys are written unencrypted and readable by their owner alone.
+//! ECDSA with P-256, which every TLS library has. Keys are written unencrypted and readable by their owner
+//! alone.
 //!
 //! Map: `folder` the files of a CA and their names, `read` what is in a certificate.
 

@@ -14,7 +14,8 @@ pub(crate) fn time(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// The Gregorian date of a day since 1970-01-01: years begin in March, so that the leap day is the last of its year.
+/// The Gregorian date of a day since 1970-01-01: years begin in March, so that the leap day is the last of
+/// its year.
 fn civil(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);

@@ -1,4 +1,5 @@
-//! Reading the sources. File, environment, flags: each overrides the one before. All mistakes are gathered first.
+//! Reading the sources. File, environment, flags: each overrides the one before. All mistakes are gathered
+//! first.
 
 use std::collections::BTreeMap;
 use std::fmt;

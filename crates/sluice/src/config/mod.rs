@@ -1,8 +1,8 @@
 //! Settings of the server: one table, four sources, one error that lists everything that is wrong.
 //!
-//! Map: `table` every setting with its default and its words, `values` the types they may have, `units` durations and
-//! sizes, `host` names of hosts, `load` file, environment and flags, `flags` the table as flags, `markdown`
-//! the table as a page.
+//! Map: `table` every setting with its default and its words, `values` the types they may have, `units`
+//! durations and sizes, `host` names of hosts, `load` file, environment and flags, `flags` the table as
+//! flags, `markdown` the table as a page.
 
 mod flags;
 mod host;

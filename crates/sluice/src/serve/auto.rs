@@ -1,7 +1,8 @@
-//! `--tls auto`: a CA, the server's certificate, and one for an administrator, made by the first start and kept.
+//! `--tls auto`: a CA, the server's certificate, and one for an administrator, made by the first start and
+//! kept.
 //!
-//! They lie beside the data directory, not in it: backups and copies of the data are shown to more people than may sign
-//! certificates. What somebody else has put there is used as it is, and never replaced.
+//! They lie beside the data directory, not in it: backups and copies of the data are shown to more people
+//! than may sign certificates. What somebody else has put there is used as it is, and never replaced.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! What is printed when the server is ready: where it listens, where it stores, what it found, what to do next.
+//! What is printed when the server is ready: where it listens, where it stores, what it found, what to do
+//! next.
 
 use std::net::SocketAddr;
 use std::path::Path;

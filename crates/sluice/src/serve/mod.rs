@@ -1,7 +1,7 @@
 //! `sluice serve`: from settings to a server that runs until it is told to stop.
 //!
-//! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `open_files` their
-//! limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes,
+//! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `open_files`
+//! their limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes,
 //! `names` what they are for, `stopping` signals.
 
 mod address;
@@ -85,8 +85,8 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
     result
 }
 
-/// Threads that serve connections: the processors that the shards leave, at least one. More would only hand requests,
-/// and the processor, to each other.
+/// Threads that serve connections: the processors that the shards leave, at least one. More would only hand
+/// requests, and the processor, to each other.
 fn connection_threads(shards: u32) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     processors.saturating_sub(shards as usize).max(1)
@@ -224,8 +224,8 @@ fn http_options(config: &Config) -> HttpOptions {
     }
 }
 
-/// Under which names the server may be called while nobody is asked who they are. Over TLS its certificate says which. Beyond
-/// this machine there may be any number of names, which only pages are kept from.
+/// Under which names the server may be called while nobody is asked who they are. Over TLS its certificate
+/// says which. Beyond this machine there may be any number of names, which only pages are kept from.
 fn hosts(config: &Config, is_secured: bool, address: SocketAddr) -> Hosts {
     match (is_secured, address.ip().is_loopback()) {
         (true, _) => Hosts::any(),

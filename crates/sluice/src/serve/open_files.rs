@@ -9,7 +9,8 @@ const FILES_OTHER: u64 = 96;
 /// What is open at the start where the system does not tell.
 const OPEN_AT_START: u64 = 64;
 
-/// Takes as many open files as the system allows: the usual soft limit of 1,024 is for programs that still use `select`.
+/// Takes as many open files as the system allows: the usual soft limit of 1,024 is for programs that still
+/// use `select`.
 pub(crate) fn raise_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.maximum.is_none() || limit.current == limit.maximum {
@@ -21,8 +22,8 @@ pub(crate) fn raise_limit() {
     }
 }
 
-/// The limit of connections, lowered when there are not enough open files for them besides what the journals need: a
-/// connection that is refused harms less than a segment that cannot be opened.
+/// The limit of connections, lowered when there are not enough open files for them besides what the journals
+/// need: a connection that is refused harms less than a segment that cannot be opened.
 pub(super) fn connections_max(wanted: usize, shards: u32) -> usize {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return wanted };
     let allowed = within(wanted, limit, open_files(), shards);

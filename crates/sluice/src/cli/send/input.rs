@@ -103,7 +103,8 @@ impl Input {
         }
     }
 
-    /// Whether more has been read already, and need not be waited for; a slow writer's lines are sent as they come.
+    /// Whether more has been read already, and need not be waited for; a slow writer's lines are sent as they
+    /// come.
     pub(super) fn has_more(&self) -> bool {
         match self {
             Input::One(_) => false,

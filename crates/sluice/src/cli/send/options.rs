@@ -67,7 +67,8 @@ pub(super) struct OptionFlags {
     /// What becomes of it when they fail.
     #[arg(long, value_parser = PossibleValuesParser::new(["cancel", "hold", "run"]), requires = "depends_on")]
     on_parent_failed: Option<String>,
-    /// When it is done, send its result to this queue; may be given several times, for one step after the other.
+    /// When it is done, send its result to this queue; may be given several times, for one step after the
+    /// other.
     #[arg(long, value_name = "QUEUE", conflicts_with = "chain")]
     then: Vec<String>,
     /// The same with all fields: a file with a JSON list of steps as in the HTTP API; `-`: stdin.
