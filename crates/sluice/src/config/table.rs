@@ -226,6 +226,11 @@ settings! {
 }
 
 impl Config {
+    /// The durability as it is written in the configuration; "memory" without a disk.
+    pub(crate) fn shown_durability(&self) -> String {
+        if self.memory { "memory".to_owned() } else { self.durability.show() }
+    }
+
     /// What no single setting can tell.
     pub(crate) fn contradictions(&self) -> Vec<String> {
         let mut found = Vec::new();

@@ -220,7 +220,7 @@ fn http_options(config: &Config) -> HttpOptions {
         guard: Arc::new(Guard::new(guard_options(config))),
         allocations: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        durability: shown(config),
+        durability: config.shown_durability(),
     }
 }
 
@@ -241,12 +241,6 @@ fn guard_options(config: &Config) -> GuardOptions {
         ban: config.guard_ban,
         own_machine: false,
     }
-}
-
-/// The durability as it is written in the configuration.
-fn shown(config: &Config) -> String {
-    use crate::config::SettingValue as _;
-    if config.memory { "memory".to_owned() } else { config.durability.show() }
 }
 
 #[cfg(test)]
