@@ -230,7 +230,7 @@ impl Apply<'_> {
         messages.len()
     }
 
-    /// It stays for the operator to see, unless it was to be gone by now.
+    /// Holds a message whose payload is damaged, for the operator to see, unless it was to be gone by now.
     fn hold_as_damaged(&mut self, id: MessageId) {
         if self.is_cancelled(id) {
             self.remove_cancelled(id);

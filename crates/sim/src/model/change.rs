@@ -14,7 +14,7 @@ use super::{Apply, Checked, Model, code, ensure};
 /// What people have changed of one message, and what they want of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Changes {
-    /// It was sent held.
+    /// Whether the message was sent held.
     pub(super) hold: bool,
     /// Held: when it may be ready at the earliest.
     pub(super) due_us: u64,
@@ -219,7 +219,7 @@ impl Apply<'_> {
         self.world.messages.get_mut(&id).map(|message| &mut message.changes)
     }
 
-    /// Who and why are remembered with the message, if it is still there.
+    /// Remembers the note of a change (by whom, and why) with the message, if that is still there.
     fn remember(&mut self, id: MessageId, verb: Verb, note: Option<BlobRef>) {
         let at_us = self.now_us;
         if let (Some(note), Some(changes)) = (note, self.changes(id)) {

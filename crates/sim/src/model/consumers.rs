@@ -50,7 +50,7 @@ impl Consumer {
 }
 
 impl Message {
-    /// Which consumer holds it, and under which token.
+    /// The consumer that holds the message, and the token under which it does.
     fn hold(&self) -> Option<(u64, u64)> {
         let Place::Leased { token, .. } = self.place else { return None };
         self.pushed.filter(|(_, of)| *of == token)

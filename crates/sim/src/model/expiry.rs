@@ -35,7 +35,7 @@ impl End {
         End { expires, own_us: 0, age_us: 0 }
     }
 
-    /// Of a message that is sent now.
+    /// The end of a message that is sent now.
     pub(super) fn begun(self, now_us: u64) -> End {
         let own_us = match self.expires {
             Expires::Never => 0,
@@ -150,7 +150,7 @@ impl Apply<'_> {
         ends
     }
 
-    /// Those end that are over by the time that they may be delivered from, whatever else the record has done
+    /// Ends messages that are over by the time that they may be delivered from, whatever else the record has done
     /// to them since; in the same record, unless the engine says that it goes on at once.
     pub(super) fn follow_overdue(&mut self) -> Checked {
         for id in std::mem::take(&mut self.ends) {

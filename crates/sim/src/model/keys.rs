@@ -59,9 +59,9 @@ impl Queue {
 /// Whether it is a message's turn among those with its ordering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Turn {
-    /// It has begun: the others wait until it ends.
+    /// Whether the message has begun: the others wait until it ends.
     active: bool,
-    /// Others may have gone past it: it was held, moved, redriven, or has stepped aside.
+    /// Whether others may have gone past it: it was held, moved, redriven, or has stepped aside.
     strayed: bool,
 }
 
@@ -70,12 +70,12 @@ impl Turn {
         self.active = !keys.ordering.is_empty();
     }
 
-    /// It is over, and the message has no place in the order of sending any more.
+    /// Ends the turn: the message has no place in the order of sending any more.
     pub(super) fn ends(&mut self) {
         *self = Turn { active: false, strayed: true };
     }
 
-    /// It may have lost its place in the order of sending, unless it is its turn.
+    /// Notes that the message may have lost its place in the order of sending, unless it is its turn.
     pub(super) fn strays(&mut self) {
         self.strayed = true;
     }

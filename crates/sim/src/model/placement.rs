@@ -1,4 +1,4 @@
-//! Which of several consumers with credit a message goes to, by the placement of its queue.
+//! The choice among several consumers with credit, by the placement of the message's queue.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use super::{Apply, Checked, ensure};
 pub(super) struct Turns {
     /// Messages given to consumers so far.
     served: u64,
-    /// Which of them was the last one of a queue to a consumer; queues by name, as consumers know them.
+    /// Number of the last delivery from a queue to a consumer; queues by name, as consumers know them.
     last: BTreeMap<(u64, String), u64>,
-    /// Who had the last message of an ordering key, where consumers keep their keys.
+    /// The consumer that had the last message of an ordering key, where consumers keep their keys.
     owners: BTreeMap<(QueueId, Vec<u8>), u64>,
 }
 

@@ -25,7 +25,7 @@ use super::unique::{Taken, Unique};
 /// was due.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) struct Line {
-    /// Which apply made it ready.
+    /// Number of the apply that made it ready.
     pub(super) step: u64,
     /// Its place in that apply's line, where there is one.
     pub(super) place: u64,
@@ -185,7 +185,7 @@ impl Namespace {
     }
 }
 
-/// Whose something in the log is.
+/// The owner of something in the log.
 #[derive(Clone, Copy, Debug)]
 pub enum Holder<'a> {
     /// A message's.
@@ -216,13 +216,13 @@ pub(super) struct World {
     pub(super) queues: BTreeMap<QueueId, Queue>,
     pub(super) messages: BTreeMap<MessageId, Message>,
     pub(super) keys: BTreeMap<(QueueId, Vec<u8>), Keyed>,
-    /// Who has taken a unique key last.
+    /// The message that has taken a unique key last.
     pub(super) unique: BTreeMap<(QueueId, Vec<u8>), Taken>,
     pub(super) queue_limits: BTreeMap<(NamespaceId, String), Limited>,
     /// What queues begin with, by pattern.
     pub(super) queue_defaults: BTreeMap<(NamespaceId, String), QueuePatch>,
     pub(super) redrives: BTreeMap<QueueId, Redrive>,
-    /// Of all dead letters that somebody redrives at once those that the engine may not have looked at yet.
+    /// Dead letters of a redrive of all that the engine may not have looked at yet.
     pub(super) sweeps: BTreeMap<QueueId, BTreeSet<MessageId>>,
     pub(super) lanes: BTreeMap<LaneKey, Lane>,
     pub(super) schedules: BTreeMap<(NamespaceId, String), Schedule>,

@@ -20,7 +20,7 @@ use super::seen::Seen;
 pub struct BulkOp {
     /// Namespace of the queue.
     pub namespace: NamespaceId,
-    /// Which messages.
+    /// The messages that it changes.
     pub filter: Filter,
     action: Action,
     note: [(&'static str, &'static str); 2],

@@ -137,7 +137,7 @@ impl Generator {
         Op::Change(ChangeOp { namespace, items, seen: self.rng.chance(1, 3), action, note })
     }
 
-    /// Who, and why.
+    /// The note of a change: by whom, and why.
     pub(super) fn note(&mut self) -> [(&'static str, &'static str); 2] {
         let [by, why] = self.rng.weighted(&[(3, ["", ""]), (1, ["ann", ""]), (1, ["", "a mistake"])]);
         [("by", by), ("why", why)]

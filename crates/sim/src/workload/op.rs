@@ -213,7 +213,7 @@ impl Op {
         }
     }
 
-    /// Whoever asks looks first, if what he asks depends on what he sees.
+    /// Looks at the engine's state before the call, where what is asked for depends on it.
     pub fn look(&mut self, engine: &Engine) {
         if let Op::Change(op) = self {
             op.look(engine);

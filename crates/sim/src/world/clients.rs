@@ -45,9 +45,9 @@ pub(super) struct Clients {
     pub(super) reads: Vec<PendingRead>,
     /// Pulls whose clients will go away before they look at what they got, by ticket.
     leaving: Vec<(u64, GivenReceiver)>,
-    /// Those that are attached, or about to be.
+    /// Consumers that are attached, or about to be.
     pub(super) readers: Vec<Reader>,
-    /// Those that watch events.
+    /// Clients that watch events.
     pub(super) watchers: Watchers,
     /// Bulks that run, or are about to.
     pub(super) bulks: Bulks,

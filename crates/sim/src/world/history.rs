@@ -53,7 +53,7 @@ impl Entry {
     }
 }
 
-/// Those who are led along the log: another engine, the model, and what is told of messages.
+/// What is led along the log: another engine, the model, and what is told of messages.
 #[derive(Debug)]
 pub(super) struct Witnesses {
     pub(super) engine: Engine,
@@ -96,7 +96,7 @@ impl Witnesses {
 /// What a request must be answered.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
-    /// Those of whom one asked.
+    /// Tags of the clients of whom one asked.
     tags: Vec<u64>,
     pub(super) index: u64,
     pub(super) error: Option<Error>,
@@ -229,7 +229,7 @@ impl History {
         Ok(())
     }
 
-    /// Who may have asked for this record: clients, or nobody but the node itself. What a client has asked
+    /// The origin of a record: clients, or nobody but the node itself. What a client has asked
     /// for may have lost its texts on the way, for which a full disk has no room; and then be another's
     /// record to the byte.
     fn origin(&self, record: &Bytes, body: &[u8]) -> Result<(Op, Vec<u64>), String> {
@@ -290,7 +290,7 @@ impl History {
         Ok(())
     }
 
-    /// Of the messages that a bulk is about to change, those that its filter takes in.
+    /// The messages that a bulk is about to change and that its filter takes in.
     fn taken_in(&self, op: &Op) -> Vec<MessageId> {
         let Op::Bulk(change) = op else { return Vec::new() };
         let engine = &self.witnesses.engine;

@@ -39,7 +39,7 @@ const PAUSES_US: [u64; 3] = [20_000, 0, 1_000_000];
 #[derive(Default)]
 struct Rest {
     next_index: u64,
-    /// Of [`PAUSES_US`], how many are over.
+    /// How many of [`PAUSES_US`] are over.
     pauses: usize,
     since_us: u64,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Pair {
     pub(crate) key: String,
 }
 
-/// Who has a certificate made. The server replaces its own only, so these carry a mark: the organisation of
+/// The party that has a certificate made. The server replaces its own only, so these carry a mark: the organisation of
 /// the subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Maker {

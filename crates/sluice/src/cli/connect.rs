@@ -1,4 +1,4 @@
-//! Which server a verb talks to, how that was chosen, and what to say when nobody answers.
+//! The server that a verb talks to, how that was chosen, and what to say when nobody answers.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -147,7 +147,7 @@ struct Chosen {
     namespace: String,
     origin: String,
     credentials: CredentialFiles,
-    /// Of the environment.
+    /// The token of the environment.
     token: Option<String>,
 }
 

@@ -81,7 +81,7 @@ pub(crate) struct ListArgs {
     server: ServerFlags,
 }
 
-/// Which part of a long list.
+/// A page of a long list.
 #[derive(Debug, Args)]
 pub(crate) struct PageFlags {
     /// Most messages.

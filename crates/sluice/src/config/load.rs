@@ -56,7 +56,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Of this process.
+    /// The sources of this process.
     pub(crate) fn of_process(file: Option<PathBuf>, flags: SettingFlags) -> Sources {
         let text = |s: std::ffi::OsString| s.to_string_lossy().into_owned();
         let env = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
