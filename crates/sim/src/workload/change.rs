@@ -6,9 +6,10 @@ use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::options::SendOptions;
 
-use super::generate::Generator;
-use super::op::{Lend, Op, SentBlob};
+use super::Generator;
+use super::names::wrong_name;
 use super::seen::Seen;
+use super::{Lend, Op, SentBlob};
 
 /// Tags that messages are sent with or get later.
 pub(super) const TAGS: [&str; 3] = ["red", "blue", "invoice"];
@@ -111,7 +112,7 @@ impl Lend for ChangeOp {
     }
 
     fn is_wrong(&self) -> bool {
-        matches!(&self.action, Action::Move(to) if super::op::wrong_name(to))
+        matches!(&self.action, Action::Move(to) if wrong_name(to))
     }
 }
 

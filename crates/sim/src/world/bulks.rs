@@ -14,7 +14,6 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::World;
-use super::lane::Lane;
 use super::overseen::{Overseen, Sight};
 use crate::model::Checked;
 use crate::plant::Plant;
@@ -141,7 +140,8 @@ impl World {
 
     /// Whether the first look has come.
     fn bulk_begins(&mut self) -> Checked {
-        let Lane { clients, history, .. } = &mut self.lanes[self.at];
+        let lane = &mut self.lanes[self.at];
+        let (clients, history) = (&mut lane.clients, &mut lane.history);
         let Some((op, mut receiver)) = clients.bulks.beginning.take() else { return Ok(()) };
         let (steps, sight) = match receiver.try_recv() {
             Err(TryRecvError::Empty) => {
@@ -192,7 +192,8 @@ impl World {
     /// What has come for a bulk, or what it goes on waiting for.
     fn bulk_hears(&mut self, bulk: &mut Bulk) -> Result<Result<Heard, Awaits>, String> {
         let (disk, trouble) = (&self.disk, self.tainted || self.armed);
-        let Lane { clients, history, .. } = &mut self.lanes[self.at];
+        let lane = &mut self.lanes[self.at];
+        let (clients, history) = (&mut lane.clients, &mut lane.history);
         let awaits = std::mem::replace(&mut bulk.awaits, Awaits::Step(Heard::Time));
         Ok(match awaits {
             Awaits::Step(heard) => Ok(heard),

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use sluice_engine::command::{Command, SettleItem, Settlement};
+use sluice_engine::command::Command;
 use sluice_engine::id::{MessageId, Receipt};
 use sluice_engine::outcome::{Delivery, Reply};
 use sluice_engine::{BlobRef, Error};
-use sluice_journal::{Batch, BlobError, BlobLocation, BlobRead, read_together, take_ahead};
+use sluice_journal::{BlobError, BlobLocation, BlobRead, read_together, take_ahead};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::request::{
     Answer, Completion, Given, GivenDetails, Proposal, Pull, PullReply, ReplyTo, Request,
@@ -16,6 +16,7 @@ use sluice_node::shard::request::{
 use super::World;
 use super::bulks::Bulks;
 use super::consumers::Reader;
+use super::requests::{bytes_of, give_back};
 use super::watchers::Watchers;
 use crate::model::Checked;
 use crate::workload::{ConsumerOp, Op, Wanted};
@@ -414,21 +415,4 @@ impl World {
             server.mailbox.push_surely(Request::surely(&hold));
         }
     }
-}
-
-/// As the node gives back what was on its way to somebody who has gone: messages of one namespace.
-pub(super) fn give_back(mailbox: &Mailbox<Request>, receipts: impl Iterator<Item = Receipt>) {
-    let settlement = Settlement::Release { delay_ms: 0 };
-    let release = |receipt| SettleItem { receipt, settlement, error: "", result: None };
-    let items: Vec<_> = receipts.map(release).collect();
-    if let Some(first) = items.first() {
-        let namespace = first.receipt.id.namespace;
-        mailbox.push_surely(Request::surely(&Command::Settle { namespace, items: &items }));
-    }
-}
-
-pub(super) fn bytes_of(record: &Batch) -> Bytes {
-    let mut copy = Batch::new();
-    copy.append(record);
-    copy.take().0
 }

@@ -98,7 +98,7 @@ impl Config {
         journal.identity = rng.bits() | 1;
         journal.knows = knows();
         // Of the identity, so that the other draws of a seed stay as they are.
-        journal.encryption = super::keys::draw(Rng::new(!journal.identity));
+        journal.encryption = super::drawn::encryption(Rng::new(!journal.identity));
         let mixes = rng.chance(1, 2);
         let messages = if mixes {
             *rng.pick(&[40, 400, Limits::default().messages])

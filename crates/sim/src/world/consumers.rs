@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::World;
-use super::clients::{bytes_of, give_back};
+use super::requests::{bytes_of, give_back};
 use crate::model::Checked;
 use crate::workload::{ConsumerOp, Op};
 

@@ -1,45 +1,13 @@
 //! Encryption at rest: in a share of the runs, with keys that the seed decides, which are changed while the
 //! server runs, and missing or lost when it starts.
 
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use sluice_journal::disk::Disk;
-use sluice_journal::{Encryption, KeyId, Random, RootKey, RootKeys, keys_needed};
+use sluice_journal::{KeyId, RootKey, RootKeys, keys_needed};
 
 use super::World;
 use super::config::{Config, shard_dir};
 use super::server::{Refusal, open};
 use crate::model::Checked;
-use crate::rng::Rng;
-
-/// Randomness that the seed decides. Clones go on with the same sequence, so that nothing is ever drawn
-/// twice.
-#[derive(Clone, Debug)]
-struct Drawn(Arc<Mutex<Rng>>);
-
-impl Random for Drawn {
-    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
-        let mut rng = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for part in bytes.chunks_mut(8) {
-            part.copy_from_slice(&rng.bits().to_le_bytes()[..part.len()]);
-        }
-        Ok(())
-    }
-}
-
-/// How the runs of a seed encrypt. `rng` is for this alone, so that the other draws of a seed stay what they
-/// were.
-pub(super) fn draw(mut rng: Rng) -> Encryption {
-    let encrypted = rng.chance(1, 2);
-    let random = Drawn(Arc::new(Mutex::new(rng)));
-    match RootKey::generate(&random) {
-        Ok(root) if encrypted => {
-            Encryption { random: Arc::new(random), ..Encryption::with(RootKeys::new(vec![root])) }
-        }
-        _ => Encryption::default(),
-    }
-}
 
 impl World {
     /// How likely the next change of keys, or look at what comes of wrong ones, is.
