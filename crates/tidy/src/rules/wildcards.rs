@@ -15,17 +15,18 @@ use crate::source::Source;
 /// The name of the rule.
 pub(crate) const RULE: &str = "wildcard";
 
-/// The enums that grow.
-const GROWING: [&str; 9] = [
-    "ChangeAction",
-    "Command",
-    "Completion",
-    "Consequence",
-    "EventDetail",
-    "EventKind",
-    "Operation",
-    "RareRecord",
-    "Request",
+/// The enums that grow, each with the folder in which it is matched without a catch-all arm. The compiler demands
+/// such an arm of other crates for an enum that is `#[non_exhaustive]`: there the folder is that of its crate.
+const GROWING: [(&str, &str); 9] = [
+    ("ChangeAction", "crates/"),
+    ("Command", "crates/engine/"),
+    ("Completion", "crates/"),
+    ("Consequence", "crates/"),
+    ("EventDetail", "crates/"),
+    ("EventKind", "crates/"),
+    ("Operation", "crates/"),
+    ("RareRecord", "crates/"),
+    ("Request", "crates/"),
 ];
 
 /// The catch-all arms in the product's part of a file.
@@ -40,8 +41,8 @@ pub(crate) fn check_list<'t>(texts: impl Iterator<Item = &'t str> + Clone) -> Ve
     let is_defined = |name: &str| texts.clone().any(|text| defines(text, name));
     GROWING
         .iter()
-        .filter(|name| !is_defined(name))
-        .map(|name| Finding {
+        .filter(|(name, _)| !is_defined(name))
+        .map(|(name, _)| Finding {
             rule: RULE,
             subject: (*name).to_owned(),
             file: "crates/tidy/src/rules/wildcards.rs".to_owned(),
@@ -87,7 +88,8 @@ impl Matches<'_> {
     fn growing_path(&self, path: &Path) -> Option<&'static str> {
         let before_last = path.segments.iter().rev().nth(1)?.ident.to_string();
         let name = if before_last == "Self" { self.self_type.clone()? } else { before_last };
-        GROWING.into_iter().find(|growing| *growing == name)
+        let is_held = |(growing, folder): &(&str, &str)| *growing == name && self.path.starts_with(folder);
+        GROWING.into_iter().find(is_held).map(|(growing, _)| growing)
     }
 }
 
@@ -135,7 +137,11 @@ mod tests {
     use super::*;
 
     fn lines(text: &str) -> Vec<usize> {
-        let source = Source::parse("a.rs", text, false).unwrap();
+        lines_in("crates/engine/src/a.rs", text)
+    }
+
+    fn lines_in(path: &str, text: &str) -> Vec<usize> {
+        let source = Source::parse(path, text, false).unwrap();
         check(&source).into_iter().map(|found| found.line).collect()
     }
 
@@ -159,6 +165,13 @@ mod tests {
         );
         assert_eq!(lines("fn f() { match a { Reply::Done => 1, other => 2 } }"), [0; 0]);
         assert_eq!(lines("impl Other { fn f() { match a { Self::Tick => 1, _ => 2 } } }"), [0; 0]);
+    }
+
+    #[test]
+    fn other_crates_need_a_catch_all_over_a_non_exhaustive_enum() {
+        let text = "fn f() { match a { Command::Tick => 1, _ => 2 } }";
+        assert_eq!(lines_in("crates/node/src/a.rs", text), [0; 0]);
+        assert_eq!(lines_in("crates/node/src/a.rs", &text.replace("Command", "Request")), [1]);
     }
 
     #[test]
