@@ -8,10 +8,10 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::Counters;
 use sluice_engine::settings::{QueuePatch, Quotas};
 
+use super::item::valid_name;
 use super::queues::change;
-use super::send::valid_name;
-use super::state::{Namespace, Place, Queue};
 use super::{Apply, Checked, ensure};
+use super::{Namespace, Place, Queue};
 
 impl Apply<'_> {
     pub(super) fn administer(&mut self, command: &Command<'_>) -> Checked {

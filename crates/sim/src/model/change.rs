@@ -8,8 +8,9 @@ use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::options::SendOptions;
 use sluice_engine::query::{Changed, MessageView};
 
-use super::state::{Message, Place};
-use super::{Apply, Checked, Model, code, ensure};
+use super::item::code;
+use super::{Apply, Checked, Model, ensure};
+use super::{Message, Place};
 
 /// What people have changed of one message, and what they want of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -10,8 +10,8 @@ use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::{ConsumerState, ConsumerView, MessageView};
 
-use super::state::{Message, Place, Queue, World};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, Queue, World};
 
 /// Consumers that one look at the engine may give: all of them.
 const CONSUMERS_MAX: usize = 1_000;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 use sluice_engine::query::State;
 
-use super::state::{Message, Place};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place};
 
 impl Message {
     pub(super) fn is_dead_in(&self, queue: QueueId) -> bool {

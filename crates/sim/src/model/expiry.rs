@@ -8,9 +8,9 @@ use sluice_engine::options::Expires;
 use sluice_engine::query::{MessageView, State};
 use sluice_engine::settings::OnExpire;
 
-use super::state::{Message, Place, World};
 use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, World};
 
 /// When a message ends that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

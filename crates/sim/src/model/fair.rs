@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use sluice_engine::id::{MessageId, QueueId};
 
 use super::Apply;
-use super::state::{Line, Message, Place, Queue, World};
+use super::{Line, Message, Place, Queue, World};
 
 /// The ready messages of one queue, priority and key.
 pub(super) type LaneKey = (QueueId, u8, Vec<u8>);

@@ -15,10 +15,10 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::{MessageView, State};
 use sluice_engine::settings::Quotas;
 
+use super::item::{blob_len, valid_name};
 use super::queues::Origin;
-use super::send::{blob_len, valid_name};
-use super::state::{Message, Place};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place};
 
 /// Messages that one record may send by itself.
 const SENT_MAX: u64 = 1_000;

@@ -14,8 +14,8 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::State;
 use sluice_engine::settings::{OrderingRetry, QueuePatch};
 
-use super::state::{Message, Place, Queue, World};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, Queue, World};
 
 /// Deliveries under a rate that are remembered.
 const DELIVERIES_MAX: usize = 2_000;

@@ -5,8 +5,8 @@ use sluice_engine::command::Deliver;
 use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::settings::Overflow;
 
-use super::state::{Message, Place, World};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, World};
 
 impl World {
     /// Messages of a queue that are so, and their bytes.

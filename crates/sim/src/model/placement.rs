@@ -6,8 +6,8 @@ use sluice_engine::id::{ConsumerId, MessageId, QueueId};
 use sluice_engine::settings::Placement;
 
 use super::consumers::Consumer;
-use super::state::{Queue, World};
 use super::{Apply, Checked, ensure};
+use super::{Queue, World};
 
 /// When consumers had their turns, and whose the ordering keys are.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -5,7 +5,7 @@ use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::query::Counters;
 
 use super::Apply;
-use super::state::{Message, Place};
+use super::{Message, Place};
 
 impl Apply<'_> {
     /// A new message.

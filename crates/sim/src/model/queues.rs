@@ -10,8 +10,8 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::{QueueView, Redriving, State};
 use sluice_engine::settings::{QueuePatch, QueueSettings};
 
-use super::state::{Place, World};
 use super::{Apply, Checked, ensure};
+use super::{Place, World};
 
 /// Patterns that one look at the engine may give: all of them.
 const PATTERNS_MAX: usize = 1_000;

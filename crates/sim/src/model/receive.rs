@@ -4,8 +4,8 @@ use sluice_engine::command::Receive;
 use sluice_engine::id::{EPOCH_SHIFT, QueueId};
 use sluice_engine::outcome::Delivery;
 
-use super::state::{Message, Place};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place};
 
 impl Apply<'_> {
     pub(super) fn receive(&mut self, receive: &Receive<'_>) -> Checked {

@@ -10,9 +10,9 @@ use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{MessageView, Progress};
 
 use super::flows::Flow;
-use super::state::{Message, Place};
 use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
+use super::{Message, Place};
 
 /// What the sender of a message wants to hear of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -4,8 +4,8 @@ use sluice_engine::id::MessageId;
 use sluice_engine::query::{AttemptEnd, MessageView, State};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
-use super::state::{Ended, Message, Place};
 use super::{Apply, Checked, ensure};
+use super::{Ended, Message, Place};
 
 /// Timers are kept to the millisecond: one fires up to so much later, never earlier.
 pub(super) const TICK_US: u64 = 1_000;
