@@ -150,8 +150,8 @@ impl Apply<'_> {
         ends
     }
 
-    /// Ends messages that are over by the time that they may be delivered from, whatever else the record has done
-    /// to them since; in the same record, unless the engine says that it goes on at once.
+    /// Ends messages that are over by the time that they may be delivered from, whatever else the record has
+    /// done to them since; in the same record, unless the engine says that it goes on at once.
     pub(super) fn follow_overdue(&mut self) -> Checked {
         for id in std::mem::take(&mut self.ends) {
             let Some(message) = self.world.messages.get(&id) else { continue };

@@ -91,8 +91,8 @@ impl Overseen {
         self.steady.retain(|id| can_change.contains(id));
     }
 
-    /// Checks the messages that the bulk is about to change: each was sent before it began, matched at the latest look, is meant as
-    /// it was then, and was not changed before.
+    /// Checks the messages that the bulk is about to change: each was sent before it began, matched at the
+    /// latest look, is meant as it was then, and was not changed before.
     pub(super) fn asks(&mut self, items: &[(MessageId, u64)], history: &History) -> Checked {
         let op = &self.op;
         let may = |id: &MessageId, version: u64| {

@@ -31,8 +31,8 @@ pub(crate) struct Pair {
     pub(crate) key: String,
 }
 
-/// The party that has a certificate made. The server replaces its own only, so these carry a mark: the organisation of
-/// the subject.
+/// The party that has a certificate made. The server replaces its own only, so these carry a mark: the
+/// organisation of the subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Maker {
     /// Somebody, with `sluice cert`.

@@ -15,8 +15,9 @@ use crate::source::Source;
 /// The name of the rule.
 pub(crate) const RULE: &str = "wildcard";
 
-/// The enums that grow, each with the folder in which it is matched without a catch-all arm. The compiler demands
-/// such an arm of other crates for an enum that is `#[non_exhaustive]`: there the folder is that of its crate.
+/// The enums that grow, each with the folder in which it is matched without a catch-all arm. The compiler
+/// demands such an arm of other crates for an enum that is `#[non_exhaustive]`: there the folder is that of
+/// its crate.
 const GROWING: [(&str, &str); 9] = [
     ("ChangeAction", "crates/"),
     ("Command", "crates/engine/"),
