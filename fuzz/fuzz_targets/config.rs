@@ -5,13 +5,6 @@
 #[allow(dead_code, unused_imports)]
 #[path = "../../crates/sluice/src/config/mod.rs"]
 mod config;
-#[allow(dead_code)]
-#[path = "../../crates/sluice/src/root_keys/source.rs"]
-mod source;
-/// All that the configuration needs of it.
-mod root_keys {
-    pub(crate) use crate::source::RootKeySource;
-}
 
 use std::collections::BTreeMap;
 use std::path::Path;

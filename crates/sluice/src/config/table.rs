@@ -7,8 +7,7 @@ use std::time::Duration;
 use sluice_front::http::Compression;
 use sluice_node::Durability;
 
-use crate::root_keys::RootKeySource;
-
+use super::key_source::RootKeySource;
 use super::values::{
     Any, Between, Count, LogFormat, LogLevel, MaybePath, Names, SettingValue, Size, TlsMode,
 };

@@ -1,10 +1,9 @@
 //! The root keys of encryption at rest: where the operator keeps them.
 //!
-//! Map: `source` the setting that says where, `file` the key file that a server makes by itself.
+//! Map: `file` the key file that a server makes by itself.
 //! Every source gives the same text: keys of 64 hexadecimal digits, the one for what is new first.
 
 mod file;
-mod source;
 
 use std::io::Read;
 use std::os::unix::process::CommandExt as _;
@@ -22,9 +21,7 @@ use sluice_node::keys::{KeySource, RotateError};
 use zeroize::Zeroizing;
 
 use crate::cli::format::quoted;
-use crate::config::{Any, SettingValue};
-
-pub(crate) use source::RootKeySource;
+use crate::config::{Any, RootKeySource, SettingValue};
 
 /// Where a verb that reads or makes a data directory finds its keys.
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::{Any, SettingValue};
+use super::{Any, SettingValue};
 
 /// Where root keys are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
