@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One row for each: what it is, its name on the command line, and the engine's name of it, unless it is planted outside:
-/// in the disk, beside the journal, or in how a start is driven.
+/// One row for each: what it is, its name on the command line, and the engine's name of it, unless it is
+/// planted outside: in the disk, beside the journal, or in how a start is driven.
 macro_rules! plants {
     ($($(#[$doc:meta])* $plant:ident = $name:literal $(in engine as $engine:ident)?,)*) => {
         /// A planted bug.

@@ -1,5 +1,5 @@
-//! The simulator's only source of chance: xoshiro256** seeded by splitmix64. Own code, so that a seed means the same
-//! run on every machine and with every version of every library.
+//! The simulator's only source of chance: xoshiro256** seeded by splitmix64. Own code, so that a seed means
+//! the same run on every machine and with every version of every library.
 
 /// A deterministic generator.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The binary: `serve`, and every verb of the command line.
 //!
-//! What lives here: what an operator or a developer types, and what they read. What does not: behaviour of queues
-//! (engine), durability (journal), the wire (front, client).
+//! What lives here: what an operator or a developer types, and what they read. What does not: behaviour of
+//! queues (engine), durability (journal), the wire (front, client).
 //!
 //! Map: `cli` the verbs; `terminal` the errors, output and values of flags that they share; `connect` the server
 //! that a verb talks to; `config` the server's settings; `serve` the server; `cert` certificates; `part` files that

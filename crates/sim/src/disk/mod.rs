@@ -1,7 +1,7 @@
 //! A disk that loses, tears, reorders, fails and lies, under the journal's [`Disk`] trait.
 //!
-//! Contents are kept twice: as processes read them, and as a power loss would leave them; names likewise. See the
-//! crate's head for what may happen to them.
+//! Contents are kept twice: as processes read them, and as a power loss would leave them; names likewise. See
+//! the crate's head for what may happen to them.
 
 mod faults;
 mod file;
@@ -74,7 +74,8 @@ impl SimDisk {
         self.store().faults().forget_plan();
     }
 
-    /// Lets the process die after so many more calls: later ones fail and do nothing. [`SimDisk::crash`] must follow.
+    /// Lets the process die after so many more calls: later ones fail and do nothing. [`SimDisk::crash`] must
+    /// follow.
     pub fn halt_after(&self, calls: u64) {
         self.store().faults().halt_after(calls + 1);
     }

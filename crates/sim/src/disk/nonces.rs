@@ -1,4 +1,5 @@
-//! Looks at every encrypted batch that is written: within a file a nonce has one meaning, whatever fails and is repeated.
+//! Looks at every encrypted batch that is written: within a file a nonce has one meaning, whatever fails and
+//! is repeated.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -8,10 +8,10 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::Counters;
 use sluice_engine::settings::{QueuePatch, Quotas};
 
+use super::item::valid_name;
 use super::queues::change;
-use super::send::valid_name;
-use super::state::{Namespace, Place, Queue};
 use super::{Apply, Checked, ensure};
+use super::{Namespace, Place, Queue};
 
 impl Apply<'_> {
     pub(super) fn administer(&mut self, command: &Command<'_>) -> Checked {
@@ -230,7 +230,7 @@ impl Apply<'_> {
         messages.len()
     }
 
-    /// It stays for the operator to see, unless it was to be gone by now.
+    /// Holds a message whose payload is damaged, for the operator to see, unless it was to be gone by now.
     fn hold_as_damaged(&mut self, id: MessageId) {
         if self.is_cancelled(id) {
             self.remove_cancelled(id);

@@ -8,13 +8,14 @@ use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::options::SendOptions;
 use sluice_engine::query::{Changed, MessageView};
 
-use super::state::{Message, Place};
-use super::{Apply, Checked, Model, code, ensure};
+use super::item::code;
+use super::{Apply, Checked, Model, ensure};
+use super::{Message, Place};
 
 /// What people have changed of one message, and what they want of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Changes {
-    /// It was sent held.
+    /// Whether the message was sent held.
     pub(super) hold: bool,
     /// Held: when it may be ready at the earliest.
     pub(super) due_us: u64,
@@ -55,8 +56,8 @@ impl Changes {
 }
 
 impl Model {
-    /// Looks at the messages that a record is about to change: the version of each tells whether a change that depends on
-    /// it may be made.
+    /// Looks at the messages that a record is about to change: the version of each tells whether a change
+    /// that depends on it may be made.
     pub fn look(&mut self, command: &Command<'_>, engine: &Engine) {
         self.world.versions.clear();
         let Command::Change(change) = command else { return };
@@ -118,7 +119,8 @@ impl Apply<'_> {
         Some(self.blob_of_record(blobs, BlobHead::len_tagged("", &[], tags)))
     }
 
-    /// What the change of one message may come to. Where keys have a say the engine knows more than the model.
+    /// What the change of one message may come to. Where keys have a say the engine knows more than the
+    /// model.
     fn may_change(
         &self,
         id: MessageId,
@@ -218,7 +220,7 @@ impl Apply<'_> {
         self.world.messages.get_mut(&id).map(|message| &mut message.changes)
     }
 
-    /// Who and why are remembered with the message, if it is still there.
+    /// Remembers the note of a change (by whom, and why) with the message, if that is still there.
     fn remember(&mut self, id: MessageId, verb: Verb, note: Option<BlobRef>) {
         let at_us = self.now_us;
         if let (Some(note), Some(changes)) = (note, self.changes(id)) {

@@ -8,9 +8,9 @@ use sluice_engine::query::{MessageView, State};
 use super::consumers::compare_consumers;
 use super::queues::compare_defaults;
 use super::schedules::compare_schedules;
-use super::state::{Message, Place, World};
 use super::time::TICK_US;
 use super::{Checked, Model, ensure};
+use super::{Message, Place, World};
 
 /// Messages that one page of the listing may hold: small, so that paging is tried.
 const PAGE: usize = 7;

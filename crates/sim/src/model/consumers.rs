@@ -1,6 +1,6 @@
-//! Consumers with credit: nobody holds more than that when it is given a message, and what is ready goes out while there is
-//! credit. What a detached consumer did not settle goes back after its time of grace: without counting, unless the consumer was
-//! lost and the delivery had reached it.
+//! Consumers with credit: nobody holds more than that when it is given a message, and what is ready goes out
+//! while there is credit. What a detached consumer did not settle goes back after its time of grace: without
+//! counting, unless the consumer was lost and the delivery had reached it.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::{ConsumerState, ConsumerView, MessageView};
 
-use super::state::{Message, Place, Queue, World};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, Queue, World};
 
 /// Consumers that one look at the engine may give: all of them.
 const CONSUMERS_MAX: usize = 1_000;
@@ -50,7 +50,7 @@ impl Consumer {
 }
 
 impl Message {
-    /// Which consumer holds it, and under which token.
+    /// The consumer that holds the message, and the token under which it does.
     fn hold(&self) -> Option<(u64, u64)> {
         let Place::Leased { token, .. } = self.place else { return None };
         self.pushed.filter(|(_, of)| *of == token)
@@ -228,8 +228,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// What a detached consumer holds has a shorter lease as soon as the engine comes to it: after a tick it must have,
-    /// unless the engine says that it goes on at once.
+    /// What a detached consumer holds has a shorter lease as soon as the engine comes to it: after a tick it
+    /// must have, unless the engine says that it goes on at once.
     pub(super) fn follow_grace(&mut self, ticked: bool) -> Checked {
         let must = ticked && !self.goes_on();
         let gone = |consumer: &Consumer| consumer.gone.clone();

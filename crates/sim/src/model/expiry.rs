@@ -1,6 +1,6 @@
-//! Messages that end when they wait too long: after the time that their sender says, or that their queue gives them from
-//! their coming on. When exactly one ends whose time is over is the engine's choice; that none is delivered after it, and
-//! that a tick leaves none behind, are rules.
+//! Messages that end when they wait too long: after the time that their sender says, or that their queue
+//! gives them from their coming on. When exactly one ends whose time is over is the engine's choice; that
+//! none is delivered after it, and that a tick leaves none behind, are rules.
 
 use sluice_engine::Engine;
 use sluice_engine::id::MessageId;
@@ -8,9 +8,9 @@ use sluice_engine::options::Expires;
 use sluice_engine::query::{MessageView, State};
 use sluice_engine::settings::OnExpire;
 
-use super::state::{Message, Place, World};
 use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, World};
 
 /// When a message ends that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ impl End {
         End { expires, own_us: 0, age_us: 0 }
     }
 
-    /// Of a message that is sent now.
+    /// The end of a message that is sent now.
     pub(super) fn begun(self, now_us: u64) -> End {
         let own_us = match self.expires {
             Expires::Never => 0,
@@ -63,7 +63,8 @@ impl Message {
         matches!(self.place, Place::Delayed { .. } | Place::Ready { .. } | Place::Held { .. })
     }
 
-    /// Whether the engine shows it as a dead letter for this reason, in its queue or in that for dead letters.
+    /// Whether the engine shows it as a dead letter for this reason, in its queue or in that for dead
+    /// letters.
     pub(super) fn has_died(&self, view: &MessageView, reason: Option<&str>) -> bool {
         view.reason == reason && (view.state == State::Dead || view.queue != self.queue)
     }
@@ -118,8 +119,8 @@ impl Apply<'_> {
         self.begin_age(id);
     }
 
-    /// A message has come to its queue, or comes back from the dead letters: unless it stays dead, or is held for somebody to
-    /// look at, its age counts from now.
+    /// A message has come to its queue, or comes back from the dead letters: unless it stays dead, or is held
+    /// for somebody to look at, its age counts from now.
     pub(super) fn begin_age(&mut self, id: MessageId) {
         let Some(message) = self.world.messages.get_mut(&id) else { return };
         let max_age_ms = self.world.queues.get(&message.queue).map_or(0, |queue| queue.settings.max_age_ms);
@@ -149,8 +150,8 @@ impl Apply<'_> {
         ends
     }
 
-    /// Those end that are over by the time that they may be delivered from, whatever else the record has done
-    /// to them since; in the same record, unless the engine says that it goes on at once.
+    /// Ends messages that are over by the time that they may be delivered from, whatever else the record has
+    /// done to them since; in the same record, unless the engine says that it goes on at once.
     pub(super) fn follow_overdue(&mut self) -> Checked {
         for id in std::mem::take(&mut self.ends) {
             let Some(message) = self.world.messages.get(&id) else { continue };
@@ -182,8 +183,8 @@ impl Apply<'_> {
         message.is_over(self.now_us) && self.world.queues[&message.queue].settings.on_expire == OnExpire::Drop
     }
 
-    /// Lets those messages end that the engine let end. After a tick all must have whose time is over, unless the engine says
-    /// that it goes on at once.
+    /// Lets those messages end that the engine let end. After a tick all must have whose time is over, unless
+    /// the engine says that it goes on at once.
     pub(super) fn follow_ends(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let over = |message: &Message| message.waits() && message.is_over(self.now_us);

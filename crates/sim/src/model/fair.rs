@@ -1,16 +1,16 @@
 //! Fair keys: messages of one priority and different keys are served in turn.
 //!
-//! Followed exactly where nothing else has a say: in queues without a limit, to which no message with an ordering or limit
-//! key has come. There each key that has ready messages has a place in the ring of its priority. The first gives as many
-//! as its weight, and goes to the end; a key whose first message becomes ready begins at the end. So nobody is passed over
-//! for more than a round, however many wait.
+//! Followed exactly where nothing else has a say: in queues without a limit, to which no message with an
+//! ordering or limit key has come. There each key that has ready messages has a place in the ring of its
+//! priority. The first gives as many as its weight, and goes to the end; a key whose first message becomes
+//! ready begins at the end. So nobody is passed over for more than a round, however many wait.
 
 use std::collections::BTreeMap;
 
 use sluice_engine::id::{MessageId, QueueId};
 
 use super::Apply;
-use super::state::{Line, Message, Place, Queue, World};
+use super::{Line, Message, Place, Queue, World};
 
 /// The ready messages of one queue, priority and key.
 pub(super) type LaneKey = (QueueId, u8, Vec<u8>);
@@ -18,8 +18,8 @@ pub(super) type LaneKey = (QueueId, u8, Vec<u8>);
 /// Its place in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lane {
-    /// When it came to the end of the ring; the default while it gives. `None`: not known, because one record has emptied
-    /// and filled it, or because something else had a say before.
+    /// When it came to the end of the ring; the default while it gives. `None`: not known, because one record
+    /// has emptied and filled it, or because something else had a say before.
     since: Option<Line>,
     /// Messages that it may still give in this turn.
     left: u16,
@@ -110,8 +110,8 @@ impl Apply<'_> {
         }
     }
 
-    /// A message is about to leave its lane in the middle of a record, without being delivered. As long as the lane has others,
-    /// also such as came in this very record, it keeps its place in the ring.
+    /// A message is about to leave its lane in the middle of a record, without being delivered. As long as
+    /// the lane has others, also such as came in this very record, it keeps its place in the ring.
     pub(super) fn leaves_lane(&mut self, id: MessageId) {
         let message = &self.world.messages[&id];
         let Some(line) = message.line() else { return };

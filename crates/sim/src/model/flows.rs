@@ -1,8 +1,9 @@
 //! Messages that wait for others, groups, and chains.
 //!
-//! When a message hears of the end of its parents is the engine's choice: the model notes each end, checks that nobody is
-//! delivered before its parents allow it, and takes over from the engine who was cancelled or held for a failure, if that
-//! had to be. What a chain sends is no choice: it comes in the record that ends the step before it.
+//! When a message hears of the end of its parents is the engine's choice: the model notes each end, checks
+//! that nobody is delivered before its parents allow it, and takes over from the engine who was cancelled or
+//! held for a failure, if that had to be. What a chain sends is no choice: it comes in the record that ends
+//! the step before it.
 
 use sluice_engine::Engine;
 use sluice_engine::chain::{Chain, Step};
@@ -14,10 +15,10 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::{MessageView, State};
 use sluice_engine::settings::Quotas;
 
+use super::item::{blob_len, valid_name};
 use super::queues::Origin;
-use super::send::{blob_len, valid_name};
-use super::state::{Message, Place};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place};
 
 /// Messages that one record may send by itself.
 const SENT_MAX: u64 = 1_000;
@@ -60,7 +61,8 @@ enum Verdict {
 }
 
 impl Flow {
-    /// Nothing follows a message any more, and it waits for nothing: it has gone to the queue for dead letters.
+    /// Nothing follows a message any more, and it waits for nothing: it has gone to the queue for dead
+    /// letters.
     pub(super) fn ends(&mut self) {
         *self = Flow::default();
     }
@@ -128,8 +130,8 @@ impl Apply<'_> {
         ids.any(|id| id.namespace != namespace || !self.world.messages.contains_key(&id))
     }
 
-    /// What a message that is being sent has to do with others. `first`: the first id of its send; `next_blob`: where the payload
-    /// of the next step lies.
+    /// What a message that is being sent has to do with others. `first`: the first id of its send;
+    /// `next_blob`: where the payload of the next step lies.
     pub(super) fn flow_of(
         &self,
         options: Option<&SendOptions<'_>>,
@@ -194,14 +196,15 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Whether the engine may have let a message go for the failure of its parents, which may be seen only later in the record.
+    /// Whether the engine may have let a message go for the failure of its parents, which may be seen only
+    /// later in the record.
     pub(super) fn may_be_cancelled(&self, id: MessageId) -> bool {
         let waits = self.world.messages[&id].flow.waits;
         waits.is_some_and(|waits| waits.on_failed == OnParentFailed::Cancel)
     }
 
-    /// Takes over who was cancelled or held for the failure of its parents; after a tick all have to be, unless the engine
-    /// says that it goes on at once. Who is cancelled fails its own children in turn.
+    /// Takes over who was cancelled or held for the failure of its parents; after a tick all have to be,
+    /// unless the engine says that it goes on at once. Who is cancelled fails its own children in turn.
     pub(super) fn follow_children(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let must = ticked && !goes_on;
@@ -253,7 +256,8 @@ impl Apply<'_> {
         }
     }
 
-    /// The next step of an acked message is sent, if there is one. False if it is refused; then the message is dead.
+    /// The next step of an acked message is sent, if there is one. False if it is refused; then the message
+    /// is dead.
     pub(super) fn send_next_step(&mut self, id: MessageId, result: Option<BlobRef>) -> Result<bool, String> {
         let message = &self.world.messages[&id];
         let (queue, correlation_id) = (message.queue, correlation_id(id, message));

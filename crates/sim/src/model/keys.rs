@@ -1,8 +1,8 @@
 //! Messages with keys: what must hold whatever the engine chooses.
 //!
-//! The model does not follow which of several messages a key or limit lets go on: ready stands for blocked, too. When one is
-//! delivered it checks that its keys and limits allowed it, by counting; and at the end of a run everything must have
-//! been delivered, so what is blocked goes on in the end.
+//! The model does not follow which of several messages a key or limit lets go on: ready stands for blocked,
+//! too. When one is delivered it checks that its keys and limits allowed it, by counting; and at the end of a
+//! run everything must have been delivered, so what is blocked goes on in the end.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::State;
 use sluice_engine::settings::{OrderingRetry, QueuePatch};
 
-use super::state::{Message, Place, Queue, World};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, Queue, World};
 
 /// Deliveries under a rate that are remembered.
 const DELIVERIES_MAX: usize = 2_000;
@@ -59,9 +59,9 @@ impl Queue {
 /// Whether it is a message's turn among those with its ordering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Turn {
-    /// It has begun: the others wait until it ends.
+    /// Whether the message has begun: the others wait until it ends.
     active: bool,
-    /// Others may have gone past it: it was held, moved, redriven, or has stepped aside.
+    /// Whether others may have gone past it: it was held, moved, redriven, or has stepped aside.
     strayed: bool,
 }
 
@@ -70,12 +70,12 @@ impl Turn {
         self.active = !keys.ordering.is_empty();
     }
 
-    /// It is over, and the message has no place in the order of sending any more.
+    /// Ends the turn: the message has no place in the order of sending any more.
     pub(super) fn ends(&mut self) {
         *self = Turn { active: false, strayed: true };
     }
 
-    /// It may have lost its place in the order of sending, unless it is its turn.
+    /// Notes that the message may have lost its place in the order of sending, unless it is its turn.
     pub(super) fn strays(&mut self) {
         self.strayed = true;
     }
@@ -95,7 +95,8 @@ impl World {
         self.queues.get(&queue).is_none_or(|queue| !queue.keyed && queue.settings.limit.is_empty())
     }
 
-    /// From here on messages of a queue that are delayed step aside, also those that are to be when their turn comes.
+    /// From here on messages of a queue that are delayed step aside, also those that are to be when their
+    /// turn comes.
     pub(super) fn let_step_aside(&mut self, queue: QueueId, patch: &QueuePatch) {
         if patch.ordering_retry == Some(OrderingRetry::StepAside) {
             let here = self.messages.values_mut().filter(|message| message.queue == queue);

@@ -1,12 +1,12 @@
-//! Queues that hold as much as they may: what is sent is refused, or the oldest that wait make room. Which those are leaves no
-//! choice; how many go at once does, as long as the engine says that it goes on.
+//! Queues that hold as much as they may: what is sent is refused, or the oldest that wait make room. Which
+//! those are leaves no choice; how many go at once does, as long as the engine says that it goes on.
 
 use sluice_engine::command::Deliver;
 use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::settings::Overflow;
 
-use super::state::{Message, Place, World};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, World};
 
 impl World {
     /// Messages of a queue that are so, and their bytes.

@@ -4,7 +4,7 @@ use sluice_engine::command::Deliver;
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId};
 
 use super::Apply;
-use super::state::Message;
+use super::Message;
 
 impl Apply<'_> {
     /// The id of the next message that is sent in a namespace.
@@ -14,7 +14,8 @@ impl Apply<'_> {
         Some(MessageId { namespace, sequence })
     }
 
-    /// Sends a message that is all but placed, or gives the code with which it was refused, as anybody's would be.
+    /// Sends a message that is all but placed, or gives the code with which it was refused, as anybody's
+    /// would be.
     pub(super) fn own_send(
         &mut self,
         namespace: NamespaceId,

@@ -1,11 +1,11 @@
-//! How a message comes, goes from place to place, and leaves: one function each, through which every command goes, so
-//! that what heeds such a step is told of it in one place.
+//! How a message comes, goes from place to place, and leaves: one function each, through which every command
+//! goes, so that what heeds such a step is told of it in one place.
 
 use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::query::Counters;
 
 use super::Apply;
-use super::state::{Message, Place};
+use super::{Message, Place};
 
 impl Apply<'_> {
     /// A new message.

@@ -1,4 +1,5 @@
-//! Pausing and closing, dead letters that go to another queue, redriving at a rate, and what queues begin with.
+//! Pausing and closing, dead letters that go to another queue, redriving at a rate, and what queues begin
+//! with.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +10,8 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::{QueueView, Redriving, State};
 use sluice_engine::settings::{QueuePatch, QueueSettings};
 
-use super::state::{Place, World};
 use super::{Apply, Checked, ensure};
+use super::{Place, World};
 
 /// Patterns that one look at the engine may give: all of them.
 const PATTERNS_MAX: usize = 1_000;
@@ -177,7 +178,8 @@ impl Apply<'_> {
         self.counted(count)
     }
 
-    /// Dead letters that the engine has redriven: those that died first before others, and not too many by now.
+    /// Dead letters that the engine has redriven: those that died first before others, and not too many by
+    /// now.
     pub(super) fn follow_redrives(&mut self) -> Checked {
         let queues: Vec<QueueId> = self.world.redrives.keys().copied().collect();
         for queue in queues {
@@ -229,7 +231,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// A message that has died goes to the queue that takes the dead letters of its own. False: there is none that does.
+    /// A message that has died goes to the queue that takes the dead letters of its own. False: there is none
+    /// that does.
     pub(super) fn forward(&mut self, id: MessageId, reason: &'static str) -> bool {
         let Some(message) = self.world.messages.get(&id) else { return false };
         let from = &self.world.queues[&message.queue];

@@ -4,8 +4,8 @@ use sluice_engine::command::Receive;
 use sluice_engine::id::{EPOCH_SHIFT, QueueId};
 use sluice_engine::outcome::Delivery;
 
-use super::state::{Message, Place};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place};
 
 impl Apply<'_> {
     pub(super) fn receive(&mut self, receive: &Receive<'_>) -> Checked {
@@ -68,8 +68,9 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The messages of which one must be next: those of the highest priority that stand first, where turns are taken those
-    /// of the keys whose turn it may be. Where ordering keys or limits have a say, none must be.
+    /// The messages of which one must be next: those of the highest priority that stand first, where turns
+    /// are taken those of the keys whose turn it may be. Where ordering keys or limits have a say, none must
+    /// be.
     pub(super) fn heads(&self, queue: QueueId) -> Vec<&Message> {
         let world = &self.world;
         if world.queues.get(&queue).is_some_and(|queue| queue.settings.paused) {
@@ -125,7 +126,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Whether a message whose delay is over may have waited for its ordering key until one before it ended in this very record.
+    /// Whether a message whose delay is over may have waited for its ordering key until one before it ended
+    /// in this very record.
     fn was_let_go(&self, message: &Message) -> bool {
         let over = matches!(message.place, Place::Delayed { until_us } if until_us <= self.now_us);
         over && !message.keys.ordering.is_empty() && self.world.queues[&message.queue].ends

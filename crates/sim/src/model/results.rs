@@ -10,9 +10,9 @@ use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{MessageView, Progress};
 
 use super::flows::Flow;
-use super::state::{Message, Place};
 use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
+use super::{Message, Place};
 
 /// What the sender of a message wants to hear of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -98,8 +98,8 @@ impl Apply<'_> {
         self.reply(queue, id.namespace, &asked.reply_to, correlation_id, result.unwrap_or(BlobRef::EMPTY))
     }
 
-    /// The reply is sent, or lost where a send may be refused, which is counted. That there is no second one is seen by
-    /// laying the lists of messages side by side.
+    /// The reply is sent, or lost where a send may be refused, which is counted. That there is no second one
+    /// is seen by laying the lists of messages side by side.
     fn reply(
         &mut self,
         from: QueueId,
@@ -188,8 +188,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Lets those finished messages go that the engine let go, if it may; after a tick, all that must go have to be gone,
-    /// unless the engine says that it goes on at once.
+    /// Lets those finished messages go that the engine let go, if it may; after a tick, all that must go have
+    /// to be gone, unless the engine says that it goes on at once.
     pub(super) fn follow_finished(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let must = ticked && !goes_on;
@@ -225,8 +225,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Finished messages by queue, those that finished first before others: when, which, and until when they are kept in
-    /// any case.
+    /// Finished messages by queue, those that finished first before others: when, which, and until when they
+    /// are kept in any case.
     fn finished(&self) -> BTreeMap<QueueId, Vec<(u64, MessageId, u64)>> {
         let mut finished: BTreeMap<QueueId, Vec<_>> = BTreeMap::new();
         for (id, message) in &self.world.messages {

@@ -5,9 +5,10 @@ use sluice_engine::command::{Command, Deliver, ScheduleFire, SchedulePut};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId};
 use sluice_engine::outcome::Reply;
 
-use super::send::{blob_len, wrong_item};
-use super::state::{Message, World};
+use super::item::blob_len;
+use super::send::wrong_item;
 use super::{Apply, Checked, ensure};
+use super::{Message, World};
 use crate::workload::{Missed, Times};
 
 /// Missed instants that are caught up one by one.

@@ -1,6 +1,5 @@
 //! Sending.
 
-use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
 use sluice_engine::limits::PRIORITY_MAX;
@@ -9,11 +8,12 @@ use sluice_engine::outcome::Reply;
 
 use super::change::Changes;
 use super::expiry::End;
+use super::item::{blob_len, valid_name};
 use super::keys::Keys;
 use super::results::Asked;
-use super::state::{Keyed, Message, Place};
 use super::unique::Unique;
 use super::{Apply, Checked, ensure};
+use super::{Keyed, Message, Place};
 
 impl Apply<'_> {
     pub(super) fn send(&mut self, send: &Send<'_>) -> Checked {
@@ -175,15 +175,4 @@ pub(super) fn wrong_item(item: &SendItem<'_>) -> bool {
 
 fn blobs_len(items: &[SendItem<'_>]) -> u64 {
     items.iter().map(|item| u64::from(blob_len(item))).sum()
-}
-
-/// Length of a message's blob.
-pub(super) fn blob_len(item: &SendItem<'_>) -> u32 {
-    (BlobHead::len_tagged(item.content_type, item.headers, item.tags) + item.payload.len()) as u32
-}
-
-/// Whether clients may use this name.
-pub(super) fn valid_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    !name.is_empty() && name.len() <= 128 && name.chars().all(allowed)
 }

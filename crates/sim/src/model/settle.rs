@@ -5,8 +5,9 @@ use sluice_engine::command::{SettleItem, Settlement};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use sluice_engine::query::AttemptEnd;
 
-use super::state::Place;
-use super::{Apply, Checked, code, ensure};
+use super::Place;
+use super::item::code;
+use super::{Apply, Checked, ensure};
 
 impl Apply<'_> {
     pub(super) fn settle(&mut self, namespace: NamespaceId, items: &[SettleItem<'_>]) -> Checked {

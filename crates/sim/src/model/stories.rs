@@ -1,5 +1,5 @@
-//! Short stories of which the model once had a wrong idea. A seed tells another one as soon as the node asks the random numbers
-//! in another order; these stay.
+//! Short stories of which the model once had a wrong idea. A seed tells another one as soon as the node asks
+//! the random numbers in another order; these stay.
 
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{Command, Deliver, Receive, Send, SendItem, SettleItem, Settlement};
@@ -100,7 +100,7 @@ impl Story {
             by: "",
             why: "",
         }));
-        self.outcome.results.iter().map(super::code).collect()
+        self.outcome.results.iter().map(super::item::code).collect()
     }
 
     fn counters(&self, queue: &str) -> Counters {

@@ -4,15 +4,15 @@ use sluice_engine::id::MessageId;
 use sluice_engine::query::{AttemptEnd, MessageView, State};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
-use super::state::{Ended, Message, Place};
 use super::{Apply, Checked, ensure};
+use super::{Ended, Message, Place};
 
 /// Timers are kept to the millisecond: one fires up to so much later, never earlier.
 pub(super) const TICK_US: u64 = 1_000;
 
 impl Apply<'_> {
-    /// Lets those due timers fire that the engine let fire. After a tick all must have, unless the engine says that
-    /// it goes on at once with another slice.
+    /// Lets those due timers fire that the engine let fire. After a tick all must have, unless the engine
+    /// says that it goes on at once with another slice.
     pub(super) fn follow_timers(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let now_tick = self.now_us / TICK_US;
@@ -38,8 +38,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Messages whose timer has come, to the millisecond, in the order of their deadlines. What waits for its key, too, has
-    /// no timer, and goes on from the very microsecond in which its delay is over.
+    /// Messages whose timer has come, to the millisecond, in the order of their deadlines. What waits for its
+    /// key, too, has no timer, and goes on from the very microsecond in which its delay is over.
     fn due(&self) -> Vec<(u64, MessageId)> {
         let now_tick = self.now_us / TICK_US;
         let is_due = |message: &Message| match message.place {
@@ -149,7 +149,8 @@ impl Apply<'_> {
     }
 }
 
-/// Bounds of the delay after so many attempts, in microseconds, with a millisecond of rounding where there is jitter.
+/// Bounds of the delay after so many attempts, in microseconds, with a millisecond of rounding where there is
+/// jitter.
 fn backoff_us(backoff: &Backoff, attempts: u16) -> (u64, u64) {
     let n = u64::from(attempts.max(1));
     let plain_ms = match backoff.kind {

@@ -9,9 +9,9 @@ use sluice_engine::outcome::Reply;
 use sluice_node::Duplicates;
 
 use super::expiry::End;
-use super::send::blob_len;
-use super::state::{Message, Place, World};
+use super::item::blob_len;
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, World};
 
 /// The unique key that a message was sent with.
 #[derive(Clone, PartialEq, Eq, Debug)]

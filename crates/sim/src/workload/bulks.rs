@@ -10,17 +10,19 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::query::{MessageView, State};
 use sluice_node::bulk::{BulkAction, BulkRequest, Filter, HeaderIs};
 
+use super::Generator;
 use super::change::{Action, ChangeOp, TAGS};
-use super::generate::{Generator, QUEUES};
-use super::op::{Lend, SentBlob};
+use super::names::QUEUES;
+use super::names::wrong_name;
 use super::seen::Seen;
+use super::{Lend, SentBlob};
 
 /// A bulk that somebody wants.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BulkOp {
     /// Namespace of the queue.
     pub namespace: NamespaceId,
-    /// Which messages.
+    /// The messages that it changes.
     pub filter: Filter,
     action: Action,
     note: [(&'static str, &'static str); 2],
@@ -44,7 +46,7 @@ impl BulkOp {
 
     /// Whether the generator meant this to be refused at the door.
     pub fn is_wrong(&self) -> bool {
-        let nowhere = |to: &String| super::op::wrong_name(to) || *to == self.filter.queue;
+        let nowhere = |to: &String| wrong_name(to) || *to == self.filter.queue;
         self.filter.state.is_some_and(|state| !self.applies_to(state))
             || matches!(&self.action, Action::Move(to) if nowhere(to))
     }

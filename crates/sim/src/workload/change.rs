@@ -6,9 +6,10 @@ use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::options::SendOptions;
 
-use super::generate::Generator;
-use super::op::{Lend, Op, SentBlob};
+use super::Generator;
+use super::names::wrong_name;
 use super::seen::Seen;
+use super::{Lend, Op, SentBlob};
 
 /// Tags that messages are sent with or get later.
 pub(super) const TAGS: [&str; 3] = ["red", "blue", "invoice"];
@@ -111,7 +112,7 @@ impl Lend for ChangeOp {
     }
 
     fn is_wrong(&self) -> bool {
-        matches!(&self.action, Action::Move(to) if super::op::wrong_name(to))
+        matches!(&self.action, Action::Move(to) if wrong_name(to))
     }
 }
 
@@ -137,7 +138,7 @@ impl Generator {
         Op::Change(ChangeOp { namespace, items, seen: self.rng.chance(1, 3), action, note })
     }
 
-    /// Who, and why.
+    /// The note of a change: by whom, and why.
     pub(super) fn note(&mut self) -> [(&'static str, &'static str); 2] {
         let [by, why] = self.rng.weighted(&[(3, ["", ""]), (1, ["ann", ""]), (1, ["", "a mistake"])]);
         [("by", by), ("why", why)]

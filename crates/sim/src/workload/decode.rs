@@ -1,5 +1,5 @@
-//! Reading back the records that the node makes by itself. What clients ask is known without reading; a second reader
-//! of the layout for the few others costs little and shares no mistake with the engine's.
+//! Reading back the records that the node makes by itself. What clients ask is known without reading; a
+//! second reader of the layout for the few others costs little and shares no mistake with the engine's.
 
 use sluice_engine::command::{ScheduleFire, Settlement};
 use sluice_engine::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
@@ -7,7 +7,7 @@ use sluice_engine::limits::Limits;
 use sluice_engine::settings::{QueuePatch, Quotas};
 
 use super::consumers::ConsumerOp;
-use super::op::{NodeOp, Op, Settled};
+use super::{NodeOp, Op, Settled};
 
 const EPOCH: u8 = 1;
 const SETTLE: u8 = 6;

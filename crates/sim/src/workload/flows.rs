@@ -6,10 +6,11 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::PRIORITY_MAX;
 use sluice_engine::options::{DependsMode, DependsOn, OnParentFailed, SendOptions};
 
-use super::generate::{Generator, QUEUES};
+use super::Generator;
 use super::keys::KEYED_QUEUES;
-use super::op::{Item, Lend, Op, SentBlob};
+use super::names::QUEUES;
 use super::seen::Seen;
+use super::{Item, Lend, Op, SentBlob};
 
 /// What one message to send has to do with others.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -124,8 +125,8 @@ impl Lend for GroupOp {
 }
 
 impl Generator {
-    /// What the messages of a send have to do with others: some carry steps, and some of those in queues with keys, in which
-    /// the order is not followed, wait for others of the send, or sent before.
+    /// What the messages of a send have to do with others: some carry steps, and some of those in queues with
+    /// keys, in which the order is not followed, wait for others of the send, or sent before.
     pub(super) fn relate(
         &mut self,
         items: &mut [Item],

@@ -5,9 +5,9 @@ use sluice_engine::id::Receipt;
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::QueuePatch;
 
-use super::generate::Generator;
-use super::op::{Op, Settled, Told};
+use super::Generator;
 use super::seen::Seen;
+use super::{Op, Settled, Told};
 
 /// Queues that replies go to: one of them may have to be made by the first.
 const REPLY_QUEUES: [&str; 2] = ["alpha", "gamma"];

@@ -4,7 +4,7 @@ use sluice_engine::Engine;
 use sluice_engine::id::{BlobRef, ConsumerId, MessageId, NamespaceId};
 use sluice_engine::query::{ConsumerState, MessageView, QueueView, State};
 
-use super::schedules::Times;
+use super::times::Times;
 
 /// Messages of one page.
 const PAGE: usize = 200;
@@ -119,8 +119,8 @@ impl Seen<'_> {
         paused.map(|queue| (queue.namespace, queue.name)).collect()
     }
 
-    /// How much there is to do until all messages are done or dead: it shrinks with each that is acked, also with one that brings
-    /// a reply or the next step of a chain.
+    /// How much there is to do until all messages are done or dead: it shrinks with each that is acked, also
+    /// with one that brings a reply or the next step of a chain.
     pub fn work_left(&self) -> usize {
         let work = |view: &MessageView| {
             let follows = self

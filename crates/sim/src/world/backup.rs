@@ -1,5 +1,5 @@
-//! Backups while load runs. What comes out is restored into a new directory and laid beside the log: it must be a state
-//! of the past, with everything that was acknowledged before the backup began, and nothing torn.
+//! Backups while load runs. What comes out is restored into a new directory and laid beside the log: it must
+//! be a state of the past, with everything that was acknowledged before the backup began, and nothing torn.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub(super) struct BackingUp {
 struct Pinned {
     backup: Backup,
     stream: Vec<u8>,
-    /// Records before this one were acknowledged when it was pinned, and no record from that one on was proposed.
+    /// Records before this one were acknowledged when it was pinned, and no record from that one on was
+    /// proposed.
     acknowledged: u64,
     proposed: u64,
 }

@@ -141,7 +141,8 @@ impl World {
 
     /// Whether the first look has come.
     fn bulk_begins(&mut self) -> Checked {
-        let Lane { clients, history, .. } = &mut self.lanes[self.at];
+        let lane = &mut self.lanes[self.at];
+        let (clients, history) = (&mut lane.clients, &mut lane.history);
         let Some((op, mut receiver)) = clients.bulks.beginning.take() else { return Ok(()) };
         let (steps, sight) = match receiver.try_recv() {
             Err(TryRecvError::Empty) => {

@@ -46,16 +46,16 @@ pub(super) struct Clients {
     pub(super) reads: Vec<PendingRead>,
     /// Pulls whose clients will go away before they look at what they got, by ticket.
     leaving: Vec<(u64, GivenReceiver)>,
-    /// Those that are attached, or about to be.
+    /// Consumers that are attached, or about to be.
     pub(super) readers: Vec<Reader>,
-    /// Those that watch events.
+    /// Clients that watch events.
     pub(super) watchers: Watchers,
     /// Bulks that run, or are about to.
     pub(super) bulks: Bulks,
     /// Whether they read all that comes at once.
     pub(super) reads_all: bool,
-    /// What the clients were ever told, through all crashes: which message an id belongs to, by where its payload was
-    /// sent from, and all tokens.
+    /// What the clients were ever told, through all crashes: which message an id belongs to, by where its
+    /// payload was sent from, and all tokens.
     ids: BTreeMap<MessageId, Vec<u8>>,
     /// Payloads that were sent to take the place of another's, which has the same unique key.
     replacing: BTreeSet<Vec<u8>>,
@@ -219,7 +219,8 @@ impl World {
             return Ok(());
         }
         let engine = server.shard.engine();
-        // Those who wait for what a tick lets go are served after it. It has to wait only for room on the disk.
+        // Those who wait for what a tick lets go are served after it. It has to wait only for room on the
+        // disk.
         if engine.next_deadline().is_some_and(|due_us| due_us <= engine.time_us()) {
             let waits_for_room = server.shard.idle_us().is_some_and(|us| us > 0);
             return if waits_for_room {
@@ -355,8 +356,8 @@ impl World {
         }
     }
 
-    /// The blob reader reads payloads from the disk: as a server does, several that somebody was given at the same time, or one;
-    /// what was read ahead comes without a read.
+    /// The blob reader reads payloads from the disk: as a server does, several that somebody was given at the
+    /// same time, or one; what was read ahead comes without a read.
     pub(super) fn read_blobs(&mut self) -> Checked {
         let waiting = self.lanes[self.at].clients.reads.len();
         if waiting == 0 {

@@ -63,7 +63,7 @@ impl Trouble {
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     pub(super) shards: u32,
-    /// Of each shard, but for directory and identity.
+    /// Options of each shard's journal, but for directory and identity.
     journal: Options,
     pub(super) limits: Limits,
     pub(super) waiting_max: usize,

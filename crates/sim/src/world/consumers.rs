@@ -20,7 +20,7 @@ use crate::workload::{ConsumerOp, Op};
 
 /// Messages and bytes that a reader takes at once.
 const TAKE: (usize, u64) = (3, 1 << 20);
-/// Of those that a reader took last, at most so many had not reached anybody when it is lost.
+/// Most messages, of those that a reader took last, that had not reached anybody when it is lost.
 const UNSENT_MAX: u64 = 2;
 
 /// A client that is attached, or about to be.
@@ -58,7 +58,7 @@ impl World {
         lane.clients.readers.push(Reader { namespace, channel, asked, taken: Vec::new() });
     }
 
-    /// Those that are attached take what has come, if they come to it.
+    /// Lets consumers that are attached take what has come, if they come to it.
     pub(super) fn readers_look(&mut self) -> Checked {
         let mut readers = std::mem::take(&mut self.lanes[self.at].clients.readers);
         let all = self.lanes[self.at].clients.reads_all;

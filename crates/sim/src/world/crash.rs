@@ -147,8 +147,8 @@ impl World {
         }
     }
 
-    /// Records before this one must be there after such a crash. Where replies do not wait for a sync, one that has failed
-    /// may have lost what was answered, though the journal has not told so yet.
+    /// Records before this one must be there after such a crash. Where replies do not wait for a sync, one
+    /// that has failed may have lost what was answered, though the journal has not told so yet.
     fn survives(&self, lane: &Lane, crash: Crash) -> u64 {
         let keeps_answered = self.config.always() || (crash == Crash::Kill && !self.disk.may_lose());
         if keeps_answered { lane.clients.acknowledged } else { lane.durable }.max(lane.durable)

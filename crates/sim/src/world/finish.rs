@@ -1,5 +1,5 @@
-//! The end of a run: trouble stops, one last crash or none, and then consumers must be able to get to the end of
-//! everything.
+//! The end of a run: trouble stops, one last crash or none, and then consumers must be able to get to the end
+//! of everything.
 
 use sluice_engine::command::{Deliver, Settlement};
 use sluice_engine::id::NamespaceId;
@@ -12,8 +12,8 @@ use crate::disk::Crash;
 use crate::model::Checked;
 use crate::workload::{ChangeOp, Item, Op, QUEUES, ScheduleOp, Settled, Wanted};
 
-/// Rounds of pulling and acking without less work than ever before after which what is left counts as stuck: a narrow
-/// limit lets few go on in a round.
+/// Rounds of pulling and acking without less work than ever before after which what is left counts as stuck:
+/// a narrow limit lets few go on in a round.
 const ROUNDS_MAX: usize = 400;
 /// Steps after which the server must have come to rest.
 const SETTLING_MAX: usize = 10_000;

@@ -1,5 +1,6 @@
 //! The log as it was proposed, kept in memory, and the witnesses that are led along it: a second engine, the
-//! model, and what is told of messages. Where recovery has lost an end of the log that it may lose, they are led along again from the beginning.
+//! model, and what is told of messages. Where recovery has lost an end of the log that it may lose, they are
+//! led along again from the beginning.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -52,11 +53,12 @@ impl Entry {
     }
 }
 
-/// Those who are led along the log: another engine, the model, and what is told of messages.
+/// What is led along the log: another engine, the model, and what is told of messages.
 #[derive(Debug)]
 pub(super) struct Witnesses {
     pub(super) engine: Engine,
-    /// Left out where all that there is comes together: then what it predicts would be a second copy of every rule.
+    /// Left out where all that there is comes together: then what it predicts would be a second copy of every
+    /// rule.
     model: Option<Model>,
     lives: Lives,
     outcome: Outcome,
@@ -94,7 +96,7 @@ impl Witnesses {
 /// What a request must be answered.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
-    /// Those of whom one asked.
+    /// Tags of the clients of whom one asked.
     tags: Vec<u64>,
     pub(super) index: u64,
     pub(super) error: Option<Error>,
@@ -136,7 +138,8 @@ pub(super) struct History {
     limits: Limits,
     /// What records that clients have asked for must be answered, in the order of the log.
     due: Vec<Due>,
-    /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was delivered.
+    /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was
+    /// delivered.
     handed: BTreeMap<Receipt, (u64, Delivery)>,
 }
 
@@ -226,7 +229,7 @@ impl History {
         Ok(())
     }
 
-    /// Who may have asked for this record: clients, or nobody but the node itself. What a client has asked
+    /// The origin of a record: clients, or nobody but the node itself. What a client has asked
     /// for may have lost its texts on the way, for which a full disk has no room; and then be another's
     /// record to the byte.
     fn origin(&self, record: &Bytes, body: &[u8]) -> Result<(Op, Vec<u64>), String> {
@@ -287,7 +290,7 @@ impl History {
         Ok(())
     }
 
-    /// Of the messages that a bulk is about to change, those that its filter takes in.
+    /// The messages that a bulk is about to change and that its filter takes in.
     fn taken_in(&self, op: &Op) -> Vec<MessageId> {
         let Op::Bulk(change) = op else { return Vec::new() };
         let engine = &self.witnesses.engine;
@@ -360,7 +363,8 @@ impl History {
         found
     }
 
-    /// Takes the delivery that a client was just given; `None`: the log does not tell of it, or it was handed out.
+    /// Takes the delivery that a client was just given; `None`: the log does not tell of it, or it was handed
+    /// out.
     pub(super) fn take_handed(&mut self, receipt: Receipt) -> Option<(u64, Delivery)> {
         self.handed.remove(&receipt)
     }

@@ -60,8 +60,8 @@ impl World {
         self.config.set_roots(RootKeys::new(kept));
     }
 
-    /// On a copy of the disk, a start without the right keys, or without the keyring: it must be refused, and change
-    /// nothing.
+    /// On a copy of the disk, a start without the right keys, or without the keyring: it must be refused, and
+    /// change nothing.
     pub(super) fn start_without_keys(&mut self) -> Checked {
         if self.tainted || self.lanes[self.at].server.is_none() {
             return Ok(());

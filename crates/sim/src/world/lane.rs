@@ -1,5 +1,5 @@
-//! One shard of the server as the world sees it: its process parts, its log with the two witnesses, its clients, and
-//! what must survive.
+//! One shard of the server as the world sees it: its process parts, its log with the two witnesses, its
+//! clients, and what must survive.
 
 use sluice_journal::{BlobKey, BlobRead, Journal};
 
@@ -39,7 +39,7 @@ const PAUSES_US: [u64; 3] = [20_000, 0, 1_000_000];
 #[derive(Default)]
 struct Rest {
     next_index: u64,
-    /// Of [`PAUSES_US`], how many are over.
+    /// How many of [`PAUSES_US`] are over.
     pauses: usize,
     since_us: u64,
 }
@@ -99,7 +99,8 @@ impl Lane {
     }
 }
 
-/// Reads all that lies in the log for messages and schedules, from cache or disk. Whether something may be unreadable is the caller's knowledge.
+/// Reads all that lies in the log for messages and schedules, from cache or disk. Whether something may be
+/// unreadable is the caller's knowledge.
 pub(super) fn read_back(
     server: &mut Server,
     witnesses: &Witnesses,

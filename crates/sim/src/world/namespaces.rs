@@ -1,5 +1,5 @@
-//! Changes of namespaces across shards, as the node makes them: defined on shard 0, alive on the shard that it names;
-//! one change at a time, one step after the other, and a crash may come between.
+//! Changes of namespaces across shards, as the node makes them: defined on shard 0, alive on the shard that
+//! it names; one change at a time, one step after the other, and a crash may come between.
 
 use std::collections::VecDeque;
 
@@ -124,7 +124,8 @@ impl Changing {
     }
 }
 
-/// The steps of a change on the two shards, in such an order that a start can tell what a crash in between has left.
+/// The steps of a change on the two shards, in such an order that a start can tell what a crash in between
+/// has left.
 fn steps_of(op: Op, shard: usize) -> VecDeque<(usize, Op)> {
     if shard == 0 {
         return VecDeque::from([(0, op)]);

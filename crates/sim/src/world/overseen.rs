@@ -33,16 +33,16 @@ pub(super) struct Overseen {
     last: u64,
     /// The messages at the latest look.
     latest: BTreeMap<MessageId, MessageView>,
-    /// Those that were counted, or matched, at any look.
+    /// Messages that were counted, or matched, at any look.
     counted: BTreeSet<MessageId>,
     matched: BTreeSet<MessageId>,
-    /// Those that matched, and could be changed, at each look.
+    /// Messages that matched, and could be changed, at each look.
     steady: BTreeSet<MessageId>,
     /// What it has asked for last.
     asked: Vec<MessageId>,
     /// Messages of records that were answered item by item.
     acted_on: BTreeSet<MessageId>,
-    /// Those of them that were changed.
+    /// How many of them were changed.
     changed: u64,
 }
 
@@ -74,7 +74,7 @@ impl Overseen {
         }
     }
 
-    /// It has looked at its queue.
+    /// Follows the bulk's look at its queue.
     pub(super) fn look(&mut self, sight: &Sight, history: &History) {
         let here = sight.messages.iter().filter(|view| view.id.sequence <= self.last);
         self.latest = here.map(|view| (view.id, view.clone())).collect();
@@ -91,8 +91,8 @@ impl Overseen {
         self.steady.retain(|id| can_change.contains(id));
     }
 
-    /// It asks for a change of these: each was sent before it began, matched at the latest look, is meant as
-    /// it was then, and was not changed before.
+    /// Checks the messages that the bulk is about to change: each was sent before it began, matched at the
+    /// latest look, is meant as it was then, and was not changed before.
     pub(super) fn asks(&mut self, items: &[(MessageId, u64)], history: &History) -> Checked {
         let op = &self.op;
         let may = |id: &MessageId, version: u64| {
@@ -120,7 +120,7 @@ impl Overseen {
         self.acted_on.extend(self.asked.drain(..));
     }
 
-    /// It has ended, and says this of itself.
+    /// Checks what the bulk says of itself when it has ended.
     pub(super) fn end(&self, view: &BulkView, cancelled: bool, engine: &Engine, tainted: bool) -> Checked {
         let says = |ok: bool, what: &str| if ok { Ok(()) } else { Err(what.to_owned()) };
         says(view.total == self.total, "the total is another")?;

@@ -1,4 +1,5 @@
-//! Starting the server, shard by shard: what recovery must find, what it may have lost, and when it may refuse.
+//! Starting the server, shard by shard: what recovery must find, what it may have lost, and when it may
+//! refuse.
 
 use sluice_engine::query::NamespaceView;
 

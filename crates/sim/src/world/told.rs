@@ -61,7 +61,7 @@ impl ToldLog {
         Arc::clone(self.names.entry(queue).or_insert_with(known))
     }
 
-    /// Those about something between two places, in order.
+    /// Events about something between two places, in order.
     pub(super) fn between<'a>(
         &'a self,
         from: Place,

@@ -1,5 +1,5 @@
-//! Clients that watch events: each reads in order all that the log tells of its namespace or queue, or is told how much of it
-//! it has missed, and why. They are slow, go away, and come back where they were.
+//! Clients that watch events: each reads in order all that the log tells of its namespace or queue, or is
+//! told how much of it it has missed, and why. They are slow, go away, and come back where they were.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -87,7 +87,7 @@ impl World {
         (About { namespace, queue }, None)
     }
 
-    /// Those that watch read what has come, if they come to it.
+    /// Lets clients that watch read what has come, if they come to it.
     pub(super) fn watchers_look(&mut self) -> Checked {
         let watchers = std::mem::take(&mut self.lanes[self.at].clients.watchers.here);
         for mut watcher in watchers {
@@ -144,7 +144,7 @@ impl World {
         Ok(())
     }
 
-    /// It is told rightly how many events it misses, and has a reason to.
+    /// Checks that a watcher is told rightly how many events it misses, and has a reason to.
     fn hears_gap(&self, watcher: &mut Watcher, gap: Gap) -> Checked {
         let before = watcher.at;
         let Some(now) = watcher.reader.as_ref().map(Reader::position) else { return Ok(()) };

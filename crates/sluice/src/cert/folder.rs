@@ -1,4 +1,5 @@
-//! The folder of a CA: `ca.pem` and `ca.key`, and a `.pem` and a `.key` for each certificate that it has signed.
+//! The folder of a CA: `ca.pem` and `ca.key`, and a `.pem` and a `.key` for each certificate that it has
+//! signed.
 
 use std::fs::{self, DirBuilder};
 use std::io::Write as _;

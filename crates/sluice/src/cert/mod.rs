@@ -1,6 +1,7 @@
 //! Certificates for people who have none: a CA of their own, and what it signs.
 //!
-//! ECDSA with P-256, which every TLS library has. Keys are written unencrypted and readable by their owner alone.
+//! ECDSA with P-256, which every TLS library has. Keys are written unencrypted and readable by their owner
+//! alone.
 //!
 //! Map: `folder` the files of a CA and their names, `read` what is in a certificate.
 
@@ -30,8 +31,8 @@ pub(crate) struct Pair {
     pub(crate) key: String,
 }
 
-/// Who has a certificate made. The server replaces its own only, so these carry a mark: the organisation of
-/// the subject.
+/// The party that has a certificate made. The server replaces its own only, so these carry a mark: the
+/// organisation of the subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Maker {
     /// Somebody, with `sluice cert`.

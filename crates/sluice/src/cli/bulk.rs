@@ -76,7 +76,7 @@ pub(crate) struct StartArgs {
     server: ServerFlags,
 }
 
-/// Which messages.
+/// The filter of a bulk.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Which messages")]
 struct FilterFlags {

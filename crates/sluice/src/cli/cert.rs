@@ -47,7 +47,7 @@ pub(crate) enum CertVerb {
         observer, operator or admin.\n\
         What no scope in the certificate allows can be allowed in the server's policy file.")]
     Client {
-        /// Who it is: letters, digits, and `.`, `-`, `_`, `@`.
+        /// Name of the identity: letters, digits, and `.`, `-`, `_`, `@`.
         name: String,
         /// What it may do: NAMESPACE=PERM.
         #[arg(long, value_name = "NAMESPACE=PERM", value_parser = scope)]

@@ -9,7 +9,7 @@ use sluice_client::{Change, NewFields, Note};
 use super::connect::ServerFlags;
 use super::{CliError, Out, Result, duration, number};
 
-/// Which messages, and who changes them.
+/// Messages to change, and the note of the change.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArgs {
     /// Ids of the messages.
@@ -24,13 +24,13 @@ pub(crate) struct ChangeArgs {
     server: ServerFlags,
 }
 
-/// Who makes a change and why.
+/// The note of a change: by whom, and why.
 #[derive(Clone, Debug, Args)]
 pub(super) struct NoteFlags {
-    /// Who; the message remembers it.
+    /// Name of the person who makes the change; the message remembers it.
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
-    /// Why; the message remembers it.
+    /// Reason of the change; the message remembers it.
     #[arg(long, value_name = "TEXT")]
     why: Option<String>,
 }

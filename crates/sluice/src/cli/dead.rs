@@ -51,7 +51,8 @@ pub(crate) struct RedriveArgs {
     /// All that are dead at this moment.
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// With --all: so many per second, 1 to 100000, and wait until all are. It goes on when the command is interrupted.
+    /// With --all: so many per second, 1 to 100000, and wait until all are. It goes on when the command is
+    /// interrupted.
     #[arg(long, value_name = "N", requires = "all", value_parser = number(1u32..=100_000))]
     per_second: Option<u32>,
     /// With --per-second: do not wait.

@@ -81,7 +81,7 @@ pub(crate) struct ListArgs {
     server: ServerFlags,
 }
 
-/// Which part of a long list.
+/// A page of a long list.
 #[derive(Debug, Args)]
 pub(crate) struct PageFlags {
     /// Most messages.
@@ -238,6 +238,26 @@ fn dead_table(messages: &[Stored]) -> String {
 
 fn details(m: &Stored) -> String {
     let mut table = Table::fields();
+    add_state(&mut table, m);
+    add_options(&mut table, m);
+    table.field("version", m.version.clone());
+    for changed in &m.changes {
+        let by = changed.note.by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
+        let why = changed.note.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        table.field(&changed.change, format!("{}{by}{why}", relative(changed.at_ms)));
+    }
+    table.field("size", size(m.size_bytes));
+    let mut text = table.render();
+    if !m.history.is_empty() {
+        text.push('\n');
+        text.push_str(&history(m));
+    }
+    text.push_str(&payload(m));
+    text
+}
+
+/// Adds where the message is, since when, and until when.
+fn add_state(table: &mut Table, m: &Stored) {
     table.field("id", m.id.clone());
     table.field("queue", m.queue.clone());
     table.field("state", state(m));
@@ -275,6 +295,10 @@ fn details(m: &Stored) -> String {
     if let Some(at) = m.expires_at_ms {
         table.field("expires", format!("{} ({})", time(at), relative(at)));
     }
+}
+
+/// Adds what the sender has given beside the payload.
+fn add_options(table: &mut Table, m: &Stored) {
     for (name, value) in [
         ("ordering key", &m.ordering_key),
         ("fair key", &m.fair_key),
@@ -296,26 +320,17 @@ fn details(m: &Stored) -> String {
     if !m.tags.is_empty() {
         table.field("tags", m.tags.join(", "));
     }
-    table.field("version", m.version.clone());
-    for changed in &m.changes {
-        let by = changed.note.by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
-        let why = changed.note.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        table.field(&changed.change, format!("{}{by}{why}", relative(changed.at_ms)));
-    }
-    table.field("size", size(m.size_bytes));
-    let mut text = table.render();
-    if !m.history.is_empty() {
-        text.push('\n');
-        text.push_str(&history(m));
-    }
+}
+
+/// The payload as a paragraph, or why it is not shown.
+fn payload(m: &Stored) -> String {
     match m.payload_bytes() {
         Ok(Some(payload)) => match std::str::from_utf8(&payload) {
-            Ok(payload) => text.push_str(&format!("\n{payload}\n")),
-            Err(_) => text.push_str("\nThe payload is binary: --raw prints it as it is.\n"),
+            Ok(payload) => format!("\n{payload}\n"),
+            Err(_) => "\nThe payload is binary: --raw prints it as it is.\n".to_owned(),
         },
-        _ => text.push_str("\nThe payload cannot be read.\n"),
+        _ => "\nThe payload cannot be read.\n".to_owned(),
     }
-    text
 }
 
 fn history(m: &Stored) -> String {

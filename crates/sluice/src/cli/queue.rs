@@ -14,8 +14,8 @@ use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueVerb {
-    /// List queues and what is in them: messages by state, bytes of payloads, headers and content types, and the age of
-    /// the message that is next in line.
+    /// List queues and what is in them: messages by state, bytes of payloads, headers and content types, and
+    /// the age of the message that is next in line.
     List {
         /// Only queues whose names begin with this.
         #[arg(default_value = "")]

@@ -16,7 +16,8 @@ pub(crate) enum DefaultsVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Set all that queues begin with whose names match a pattern, such as 'mail.*'. Queues that exist stay as they are.
+    /// Set all that queues begin with whose names match a pattern, such as 'mail.*'. Queues that exist stay
+    /// as they are.
     ///
     /// The longest pattern that matches counts, of equally long ones the first by name.
     Set(Box<SetArgs>),

@@ -81,10 +81,12 @@ setting_flags! {
     /// Bytes of these messages; 0: no number.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     max_bytes: u64 => max_bytes by same, |most| (*most > 0).then(|| size(*most));
-    /// What a send does that would make it longer: it is refused, or the oldest that wait become dead letters.
+    /// What a send does that would make it longer: it is refused, or the oldest that wait become dead
+    /// letters.
     #[arg(long, value_name = "HOW", value_parser = ["refuse_new", "dead_letter_oldest"])]
     overflow: String => overflow by overflow, overflow_text;
-    /// How long a message may wait, from its coming to the queue; what is older ends as --on-expire says; 0s: no time.
+    /// How long a message may wait, from its coming to the queue; what is older ends as --on-expire says; 0s:
+    /// no time.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_age: Duration => max_age_ms by millis, |ms| (*ms > 0).then(|| length(*ms));
     /// The queue that dead letters move to, where they are ready; '': they stay.
@@ -100,7 +102,8 @@ setting_flags! {
 
 #[derive(Debug, Args)]
 struct WeightFlags {
-    /// Messages that a fair key gives in its turn; repeat it for each key. Replaces all weights that were set.
+    /// Messages that a fair key gives in its turn; repeat it for each key. Replaces all weights that were
+    /// set.
     #[arg(long, value_name = "KEY=WEIGHT", value_parser = fair_weight)]
     fair_weight: Vec<(String, u16)>,
     /// Forget all weights of fair keys.

@@ -70,7 +70,8 @@ pub(crate) struct SetArgs {
     /// Read the payload from this file.
     #[arg(long, short, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Five fields (minute, hour, day, month, weekday), six with seconds first, or @hourly, @daily, @weekly, @monthly, @yearly.
+    /// Five fields (minute, hour, day, month, weekday), six with seconds first, or @hourly, @daily, @weekly,
+    /// @monthly, @yearly.
     #[arg(long, value_name = "EXPRESSION")]
     cron: Option<String>,
     /// Time zone of the expression, such as Europe/Berlin [default: UTC].
@@ -79,7 +80,8 @@ pub(crate) struct SetArgs {
     /// Again and again after so long; at least 1s.
     #[arg(long, value_name = "DURATION", value_parser = every)]
     every: Option<Duration>,
-    /// Times at which the server was down: send once for all of them, for each (at most 1,000), or not at all [default: once].
+    /// Times at which the server was down: send once for all of them, for each (at most 1,000), or not at all
+    /// [default: once].
     #[arg(long, value_parser = PossibleValuesParser::new(["once", "all", "skip"]))]
     missed: Option<String>,
     #[command(flatten)]

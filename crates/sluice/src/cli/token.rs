@@ -25,7 +25,7 @@ pub(crate) enum TokenVerb {
         From the first token on everybody is asked who they are, so that one has to be an admin's.\n\
         A token is sent as `Authorization: Bearer TOKEN`; `sluice` takes it from SLUICE_TOKEN.")]
     Create {
-        /// Who the token stands for: letters, digits, and `.`, `-`, `_`, `@`.
+        /// Name of the identity that the token stands for: letters, digits, and `.`, `-`, `_`, `@`.
         name: String,
         /// What it may do: NAMESPACE=PERM, with PERM r, w, rw, observer, operator or admin.
         #[arg(long, value_name = "NAMESPACE=PERM", value_parser = scope)]

@@ -1,4 +1,5 @@
-//! Reading the sources. File, environment, flags: each overrides the one before. All mistakes are gathered first.
+//! Reading the sources. File, environment, flags: each overrides the one before. All mistakes are gathered
+//! first.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,7 +56,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Of this process.
+    /// The sources of this process.
     pub(crate) fn of_process(file: Option<PathBuf>, flags: SettingFlags) -> Sources {
         let text = |s: std::ffi::OsString| s.to_string_lossy().into_owned();
         let env = std::env::vars_os().map(|(name, value)| (text(name), text(value)));

@@ -1,5 +1,5 @@
-//! Every setting of the server, once: name, type, default, range, words. The struct, the flags, the environment, the
-//! file, `sluice config` and the reference in the documentation all come from here.
+//! Every setting of the server, once: name, type, default, range, words. The struct, the flags, the
+//! environment, the file, `sluice config` and the reference in the documentation all come from here.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -68,7 +68,8 @@ macro_rules! settings {
         },)*];
 
         impl Config {
-            /// Reads each setting's text; the error is the first one's, as the caller has checked them all before.
+            /// Reads each setting's text; the error is the first one's, as the caller has checked them all
+            /// before.
             pub(crate) fn read(text: impl Fn(&str) -> String) -> Result<Config, String> {
                 Ok(Config { $($field: <$type as SettingValue>::read(&text($key), &$range)?,)* })
             }
@@ -224,6 +225,11 @@ settings! {
 }
 
 impl Config {
+    /// The durability as it is written in the configuration; "memory" without a disk.
+    pub(crate) fn shown_durability(&self) -> String {
+        if self.memory { "memory".to_owned() } else { self.durability.show() }
+    }
+
     /// What no single setting can tell.
     pub(crate) fn contradictions(&self) -> Vec<String> {
         let mut found = Vec::new();

@@ -153,7 +153,7 @@ struct Chosen {
     namespace: String,
     origin: String,
     credentials: CredentialFiles,
-    /// Of the environment.
+    /// The token of the environment.
     token: Option<String>,
 }
 

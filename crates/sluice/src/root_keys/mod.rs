@@ -74,8 +74,8 @@ impl Keeper {
         Keeper { source: source.clone(), data_dir: data_dir.to_owned() }
     }
 
-    /// What a server does that is about to open the directory: reads the keys, and makes a first one when there is nothing
-    /// yet that needs one.
+    /// What a server does that is about to open the directory: reads the keys, and makes a first one when
+    /// there is nothing yet that needs one.
     ///
     /// # Errors
     /// Where a key is missing, the source gives none, or the directory cannot be read.

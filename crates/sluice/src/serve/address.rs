@@ -10,8 +10,9 @@ use super::secured::Secured;
 use crate::config::{Loaded, Origin};
 use crate::terminal::{CliError, Fault, Result};
 
-/// Connections that may wait to be accepted, if the system allows as many (`net.core.somaxconn`). With the usual 128, of
-/// thousands of workers that come back at once some would wait for seconds, and some for ever: those that say nothing first.
+/// Connections that may wait to be accepted, if the system allows as many (`net.core.somaxconn`). With the
+/// usual 128, of thousands of workers that come back at once some would wait for seconds, and some for ever:
+/// those that say nothing first.
 const BACKLOG: u32 = 4_096;
 
 /// Listens at the address of the settings, if that is safe as far as the settings tell.

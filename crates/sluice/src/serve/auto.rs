@@ -1,7 +1,8 @@
-//! `--tls auto`: a CA, the server's certificate, and one for an administrator, made by the first start and kept.
+//! `--tls auto`: a CA, the server's certificate, and one for an administrator, made by the first start and
+//! kept.
 //!
-//! They lie beside the data directory, not in it: backups and copies of the data are shown to more people than may sign
-//! certificates. What somebody else has put there is used as it is, and never replaced.
+//! They lie beside the data directory, not in it: backups and copies of the data are shown to more people
+//! than may sign certificates. What somebody else has put there is used as it is, and never replaced.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
@@ -30,18 +31,18 @@ pub(super) struct Made {
     config: Config,
     pub(super) ca: PathBuf,
     pub(super) server: Files,
-    /// Of an administrator.
+    /// Certificate and key of an administrator.
     pub(super) client: Files,
 }
 
 /// What is to be done about a pair of files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// It is there, and does.
+    /// The file is there, and does.
     Good,
-    /// It was made by a server and does, but ends soon or is not for all names.
+    /// The file was made by a server and does, but ends soon or is not for all names.
     Short,
-    /// It is not there, or was made by a server and does not do any more.
+    /// The file is not there, or was made by a server and does not do any more.
     ToMake,
     /// Somebody else has made it.
     Foreign,

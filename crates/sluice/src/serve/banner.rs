@@ -1,16 +1,17 @@
-//! What is printed when the server is ready: where it listens, where it stores, what it found, what to do next.
+//! What is printed when the server is ready: where it listens, where it stores, what it found, what to do
+//! next.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sluice_engine::query::State;
 use sluice_node::Node;
 
 use super::auto::Made;
 use super::secured::Secured;
-use crate::config::Loaded;
+use crate::config::{Config, Loaded};
 use crate::root_keys::Chosen;
 use crate::terminal::data_dir::NOT_IN_ORDER;
 use crate::terminal::format::{counted, quoted, size};
@@ -37,6 +38,17 @@ pub(super) struct Started {
     pub(super) took: Duration,
 }
 
+/// Everything that the banner tells.
+struct Banner<'a> {
+    config: &'a Config,
+    address: SocketAddr,
+    url: String,
+    data_dir: PathBuf,
+    secured: &'a Secured,
+    started: Started,
+    found: Found,
+}
+
 /// Prints it to stdout, for people or machines.
 pub(super) async fn print(
     loaded: &Loaded,
@@ -46,7 +58,6 @@ pub(super) async fn print(
     started: Started,
     out: Out,
 ) -> Result<()> {
-    let Started { chosen, took } = started;
     let found = look(node).await;
     for note in &found.notes {
         tracing::warn!("{note}");
@@ -54,15 +65,21 @@ pub(super) async fn print(
     let config = &loaded.config;
     let url = url(address, secured);
     let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
-    if out.json {
-        return out.object(&json!({
-            "url": url,
+    let banner = Banner { config, address, url, data_dir, secured, started, found };
+    if out.json { out.object(&banner.json()) } else { out.text(&banner.text()) }
+}
+
+impl Banner<'_> {
+    fn json(&self) -> Value {
+        let Banner { config, secured, started, found, .. } = self;
+        json!({
+            "url": self.url,
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
-            "data_dir": (!config.memory).then(|| data_dir.display().to_string()),
-            "durability": super::shown(config),
+            "data_dir": (!config.memory).then(|| self.data_dir.display().to_string()),
+            "durability": config.shown_durability(),
             "shards": config.shards.0,
-            "encryption": chosen.as_ref().map(|chosen| json!({
+            "encryption": started.chosen.as_ref().map(|chosen| json!({
                 "root_key": chosen.encryption.root_of_new().map(|id| id.to_string()),
                 "keys_in": chosen.keeper.place(),
                 "made": chosen.made.is_some(),
@@ -78,39 +95,43 @@ pub(super) async fn print(
                 "messages": found.messages,
                 "dead": found.dead,
                 "bytes": found.bytes,
-                "took_ms": took.as_millis() as u64,
+                "took_ms": started.took.as_millis() as u64,
                 "notes": found.notes,
             },
-        }));
+        })
     }
-    let data = if config.memory {
-        "in memory: gone when this process ends".to_owned()
-    } else {
-        data_dir.display().to_string()
-    };
-    let mut text = format!("sluice {} is ready at {url}\n\n", env!("CARGO_PKG_VERSION"));
-    let mut field = |name: &str, value: &str| text.push_str(&format!("  {name:<12}{value}\n"));
-    field("data", &data);
-    if !config.memory {
-        field("durability", durability(config.durability));
+
+    fn text(&self) -> String {
+        let Banner { config, secured, started, found, .. } = self;
+        let data = if config.memory {
+            "in memory: gone when this process ends".to_owned()
+        } else {
+            self.data_dir.display().to_string()
+        };
+        let mut text = format!("sluice {} is ready at {}\n\n", env!("CARGO_PKG_VERSION"), self.url);
+        let mut field = |name: &str, value: &str| text.push_str(&format!("  {name:<12}{value}\n"));
+        field("data", &data);
+        if !config.memory {
+            field("durability", durability(config.durability));
+        }
+        if let Some(chosen) = &started.chosen {
+            field("encryption", &encryption(chosen));
+        }
+        field("shards", &config.shards.0.to_string());
+        field("access", access(secured));
+        if let Some(made) = &secured.made {
+            field("names", &format!("{} (--tls-name adds more)", made.names().join(", ")));
+        }
+        field("recovered", &recovered(found, started.took));
+        for note in &found.notes {
+            field("note", note);
+        }
+        if let Some(path) = started.chosen.as_ref().and_then(|chosen| chosen.made.as_deref()) {
+            text.push_str(&keep(path, &data));
+        }
+        text.push_str(&next(self.address, &self.url, secured));
+        text
     }
-    if let Some(chosen) = &chosen {
-        field("encryption", &encryption(chosen));
-    }
-    field("shards", &config.shards.0.to_string());
-    field("access", access(secured));
-    if let Some(made) = &secured.made {
-        field("names", &format!("{} (--tls-name adds more)", made.names().join(", ")));
-    }
-    field("recovered", &recovered(&found, took));
-    for note in &found.notes {
-        field("note", note);
-    }
-    if let Some(path) = chosen.and_then(|chosen| chosen.made) {
-        text.push_str(&keep(&path, &data));
-    }
-    text.push_str(&next(address, &url, secured));
-    out.text(&text)
 }
 
 async fn look(node: &Node) -> Found {

@@ -1,7 +1,7 @@
 //! `sluice serve`: from settings to a server that runs until it is told to stop.
 //!
-//! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `open_files` their
-//! limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes,
+//! Map: `banner` what is printed when it is ready, `logging` the log, `address` where to listen, `open_files`
+//! their limit, `secured` TLS and who may do what, `auto` the certificates that a first start makes,
 //! `names` what they are for, `stopping` signals.
 
 mod address;
@@ -87,8 +87,8 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
     result
 }
 
-/// Threads that serve connections: the processors that the shards leave, at least one. More would only hand requests,
-/// and the processor, to each other.
+/// Threads that serve connections: the processors that the shards leave, at least one. More would only hand
+/// requests, and the processor, to each other.
 fn connection_threads(shards: u32) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     processors.saturating_sub(shards as usize).max(1)
@@ -129,7 +129,8 @@ fn serve_until_stopped(
         options.hosts = hosts(config, secured.tls.is_some(), address);
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
-        let about = About { version: env!("CARGO_PKG_VERSION").to_owned(), durability: shown(config) };
+        let about =
+            About { version: env!("CARGO_PKG_VERSION").to_owned(), durability: config.shown_durability() };
         let calls = Calls::new(node.clone(), secured.access.clone(), about);
         let stopped = serve(listener, calls, options, stopping.begun()).await;
         secured.access.sum_up_refusals(&node, true).await;
@@ -224,8 +225,8 @@ fn http_options(config: &Config) -> HttpOptions {
     }
 }
 
-/// Under which names the server may be called while nobody is asked who they are. Over TLS its certificate says which. Beyond
-/// this machine there may be any number of names, which only pages are kept from.
+/// Under which names the server may be called while nobody is asked who they are. Over TLS its certificate
+/// says which. Beyond this machine there may be any number of names, which only pages are kept from.
 fn hosts(config: &Config, is_secured: bool, address: SocketAddr) -> Hosts {
     match (is_secured, address.ip().is_loopback()) {
         (true, _) => Hosts::any(),
@@ -241,12 +242,6 @@ fn guard_options(config: &Config) -> GuardOptions {
         ban: config.guard_ban,
         own_machine: false,
     }
-}
-
-/// The durability as it is written in the configuration.
-fn shown(config: &Config) -> String {
-    use crate::config::SettingValue as _;
-    if config.memory { "memory".to_owned() } else { config.durability.show() }
 }
 
 #[cfg(test)]

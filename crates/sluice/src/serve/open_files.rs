@@ -21,8 +21,8 @@ pub(super) fn raise_limit() {
     }
 }
 
-/// The limit of connections, lowered when there are not enough open files for them besides what the journals need: a
-/// connection that is refused harms less than a segment that cannot be opened.
+/// The limit of connections, lowered when there are not enough open files for them besides what the journals
+/// need: a connection that is refused harms less than a segment that cannot be opened.
 pub(super) fn connections_max(wanted: usize, shards: u32) -> usize {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return wanted };
     let allowed = within(wanted, limit, open_files(), shards);

@@ -1,6 +1,6 @@
-//! Pages of memory. The allocator asks the system for huge ones, and the system clears all of one when it is first touched: two
-//! megabytes for the first few bytes, while a shard or a connection stands still. Of what a server uses most comes and goes in
-//! buffers, for which that is time and memory spent for nothing.
+//! Pages of memory. The allocator asks the system for huge ones, and the system clears all of one when it is
+//! first touched: two megabytes for the first few bytes, while a shard or a connection stands still. Of what
+//! a server uses most comes and goes in buffers, for which that is time and memory spent for nothing.
 
 use rustix::thread::disable_transparent_huge_pages;
 

@@ -197,7 +197,7 @@ impl CliError {
         &self.details
     }
 
-    /// Which item of `list` the server complains of, from 0: 3 of `messages[3].priority`.
+    /// Number of the item of `list` that the server complains of, from 0: 3 of `messages[3].priority`.
     pub(crate) fn place_in(&self, list: &str) -> Option<usize> {
         let rest = self.details["field"].as_str()?.strip_prefix(list)?.strip_prefix('[')?;
         rest.split_once(']')?.0.parse().ok()

@@ -1,7 +1,7 @@
 //! `sluice top`: a live view of queues, limits and consumers, with keys to act on the queue that is chosen.
 //!
-//! `sample` asks the server and turns totals into rates, `state` is what the view shows and what keys do to it, `view` draws it.
-//! Neither of the last two talks to anybody, so that both are tested without a terminal.
+//! `sample` asks the server and turns totals into rates, `state` is what the view shows and what keys do to
+//! it, `view` draws it. Neither of the last two talks to anybody, so that both are tested without a terminal.
 
 mod sample;
 mod state;

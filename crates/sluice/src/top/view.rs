@@ -114,7 +114,7 @@ fn draw_limits(frame: &mut Frame<'_>, state: &State, area: Rect) {
     frame.render_widget(Table::new(rows, widths).header(Row::new(LIMIT_COLUMNS).style(bold())), area);
 }
 
-/// Those that hold most come first.
+/// Draws the consumers; those that hold most come first.
 fn draw_consumers(frame: &mut Frame<'_>, state: &State, area: Rect) {
     let mut consumers: Vec<&Consumer> = state.sample.consumers.iter().collect();
     consumers.sort_by_key(|consumer| Reverse(consumer.in_flight));

@@ -25,8 +25,8 @@ use super::signals::Kill;
 
 /// How long a command may take to end after a signal, before SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(5);
-/// How long the rest of stderr may take after a command has ended; what it left running may hold it open, and then what
-/// has come by then counts.
+/// How long the rest of stderr may take after a command has ended; what it left running may hold it open, and
+/// then what has come by then counts.
 const STDERR_AFTER: Duration = Duration::from_millis(500);
 /// How long the rest of a result may take after a command has ended.
 const RESULT_AFTER: Duration = Duration::from_secs(5);
@@ -48,7 +48,8 @@ pub(super) struct Setup {
     pub(super) result_type: Option<String>,
     pub(super) kill: Kill,
     pub(super) report: Report,
-    /// Why the command could not be started at all; then the worker stops, so that no message loses its attempts.
+    /// Why the command could not be started at all; then the worker stops, so that no message loses its
+    /// attempts.
     pub(super) cannot_start: Mutex<Option<String>>,
     pub(super) stop: Stop,
 }
@@ -268,8 +269,8 @@ impl LastWords {
         tail.drain(..surplus);
     }
 
-    /// What was said when all has been read, or for as long as is waited for it. Reading goes on after that, so that
-    /// what is left running is not stopped by a full pipe.
+    /// What was said when all has been read, or for as long as is waited for it. Reading goes on after that,
+    /// so that what is left running is not stopped by a full pipe.
     async fn when_read(&self, reading: Option<JoinHandle<()>>) -> String {
         if let Some(reading) = reading {
             let _ = timeout(STDERR_AFTER, reading).await;

@@ -1,7 +1,7 @@
 //! `sluice work`: runs a command for each message.
 //!
-//! Map: `child` one command for one message, `environment` what it is told, `signals` what Ctrl-C does, `report` what
-//! is told about it all.
+//! Map: `child` one command for one message, `environment` what it is told, `signals` what Ctrl-C does,
+//! `report` what is told about it all.
 
 mod child;
 mod environment;
@@ -60,11 +60,12 @@ pub(crate) struct WorkArgs {
     /// Commands at once.
     #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = number(1u16..=u16::MAX))]
     concurrency: u16,
-    /// Messages taken beforehand, so that the next command starts without asking the server. They are kept from other
-    /// workers.
+    /// Messages taken beforehand, so that the next command starts without asking the server. They are kept
+    /// from other workers.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number(0u16..=u16::MAX))]
     prefetch: u16,
-    /// How long after a crash of this worker its messages come back. The lease is extended while a command runs.
+    /// How long after a crash of this worker its messages come back. The lease is extended while a command
+    /// runs.
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = lease)]
     lease: Duration,
     /// End a command that runs longer, and nack its message.
@@ -76,14 +77,16 @@ pub(crate) struct WorkArgs {
     /// End when nothing has come for half a second, no command runs, and all that was taken is settled.
     #[arg(long)]
     until_empty: bool,
-    /// What a command writes to stdout is the result of its message, up to 256 KiB; else stdout is this worker's.
+    /// What a command writes to stdout is the result of its message, up to 256 KiB; else stdout is this
+    /// worker's.
     #[arg(long)]
     result: bool,
     /// Media type of the results.
     #[arg(long, value_name = "TYPE", requires = "result")]
     result_type: Option<String>,
-    /// How messages come: over a session (one stream on which they come as they become ready; for one queue), by requests
-    /// over http (looking at several queues in order or by weight), or auto: a session if that is possible.
+    /// How messages come: over a session (one stream on which they come as they become ready; for one queue),
+    /// by requests over http (looking at several queues in order or by weight), or auto: a session if that is
+    /// possible.
     #[arg(long, value_enum, default_value_t = TransportChoice::Auto)]
     transport: TransportChoice,
     /// A name for those who look at the server [default: this machine's name and the number of the process].

@@ -95,7 +95,7 @@ impl Input {
         }
     }
 
-    /// Which line the last message was, and of what; `None`: the input is one message.
+    /// Name of the input and number of the line of the last message; `None`: the input is one message.
     pub(super) fn line(&self) -> Option<(&str, u64)> {
         match self {
             Input::One(_) => None,
@@ -103,7 +103,8 @@ impl Input {
         }
     }
 
-    /// Whether more has been read already, and need not be waited for; a slow writer's lines are sent as they come.
+    /// Whether more has been read already, and need not be waited for; a slow writer's lines are sent as they
+    /// come.
     pub(super) fn has_more(&self) -> bool {
         match self {
             Input::One(_) => false,

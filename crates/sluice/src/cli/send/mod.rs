@@ -45,11 +45,12 @@ pub(crate) struct SendArgs {
     /// Each line is the payload of a message.
     #[arg(long)]
     lines: bool,
-    /// Each line is a JSON object with the fields of a message, as in the HTTP API; flags fill in what it lacks.
+    /// Each line is a JSON object with the fields of a message, as in the HTTP API; flags fill in what it
+    /// lacks.
     #[arg(long)]
     jsonl: bool,
-    /// A repeat with the same key within the server's window sends nothing and gets the first ids. When the input takes
-    /// several requests, they get this key and a number.
+    /// A repeat with the same key within the server's window sends nothing and gets the first ids. When the
+    /// input takes several requests, they get this key and a number.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     /// Do not print ids.
