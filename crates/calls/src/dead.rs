@@ -11,10 +11,10 @@ use sluice_engine::id::MessageId;
 use sluice_engine::limits::REDRIVE_PER_SECOND_MAX;
 
 use crate::access::Right;
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
-use crate::unary::{Body, Done, Unary};
 use crate::value::Within;
 
 /// The dead letters to make ready again: give `ids`, or `"all": true`.

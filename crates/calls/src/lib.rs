@@ -11,6 +11,7 @@
 
 pub mod access;
 pub mod bulk;
+pub mod call;
 pub mod changes;
 pub mod codes;
 pub mod consumers;
@@ -48,9 +49,9 @@ pub mod tokens;
 pub mod unary;
 pub mod value;
 
+pub use call::{Codec, Done, Unary};
 pub use error::CallError;
 pub use fault::{Fault, Read};
 pub use operation::Operation;
 pub use permit::{Asked, Asker, Permit};
 pub use server::Calls;
-pub use unary::{Codec, Done, Unary};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::Node;
 
-use crate::access::{Caller, Denied, Peer, Right, Target, is_kept};
+use crate::access::{Caller, Denied, Peer, Right, Target, check_kept, decide, is_kept};
 use crate::error::CallError;
 use crate::operation::{Operation, Scope, Subject, Trait};
 use crate::room::Room;
@@ -93,7 +93,7 @@ impl<'c> Asker<'c> {
     /// `forbidden`, or `unauthenticated`.
     pub fn allow_work(&self, namespace: &str) -> Result<(), CallError> {
         let decided = match is_kept(namespace) {
-            true => keep(self.caller, Right::Receive, namespace),
+            true => check_kept(self.caller, Right::Receive, namespace),
             false => self.caller.known(),
         };
         decided.map_err(|denied| refused(self.peer, self.path, denied))
@@ -134,34 +134,6 @@ impl<'c> Asked<'c> {
             Subject::SomeQueue => Target::SomeQueue(namespace),
         };
         (Some(namespace), target)
-    }
-}
-
-/// Decides whether a caller has a right at a target in a namespace.
-pub fn decide(
-    caller: &Caller,
-    right: Right,
-    namespace: Option<&str>,
-    target: Target<'_>,
-) -> Result<(), Denied> {
-    match namespace.filter(|namespace| is_kept(namespace)) {
-        Some(namespace) => keep(caller, right, namespace),
-        None => caller.may(right, target),
-    }
-}
-
-/// Lets administrators look at a namespace that the server keeps for itself, and nobody change it.
-fn keep(caller: &Caller, right: Right, namespace: &str) -> Result<(), Denied> {
-    caller.may(Right::Admin, Target::Server)?;
-    match right {
-        Right::Observe | Right::Result => Ok(()),
-        _ => Err(Denied {
-            code: "forbidden",
-            message: format!(
-                "the server keeps namespace {namespace:?} for itself: nobody else may change it"
-            ),
-            retry_after_ms: None,
-        }),
     }
 }
 

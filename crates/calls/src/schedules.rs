@@ -10,9 +10,9 @@ pub use sluice_node::schedule::{EVERY_MS_MIN, MISSED, Missed, ScheduleSpec, When
 use sluice_node::{SCHEDULE_NEXT_MAX, Schedule as Stored};
 
 use crate::access::Right;
+use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
-use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, PageSize, Within, Word, Words, cut_page, given, page_size};
 pub use message::{ScheduledMessage, Unique};
 

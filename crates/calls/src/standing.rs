@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::access::{Caller, Denied, Peer, Right, Target};
-use crate::permit::decide;
+use crate::access::{Caller, Denied, Peer, Right, Target, decide};
 
 /// A caller's proof and what they wait for.
 #[derive(Debug)]

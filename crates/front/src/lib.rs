@@ -19,3 +19,4 @@ mod net;
 mod serve;
 
 pub use net::tls;
+pub use serve::serve;

@@ -13,7 +13,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use sluice_calls::Calls;
 use sluice_calls::access::Access;
 use sluice_calls::server::About;
-use sluice_front::http::{HttpOptions, serve};
+use sluice_front::http::HttpOptions;
+use sluice_front::serve;
 use sluice_node::{Durability, Node, Options};
 
 /// Processor time of this process in ticks, of which a second has 100; from a file that is open already.

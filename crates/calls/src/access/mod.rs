@@ -17,6 +17,7 @@ mod audit;
 mod certificate;
 mod guard;
 mod identity;
+mod kept;
 mod pattern;
 mod peer;
 mod policy;
@@ -37,6 +38,7 @@ pub use audit::{AUDIT_PAGE_MAX, Act, AuditEntry};
 pub use certificate::ClientCertificate;
 pub use guard::{Guard, GuardOptions, Slot, Turned};
 pub use identity::{Caller, Denied, Identity, Proof, Target};
+pub use kept::{check_kept, decide, is_kept};
 pub use pattern::Patterns;
 pub use peer::Peer;
 pub use policy::{Mistake, POLICY_BYTES_MAX, Policy};
@@ -275,11 +277,6 @@ impl Access {
         limiters.insert(Arc::clone(name), Arc::clone(&limiter));
         limiter
     }
-}
-
-/// Whether a request about this namespace is about what the server keeps for itself.
-pub fn is_kept(namespace: &str) -> bool {
-    namespace == SYS
 }
 
 fn read_policy(path: &std::path::Path) -> Result<String, String> {

@@ -152,9 +152,9 @@ mod tests {
 
     use super::super::Show;
     use super::*;
+    use crate::call::Unary as _;
     use crate::operation::Operation;
     use crate::testing::Open;
-    use crate::unary::Unary as _;
 
     async fn shown(item: &SendItem<'_>) -> String {
         let server = Open::new();

@@ -39,5 +39,4 @@ pub use crate::net::compression::Compression;
 pub use crate::net::head::hosts::Hosts;
 pub use crate::net::listener::Stopped;
 pub use crate::net::options::HttpOptions;
-pub use crate::serve::serve;
 pub use sluice_calls::hot::receive::WEIGHT_MAX;

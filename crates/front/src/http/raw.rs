@@ -164,7 +164,7 @@ fn text(value: &HeaderValue) -> Read<&str> {
 
 /// `POST P/queues/{queue}/receive/raw`
 pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
-    let params = call.query()?;
+    let params = call.query(RECEIVE_PARAMS)?;
     let wait_ms = params.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
     let lease_ms = params.integer("lease_ms", 1, LEASE_MS_MAX, 0)?;
     let consumer = params.text("consumer").unwrap_or_default();

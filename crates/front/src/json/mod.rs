@@ -6,6 +6,7 @@
 mod answer;
 pub(crate) mod content;
 pub(crate) mod de;
+pub(crate) mod error_details;
 pub(crate) mod hot;
 pub(crate) mod item_results;
 pub(crate) mod message;

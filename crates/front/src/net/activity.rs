@@ -31,7 +31,7 @@ pub(crate) struct Activity {
     /// Since when the client does not take what we write, in ms after `opened`.
     write_since_ms: AtomicU64,
     /// Memory that its answers take.
-    pub(crate) answers: Budget,
+    pub(crate) answers: Arc<Budget>,
 }
 
 /// What is to become of a connection.
@@ -57,7 +57,7 @@ impl Activity {
             idle_since_ms: AtomicU64::new(0),
             head_since_ms: AtomicU64::new(NEVER),
             write_since_ms: AtomicU64::new(NEVER),
-            answers: Budget::new(answers_bytes_max),
+            answers: Arc::new(Budget::new(answers_bytes_max)),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use sluice_calls::hot::Attached as ToAttach;
 use sluice_calls::hot::receive::check_consumer;
 use sluice_calls::hot::settle::{Refused, in_order};
-use sluice_calls::hot::{Attached as ToAttach, Consumer};
 use sluice_calls::{CallError, Operation};
 use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
@@ -13,7 +13,7 @@ use sluice_engine::id::Receipt;
 use sluice_engine::limits::{Limits, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use sluice_proto::v1::Attach;
 
-use super::calls::{Answering, Calls, Done, answering};
+use super::calls::{Answering, Calls, Done, NewConsumer, answering};
 use super::decode::{receipt, text};
 
 /// Queues of a consumer.
@@ -36,9 +36,6 @@ struct Resume {
     receipts: Vec<Receipt>,
     refused: Refused,
 }
-
-/// A consumer that is attached, and what became of the receipts to resume.
-pub(super) type Attached = (Box<Consumer>, Vec<Result<(), Error>>);
 
 impl Asked {
     pub(super) fn read(attach: &Attach, limits: &Limits) -> Read<Asked> {
@@ -96,7 +93,7 @@ impl Calls {
         answering(number, async move { Ok(Done::Attached(consumer, calls.attached(asked).await)) })
     }
 
-    async fn attached(&self, asked: Asked) -> Result<Attached, CallError> {
+    async fn attached(&self, asked: Asked) -> Result<NewConsumer, CallError> {
         let queues: Vec<&str> = asked.queues.iter().map(|queue| &**queue).collect();
         let cleared = self.permit(Operation::ReceiveMany, "")?.cleared_queues(queues.iter().copied())?;
         let resume = asked.resume;
@@ -111,12 +108,14 @@ impl Calls {
             lease_ms: asked.lease_ms,
         };
         let mut consumer = cleared.attach(consumer, asked.grace_ms).await?;
-        let Some(Resume { receipts, refused }) = resume else { return Ok((Box::new(consumer), Vec::new())) };
+        let Some(Resume { receipts, refused }) = resume else {
+            return Ok(NewConsumer { consumer: Box::new(consumer), resumed: Vec::new() });
+        };
         let done = match receipts.is_empty() {
             true => Vec::new(),
             false => consumer.resume(&receipts).await?,
         };
         cleared.credit(consumer.id(), asked.credit).await?;
-        Ok((Box::new(consumer), in_order(done, refused)))
+        Ok(NewConsumer { consumer: Box::new(consumer), resumed: in_order(done, refused) })
     }
 }

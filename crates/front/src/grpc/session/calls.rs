@@ -8,7 +8,7 @@ use bytes::Bytes;
 use sluice_calls::access::{Caller, Peer, Right};
 use sluice_calls::hot::send::check_idempotency_key;
 use sluice_calls::hot::settle::{Refused, in_order};
-use sluice_calls::hot::{Cleared, Proof, Sending, Sent};
+use sluice_calls::hot::{Cleared, Consumer, Proof, Sending, Sent};
 use sluice_calls::room::Uncounted;
 use sluice_calls::{Asked, Asker, CallError, Fault, Operation, Permit};
 use sluice_engine::Error;
@@ -17,10 +17,9 @@ use sluice_engine::id::{ConsumerId, Receipt};
 use sluice_proto::v1::{ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
 use smallvec::{SmallVec, smallvec};
 
-use super::attach::Attached;
+use super::PATH;
 use super::decode::{as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
 use super::plain::Plain;
-use super::reading::PATH;
 use crate::json::hot::extend::Extensions;
 use crate::json::hot::send::Batch;
 use crate::json::hot::settle::Settlements;
@@ -55,6 +54,13 @@ pub(super) struct Answered {
     pub(super) result: Result<Done, CallError>,
 }
 
+/// A consumer that was attached, with the results of the receipts that its Attach resumes.
+#[derive(Debug)]
+pub(super) struct NewConsumer {
+    pub(super) consumer: Box<Consumer>,
+    pub(super) resumed: Vec<Result<(), Error>>,
+}
+
 /// What a frame did.
 #[derive(Debug)]
 pub(super) enum Done {
@@ -62,7 +68,7 @@ pub(super) enum Done {
     Items(Vec<Result<(), Error>>),
     Sent(Sent),
     /// What came of an Attach, of the consumer that the client knows by this number.
-    Attached(u32, Result<Attached, CallError>),
+    Attached(u32, Result<NewConsumer, CallError>),
     /// What came of a Detach.
     Detached(u32, Result<(), Error>),
 }

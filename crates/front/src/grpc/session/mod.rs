@@ -16,9 +16,12 @@ mod outbox;
 mod plain;
 mod reading;
 
-pub(super) use reading::{PATH, open};
+pub(super) use reading::open;
 #[cfg(feature = "fuzzing")]
 pub(super) use {
     decode::{as_json, send_as_json},
     plain::Plain,
 };
+
+/// The path of the call.
+pub(super) const PATH: &str = "/sluice.v1.Sessions/Session";

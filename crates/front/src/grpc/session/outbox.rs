@@ -271,8 +271,8 @@ mod tests {
     use sluice_engine::{MessageId, NamespaceId};
 
     use super::*;
-    use crate::net::activity::Activity;
     use crate::net::memory::answers::Answers;
+    use crate::net::memory::budget::Budget;
 
     fn receipt(token: u64) -> Receipt {
         Receipt { id: MessageId { namespace: NamespaceId(1), sequence: 1 }, token, tag: 0 }
@@ -280,7 +280,7 @@ mod tests {
 
     fn outbox() -> (Arc<Outbox>, Arc<Answers>) {
         let answers = Arc::new(Answers::new(1 << 20));
-        let share = Share::new(&answers, &Arc::new(Activity::new(1 << 20)));
+        let share = Share::new(&answers, &Arc::new(Budget::new(1 << 20)));
         (Outbox::new(&Arc::new(share)), answers)
     }
 
@@ -298,7 +298,7 @@ mod tests {
             assert!(outgoing.frame().await.is_some());
         }
         // Others have all the memory.
-        let other = Share::new(&answers, &Arc::new(Activity::new(1 << 20)));
+        let other = Share::new(&answers, &Arc::new(Budget::new(1 << 20)));
         other.charge(1 << 20);
         assert!(outbox.room_for(1).now_or_never().is_none());
         drop(other);

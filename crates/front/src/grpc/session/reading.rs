@@ -26,8 +26,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use super::PATH;
 use super::attach::Asked;
-use super::calls::{Acks, Answered, Answering, Answers, Asking, Call, Calls, Done, Known};
+use super::calls::{Acks, Answered, Answering, Answers, Asking, Call, Calls, Done, Known, NewConsumer};
 use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
 use super::decode::text;
 use super::delivering::Attached;
@@ -41,8 +42,6 @@ use crate::net::body::{Body, Inbound, allowance};
 use crate::net::context::Context;
 use crate::net::in_flight::InFlight;
 
-/// The path of the call.
-pub(in crate::grpc) const PATH: &str = "/sluice.v1.Sessions/Session";
 /// Frames of a client that are not answered yet; more are read only when there are fewer.
 const UNANSWERED_MAX: usize = 1_024;
 /// After so long without a frame of the server there is one that says that it lives.
@@ -457,9 +456,9 @@ impl Session<'_> {
         match result {
             Ok(Done::Items(items)) => self.outbox.add(|out| encode::results(out, number, &items)),
             Ok(Done::Sent(sent)) => self.outbox.add(|out| encode::sent(out, number, &sent)),
-            Ok(Done::Attached(number_of, Ok((consumer, items)))) => {
+            Ok(Done::Attached(number_of, Ok(NewConsumer { consumer, resumed }))) => {
                 // Before any of its deliveries.
-                self.outbox.add(|out| encode::results(out, number, &items));
+                self.outbox.add(|out| encode::results(out, number, &resumed));
                 let attached =
                     Attached::begin(number_of, *consumer, self.outbox, self.ended.clone(), self.consumers);
                 let waiting = self.attachments.is_attached(number_of, attached);

@@ -11,7 +11,6 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::budget::Budget;
-use crate::net::activity::Activity;
 
 /// Wait after which a client that was refused for lack of memory may come back.
 const RETRY_AFTER_MS: u64 = 1_000;
@@ -47,12 +46,12 @@ impl Answers {
 #[derive(Debug)]
 pub(crate) struct Share {
     server: Arc<Answers>,
-    connection: Arc<Activity>,
+    connection: Arc<Budget>,
     bytes: AtomicUsize,
 }
 
 impl Share {
-    pub(crate) fn new(server: &Arc<Answers>, connection: &Arc<Activity>) -> Share {
+    pub(crate) fn new(server: &Arc<Answers>, connection: &Arc<Budget>) -> Share {
         Share { server: Arc::clone(server), connection: Arc::clone(connection), bytes: AtomicUsize::new(0) }
     }
 
@@ -90,7 +89,7 @@ impl Share {
     /// The answer takes so many bytes, whatever was thought before. Tells whether they fit.
     pub(crate) fn charge(&self, bytes: usize) -> bool {
         let before = self.bytes.swap(bytes, Ordering::Relaxed);
-        let fits = self.server.budget.change(before, bytes) & self.connection.answers.change(before, bytes);
+        let fits = self.server.budget.change(before, bytes) & self.connection.change(before, bytes);
         if bytes < before && self.server.waiting.load(Ordering::Relaxed) > 0 {
             self.server.given_back.notify_waiters();
         }
@@ -110,7 +109,7 @@ impl Share {
     }
 
     fn free(&self) -> usize {
-        self.server.budget.free().min(self.connection.answers.free())
+        self.server.budget.free().min(self.connection.free())
     }
 }
 
@@ -172,12 +171,12 @@ mod tests {
     #[test]
     fn shares_stay_within_both_budgets_and_come_back() {
         let answers = Arc::new(Answers::new(100_000));
-        let (one, other) = (Arc::new(Activity::new(60_000)), Arc::new(Activity::new(60_000)));
+        let (one, other) = (Arc::new(Budget::new(60_000)), Arc::new(Budget::new(60_000)));
         let first = Share::new(&answers, &one);
         first.reserve(50_000).unwrap();
         first.reserve(55_000).unwrap();
         assert_eq!(first.reserve(60_001).unwrap_err().code(), "overloaded");
-        assert_eq!((answers.budget.used(), one.answers.used()), (55_000, 55_000));
+        assert_eq!((answers.budget.used(), one.used()), (55_000, 55_000));
         let second = Share::new(&answers, &other);
         assert!(second.reserve(45_001).is_err());
         second.reserve(45_000).unwrap();
@@ -187,13 +186,13 @@ mod tests {
         assert_eq!(answers.budget.used(), 105_000);
         first.reserve(10).unwrap();
         drop((first, second));
-        assert_eq!((answers.budget.used(), one.answers.used(), other.answers.used()), (0, 0, 0));
+        assert_eq!((answers.budget.used(), one.used(), other.used()), (0, 0, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_room_has_it_when_bytes_are_given_back() {
         let answers = Arc::new(Answers::new(100_000));
-        let share = || Share::new(&answers, &Arc::new(Activity::new(100_000)));
+        let share = || Share::new(&answers, &Arc::new(Budget::new(100_000)));
         let (full, waiting) = (share(), share());
         full.charge(100_000);
         let waits = tokio::spawn(async move { waiting.until_room().await });
@@ -209,7 +208,7 @@ mod tests {
         let answers = Arc::new(Answers::new(256 << 20));
         let mut shares = Vec::new();
         for _ in 0..3_000 {
-            let share = Share::new(&answers, &Arc::new(Activity::new(64 << 20)));
+            let share = Share::new(&answers, &Arc::new(Budget::new(64 << 20)));
             assert!(share.take(16, 32 << 10).unwrap() >= 64 << 10);
             shares.push(share);
         }
@@ -217,7 +216,7 @@ mod tests {
             share.put_back();
         }
         assert_eq!(answers.budget.used(), 0);
-        let large = Share::new(&answers, &Arc::new(Activity::new(64 << 20)));
+        let large = Share::new(&answers, &Arc::new(Budget::new(64 << 20)));
         assert_eq!(large.take(1_000, u64::MAX / 4), Some(16 << 20));
     }
 }
