@@ -1,5 +1,5 @@
-//! A call with one request and one answer: the trait of its request, its outcome, and the codec by which a protocol
-//! reads and writes it. `unary` lists and runs them.
+//! A call with one request and one answer: the trait of its request, its outcome, and the codec by which a
+//! protocol reads and writes it. `unary` lists and runs them.
 
 use std::future::Future;
 
@@ -11,8 +11,8 @@ use crate::error::CallError;
 use crate::fault::Read;
 use crate::permit::Permit;
 
-/// A request that has one answer. Its fields are those of the body, or of the parameters for calls that only look or delete;
-/// the name of what it is about stands in the permit.
+/// A request that has one answer. Its fields are those of the body, or of the parameters for calls that only
+/// look or delete; the name of what it is about stands in the permit.
 pub trait Unary: DeserializeOwned + JsonSchema + Send {
     /// The answer.
     type Answer: Serialize + JsonSchema + Send;

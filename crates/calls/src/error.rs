@@ -11,7 +11,8 @@ use crate::fault::Fault;
 /// How long callers wait before they repeat a call that failed for a reason that passes, in milliseconds.
 const LATER_MS: u64 = 1_000;
 
-/// An error that a call answers with: a code of [`crate::codes`], a sentence, and the values that it is about.
+/// An error that a call answers with: a code of [`crate::codes`], a sentence, and the values that it is
+/// about.
 #[derive(Clone, Debug)]
 pub struct CallError {
     code: &'static str,

@@ -1,11 +1,12 @@
 //! The calls of Sluice: what can be asked of a server, in types, without any protocol's bytes.
 //!
-//! What lives here: the operations, who may do them, the errors they answer with, and the handle to the node. What does
-//! not: bytes of a protocol, connections and heads of requests (`front`), and any rule about queues and messages (`engine`).
+//! What lives here: the operations, who may do them, the errors they answer with, and the handle to the node.
+//! What does not: bytes of a protocol, connections and heads of requests (`front`), and any rule about queues
+//! and messages (`engine`).
 //!
-//! Map: [`access`] who may do what, [`error`] and [`fault`] what a call answers when it fails, [`codes`] the status of
-//! each error in every protocol, [`near`] what was probably meant by an unknown name, [`digest`] the fingerprint of a
-//! send by which a repeat is told from a misuse of its idempotency key.
+//! Map: [`access`] who may do what, [`error`] and [`fault`] what a call answers when it fails, [`codes`] the
+//! status of each error in every protocol, [`near`] what was probably meant by an unknown name, [`digest`]
+//! the fingerprint of a send by which a repeat is told from a misuse of its idempotency key.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

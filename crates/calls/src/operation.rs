@@ -1,6 +1,7 @@
 //! The table of operations: what can be asked of a server, and what holds for each of them.
 //!
-//! Routing of HTTP, the methods of gRPC, the API description, the labels of metrics, and who may do what come from it.
+//! Routing of HTTP, the methods of gRPC, the API description, the labels of metrics, and who may do what come
+//! from it.
 
 use crate::access::Right;
 
@@ -43,8 +44,9 @@ const fn first(names: &'static [&'static str]) -> Option<&'static str> {
     }
 }
 
-// Each row: the name of the operation in metrics and the API description, its topic, where its names are looked up, the
-// right that it asks of its caller at its subject, its traits; its method and path in HTTP, and its method in gRPC.
+// Each row: the name of the operation in metrics and the API description, its topic, where its names are
+// looked up, the right that it asks of its caller at its subject, its traits; its method and path in HTTP,
+// and its method in gRPC.
 operations! {
     /// Send one message or many, all or nothing.
     /// The queue is created by its first message.
@@ -71,8 +73,8 @@ operations! {
     Reject "reject" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
         Post V1 ["reject"];
     /// Extend leases.
-    /// The lease ends lease_ms from now. Progress and checkpoint are kept, and the checkpoint is handed to the
-    /// next attempt.
+    /// The lease ends lease_ms from now. Progress and checkpoint are kept, and the checkpoint is handed to
+    /// the next attempt.
     Extend "extend" in "messages": Namespaced Receive SomeQueue [Relieves]
         Post V1 ["extend"] "Messages/Extend";
     /// Take messages from several queues.
@@ -131,20 +133,21 @@ operations! {
     MessagePeek "message_peek" in "looking": Namespaced Observe Queue [Long]
         Get V1 ["queues" / "{queue}" / "peek"] "Messages/Peek";
     /// Watch what happens to the messages of a namespace.
-    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes back with
-    /// the id of the last one gets those since, or a gap that tells what is lost.
+    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes
+    /// back with the id of the last one gets those since, or a gap that tells what is lost.
     Events "events" in "looking": Namespaced Observe Namespace []
         Get V1 ["events"] "Events/Watch";
     /// Watch what happens to the messages of a queue.
-    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes back with
-    /// the id of the last one gets those since, or a gap that tells what is lost.
+    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes
+    /// back with the id of the last one gets those since, or a gap that tells what is lost.
     QueueEvents "queue_events" in "looking": Namespaced Observe Queue []
         Get V1 ["queues" / "{queue}" / "events"] "Events/WatchQueue";
     /// Show a message with its history.
     MessageShow "message_show" in "looking": Namespaced Observe SomeQueue [Long]
         Get V1 ["messages" / "{id}"] "Messages/Get";
     /// Wait for a message's end, and get its result.
-    /// message_not_found when it is gone: no longer kept, purged, or acked without anybody wanting its result.
+    /// message_not_found when it is gone: no longer kept, purged, or acked without anybody wanting its
+    /// result.
     ResultShow "result_show" in "looking": Namespaced Result SomeQueue [Long]
         Get V1 ["messages" / "{id}" / "result"] "Messages/AwaitResult";
     /// Wait for a message's end, and get its result as the body.
@@ -376,8 +379,8 @@ pub enum Subject {
     Namespace,
     /// The queue that the call names.
     Queue,
-    /// Queues that are known only when the body is read or the message is found: at least one of the namespace, and each of
-    /// them as it is found.
+    /// Queues that are known only when the body is read or the message is found: at least one of the
+    /// namespace, and each of them as it is found.
     SomeQueue,
 }
 
@@ -389,8 +392,8 @@ pub enum Trait {
     Hot = 1,
     /// Makes less of the work that the server has: refused last.
     Relieves = 2,
-    /// Answers with messages or lists, which may take much memory until the client has read them. The others, settling and
-    /// sending above all, are never refused for lack of it.
+    /// Answers with messages or lists, which may take much memory until the client has read them. The others,
+    /// settling and sending above all, are never refused for lack of it.
     Long = 4,
     /// For everybody: nobody is asked who they are.
     Public = 8,
@@ -543,8 +546,8 @@ mod tests {
                 *operation != Operation::ReceiveMany && settles,
                 "{name}"
             );
-            // A caller with one queue has no way into the others by the id of a message. A flow shows messages of several
-            // queues, so it asks for the whole namespace.
+            // A caller with one queue has no way into the others by the id of a message. A flow shows
+            // messages of several queues, so it asks for the whole namespace.
             let by_message = matches!(operation.http().captured(), Some("id" | "group"));
             let asks = operation.subject() == Subject::SomeQueue || *operation == Operation::FlowShow;
             assert!(!by_message || asks, "{name} is about a message of any queue");

@@ -44,8 +44,9 @@ pub struct Asked<'c> {
     pub name: &'c str,
 }
 
-/// A request whose caller may do what it asks for, as far as its name tells. Made by [`Asker::permit`] alone; each call takes
-/// one. What only the body tells (queues of a receive from several, of a receipt, of a reply) the call checks by it.
+/// A request whose caller may do what it asks for, as far as its name tells. Made by [`Asker::permit`] alone;
+/// each call takes one. What only the body tells (queues of a receive from several, of a receipt, of a reply)
+/// the call checks by it.
 #[derive(Clone, Copy)]
 pub struct Permit<'c> {
     asker: Asker<'c>,
@@ -87,7 +88,8 @@ pub fn require_known(peer: &Peer, caller: &Caller, path: &str) -> Result<(), Cal
 }
 
 impl<'c> Asker<'c> {
-    /// Checks that the caller may work in a namespace as a whole: nobody does in one that the server keeps for itself.
+    /// Checks that the caller may work in a namespace as a whole: nobody does in one that the server keeps
+    /// for itself.
     ///
     /// # Errors
     /// `forbidden`, or `unauthenticated`.
@@ -99,7 +101,8 @@ impl<'c> Asker<'c> {
         decided.map_err(|denied| refused(self.peer, self.path, denied))
     }
 
-    /// The same as [`Asker::permit`] for a request that goes another way when it is refused: nobody hears of that yet.
+    /// The same as [`Asker::permit`] for a request that goes another way when it is refused: nobody hears of
+    /// that yet.
     pub fn permitted(self, asked: Asked<'c>) -> Option<Permit<'c>> {
         let (namespace, target) = asked.target();
         decide(self.caller, asked.operation.right(), namespace, target).ok()?;

@@ -1,4 +1,5 @@
-//! The standing of a caller who waits, or whose answer has no end: they get it for as long as they may ask for it again.
+//! The standing of a caller who waits, or whose answer has no end: they get it for as long as they may ask
+//! for it again.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The table of calls with one request and one answer: the operations with their requests' types, and the one place in
-//! which every protocol runs them.
+//! The table of calls with one request and one answer: the operations with their requests' types, and the one
+//! place in which every protocol runs them.
 
 use schemars::SchemaGenerator;
 
@@ -22,7 +22,8 @@ macro_rules! unary {
             }
         }
 
-        /// Reads the request of a call, and does nothing; `None`: it is not one with one request and one answer.
+        /// Reads the request of a call, and does nothing; `None`: it is not one with one request and one
+        /// answer.
         pub fn read<C: Codec>(operation: Operation, codec: &mut C) -> Option<Read<()>> {
             match operation {
                 $(Operation::$operation => Some(codec.read::<$request>().map(drop)),)*

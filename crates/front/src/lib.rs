@@ -4,9 +4,9 @@
 //! does not: any rule about queues and messages (that is the engine's), and waiting, ordering or durability
 //! (that is the node's).
 //!
-//! Map: `net` the listener, TLS, connections and budgets; [`http`] the HTTP API; `grpc` the methods and sessions of gRPC;
-//! `json` the JSON of calls and `events` the tasks behind streams of events, for both; `serve` puts network and protocols
-//! together.
+//! Map: `net` the listener, TLS, connections and budgets; [`http`] the HTTP API; `grpc` the methods and
+//! sessions of gRPC; `json` the JSON of calls and `events` the tasks behind streams of events, for both;
+//! `serve` puts network and protocols together.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

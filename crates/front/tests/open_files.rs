@@ -1,4 +1,5 @@
-//! Without a file descriptor left the server neither ends nor spins. A process of its own, since its limit is lowered.
+//! Without a file descriptor left the server neither ends nor spins. A process of its own, since its limit is
+//! lowered.
 
 #![allow(clippy::unwrap_used)]
 #![cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
-//! The audit log: who has done what to the server, in queue `audit` of namespace `$sys`, so that it is in the journal and in
-//! every backup. An entry is kept for [`KEPT_MS`], or until newer ones need its room: the newest are always there. What was
-//! refused is summed up where it is much.
+//! The audit log: who has done what to the server, in queue `audit` of namespace `$sys`, so that it is in the
+//! journal and in every backup. An entry is kept for [`KEPT_MS`], or until newer ones need its room: the
+//! newest are always there. What was refused is summed up where it is much.
 
 use std::time::Duration;
 
@@ -54,8 +54,8 @@ pub struct Act<'a> {
 pub struct AuditEntry(pub Value);
 
 impl Access {
-    /// Takes an act down, durably. Where nobody is asked who they are, nothing is; refused ones may come later and summed up, by
-    /// [`Access::sum_up_refusals`].
+    /// Takes an act down, durably. Where nobody is asked who they are, nothing is; refused ones may come
+    /// later and summed up, by [`Access::sum_up_refusals`].
     pub async fn record(&self, node: &Node, peer: &Peer, caller: &Caller, act: Act<'_>) {
         if !self.asks() {
             return;
@@ -70,7 +70,8 @@ impl Access {
         }
     }
 
-    /// Takes down what was refused and not taken down one by one: when ten minutes of it are over, or `all` of it.
+    /// Takes down what was refused and not taken down one by one: when ten minutes of it are over, or `all`
+    /// of it.
     pub async fn sum_up_refusals(&self, node: &Node, all: bool) {
         for entry in self.shared.refusals.take(now_ms(), all) {
             take_down(node, &entry).await;
@@ -128,8 +129,8 @@ async fn take_down(node: &Node, entry: &Value) {
     }
 }
 
-/// A target as it stands in an entry: cut, and what would steer a terminal or begin another line escaped. Who is refused has
-/// chosen its name freely.
+/// A target as it stands in an entry: cut, and what would steer a terminal or begin another line escaped. Who
+/// is refused has chosen its name freely.
 fn target(given: &str) -> String {
     let given = given.chars().take(TARGET_CHARS_MAX);
     let escaped = given.flat_map(|c| match c.is_control() {

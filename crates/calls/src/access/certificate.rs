@@ -10,7 +10,8 @@ use super::scope::{Scope, client_name};
 /// What a client certificate says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientCertificate {
-    /// The identity: the name in `sluice://client/NAME`, else the first other URI, DNS name or mail address, in this order.
+    /// The identity: the name in `sluice://client/NAME`, else the first other URI, DNS name or mail address,
+    /// in this order.
     pub name: String,
     /// What it allows by itself.
     pub scopes: Vec<Scope>,
@@ -63,8 +64,8 @@ impl ClientCertificate {
     }
 }
 
-/// A serial number as it is compared: hexadecimal in lower case, without separators and leading zeros; never 0, which no
-/// certificate has (RFC 5280 §4.1.2.2).
+/// A serial number as it is compared: hexadecimal in lower case, without separators and leading zeros; never
+/// 0, which no certificate has (RFC 5280 §4.1.2.2).
 ///
 /// # Errors
 /// What would be right.

@@ -1,7 +1,8 @@
-//! Who may connect: so many connections per address, and none for a while from one that keeps failing to show who it is.
+//! Who may connect: so many connections per address, and none for a while from one that keeps failing to show
+//! who it is.
 //!
-//! An IPv6 address stands for its /64, which is what one customer gets. This machine's own addresses are not counted:
-//! whoever is on it has other ways, and a proxy on it would be taken for all its clients.
+//! An IPv6 address stands for its /64, which is what one customer gets. This machine's own addresses are not
+//! counted: whoever is on it has other ways, and a proxy on it would be taken for all its clients.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -20,8 +21,8 @@ const FAILURES_WITHIN: Duration = Duration::from_secs(60);
 pub struct GuardOptions {
     /// Most connections of an address at once (default 1,024).
     pub connections_max: usize,
-    /// Handshakes and authentications that may fail within a minute before the address is turned away, those included that
-    /// show nothing where something is needed; 0: any number (default 20).
+    /// Handshakes and authentications that may fail within a minute before the address is turned away, those
+    /// included that show nothing where something is needed; 0: any number (default 20).
     pub failures_max: u32,
     /// For how long it is turned away then (default 30 s).
     pub ban: Duration,
@@ -175,8 +176,8 @@ impl Slot {
         self.from
     }
 
-    /// Its client has not shown who it is: in the handshake, or with a request. Tells whether its address is turned away now,
-    /// so that the connection has to end.
+    /// Its client has not shown who it is: in the handshake, or with a request. Tells whether its address is
+    /// turned away now, so that the connection has to end.
     #[must_use]
     pub fn failed(&self) -> bool {
         let Some(address) = self.counted else { return false };

@@ -1,4 +1,5 @@
-//! The decision on a request in a namespace, with the rule for the namespace that the server keeps for itself.
+//! The decision on a request in a namespace, with the rule for the namespace that the server keeps for
+//! itself.
 
 use super::SYS;
 use super::identity::{Caller, Denied, Target};
@@ -25,7 +26,8 @@ pub fn decide(
     }
 }
 
-/// Checks the right at a namespace that the server keeps for itself: administrators may read it, and nobody may change it.
+/// Checks the right at a namespace that the server keeps for itself: administrators may read it, and nobody
+/// may change it.
 ///
 /// # Errors
 /// `forbidden`, `unauthenticated`, or `rate_limited`.

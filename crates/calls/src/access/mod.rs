@@ -1,17 +1,19 @@
 //! Who may do what: the one module that every front asks.
 //!
-//! As long as there is no identity, nobody is asked and everybody may do everything; that is why such a server only listens
-//! to its own machine. From the first one on (a policy rule, a token, or that clients show certificates) everything is
-//! denied that no rule and no scope allows; and it stays so until the process ends, whatever becomes of that identity.
+//! As long as there is no identity, nobody is asked and everybody may do everything; that is why such a
+//! server only listens to its own machine. From the first one on (a policy rule, a token, or that clients
+//! show certificates) everything is denied that no rule and no scope allows; and it stays so until the
+//! process ends, whatever becomes of that identity.
 //!
-//! A front makes a [`Peer`] of each connection, asks it for the [`Caller`] of each request, and that for the [`Right`] that
-//! the request needs at its [`Target`]. Who somebody is, is looked up once per connection and again only when something has
-//! changed: then the generation is another one.
+//! A front makes a [`Peer`] of each connection, asks it for the [`Caller`] of each request, and that for the
+//! [`Right`] that the request needs at its [`Target`]. Who somebody is, is looked up once per connection and
+//! again only when something has changed: then the generation is another one.
 //!
-//! Map: `right` rights and roles, `scope` what certificates and tokens allow by themselves, `pattern` names with `*`,
-//! `policy` the policy file, `certificate` who a client certificate is for, `tokens` what a token is, `identity` the
-//! decision, `peer` who is at the other end of a connection, `rate` how often they may ask, `guard` who may connect,
-//! `store` tokens in namespace `$sys`, `audit` who has done what, `refusals` who was refused, and how often.
+//! Map: `right` rights and roles, `scope` what certificates and tokens allow by themselves, `pattern` names
+//! with `*`, `policy` the policy file, `certificate` who a client certificate is for, `tokens` what a token
+//! is, `identity` the decision, `peer` who is at the other end of a connection, `rate` how often they may
+//! ask, `guard` who may connect, `store` tokens in namespace `$sys`, `audit` who has done what, `refusals`
+//! who was refused, and how often.
 
 mod audit;
 mod certificate;
@@ -34,6 +36,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use tokio::sync::watch;
+
+use identity::Grant;
+use rate::Limiter;
+use refusals::Refusals;
+
 pub use audit::{AUDIT_PAGE_MAX, Act, AuditEntry};
 pub use certificate::ClientCertificate;
 pub use guard::{Guard, GuardOptions, Slot, Turned};
@@ -47,11 +55,6 @@ pub use right::{Right, Role};
 pub use scope::{Scope, client_uri};
 pub use store::TokenError;
 pub use tokens::{NewToken, Secret, Token};
-
-use identity::Grant;
-use rate::Limiter;
-use refusals::Refusals;
-use tokio::sync::watch;
 
 /// Namespace that the server keeps for itself: tokens and the audit log lie there.
 const SYS: &str = "$sys";
@@ -164,7 +167,8 @@ impl Access {
         self.shared.asks.load(Ordering::Acquire)
     }
 
-    /// Looks whether the policy file has changed, and takes it up: for open connections too. Tells whether it was new.
+    /// Looks whether the policy file has changed, and takes it up: for open connections too. Tells whether it
+    /// was new.
     ///
     /// # Errors
     /// As [`Access::new`], and that certificates which were revoked are not named any more by a `[revoked]`;

@@ -62,8 +62,9 @@ impl Peer {
         self.access.asks()
     }
 
-    /// Who sends a request: by the value of its `Authorization` field if it has one, else by the connection's certificate.
-    /// It counts as one request of the identity's rate, for which one that `relieves` (settles, extends) is hardly refused.
+    /// Who sends a request: by the value of its `Authorization` field if it has one, else by the connection's
+    /// certificate. It counts as one request of the identity's rate, for which one that `relieves` (settles,
+    /// extends) is hardly refused.
     ///
     /// # Errors
     /// `unauthenticated` when what was shown is wrong, expired or revoked; `rate_limited`.
@@ -73,7 +74,8 @@ impl Peer {
         Ok(caller)
     }
 
-    /// Who it is by now, for what goes on: the same as [`Peer::caller`], but no request, so that no rate counts it.
+    /// Who it is by now, for what goes on: the same as [`Peer::caller`], but no request, so that no rate
+    /// counts it.
     ///
     /// # Errors
     /// `unauthenticated`.

@@ -45,8 +45,8 @@ impl Limiter {
         self.rate
     }
 
-    /// Counts a request, or tells after how many milliseconds there is room for it. One that `relieves` makes less of what
-    /// there is to do: it counts, and is refused only far beyond the burst.
+    /// Counts a request, or tells after how many milliseconds there is room for it. One that `relieves` makes
+    /// less of what there is to do: it counts, and is refused only far beyond the burst.
     pub(crate) fn take(&self, relieves: bool) -> Result<(), u64> {
         let (now_ns, allowed_ns) = self.now_and_allowed_ns(relieves);
         let took = self.next_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next_ns| {

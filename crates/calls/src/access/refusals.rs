@@ -1,5 +1,6 @@
-//! Refused acts, summed up where they are many, so that whoever is refused cannot fill the audit log: by address for those who
-//! have not shown who they are, by identity for the others, of whom the first few are taken down one by one.
+//! Refused acts, summed up where they are many, so that whoever is refused cannot fill the audit log: by
+//! address for those who have not shown who they are, by identity for the others, of whom the first few are
+//! taken down one by one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,7 +15,8 @@ use super::peer::Peer;
 pub(super) const SUMMED_UP_MS: u64 = 600_000;
 /// So many of an identity are taken down one by one within that time.
 pub(super) const SINGLY_MAX: u64 = 20;
-/// Addresses that are told apart within that time. With them, a year of refusals has fewer entries than the log has room for.
+/// Addresses that are told apart within that time. With them, a year of refusals has fewer entries than the
+/// log has room for.
 const ADDRESSES_MAX: usize = 16;
 /// Identities that are told apart within that time.
 const IDENTITIES_MAX: usize = 1_000;

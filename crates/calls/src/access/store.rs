@@ -1,5 +1,5 @@
-//! Tokens in namespace `$sys`: each is a held message of the queue `tokens`, with what is known of it as JSON, and its last
-//! use as a tag. So they are in the journal, survive a restart, and are in every backup.
+//! Tokens in namespace `$sys`: each is a held message of the queue `tokens`, with what is known of it as
+//! JSON, and its last use as a tag. So they are in the journal, survive a restart, and are in every backup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,8 +86,8 @@ impl Access {
     /// Makes a token, durably. Its text is in the answer and nowhere else.
     ///
     /// # Errors
-    /// `invalid_argument`, `token_exists`, `limit_exceeded`; `admin_needed` when it would be the first identity and nobody
-    /// could make another; what the engine says.
+    /// `invalid_argument`, `token_exists`, `limit_exceeded`; `admin_needed` when it would be the first
+    /// identity and nobody could make another; what the engine says.
     pub async fn token_create(
         &self,
         node: &Node,

@@ -1,6 +1,7 @@
 //! Tokens: `sluice_<id>_<secret>`, of which only a hash is kept.
 //!
-//! The secret has 256 random bits, so a plain SHA-256 cannot be searched backwards; a slow hash would only slow the server.
+//! The secret has 256 random bits, so a plain SHA-256 cannot be searched backwards; a slow hash would only
+//! slow the server.
 
 use std::fmt;
 use std::sync::Arc;

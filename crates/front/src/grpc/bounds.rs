@@ -1,5 +1,6 @@
-//! Bounds of lists, held before anything is made of a message: items of a list take many times more in memory than the two
-//! bytes that each needs on its way. What is within these bounds still has its own rules to follow.
+//! Bounds of lists, held before anything is made of a message: items of a list take many times more in memory
+//! than the two bytes that each needs on its way. What is within these bounds still has its own rules to
+//! follow.
 
 use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
@@ -14,7 +15,8 @@ use super::wire::{INVALID, Raw, next_field};
 const FEW_BYTES: usize = 256;
 /// The same of a whole frame of a session, of which most are small.
 const SMALL_FRAME_BYTES: usize = 8 << 10;
-/// How often a field may come that is no list: of several the last counts, and hardly anybody writes more than one.
+/// How often a field may come that is no list: of several the last counts, and hardly anybody writes more
+/// than one.
 const REPEATS_MAX: u32 = 4;
 /// Most fields of a message of the package.
 const FIELDS_MAX: usize = 64;

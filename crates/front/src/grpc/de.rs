@@ -1,4 +1,5 @@
-//! The fields of a message as a source of typed requests: derived decoders ask, guided by the descriptors of the contract.
+//! The fields of a message as a source of typed requests: derived decoders ask, guided by the descriptors of
+//! the contract.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};

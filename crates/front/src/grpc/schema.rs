@@ -1,8 +1,10 @@
-//! What the descriptors of the package say, as tables: messages with their fields, and the messages of each call.
+//! What the descriptors of the package say, as tables: messages with their fields, and the messages of each
+//! call.
 //!
-//! Three things differ between the contract and JSON. Octets are one field here, and there text, or base64 in a field of
-//! their own. Names with values, in an order that counts, are a list of [`Kind::Entries`] here and an object there. And a list
-//! that may be given and empty is a message with the one field `values`, which stands for what is in it.
+//! Three things differ between the contract and JSON. Octets are one field here, and there text, or base64 in
+//! a field of their own. Names with values, in an order that counts, are a list of [`Kind::Entries`] here and
+//! an object there. And a list that may be given and empty is a message with the one field `values`, which
+//! stands for what is in it.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,5 +1,6 @@
-//! How a call ends: the status and its trailers. Code and message of the error are there as text, and with its details as
-//! `google.rpc.Status` with `google.rpc.ErrorInfo` and, if it may be tried again, `google.rpc.RetryInfo`.
+//! How a call ends: the status and its trailers. Code and message of the error are there as text, and with
+//! its details as `google.rpc.Status` with `google.rpc.ErrorInfo` and, if it may be tried again,
+//! `google.rpc.RetryInfo`.
 
 use data_encoding::BASE64_NOPAD;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};

@@ -99,7 +99,8 @@ impl Arrived {
     }
 }
 
-/// Checks that an operation knows all parameters behind the `?`. Typed requests check their own when they are read.
+/// Checks that an operation knows all parameters behind the `?`. Typed requests check their own when they are
+/// read.
 fn check_parameters(operation: Operation, query: Option<&str>) -> Result<(), CallError> {
     let query = query.filter(|query| !query.is_empty() && !checks_own(operation));
     query.map_or(Ok(()), |query| knows(operation, query))

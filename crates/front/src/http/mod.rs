@@ -32,11 +32,11 @@ mod raw;
 pub(crate) mod route;
 mod typed;
 
-pub use crate::json::hot::send::MESSAGE_FIELDS;
-pub use openapi::openapi;
+pub use sluice_calls::hot::receive::WEIGHT_MAX;
 
+pub use crate::json::hot::send::MESSAGE_FIELDS;
 pub use crate::net::compression::Compression;
 pub use crate::net::head::hosts::Hosts;
 pub use crate::net::listener::Stopped;
 pub use crate::net::options::HttpOptions;
-pub use sluice_calls::hot::receive::WEIGHT_MAX;
+pub use openapi::openapi;

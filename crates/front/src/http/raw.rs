@@ -1,14 +1,16 @@
 //! Raw sending and receiving: the payload is the body, the fields are headers.
 
-use bytes::Bytes;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use data_encoding::BASE64;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;
 use sluice_calls::CallError;
 use sluice_calls::hot::Delivered;
+use sluice_calls::hot::receive::with_added;
+use sluice_calls::hot::receive::{WAIT_MS_MAX, check_consumer};
 use sluice_calls::settings::Backoff;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
@@ -26,8 +28,6 @@ use crate::json::send_options;
 use crate::json::{Fault, Read, Reader, object, push_text};
 use crate::net::body::{Body, Inbound};
 use crate::net::respond;
-use sluice_calls::hot::receive::with_added;
-use sluice_calls::hot::receive::{WAIT_MS_MAX, check_consumer};
 
 /// Parameters of a raw receive.
 pub(crate) const RECEIVE_PARAMS: &[&str] = &["wait_ms", "lease_ms", "consumer"];
@@ -264,7 +264,8 @@ fn put_fields(headers: &mut HeaderMap, message: &Delivered) {
     }
 }
 
-/// Each header of the message under its name; those that HTTP cannot carry together, as base64 of a JSON object.
+/// Each header of the message under its name; those that HTTP cannot carry together, as base64 of a JSON
+/// object.
 fn put_headers<'m>(headers: &mut HeaderMap, pairs: impl Iterator<Item = (&'m str, &'m str)>) {
     let mut rest = Vec::new();
     for (name, value) in pairs {

@@ -1,9 +1,9 @@
 //! The parts of a message as JSON: contents, tags, what is reported of it.
 
+use sluice_calls::hot::receive::with_added;
 use sluice_engine::blob::MessageBlob;
 
 use crate::json::{Object, push_text};
-use sluice_calls::hot::receive::with_added;
 
 /// Appends what the sender gave for the reply.
 pub(crate) fn write_request(o: &mut Object<'_>, correlation_id: &[u8], reply_to: &str) {

@@ -43,7 +43,8 @@ pub(crate) enum Kind {
     Null,
 }
 
-/// Reads one JSON document from front to back. There is no recursion but that of the caller's own structure, so nesting is bounded.
+/// Reads one JSON document from front to back. There is no recursion but that of the caller's own structure,
+/// so nesting is bounded.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     text: &'a str,
@@ -125,7 +126,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads the name of the next field of an object, and what stands before and after it; `None` at the object's end.
+    /// Reads the name of the next field of an object, and what stands before and after it; `None` at the
+    /// object's end.
     #[inline]
     pub(super) fn next_key(&mut self, is_first: bool) -> Read<Option<Text<'a>>> {
         if self.take(b'}') {

@@ -1,7 +1,8 @@
-//! What a connection does. Of one that speaks HTTP/1.1, seen from its bytes: enough to end those that are idle or slow.
+//! What a connection does. Of one that speaks HTTP/1.1, seen from its bytes: enough to end those that are
+//! idle or slow.
 //!
-//! The header deadline of hyper is also that of an idle connection, and it has none for a client that takes nothing. So the
-//! deadlines are kept here.
+//! The header deadline of hyper is also that of an idle connection, and it has none for a client that takes
+//! nothing. So the deadlines are kept here.
 
 use std::io;
 use std::pin::Pin;

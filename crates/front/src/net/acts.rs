@@ -1,4 +1,5 @@
-//! Administrative acts: once begun, they are finished and taken down, whatever becomes of those who asked for them.
+//! Administrative acts: once begun, they are finished and taken down, whatever becomes of those who asked for
+//! them.
 
 use std::future::{Future, pending};
 use std::panic::resume_unwind;

@@ -1,4 +1,5 @@
-//! A request whose head is there: what it carries along until it has its answer, and what is noted of it then.
+//! A request whose head is there: what it carries along until it has its answer, and what is noted of it
+//! then.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,8 +64,8 @@ impl Arrived {
         (Arrived { context, peer, in_flight, head, request_id, started }, body)
     }
 
-    /// Takes an administrative act down before its caller hears of it, adds what every answer gets, and counts and logs the
-    /// request.
+    /// Takes an administrative act down before its caller hears of it, adds what every answer gets, and
+    /// counts and logs the request.
     pub(crate) async fn finish(
         &self,
         mut response: Response<Body>,

@@ -112,7 +112,8 @@ pub(crate) async fn serve<S: Service>(
     Stopped { connections_cut }
 }
 
-/// Tells a client that there are too many connections; in HTTP/1.1, which an HTTP/2 client also understands as a failure.
+/// Tells a client that there are too many connections; in HTTP/1.1, which an HTTP/2 client also understands
+/// as a failure.
 async fn refuse(mut stream: TcpStream) {
     let answer = async {
         stream.write_all(REFUSAL).await?;

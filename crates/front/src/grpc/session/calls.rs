@@ -356,7 +356,8 @@ impl Acks {
         self.frames.push(AckFrame { number, receipts: self.receipts.len() - before, refused });
     }
 
-    /// Takes out the frames that the caller may not settle; these have their answers. The proof is that of the others.
+    /// Takes out the frames that the caller may not settle; these have their answers. The proof is that of
+    /// the others.
     async fn allowed(self, calls: &Calls) -> (Acks, Option<Proof>, Answers) {
         let (mut allowed, mut refused, mut cleared) = (Acks::default(), Answers::new(), None);
         let mut rest = self.receipts.as_slice();

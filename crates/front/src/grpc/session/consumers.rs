@@ -1,5 +1,5 @@
-//! The consumers of a session, by the client's numbers. Frames for one take effect in their order: while an Attach or a Detach
-//! is on its way, those behind it wait for their turn.
+//! The consumers of a session, by the client's numbers. Frames for one take effect in their order: while an
+//! Attach or a Detach is on its way, those behind it wait for their turn.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -112,7 +112,8 @@ impl Consumers {
         slot.waiting
     }
 
-    /// The queues that consumers get messages from, or are about to; those of one that is being detached do not count.
+    /// The queues that consumers get messages from, or are about to; those of one that is being detached do
+    /// not count.
     pub(super) fn queues(&self) -> impl Iterator<Item = &str> {
         let receiving = |slot: &&Slot| slot.is_there() && !(slot.is_changing && slot.attached.is_some());
         self.slots.values().filter(receiving).flat_map(|slot| slot.queues.iter().map(|queue| &**queue))

@@ -1,5 +1,5 @@
-//! Frames of a client as the engine takes them. What is plain is taken as it is; what has any of the fields that have rules of their
-//! own goes through the decoder of the HTTP API, which knows them.
+//! Frames of a client as the engine takes them. What is plain is taken as it is; what has any of the fields
+//! that have rules of their own goes through the decoder of the HTTP API, which knows them.
 
 use std::str::{FromStr, from_utf8};
 

@@ -1,7 +1,8 @@
-//! Sends of plain messages: with a payload, headers, tags, priority, delay and keys at most, each as it may be. They go to the engine
-//! as they lie in the frame, and nothing is made of them on the way.
+//! Sends of plain messages: with a payload, headers, tags, priority, delay and keys at most, each as it may
+//! be. They go to the engine as they lie in the frame, and nothing is made of them on the way.
 //!
-//! Whatever is not plain, or wrong in any way, is left to the decoder of the contract, which tells what is wrong with it.
+//! Whatever is not plain, or wrong in any way, is left to the decoder of the contract, which tells what is
+//! wrong with it.
 
 use std::str::from_utf8;
 

@@ -366,7 +366,8 @@ impl Session<'_> {
         }
     }
 
-    /// Whether what was shown at the beginning still counts, so that nobody goes on to get messages who may not any more.
+    /// Whether what was shown at the beginning still counts, so that nobody goes on to get messages who may
+    /// not any more.
     fn still_allowed(&mut self) -> Result<(), CallError> {
         let Some(opened) = &mut self.opened else { return Ok(()) };
         match self.who.standing() {
@@ -538,7 +539,8 @@ async fn asked(asking: &mut Option<Asking>) -> Known {
     }
 }
 
-/// The next bytes of the client, as soon as an answer to them could be kept; `None` when it has closed its side.
+/// The next bytes of the client, as soon as an answer to them could be kept; `None` when it has closed its
+/// side.
 async fn next_piece(incoming: &mut Inbound, outbox: &Outbox) -> Option<Result<Bytes, CallError>> {
     outbox.may_answer().await;
     while !incoming.is_end_stream() {

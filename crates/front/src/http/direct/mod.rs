@@ -1,9 +1,10 @@
-//! The hot calls over HTTP/2 (send, receive and settle), from what came on the wire: past the types of `http` and the table of all
-//! routes.
+//! The hot calls over HTTP/2 (send, receive and settle), from what came on the wire: past the types of `http`
+//! and the table of all routes.
 //!
-//! Here is done what goes well. Whatever is to be refused, or has to be looked up first, is declined before anything has come of it, and
-//! goes the way of all other requests, which tells what is wrong: so no rule has a second place. What is asked of the node is asked
-//! with the request still where it was read; only what comes of it is waited for.
+//! Here is done what goes well. Whatever is to be refused, or has to be looked up first, is declined before
+//! anything has come of it, and goes the way of all other requests, which tells what is wrong: so no rule has
+//! a second place. What is asked of the node is asked with the request still where it was read; only what
+//! comes of it is waited for.
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,8 @@ use http::Method;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::response::Response;
 use sluice_calls::access::{Caller, Peer, Right};
+use sluice_calls::hot::receive::done;
+use sluice_calls::hot::settle::in_order;
 use sluice_calls::operation::{Operation, Trait};
 use sluice_calls::standing::Waited;
 use sluice_calls::{self as calls, Asker, CallError, Permit};
@@ -42,8 +45,6 @@ use crate::net::errors::HttpError as _;
 use crate::net::head::hosts::admits;
 use crate::net::in_flight::InFlight;
 use crate::net::respond::{JSON, NO_STORE};
-use sluice_calls::hot::receive::done;
-use sluice_calls::hot::settle::in_order;
 
 /// Largest body of a call that is answered here, in bytes: one that fits into a frame as clients send them.
 const BODY_BYTES_MAX: usize = 16 << 10;
@@ -85,7 +86,8 @@ impl Direct for HotCalls {
     }
 }
 
-/// Whether a request has no more to it than most have: its body is JSON as it stands, and no page of a browser has made it.
+/// Whether a request has no more to it than most have: its body is JSON as it stands, and no page of a
+/// browser has made it.
 fn is_plain(head: RequestHead<'_>) -> bool {
     let mut is_typed = false;
     let plain = |(name, value): (&[u8], &[u8])| match name {
@@ -159,7 +161,8 @@ impl<'a> Asked<'a> {
         asker.permitted(calls::Asked { operation: self.operation, namespace, name: &self.captured.name })
     }
 
-    /// The last thing before the node is asked: from here on nothing is declined, since a request counts once.
+    /// The last thing before the node is asked: from here on nothing is declined, since a request counts
+    /// once.
     fn counts(&self) -> Option<()> {
         self.caller.asks_once_more(self.operation.is(Trait::Relieves)).ok()
     }

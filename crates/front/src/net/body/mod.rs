@@ -1,4 +1,5 @@
-//! Bodies: reading those of requests (`inbound`) within bounds of size, time and memory; those of answers (`outbound`).
+//! Bodies: reading those of requests (`inbound`) within bounds of size, time and memory; those of answers
+//! (`outbound`).
 
 mod inbound;
 mod outbound;
@@ -186,8 +187,8 @@ where
     Ok(())
 }
 
-/// Reads and drops what a client still sends after it was refused: a connection closed on unread bytes would be
-/// reset, and the answer lost.
+/// Reads and drops what a client still sends after it was refused: a connection closed on unread bytes would
+/// be reset, and the answer lost.
 async fn drain<B>(incoming: &mut B, bytes_max: usize, time_max: Duration)
 where
     B: http_body::Body<Data = Bytes> + Unpin,

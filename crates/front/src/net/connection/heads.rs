@@ -342,15 +342,16 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Heads<T> {
     }
 }
 
-/// Takes `input` in pieces of these sizes, as a connection does, and asserts that the same bytes pass and the same
-/// refusal follows as when it comes at once. An end without a blank line would leave a head that is never judged, so
-/// one is added.
+/// Takes `input` in pieces of these sizes, as a connection does, and asserts that the same bytes pass and the
+/// same refusal follows as when it comes at once. An end without a blank line would leave a head that is
+/// never judged, so one is added.
 ///
 /// # Panics
 /// When they differ.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_pieces(input: &[u8], sizes: impl Iterator<Item = usize>) {
-    // Beyond the limit of a head it depends on the pieces whether its size or its first wrong byte is seen first.
+    // Beyond the limit of a head it depends on the pieces whether its size or its first wrong byte is seen
+    // first.
     let input = [&input[..input.len().min(HEAD_BYTES_MAX / 2)], b"\r\n\r\n"].concat();
     let at_once = pass_all(&input, std::iter::empty());
     assert_eq!(pass_all(&input, sizes), at_once, "{:?}", String::from_utf8_lossy(&input));

@@ -26,8 +26,8 @@ pub(super) struct Begun<T> {
     end: usize,
 }
 
-/// Reads until it is clear whether `stream` begins with the preface of HTTP/2. Its first byte may take `idle_timeout`, the rest
-/// `head_timeout`.
+/// Reads until it is clear whether `stream` begins with the preface of HTTP/2. Its first byte may take
+/// `idle_timeout`, the rest `head_timeout`.
 ///
 /// # Errors
 /// It took too long, or ended before.

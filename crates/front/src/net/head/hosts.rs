@@ -1,7 +1,8 @@
 //! Under which names a server may be called while nobody is asked who they are.
 //!
-//! A page that somebody visits can have its own name stand for this machine for a while (DNS rebinding). For the browser the
-//! page and this server are one then, and it lets the page read and write here. What gives it away is the name.
+//! A page that somebody visits can have its own name stand for this machine for a while (DNS rebinding). For
+//! the browser the page and this server are one then, and it lets the page read and write here. What gives it
+//! away is the name.
 
 use std::net::IpAddr;
 

@@ -76,8 +76,8 @@ impl Share {
         Err(no_room())
     }
 
-    /// Sets room aside for an answer that can be cut short: as much as is wanted, or a part of what is free. Tells how
-    /// much.
+    /// Sets room aside for an answer that can be cut short: as much as is wanted, or a part of what is free.
+    /// Tells how much.
     ///
     /// # Errors
     /// `overloaded`.

@@ -1,10 +1,11 @@
-//! TLS for listeners: rustls with *ring*, TLS 1.3 and 1.2, session tickets, and files that can be replaced while it runs.
+//! TLS for listeners: rustls with *ring*, TLS 1.3 and 1.2, session tickets, and files that can be replaced
+//! while it runs.
 //!
-//! What lives here: certificates, handshakes, and whose certificate a client has shown. What does not: what that client
-//! may do, which is [`sluice_calls::access`]'s to say.
+//! What lives here: certificates, handshakes, and whose certificate a client has shown. What does not: what
+//! that client may do, which is [`sluice_calls::access`]'s to say.
 //!
-//! Map: `files` from PEM files to what rustls takes, with a cause for each that cannot be used; `accept` the handshake, and
-//! an answer for those who speak clear text.
+//! Map: `files` from PEM files to what rustls takes, with a cause for each that cannot be used; `accept` the
+//! handshake, and an answer for those who speak clear text.
 
 mod accept;
 mod files;
@@ -84,7 +85,8 @@ impl Tls {
     /// Reads the files; a handshake may then take so long.
     ///
     /// # Errors
-    /// A file that is missing or no PEM, a certificate whose time has not come or is over, a key of another certificate.
+    /// A file that is missing or no PEM, a certificate whose time has not come or is over, a key of another
+    /// certificate.
     pub fn load(files: TlsFiles, handshake_timeout: Duration) -> Result<Tls, TlsError> {
         let tickets = rustls::crypto::ring::Ticketer::new()
             .map_err(|e| TlsError(format!("the system gives no random numbers: {e}")))?;
@@ -150,7 +152,8 @@ impl Current {
             None => (builder.with_no_client_auth(), None),
             Some(roots) => {
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-                // A client may prove who it is in another way: whether it has, is for the access module to see.
+                // A client may prove who it is in another way: whether it has, is for the access module to
+                // see.
                 let verifier = verifier
                     .allow_unauthenticated()
                     .build()
