@@ -54,5 +54,5 @@ pub use call::{Codec, Done, Unary};
 pub use error::CallError;
 pub use fault::{Fault, Read};
 pub use operation::Operation;
-pub use permit::{Asked, Asker, Permit};
+pub use permit::{Asker, CallName, Permit};
 pub use server::Calls;

@@ -9,7 +9,7 @@ use sluice_node::Node;
 use crate::access::{Caller, Denied, Peer, Right, Target, check_kept, decide, is_kept};
 use crate::error::CallError;
 use crate::operation::{Operation, Scope, Subject, Trait};
-use crate::room::Room;
+use crate::room::AnswerRoom;
 use crate::server::Calls;
 use crate::standing::{Standing, Waited};
 
@@ -28,14 +28,14 @@ pub struct Asker<'c> {
     /// The proof that came with the request (RFC 9110 §11.6.2), for what goes on after its answer has begun.
     pub authorization: Option<&'c [u8]>,
     /// The memory for the answer.
-    pub room: &'c dyn Room,
+    pub room: &'c dyn AnswerRoom,
     /// The path or method that is called, for the log.
     pub path: &'c str,
 }
 
 /// What a request asks for, as far as its name tells.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'c> {
+pub struct CallName<'c> {
     /// The operation.
     pub operation: Operation,
     /// The namespace that it names; `None`: the default one.
@@ -50,7 +50,7 @@ pub struct Asked<'c> {
 #[derive(Clone, Copy)]
 pub struct Permit<'c> {
     asker: Asker<'c>,
-    asked: Asked<'c>,
+    asked: CallName<'c>,
 }
 
 impl fmt::Debug for Permit<'_> {
@@ -103,7 +103,7 @@ impl<'c> Asker<'c> {
 
     /// The same as [`Asker::permit`] for a request that goes another way when it is refused: nobody hears of
     /// that yet.
-    pub fn permitted(self, asked: Asked<'c>) -> Option<Permit<'c>> {
+    pub fn permitted(self, asked: CallName<'c>) -> Option<Permit<'c>> {
         let (namespace, target) = asked.target();
         decide(self.caller, asked.operation.right(), namespace, target).ok()?;
         let permit = Permit { asker: self, asked };
@@ -114,7 +114,7 @@ impl<'c> Asker<'c> {
     ///
     /// # Errors
     /// `forbidden`, `unauthenticated`, or `rate_limited`.
-    pub fn permit(self, asked: Asked<'c>) -> Result<Permit<'c>, CallError> {
+    pub fn permit(self, asked: CallName<'c>) -> Result<Permit<'c>, CallError> {
         let (namespace, target) = asked.target();
         let decided = decide(self.caller, asked.operation.right(), namespace, target);
         decided.map_err(|denied| refused(self.peer, self.path, denied))?;
@@ -122,7 +122,7 @@ impl<'c> Asker<'c> {
     }
 }
 
-impl<'c> Asked<'c> {
+impl<'c> CallName<'c> {
     /// The namespace that it is about or in, and what the right is needed at.
     fn target(&self) -> (Option<&'c str>, Target<'c>) {
         let namespace = match self.operation.scope() {
@@ -180,7 +180,7 @@ impl<'c> Permit<'c> {
         self.asker.calls.node()
     }
 
-    pub(crate) fn room(&self) -> &'c dyn Room {
+    pub(crate) fn room(&self) -> &'c dyn AnswerRoom {
         self.asker.room
     }
 

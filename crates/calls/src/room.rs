@@ -5,7 +5,7 @@ use std::fmt;
 use sluice_engine::Error;
 
 /// The memory of one answer.
-pub trait Room: fmt::Debug + Send + Sync {
+pub trait AnswerRoom: fmt::Debug + Send + Sync {
     /// Sets aside `bytes` for the answer, instead of what was set aside before.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ pub trait Room: fmt::Debug + Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct Uncounted;
 
-impl Room for Uncounted {
+impl AnswerRoom for Uncounted {
     fn reserve(&self, _: usize) -> Result<(), Error> {
         Ok(())
     }

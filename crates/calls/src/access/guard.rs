@@ -79,7 +79,7 @@ struct Watched {
 
 /// A connection's place among those of its address, until it is dropped.
 #[derive(Debug)]
-pub struct Slot {
+pub struct ConnectionSlot {
     guard: Arc<Guard>,
     /// Where the connection comes from.
     from: IpAddr,
@@ -101,12 +101,12 @@ impl Guard {
     ///
     /// # Errors
     /// Why it is turned away.
-    pub fn enter(self: &Arc<Guard>, address: IpAddr) -> Result<Slot, Turned> {
+    pub fn enter(self: &Arc<Guard>, address: IpAddr) -> Result<ConnectionSlot, Turned> {
         self.enter_at(address, Instant::now())
     }
 
-    fn enter_at(self: &Arc<Guard>, address: IpAddr, now: Instant) -> Result<Slot, Turned> {
-        let slot = |counted| Slot { guard: Arc::clone(self), from: address, counted };
+    fn enter_at(self: &Arc<Guard>, address: IpAddr, now: Instant) -> Result<ConnectionSlot, Turned> {
+        let slot = |counted| ConnectionSlot { guard: Arc::clone(self), from: address, counted };
         let Some(counted) = self.counted(address) else { return Ok(slot(None)) };
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         if addresses.len() >= ADDRESSES_MAX {
@@ -170,7 +170,7 @@ impl Watched {
     }
 }
 
-impl Slot {
+impl ConnectionSlot {
     /// Where the connection comes from.
     pub fn address(&self) -> IpAddr {
         self.from
@@ -189,7 +189,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let Some(address) = self.counted else { return };
         let mut addresses = self.guard.addresses.lock().unwrap_or_else(PoisonError::into_inner);

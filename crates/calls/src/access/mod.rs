@@ -44,7 +44,7 @@ use refusals::Refusals;
 
 pub use audit::{AUDIT_PAGE_MAX, Act, AuditEntry};
 pub use certificate::ClientCertificate;
-pub use guard::{Guard, GuardOptions, Slot, Turned};
+pub use guard::{ConnectionSlot, Guard, GuardOptions, Turned};
 pub use identity::{Caller, Denied, Identity, Proof, Target};
 pub use kept::{check_kept, decide, is_kept};
 pub use pattern::Patterns;
@@ -102,14 +102,14 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Rules {
     policy: Arc<Policy>,
-    tokens: HashMap<Arc<str>, Known>,
+    tokens: HashMap<Arc<str>, KnownToken>,
     /// Tokens that are stored and cannot be read: they admit nobody, and still there are identities.
     unreadable: usize,
 }
 
 /// A token, and whom it stands for by the rules of now.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownToken {
     token: Arc<Token>,
     identity: Arc<Identity>,
 }

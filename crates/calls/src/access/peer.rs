@@ -9,7 +9,7 @@ use tokio::sync::{SetOnce, watch};
 
 use super::identity::{Caller, Denied, Identity};
 use super::tokens::id_of;
-use super::{Access, ClientCertificate, Rules, Slot};
+use super::{Access, ClientCertificate, ConnectionSlot, Rules};
 use crate::time::now_ms;
 
 /// Within so many milliseconds, further uses of a token are not noted.
@@ -18,7 +18,7 @@ const LAST_USED_COARSE_MS: u64 = 60_000;
 /// The other end of a connection: where it is, and the certificate that it has shown.
 pub struct Peer {
     access: Access,
-    slot: Slot,
+    slot: ConnectionSlot,
     certificate: Option<Result<ClientCertificate, String>>,
     seen: Mutex<Option<Seen>>,
     /// Set when its address is turned away for what it has failed in.
@@ -41,7 +41,7 @@ impl fmt::Debug for Peer {
 
 impl Peer {
     /// In this place among the connections; with the client certificate of its handshake, in DER.
-    pub fn new(access: &Access, slot: Slot, certificate: Option<&[u8]>) -> Peer {
+    pub fn new(access: &Access, slot: ConnectionSlot, certificate: Option<&[u8]>) -> Peer {
         let certificate = certificate.map(ClientCertificate::read);
         Peer {
             access: access.clone(),

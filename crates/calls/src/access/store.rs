@@ -19,7 +19,7 @@ use super::identity::{Caller, Target};
 use super::right::Right;
 use super::scope::{Scope, check_name};
 use super::tokens::{NewToken, Secret, Token};
-use super::{Access, Known, Rules};
+use super::{Access, KnownToken, Rules};
 use crate::time::now_ms;
 
 const QUEUE: &str = "tokens";
@@ -176,9 +176,9 @@ impl Access {
         Ok(())
     }
 
-    fn known(&self, rules: &Rules, token: Arc<Token>) -> (Arc<str>, Known) {
+    fn known(&self, rules: &Rules, token: Arc<Token>) -> (Arc<str>, KnownToken) {
         let identity = Arc::new(self.identity_of_token(&rules.policy, &token));
-        (Arc::clone(&token.id), Known { token, identity })
+        (Arc::clone(&token.id), KnownToken { token, identity })
     }
 
     fn check(&self, new: &NewToken) -> Result<(), TokenError> {

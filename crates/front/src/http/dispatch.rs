@@ -10,7 +10,7 @@ use sluice_calls::CallError;
 use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
 use sluice_calls::operation::{Operation, Trait};
-use sluice_calls::permit::{Asked, Asker, identify};
+use sluice_calls::permit::{Asker, CallName, identify};
 use sluice_engine::Error;
 
 use super::codec::query::Params;
@@ -93,7 +93,7 @@ impl Arrived {
         let asker =
             Asker { calls: &context.calls, peer, caller, authorization, room: &*in_flight.share, path };
         let namespace = captured.namespace.as_deref();
-        let permit = asker.permit(Asked { operation, namespace, name: &captured.name })?;
+        let permit = asker.permit(CallName { operation, namespace, name: &captured.name })?;
         check_parameters(operation, head.uri.query())?;
         operate(&Call { context, in_flight, head, permit }, body).await
     }

@@ -9,7 +9,7 @@ use sluice_calls::time::now_ms;
 use super::acts::Acts;
 use super::compression::Compressor;
 use super::error_log::ErrorLog;
-use super::memory::answers::Answers;
+use super::memory::answers::AnswerMemory;
 use super::memory::bodies::BodyBudget;
 use super::metrics::HttpMetrics;
 use super::options::http2_limits;
@@ -22,7 +22,7 @@ pub(crate) struct Context {
     pub(crate) options: HttpOptions,
     pub(crate) body_limits: BodyLimits,
     pub(crate) body_budget: BodyBudget,
-    pub(crate) answers: Arc<Answers>,
+    pub(crate) answers: Arc<AnswerMemory>,
     pub(crate) compressor: Compressor,
     pub(crate) http2_limits: Arc<sluice_http2::Limits>,
     pub(crate) acts: Acts,
@@ -40,7 +40,7 @@ impl Context {
             body_limits: BodyLimits::new(calls.limits()),
             body_budget: BodyBudget::new(options.bodies_bytes_max),
             http2_limits: Arc::new(http2_limits(&options)),
-            answers: Arc::new(Answers::new(options.answers_bytes_max)),
+            answers: Arc::new(AnswerMemory::new(options.answers_bytes_max)),
             compressor: Compressor::new(options.compression),
             acts: Acts::new(),
             error_log: ErrorLog::default(),

@@ -13,7 +13,7 @@ use sluice_engine::id::Receipt;
 use sluice_engine::limits::{Limits, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use sluice_proto::v1::Attach;
 
-use super::calls::{Answering, Calls, Done, NewConsumer, answering};
+use super::calls::{Answering, Done, NewConsumer, SessionCalls, answering};
 use super::decode::{receipt, text};
 
 /// Queues of a consumer.
@@ -21,7 +21,7 @@ pub(super) type Queues = Arc<[Box<str>]>;
 
 /// What an Attach asks for; nothing of its frame is kept.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct AttachRequest {
     pub(super) queues: Queues,
     name: Box<str>,
     credit: u32,
@@ -37,8 +37,8 @@ struct Resume {
     refused: Refused,
 }
 
-impl Asked {
-    pub(super) fn read(attach: &Attach, limits: &Limits) -> Read<Asked> {
+impl AttachRequest {
+    pub(super) fn read(attach: &Attach, limits: &Limits) -> Read<AttachRequest> {
         let count = attach.queues.len();
         if count > RECEIVE_QUEUES_MAX {
             let reason = format!("at most {RECEIVE_QUEUES_MAX} queues, got {count}");
@@ -58,7 +58,7 @@ impl Asked {
         if attach.lease_ms == Some(0) {
             return Err(Fault::invalid("expected 1 or more, got 0").inside("lease_ms"));
         }
-        Ok(Asked {
+        Ok(AttachRequest {
             queues: queues.into(),
             name: name.into(),
             credit: attach.credit,
@@ -86,14 +86,14 @@ impl Resume {
     }
 }
 
-impl Calls {
+impl SessionCalls {
     /// Attaches a consumer that the client knows by this number.
-    pub(super) fn attach(&self, number: u64, consumer: u32, asked: Asked) -> Answering {
+    pub(super) fn attach(&self, number: u64, consumer: u32, asked: AttachRequest) -> Answering {
         let calls = self.clone();
         answering(number, async move { Ok(Done::Attached(consumer, calls.attached(asked).await)) })
     }
 
-    async fn attached(&self, asked: Asked) -> Result<NewConsumer, CallError> {
+    async fn attached(&self, asked: AttachRequest) -> Result<NewConsumer, CallError> {
         let queues: Vec<&str> = asked.queues.iter().map(|queue| &**queue).collect();
         let cleared = self.permit(Operation::ReceiveMany, "")?.cleared_queues(queues.iter().copied())?;
         let resume = asked.resume;

@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::attach::{Asked, Queues};
-use super::delivering::Attached;
+use super::attach::{AttachRequest, Queues};
+use super::delivering::AttachedConsumer;
 
 /// Consumers of one session.
 pub(super) const CONSUMERS_MAX: usize = 1_000;
@@ -12,7 +12,7 @@ pub(super) const CONSUMERS_MAX: usize = 1_000;
 /// What a frame wants of a consumer.
 #[derive(Debug)]
 pub(super) enum Turn {
-    Attach(Box<Asked>),
+    Attach(Box<AttachRequest>),
     /// How many messages it may hold.
     Credit(u32),
     /// The time of grace, in milliseconds.
@@ -21,10 +21,10 @@ pub(super) enum Turn {
 
 /// A number that is in use.
 #[derive(Debug)]
-struct Slot {
+struct ConsumerSlot {
     queues: Queues,
     /// `None`: its Attach is on its way.
-    attached: Option<Attached>,
+    attached: Option<AttachedConsumer>,
     /// Whether an Attach or a Detach is on its way.
     is_changing: bool,
     /// Frames behind that, with their numbers.
@@ -37,7 +37,7 @@ pub(super) type Waiting = VecDeque<(u64, Turn)>;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Consumers {
-    slots: HashMap<u32, Slot>,
+    slots: HashMap<u32, ConsumerSlot>,
     /// Frames that wait, over all of them.
     waiting: usize,
 }
@@ -69,13 +69,13 @@ impl Consumers {
     }
 
     /// The consumer that is attached under a number.
-    pub(super) fn attached(&self, consumer: u32) -> Option<&Attached> {
+    pub(super) fn attached(&self, consumer: u32) -> Option<&AttachedConsumer> {
         self.slots.get(&consumer)?.attached.as_ref().filter(|attached| attached.is_live())
     }
 
     /// Its Attach is on its way.
     pub(super) fn attaches(&mut self, consumer: u32, queues: Queues) {
-        let slot = Slot { queues, attached: None, is_changing: true, waiting: Waiting::new() };
+        let slot = ConsumerSlot { queues, attached: None, is_changing: true, waiting: Waiting::new() };
         self.slots.insert(consumer, slot);
     }
 
@@ -88,7 +88,7 @@ impl Consumers {
     }
 
     /// Its Attach has gone well. Whose turn it is now.
-    pub(super) fn is_attached(&mut self, consumer: u32, attached: Attached) -> Waiting {
+    pub(super) fn is_attached(&mut self, consumer: u32, attached: AttachedConsumer) -> Waiting {
         self.settled(consumer, |slot| slot.attached = Some(attached))
     }
 
@@ -97,7 +97,7 @@ impl Consumers {
         self.settled(consumer, |slot| slot.asks_to_end(false))
     }
 
-    fn settled(&mut self, consumer: u32, change: impl FnOnce(&mut Slot)) -> Waiting {
+    fn settled(&mut self, consumer: u32, change: impl FnOnce(&mut ConsumerSlot)) -> Waiting {
         let Some(slot) = self.slots.get_mut(&consumer) else { return Waiting::new() };
         change(slot);
         slot.is_changing = false;
@@ -115,15 +115,16 @@ impl Consumers {
     /// The queues that consumers get messages from, or are about to; those of one that is being detached do
     /// not count.
     pub(super) fn queues(&self) -> impl Iterator<Item = &str> {
-        let receiving = |slot: &&Slot| slot.is_there() && !(slot.is_changing && slot.attached.is_some());
+        let receiving =
+            |slot: &&ConsumerSlot| slot.is_there() && !(slot.is_changing && slot.attached.is_some());
         self.slots.values().filter(receiving).flat_map(|slot| slot.queues.iter().map(|queue| &**queue))
     }
 }
 
-impl Slot {
+impl ConsumerSlot {
     /// Whether nobody else has detached it.
     fn is_there(&self) -> bool {
-        self.attached.as_ref().is_none_or(Attached::is_live)
+        self.attached.as_ref().is_none_or(AttachedConsumer::is_live)
     }
 
     /// Whether the client has asked for its end.

@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 256 << 10;
 
 /// A consumer that is attached, as its session knows it.
 #[derive(Debug)]
-pub(super) struct Attached {
+pub(super) struct AttachedConsumer {
     pub(super) id: ConsumerId,
     end: Arc<End>,
 }
@@ -31,7 +31,7 @@ struct End {
     reached: AtomicBool,
 }
 
-impl Attached {
+impl AttachedConsumer {
     /// Begins to hand on. It ends when the consumer is detached, or when `ended` says so of the session.
     pub(super) fn begin(
         number: u32,
@@ -39,10 +39,10 @@ impl Attached {
         outbox: &Arc<Outbox>,
         ended: watch::Receiver<bool>,
         tasks: &mut JoinSet<()>,
-    ) -> Attached {
+    ) -> AttachedConsumer {
         while tasks.try_join_next().is_some() {}
         let end = Arc::new(End::default());
-        let attached = Attached { id: consumer.id(), end: Arc::clone(&end) };
+        let attached = AttachedConsumer { id: consumer.id(), end: Arc::clone(&end) };
         let outbox = Arc::clone(outbox);
         tasks.spawn(async move {
             hand_on(number, consumer, outbox, ended, &end).await;

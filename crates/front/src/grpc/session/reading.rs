@@ -27,11 +27,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::PATH;
-use super::attach::Asked;
-use super::calls::{Acks, Answered, Answering, Answers, Asking, Call, Calls, Done, Known, NewConsumer};
+use super::attach::AttachRequest;
+use super::calls::{
+    Acks, Answering, Checked, Checking, Done, FrameAnswer, FrameAnswers, FrameCall, NewConsumer, SessionCalls,
+};
 use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
 use super::decode::text;
-use super::delivering::Attached;
+use super::delivering::AttachedConsumer;
 use super::encode;
 use super::outbox::{Outbox, Outgoing};
 use super::plain::Plain;
@@ -131,12 +133,12 @@ struct Session<'s> {
     /// Bytes that the frame on its way has of the budget for bodies.
     reserved: usize,
     /// What the first frame has said.
-    opened: Option<Calls>,
+    opened: Option<SessionCalls>,
     last_number: u64,
     attachments: Consumers,
     answers: FuturesUnordered<Answering>,
     /// The call that all frames behind it wait for.
-    asking: Option<Asking>,
+    asking: Option<Checking>,
     /// The first of them, where it was read to know what it is.
     held: Option<Bytes>,
     /// Of the frames that came together.
@@ -184,7 +186,7 @@ impl Session<'_> {
                     }
                     None => reading = false,
                 },
-                Known(call) = asked(&mut self.asking), if self.asking.is_some() => {
+                Checked(call) = asked(&mut self.asking), if self.asking.is_some() => {
                     self.asking = None;
                     self.begin(call)?;
                     self.take_frames()?;
@@ -310,7 +312,7 @@ impl Session<'_> {
         }
     }
 
-    fn act(&mut self, number: u64, frame: Said<'_>, calls: &Calls) -> Result<(), CallError> {
+    fn act(&mut self, number: u64, frame: Said<'_>, calls: &SessionCalls) -> Result<(), CallError> {
         let frame = match frame {
             Said::Other(frame) => frame,
             Said::Plain(plain) => {
@@ -325,7 +327,7 @@ impl Session<'_> {
             Frame::Send(send) => self.call(calls.send(number, send)),
             Frame::Settle(settle) => self.call(calls.settle(number, settle)),
             Frame::Extend(extend) => self.call(calls.extend(number, extend)),
-            Frame::Attach(attach) => match Asked::read(&attach, self.context.calls.limits()) {
+            Frame::Attach(attach) => match AttachRequest::read(&attach, self.context.calls.limits()) {
                 Ok(asked) => self.turn(number, attach.consumer, Turn::Attach(Box::new(asked))),
                 Err(fault) => self.refuse(number, fault.into()),
             },
@@ -400,7 +402,7 @@ impl Session<'_> {
         };
         let peer = Arc::clone(&self.who.peer);
         let context = Arc::clone(self.context);
-        let opened = Calls { context, name: name.into(), peer, caller };
+        let opened = SessionCalls { context, name: name.into(), peer, caller };
         opened.asker().allow_work(name)?;
         opened.context.calls.check_namespace(name)?;
         self.opened = Some(opened);
@@ -424,10 +426,10 @@ impl Session<'_> {
     }
 
     /// Begins a call, or lets the frames behind it wait.
-    fn call(&mut self, call: Call) -> Result<(), CallError> {
+    fn call(&mut self, call: FrameCall) -> Result<(), CallError> {
         match call {
-            Call::Ready(answering) => self.begin(answering),
-            Call::Asked(asking) => {
+            FrameCall::Ready(answering) => self.begin(answering),
+            FrameCall::Checking(asking) => {
                 self.asking = Some(asking);
                 Ok(())
             }
@@ -444,24 +446,29 @@ impl Session<'_> {
     }
 
     fn refuse(&mut self, number: u64, error: CallError) -> Result<(), CallError> {
-        self.tell(Answered { number, result: Err(error) });
+        self.tell(FrameAnswer { number, result: Err(error) });
         Ok(())
     }
 
-    fn tell_all(&mut self, answered: Answers) {
+    fn tell_all(&mut self, answered: FrameAnswers) {
         answered.into_iter().for_each(|answered| self.tell(answered));
     }
 
-    fn tell(&mut self, answered: Answered) {
-        let Answered { number, result } = answered;
+    fn tell(&mut self, answered: FrameAnswer) {
+        let FrameAnswer { number, result } = answered;
         match result {
             Ok(Done::Items(items)) => self.outbox.add(|out| encode::results(out, number, &items)),
             Ok(Done::Sent(sent)) => self.outbox.add(|out| encode::sent(out, number, &sent)),
             Ok(Done::Attached(number_of, Ok(NewConsumer { consumer, resumed }))) => {
                 // Before any of its deliveries.
                 self.outbox.add(|out| encode::results(out, number, &resumed));
-                let attached =
-                    Attached::begin(number_of, *consumer, self.outbox, self.ended.clone(), self.consumers);
+                let attached = AttachedConsumer::begin(
+                    number_of,
+                    *consumer,
+                    self.outbox,
+                    self.ended.clone(),
+                    self.consumers,
+                );
                 let waiting = self.attachments.is_attached(number_of, attached);
                 self.turn_all(number_of, waiting);
             }
@@ -532,7 +539,7 @@ fn not_attached(consumer: u32) -> CallError {
 }
 
 /// What the caller may have made of a call, once that is known.
-async fn asked(asking: &mut Option<Asking>) -> Known {
+async fn asked(asking: &mut Option<Checking>) -> Checked {
     match asking {
         Some(asking) => asking.await,
         None => pending().await,

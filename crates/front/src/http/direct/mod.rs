@@ -62,17 +62,17 @@ pub(crate) struct HotCalls {
 }
 
 /// A call that was begun.
-type Begun = Pin<Box<dyn Future<Output = DirectResponse> + Send>>;
+type PendingAnswer = Pin<Box<dyn Future<Output = DirectResponse> + Send>>;
 
 impl Direct for HotCalls {
-    type Call = Begun;
+    type Call = PendingAnswer;
 
     fn takes(&mut self, head: RequestHead<'_>) -> Option<usize> {
         (is_plain(head) && route_of(head).is_some()).then_some(BODY_BYTES_MAX)
     }
 
-    fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<Begun> {
-        let asked = Asked::new(self, head, body)?;
+    fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<PendingAnswer> {
+        let asked = HotCall::new(self, head, body)?;
         match asked.operation {
             Operation::Send => asked.send(),
             Operation::Receive => asked.receive(),
@@ -118,7 +118,7 @@ fn simple(text: &[u8]) -> Option<&str> {
 }
 
 /// A call that its caller may make, as far as its path tells.
-struct Asked<'a> {
+struct HotCall<'a> {
     hot: &'a HotCalls,
     head: RequestHead<'a>,
     body: &'a [u8],
@@ -130,8 +130,8 @@ struct Asked<'a> {
     started: Instant,
 }
 
-impl<'a> Asked<'a> {
-    fn new(hot: &'a HotCalls, head: RequestHead<'a>, body: &'a [u8]) -> Option<Asked<'a>> {
+impl<'a> HotCall<'a> {
+    fn new(hot: &'a HotCalls, head: RequestHead<'a>, body: &'a [u8]) -> Option<HotCall<'a>> {
         let started = Instant::now();
         let HotCalls { context, activity, peer } = hot;
         let (path, operation, captured) = route_of(head)?;
@@ -144,7 +144,7 @@ impl<'a> Asked<'a> {
         {
             return None;
         }
-        Some(Asked { hot, head, body, path, operation, captured, caller, in_flight, started })
+        Some(HotCall { hot, head, body, path, operation, captured, caller, in_flight, started })
     }
 
     /// What the caller may do, as far as the path tells; `None`: not this.
@@ -158,7 +158,7 @@ impl<'a> Asked<'a> {
             path: self.path,
         };
         let namespace = self.captured.namespace.as_deref();
-        asker.permitted(calls::Asked { operation: self.operation, namespace, name: &self.captured.name })
+        asker.permitted(calls::CallName { operation: self.operation, namespace, name: &self.captured.name })
     }
 
     /// The last thing before the node is asked: from here on nothing is declined, since a request counts
@@ -171,7 +171,7 @@ impl<'a> Asked<'a> {
         self.hot.context.calls.limits()
     }
 
-    fn send(self) -> Option<Begun> {
+    fn send(self) -> Option<PendingAnswer> {
         let permit = self.permit()?;
         let batch = Batch::read(self.body, self.limits()).ok()?;
         let is_list = batch.is_list;
@@ -185,7 +185,7 @@ impl<'a> Asked<'a> {
         Some(self.answer(async move { Ok(send::answer(&sending?.done().await?, is_list)) }))
     }
 
-    fn receive(self) -> Option<Begun> {
+    fn receive(self) -> Option<PendingAnswer> {
         let permit = self.permit()?;
         let cleared = permit.cleared_by_name().ok()?;
         let context = Arc::clone(&self.hot.context);
@@ -206,7 +206,7 @@ impl<'a> Asked<'a> {
     }
 
     /// `None`: each item says how it ended.
-    fn settle(self, outcome: Option<Outcome>) -> Option<Begun> {
+    fn settle(self, outcome: Option<Outcome>) -> Option<PendingAnswer> {
         // In which queues they are is looked up elsewhere.
         let cleared = self.permit()?.cleared_everywhere()?;
         let request = match outcome {
@@ -224,8 +224,11 @@ impl<'a> Asked<'a> {
     }
 
     /// Waits for what comes of it, and answers.
-    fn answer(&self, outcome: impl Future<Output = Result<Json, CallError>> + Send + 'static) -> Begun {
-        let answering = Answering {
+    fn answer(
+        &self,
+        outcome: impl Future<Output = Result<Json, CallError>> + Send + 'static,
+    ) -> PendingAnswer {
+        let answering = HotAnswer {
             request_id: request_id(self.head.field(REQUEST_ID.as_str().as_bytes()), &self.hot.context),
             context: Arc::clone(&self.hot.context),
             in_flight: Arc::clone(&self.in_flight),
@@ -238,7 +241,7 @@ impl<'a> Asked<'a> {
 }
 
 /// What a call that was begun carries along until it has its answer.
-struct Answering {
+struct HotAnswer {
     context: Arc<Context>,
     in_flight: Arc<InFlight>,
     request_id: HeaderValue,
@@ -247,7 +250,7 @@ struct Answering {
     started: Instant,
 }
 
-impl Answering {
+impl HotAnswer {
     fn with(self, outcome: Result<Json, CallError>) -> DirectResponse {
         let mut response = outcome.map_or_else(|error| self.refusal(error), answered);
         response.fields.push((REQUEST_ID, self.request_id));

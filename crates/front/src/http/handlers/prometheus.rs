@@ -223,13 +223,13 @@ fn write_shards(page: &mut Page, shards: &[ShardMetrics]) {
 }
 
 /// A queue that has figures of its own.
-struct Shown {
+struct QueueFigures {
     namespace: String,
     namespace_id: NamespaceId,
     queue: QueueView,
 }
 
-impl Shown {
+impl QueueFigures {
     fn labels(&self) -> [(&str, &str); 2] {
         [("namespace", &self.namespace), ("queue", &self.queue.name)]
     }
@@ -244,7 +244,7 @@ impl Shown {
 async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics]) -> Result<(), CallError> {
     let mut room = call.context.options.metrics_queues_max;
     let mut queues_total = 0;
-    let mut shown: Vec<Shown> = Vec::new();
+    let mut shown: Vec<QueueFigures> = Vec::new();
     let namespaces = figures::namespaces(&call.permit).await?;
     for namespace in namespaces.into_iter().filter(|namespace| namespace.id != NamespaceId::SYS) {
         queues_total += namespace.queues;
@@ -252,7 +252,7 @@ async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics])
             let (name, namespace_id) = (namespace.name, namespace.id);
             let queues = figures::queues(&call.permit, namespace_id, room).await?;
             room -= queues.len().min(room);
-            let show = |queue| Shown { namespace: name.clone(), namespace_id, queue };
+            let show = |queue| QueueFigures { namespace: name.clone(), namespace_id, queue };
             shown.extend(queues.into_iter().map(show));
         }
     }
@@ -292,7 +292,7 @@ const CONSUMER_FIGURES: &[ConsumerFigure] = &[
 async fn write_consumers(
     page: &mut Page,
     call: &Call<'_>,
-    shown: &[Shown],
+    shown: &[QueueFigures],
     shards: &[ShardMetrics],
 ) -> Result<(), CallError> {
     let mut room = CONSUMERS_MAX;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sluice_calls::hot::receive::Room;
-use sluice_calls::room::Room as AnswerRoom;
+use sluice_calls::room::AnswerRoom;
 use sluice_engine::Error;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -28,7 +28,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The answers of a server in memory.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct AnswerMemory {
     pub(crate) budget: Budget,
     /// How many wait for bytes to be given back ...
     waiting: AtomicUsize,
@@ -36,22 +36,26 @@ pub(crate) struct Answers {
     given_back: Notify,
 }
 
-impl Answers {
-    pub(crate) fn new(bytes_max: usize) -> Answers {
-        Answers { budget: Budget::new(bytes_max), waiting: AtomicUsize::new(0), given_back: Notify::new() }
+impl AnswerMemory {
+    pub(crate) fn new(bytes_max: usize) -> AnswerMemory {
+        AnswerMemory {
+            budget: Budget::new(bytes_max),
+            waiting: AtomicUsize::new(0),
+            given_back: Notify::new(),
+        }
     }
 }
 
 /// What one answer has of the budgets of its server and its connection; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
-    server: Arc<Answers>,
+    server: Arc<AnswerMemory>,
     connection: Arc<Budget>,
     bytes: AtomicUsize,
 }
 
 impl Share {
-    pub(crate) fn new(server: &Arc<Answers>, connection: &Arc<Budget>) -> Share {
+    pub(crate) fn new(server: &Arc<AnswerMemory>, connection: &Arc<Budget>) -> Share {
         Share { server: Arc::clone(server), connection: Arc::clone(connection), bytes: AtomicUsize::new(0) }
     }
 
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn shares_stay_within_both_budgets_and_come_back() {
-        let answers = Arc::new(Answers::new(100_000));
+        let answers = Arc::new(AnswerMemory::new(100_000));
         let (one, other) = (Arc::new(Budget::new(60_000)), Arc::new(Budget::new(60_000)));
         let first = Share::new(&answers, &one);
         first.reserve(50_000).unwrap();
@@ -191,7 +195,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_room_has_it_when_bytes_are_given_back() {
-        let answers = Arc::new(Answers::new(100_000));
+        let answers = Arc::new(AnswerMemory::new(100_000));
         let share = || Share::new(&answers, &Arc::new(Budget::new(100_000)));
         let (full, waiting) = (share(), share());
         full.charge(100_000);
@@ -205,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_receive_gets_what_its_messages_need_and_thousands_fit() {
-        let answers = Arc::new(Answers::new(256 << 20));
+        let answers = Arc::new(AnswerMemory::new(256 << 20));
         let mut shares = Vec::new();
         for _ in 0..3_000 {
             let share = Share::new(&answers, &Arc::new(Budget::new(64 << 20)));

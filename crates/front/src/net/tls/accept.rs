@@ -99,21 +99,21 @@ impl Current {
 
 /// The certificates that the client of an open connection has shown, which may be taken no more when CAs are
 /// replaced.
-pub(crate) struct Shown {
+pub(crate) struct ShownCertificate {
     tls: Arc<Tls>,
     changes: watch::Receiver<()>,
     chain: Vec<CertificateDer<'static>>,
 }
 
-impl Shown {
+impl ShownCertificate {
     /// `changes`: those since before the handshake. `None`: the client has shown none.
     pub(crate) fn of(
         tls: &Arc<Tls>,
         changes: watch::Receiver<()>,
         stream: &TlsStream<TcpStream>,
-    ) -> Option<Shown> {
+    ) -> Option<ShownCertificate> {
         let chain = stream.get_ref().1.peer_certificates()?.to_vec();
-        Some(Shown { tls: Arc::clone(tls), changes, chain })
+        Some(ShownCertificate { tls: Arc::clone(tls), changes, chain })
     }
 
     /// Resolves when they are taken no more.

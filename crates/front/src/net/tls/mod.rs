@@ -23,7 +23,7 @@ use rustls::server::{NoServerSessionStorage, ProducesTickets, WebPkiClientVerifi
 use tokio::sync::watch;
 
 pub use accept::HandshakeFailure;
-pub(crate) use accept::{Shown, client_certificate};
+pub(crate) use accept::{ShownCertificate, client_certificate};
 use files::{Contents, Read};
 
 /// From so long before its end on, a certificate is reported at each check.
