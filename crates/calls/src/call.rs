@@ -19,7 +19,7 @@ pub trait Unary: DeserializeOwned + JsonSchema + Send {
 
     /// The body that it takes.
     const BODY: Body = Body::Small;
-    /// What it can have done when it succeeds.
+    /// The effects that it can have when it succeeds.
     const HOW: &'static [How] = &[How::Done];
 
     /// Does what is asked for.
@@ -29,7 +29,7 @@ pub trait Unary: DeserializeOwned + JsonSchema + Send {
 /// The body of a request, by its greatest length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Body {
-    /// It takes none, and reads none.
+    /// No body; none is read.
     None,
     /// Settings or options.
     Small,
@@ -44,30 +44,30 @@ pub enum Body {
 pub struct Done<T> {
     /// The answer.
     pub answer: T,
-    /// What the call has done.
+    /// The effect of the call.
     pub how: How,
     /// The name of what was made, for the audit log, where the request does not give it.
     pub made: Option<String>,
 }
 
-/// What a call that succeeded has done.
+/// The effect of a call that succeeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
-    /// What was asked for.
+    /// The call did what was requested.
     Done,
-    /// Made what it is about.
+    /// The call created its object.
     Created,
-    /// Begun what goes on after the answer.
+    /// The call began something that goes on after the answer.
     Begun,
 }
 
 impl<T> Done<T> {
-    /// The outcome of a call that has made what it is about, or changed it.
+    /// The outcome of a call that created its object, or changed it.
     pub fn made(answer: T, created: bool) -> Done<T> {
         Done { answer, how: if created { How::Created } else { How::Done }, made: None }
     }
 
-    /// Whether the call has made what it is about.
+    /// True if the call created its object.
     pub fn created(&self) -> bool {
         self.how == How::Created
     }
@@ -109,6 +109,6 @@ pub struct Schemas {
     pub request: Schema,
     /// The answer.
     pub answer: Schema,
-    /// What the call can have done when it succeeds.
+    /// The effects that the call can have when it succeeds.
     pub how: &'static [How],
 }

@@ -3,7 +3,7 @@
 //! The first part holds the codes of the engine, the second those of the fronts themselves. Tests walk it, so
 //! that no code is missing, is there twice, or has a status that its protocol does not know.
 
-/// What one error code is called elsewhere.
+/// The equivalents of an error code in each protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code {
     /// The stable snake_case code.

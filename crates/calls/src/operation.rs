@@ -11,7 +11,7 @@ macro_rules! operations {
         $operation:ident $name:literal in $topic:literal: $scope:ident $right:ident $about:ident [$($trait:ident)*]
             $method:ident $root:ident [$($segment:literal)/ *] $($grpc:literal)?;
     )*) => {
-        /// What can be asked of a server.
+        /// The operations of a server.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Operation {
             $($(#[doc = $doc])+ $operation,)*
@@ -345,7 +345,7 @@ operations! {
         Get V1 ["whoami"];
 }
 
-/// What holds for an operation.
+/// The properties of an operation.
 #[derive(Debug)]
 struct Declaration {
     name: &'static str,
@@ -359,14 +359,14 @@ struct Declaration {
     grpc: Option<&'static str>,
 }
 
-/// Where the names of a call are looked up.
+/// The place where the names of a call are looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// In a namespace that the call names, or in the default one.
+    /// A namespace that the call names, or the default one.
     Namespaced,
     /// The call is about a namespace, whose name it gives.
     Namespace,
-    /// In the server as a whole.
+    /// The server as a whole.
     Server,
 }
 
@@ -395,7 +395,7 @@ pub enum Trait {
     /// Answers with messages or lists, which may take much memory until the client has read them. The others,
     /// settling and sending above all, are never refused for lack of it.
     Long = 4,
-    /// For everybody: nobody is asked who they are.
+    /// Open to every caller, without authentication.
     Public = 8,
     /// Answered however busy the server is.
     Always = 16,
@@ -416,7 +416,7 @@ pub enum Method {
     Delete,
 }
 
-/// Where the path of an operation begins.
+/// The root of an operation's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Root {
     /// `/v1`; for those in a namespace also `/v1/namespaces/{namespace}`.
@@ -430,7 +430,7 @@ pub enum Root {
 pub struct HttpName {
     /// The method.
     pub method: Method,
-    /// Where the path begins.
+    /// The root of the path.
     pub root: Root,
     /// The rest of the path; at most one segment is a `{name}`.
     pub segments: &'static [&'static str],
@@ -461,7 +461,7 @@ impl Operation {
         &DECLARATIONS[self as usize]
     }
 
-    /// Its name in metrics, the API description and the audit log.
+    /// The operation's name in metrics, the API description and the audit log.
     pub fn name(self) -> &'static str {
         self.declaration().name
     }
@@ -471,54 +471,54 @@ impl Operation {
         self.declaration().topic
     }
 
-    /// What it does, in a line.
+    /// Summary in one line.
     pub fn summary(self) -> &'static str {
         self.declaration().about[0].trim().trim_end_matches('.')
     }
 
-    /// What else is to be known of it; may be empty.
+    /// Further notes; may be empty.
     pub fn notes(self) -> String {
         let lines: Vec<&str> = self.declaration().about[1..].iter().map(|line| line.trim()).collect();
         lines.join(" ")
     }
 
-    /// Where its names are looked up.
+    /// The place where its names are looked up.
     pub fn scope(self) -> Scope {
         self.declaration().scope
     }
 
-    /// What it asks of its caller.
+    /// The right that it needs.
     pub fn right(self) -> Right {
         self.declaration().right
     }
 
-    /// Where its caller needs the right.
+    /// The part of the server at which the caller needs the right.
     pub fn subject(self) -> Subject {
         self.declaration().subject
     }
 
-    /// Whether it has a property.
+    /// True if it has a property.
     #[inline]
     pub fn is(self, property: Trait) -> bool {
         self.declaration().traits & property as u8 != 0
     }
 
-    /// Its method and path in HTTP.
+    /// Method and path in HTTP.
     pub fn http(self) -> &'static HttpName {
         &self.declaration().http
     }
 
-    /// Its service and method in gRPC behind `/sluice.v1.`; `None`: it has none.
+    /// Service and method in gRPC behind `/sluice.v1.`; `None`: it has none.
     pub fn grpc(self) -> Option<&'static str> {
         self.declaration().grpc
     }
 
-    /// Whether nothing changes by it.
+    /// True if it changes nothing.
     pub fn only_looks(self) -> bool {
         self.http().method == Method::Get
     }
 
-    /// Whether the audit log records it.
+    /// True if the audit log records it.
     pub fn is_audited(self) -> bool {
         let changes = matches!(self.right(), Right::Operate | Right::Admin) && !self.only_looks();
         changes || self == Operation::Backup

@@ -1,4 +1,4 @@
-//! Who asks, and the permit that they get: without one no call reaches the node.
+//! The sender of a request, and the permit of its call: without one no call reaches the node.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::standing::{Standing, Waited};
 /// Name of the namespace of calls that name none.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
-/// The sender of a request, as a front knows them.
+/// The sender of a request, with its connection and the memory for its answer.
 #[derive(Clone, Copy)]
 pub struct Asker<'c> {
     /// The server that is asked.
     pub calls: &'c Calls,
     /// The other end of the connection.
     pub peer: &'c Arc<Peer>,
-    /// Who they are.
+    /// The authenticated caller.
     pub caller: &'c Caller,
     /// The proof that came with the request (RFC 9110 §11.6.2), for what goes on after its answer has begun.
     pub authorization: Option<&'c [u8]>,
@@ -33,7 +33,7 @@ pub struct Asker<'c> {
     pub path: &'c str,
 }
 
-/// What a request asks for, as far as its name tells.
+/// The name of a call: the operation, and the namespace and object that it is about.
 #[derive(Clone, Copy, Debug)]
 pub struct CallName<'c> {
     /// The operation.
@@ -59,7 +59,7 @@ impl fmt::Debug for Permit<'_> {
     }
 }
 
-/// Finds out who sends a request.
+/// Authenticates the sender of a request; operations that are public need none.
 ///
 /// # Errors
 /// `unauthenticated`, or `rate_limited`.
@@ -101,8 +101,8 @@ impl<'c> Asker<'c> {
         decided.map_err(|denied| refused(self.peer, self.path, denied))
     }
 
-    /// The same as [`Asker::permit`] for a request that goes another way when it is refused: nobody hears of
-    /// that yet.
+    /// The permit of a call, as by [`Asker::permit`], or `None`; a refusal is neither logged nor counted,
+    /// since the request is then handled another way.
     pub fn permitted(self, asked: CallName<'c>) -> Option<Permit<'c>> {
         let (namespace, target) = asked.target();
         decide(self.caller, asked.operation.right(), namespace, target).ok()?;
@@ -161,7 +161,7 @@ impl<'c> Permit<'c> {
         self.asked.namespace.unwrap_or(DEFAULT_NAMESPACE)
     }
 
-    /// Who calls.
+    /// The caller.
     pub fn caller(&self) -> &'c Caller {
         self.asker.caller
     }
@@ -206,12 +206,12 @@ impl<'c> Permit<'c> {
         Permit { asker: Asker { caller, ..self.asker }, ..self }
     }
 
-    /// Whether the caller has a right in every queue of the namespace.
+    /// True if the caller has a right in every queue of the namespace.
     pub(crate) fn may_everywhere(&self, right: Right) -> bool {
         self.caller().may_everywhere(right, self.namespace_name())
     }
 
-    /// Whether the caller has a right in a queue of the namespace.
+    /// True if the caller has a right in a queue of the namespace.
     pub fn may_queue(&self, right: Right, queue: &str) -> bool {
         self.caller().may(right, Target::Queue(self.namespace_name(), queue)).is_ok()
     }

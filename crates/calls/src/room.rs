@@ -1,4 +1,4 @@
-//! Memory for the answers of calls, which the front counts until they are read.
+//! The memory for the answers of calls, which the front counts until clients have read them.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub trait AnswerRoom: fmt::Debug + Send + Sync {
     fn reserve_up_to(&self, bytes: usize) -> Result<usize, Error>;
 }
 
-/// The memory of answers of a few bytes, which nobody counts.
+/// The memory of answers of a few bytes, which is not counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Uncounted;
 

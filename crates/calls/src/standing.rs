@@ -1,15 +1,15 @@
-//! The standing of a caller who waits, or whose answer has no end: they get it for as long as they may ask
-//! for it again.
+//! The standing of a caller that waits or reads a stream: the right is checked again whenever the rules
+//! change, and the wait or stream ends when it is lost.
 
 use std::sync::Arc;
 
 use crate::access::{Caller, Denied, Peer, Right, Target, decide};
 
-/// A caller's proof and what they wait for.
+/// A caller's credential, and the right that it keeps needing.
 #[derive(Debug)]
 pub struct Standing {
     peer: Arc<Peer>,
-    /// `None`: nobody was asked who they are.
+    /// `None`: the server required no authentication.
     claim: Option<Box<Claim>>,
 }
 

@@ -19,13 +19,13 @@ use super::{Access, Peer};
 use crate::time::now_ms;
 
 const QUEUE: &str = "audit";
-/// How long an entry is kept.
+/// Retention of an entry, in milliseconds: one year.
 const KEPT_MS: u64 = 365 * 86_400_000;
 /// Most entries: beyond it the oldest go.
 const ENTRIES_MAX: u64 = 1_000_000;
 /// Most entries that go at once.
 const DROPPED_MAX: u64 = 100;
-/// How often an entry is tried again for which there is no room at the moment.
+/// Retries of an entry for which there is no room.
 const RETRIES: usize = 10;
 /// Longest pause before it is.
 const RETRY_PAUSE_MS: u64 = 200;
@@ -39,11 +39,11 @@ pub const AUDIT_PAGE_MAX: usize = 1_000;
 pub struct Act<'a> {
     /// The operation, by its name in the API description.
     pub operation: &'a str,
-    /// What it was done to, as a path or in the words of its protocol.
+    /// Path of the request, or its object in the words of its protocol.
     pub target: &'a str,
-    /// Whether it was refused; else it was done, or the server failed in it.
+    /// True if it was refused; else it was done, or the server failed in it.
     pub refused: bool,
-    /// What came of it: a status or an error code.
+    /// The outcome: a status or an error code.
     pub outcome: &'a str,
     /// The request's id.
     pub request_id: &'a str,
@@ -121,7 +121,7 @@ fn entry(peer: &Peer, caller: &Caller, act: Act<'_>) -> Value {
     })
 }
 
-/// What cannot be taken down is in the server's log at least.
+/// Stores an entry; one that cannot be stored goes to the server's log.
 async fn take_down(node: &Node, entry: &Value) {
     let entry = entry.to_string();
     if let Err(error) = append(node, entry.as_bytes()).await {

@@ -1,5 +1,4 @@
-//! Who may connect: so many connections per address, and none for a while from one that keeps failing to show
-//! who it is.
+//! Limits of connections by address: the number at once, and a ban after repeated failures to authenticate.
 //!
 //! An IPv6 address stands for its /64, which is what one customer gets. This machine's own addresses are not
 //! counted: whoever is on it has other ways, and a proxy on it would be taken for all its clients.
@@ -24,9 +23,9 @@ pub struct GuardOptions {
     /// Handshakes and authentications that may fail within a minute before the address is turned away, those
     /// included that show nothing where something is needed; 0: any number (default 20).
     pub failures_max: u32,
-    /// For how long it is turned away then (default 30 s).
+    /// Length of the ban (default 30 s).
     pub ban: Duration,
-    /// Whether connections from this machine itself count as well (default false).
+    /// True if connections from this machine itself count as well (default false).
     pub own_machine: bool,
 }
 
@@ -41,12 +40,12 @@ impl Default for GuardOptions {
     }
 }
 
-/// Why a connection is turned away.
+/// The reason for refusing a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turned {
-    /// Its address has too many.
+    /// Its address has too many connections.
     TooMany,
-    /// Its address has failed too often.
+    /// Its address has failed to authenticate too often.
     Banned,
 }
 
@@ -59,11 +58,11 @@ pub struct Guard {
     addresses: Mutex<HashMap<IpAddr, Watched>>,
 }
 
-/// What comes of a failure.
+/// The effect of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Failed {
     Counted,
-    /// It was the one too many.
+    /// It exceeded the limit: the address is banned from now on.
     NowBanned,
     /// The address is turned away, and this came over a connection from before.
     Banned,
@@ -81,14 +80,14 @@ struct Watched {
 #[derive(Debug)]
 pub struct ConnectionSlot {
     guard: Arc<Guard>,
-    /// Where the connection comes from.
+    /// Address of the connection's client.
     from: IpAddr,
     /// The address under which it is counted; `None`: it is not.
     counted: Option<IpAddr>,
 }
 
 impl Guard {
-    /// With these bounds.
+    /// A guard with these limits.
     pub fn new(options: GuardOptions) -> Guard {
         Guard {
             options,
@@ -171,13 +170,13 @@ impl Watched {
 }
 
 impl ConnectionSlot {
-    /// Where the connection comes from.
+    /// Address of the connection's client.
     pub fn address(&self) -> IpAddr {
         self.from
     }
 
-    /// Its client has not shown who it is: in the handshake, or with a request. Tells whether its address is
-    /// turned away now, so that the connection has to end.
+    /// Counts a failed authentication, in the handshake or of a request. Returns true if the address is
+    /// banned now, so that the connection has to end.
     #[must_use]
     pub fn failed(&self) -> bool {
         let Some(address) = self.counted else { return false };

@@ -5,7 +5,7 @@ use super::SYS;
 use super::identity::{Caller, Denied, Target};
 use super::right::Right;
 
-/// Whether the server keeps a namespace for itself.
+/// True for the namespace that the server keeps for itself.
 pub fn is_kept(namespace: &str) -> bool {
     namespace == SYS
 }

@@ -33,12 +33,12 @@ const PAGE: usize = 200;
 /// Tokens whose last use is written down at a time.
 const USES_AT_ONCE: usize = 100;
 
-/// Why a token was not made or revoked.
+/// The error of creating or revoking a token.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TokenError {
     /// A code of [`crate::codes`] of the front's own, and a sentence.
     Own(&'static str, String),
-    /// What the engine or the node says.
+    /// An error of the engine or the node.
     Engine(Error),
 }
 
@@ -209,14 +209,14 @@ impl Access {
         Ok(())
     }
 
-    /// Whether a token's holder may make others, now and for good.
+    /// True if a token's holder may create others, without expiry.
     fn administrates(&self, token: &Token) -> bool {
         let (_, rules) = self.rules();
         let identity = Arc::new(self.identity_of_token(&rules.policy, token));
         token.expires_at_ms.is_none() && Caller::Known(identity).may(Right::Admin, Target::Server).is_ok()
     }
 
-    /// Whether somebody may who needs no token: by a certificate.
+    /// True if a caller may do so by certificate, without a token.
     fn others_administrate(&self) -> bool {
         self.shared.options.certificates
     }

@@ -32,9 +32,9 @@ const STREAM_BYTES: usize = 64 << 10;
 /// when it comes back.
 const UNWANTED_MAX: usize = 1_000;
 
-/// How a stream is written.
+/// The format of a stream.
 pub(crate) trait Form: Send + Sync + 'static {
-    /// Where the reader stands at the beginning.
+    /// Writes the reader's position at the beginning.
     fn begin(&self, out: &mut Vec<u8>, at: EventPosition);
     /// An event, and the place behind it.
     fn event(&self, out: &mut Vec<u8>, at: EventPosition, told: &Told);
@@ -79,7 +79,7 @@ struct Stream<F> {
 }
 
 impl<F: Form> Stream<F> {
-    /// Goes on until the client or the server has had enough.
+    /// Runs until the client or the server ends the stream.
     async fn run(mut self, standing: Standing, pause: Duration) {
         self.form.begin(&mut self.buffer, self.reader.position());
         let mut lost = pin!(standing.lost());

@@ -11,9 +11,9 @@ use sluice_engine::limits::{Limits, PARENTS_MAX, RECEIVE_QUEUES_MAX};
 use super::schema::{Field, Kind, MessageType, schema};
 use super::wire::{INVALID, Raw, next_field};
 
-/// In so few bytes nothing is looked for, for there cannot be much.
+/// Length in bytes below which a message is not searched: no list in it can be too long.
 const FEW_BYTES: usize = 256;
-/// The same of a whole frame of a session, of which most are small.
+/// The same length for a whole frame of a session; most frames are shorter.
 const SMALL_FRAME_BYTES: usize = 8 << 10;
 /// How often a field may come that is no list: of several the last counts, and hardly anybody writes more
 /// than one.
@@ -105,7 +105,7 @@ fn is_list(field: &Field) -> bool {
     field.is_list || matches!(field.kind, Kind::Entries(_))
 }
 
-/// How often a field may come.
+/// Most occurrences of a field.
 fn most(field: &Field, limits: &Limits) -> u32 {
     if !is_list(field) {
         return REPEATS_MAX;

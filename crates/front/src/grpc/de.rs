@@ -40,7 +40,7 @@ impl<'de> Deserializer<'de> for Message<'_, '_> {
 /// The fields of a message, in turn.
 struct Fields<'r, 'b> {
     message: &'static MessageType,
-    /// Those that are left.
+    /// The rows that are not read yet.
     rows: &'r [(usize, Raw<'b>)],
     /// The field whose name was told last, each time that it came.
     field: &'r [(usize, Raw<'b>)],

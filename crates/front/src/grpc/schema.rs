@@ -29,7 +29,7 @@ pub(super) struct Schema {
 /// A message.
 #[derive(Debug)]
 pub(super) struct MessageType {
-    /// By number.
+    /// The fields, by number.
     pub(super) fields: Vec<Field>,
 }
 
@@ -38,20 +38,20 @@ pub(super) struct MessageType {
 pub(super) struct Field {
     pub(super) number: u32,
     pub(super) name: String,
-    /// Its twin in JSON, if it holds octets.
+    /// Name of the JSON field that carries its octets in base64; empty if it holds none.
     pub(super) base64: String,
     pub(super) kind: Kind,
     pub(super) is_list: bool,
 }
 
 impl Field {
-    /// Its name in JSON.
+    /// The field's name in JSON.
     pub(super) fn json_name(&self) -> &str {
         if self.kind == Kind::Octets { &self.base64 } else { &self.name }
     }
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Text,

@@ -1,4 +1,4 @@
-//! From a request to its answer: route, handler, errors.
+//! The dispatch of requests: route, handler, errors.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::json::hot::send::Batch;
 use crate::json::hot::settle::{Outcome, Settlements};
 use crate::net::connection::check_pieces;
 
-/// What decodes outside bytes. Seeds name them by place: append new ones.
+/// The decoders of outside bytes. Seeds name them by place: append new ones.
 pub const DECODERS: &[fn(&[u8])] =
     &[send, ack, nack, release, reject, settle, extend, receive, settings, dead_choice, namespace, query];
 

@@ -53,9 +53,9 @@ pub(crate) const SEND_HEADERS: &[&str] = &[
 ];
 /// Largest checkpoint that a header carries: many clients take no longer lines than its base64.
 const CHECKPOINT_BYTES_MAX: usize = 8 << 10;
-/// What of a message's fields no header of HTTP can carry, as base64 of a JSON object.
+/// The fields of a message that no header of HTTP can carry, as base64 of a JSON object.
 const FIELDS_BASE64: HeaderName = HeaderName::from_static("sluice-fields-base64");
-/// What stands before the name of a message's header.
+/// Prefix of the name of a message's header.
 const HEADER_PREFIX: &str = "sluice-header-";
 /// Latest time in microseconds that milliseconds can name.
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
@@ -286,7 +286,7 @@ fn put_headers<'m>(headers: &mut HeaderMap, pairs: impl Iterator<Item = (&'m str
     }
 }
 
-/// Whether a header's value comes as it went: printable ASCII without blanks around it.
+/// True if HTTP carries a header's value unchanged: printable ASCII without blanks around it.
 fn is_plain(value: &str) -> bool {
     value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && value.trim() == value
 }

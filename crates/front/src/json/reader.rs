@@ -9,7 +9,7 @@ use super::scan::plain_len;
 pub(crate) enum Text<'a> {
     /// Stands in the body as it is.
     Plain(&'a str),
-    /// From and to in the scratch.
+    /// Start and end in the scratch buffer.
     Unescaped(usize, usize),
 }
 
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether nothing but blanks is left.
+    /// True if only blanks are left.
     pub(crate) fn is_blank(&mut self) -> bool {
         self.peek().is_none()
     }

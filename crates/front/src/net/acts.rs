@@ -43,7 +43,7 @@ impl Acts {
 pub(crate) struct StartedAct<T>(JoinHandle<T>);
 
 impl<T> StartedAct<T> {
-    /// What comes of it.
+    /// Waits for the act and returns its outcome.
     pub(crate) async fn outcome(self) -> T {
         match self.0.await {
             Ok(outcome) => outcome,

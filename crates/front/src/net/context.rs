@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The context of a server: what all its requests share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// What the requests of a server share from its start on.
+    /// The context of a server that starts.
     pub(crate) fn new(calls: Calls, options: HttpOptions) -> Context {
         Context {
             body_limits: BodyLimits::new(calls.limits()),

@@ -18,13 +18,13 @@ use super::context::Context;
 use super::options::HttpOptions;
 use super::service::Service;
 
-/// How long administrative acts may still take when their callers are cut.
+/// Grace period of administrative acts whose callers were cut.
 const ACTS_GRACE: Duration = Duration::from_secs(5);
 /// Pause after the system gave no connection: mostly the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections over the limit that get an answer before they are closed.
 const REFUSALS_MAX: usize = 64;
-/// How long such an answer may take.
+/// Longest time for such an answer.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
@@ -32,7 +32,7 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     {\"error\":{\"code\":\"overloaded\",\"message\":\"too many connections: retry in 1000 ms\",\
     \"details\":{\"retry_after_ms\":1000}}}";
 
-/// How serving ended.
+/// The outcome of serving.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped {
     /// Connections that did not finish within the grace period and were cut.

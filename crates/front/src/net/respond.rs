@@ -54,7 +54,7 @@ pub(crate) fn foreign(octets: Bytes, content_type: Option<&str>) -> Response<Bod
     response
 }
 
-/// What comes as it comes.
+/// The answer with a body that is streamed.
 pub(crate) fn streamed(content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();

@@ -19,7 +19,7 @@ use super::decode::{receipt, text};
 /// Queues of a consumer.
 pub(super) type Queues = Arc<[Box<str>]>;
 
-/// What an Attach asks for; nothing of its frame is kept.
+/// A checked Attach; it keeps no bytes of the frame.
 #[derive(Debug)]
 pub(super) struct AttachRequest {
     pub(super) queues: Queues,

@@ -1,4 +1,4 @@
-//! What a frame of the client asks of the node, and what came of it.
+//! The calls that frames of the client make, and their outcomes.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -28,25 +28,25 @@ use crate::net::context::Context;
 /// The answer to a frame, or to several.
 pub(super) type Answering = Pin<Box<dyn Future<Output = FrameAnswers> + Send>>;
 
-/// A call whose caller has first to be asked for, by the queues of its messages.
+/// A call whose caller's right depends on the queues of its messages, which are looked up first.
 pub(super) type Checking = Pin<Box<dyn Future<Output = Checked> + Send>>;
 
-/// A call of which it is known whether its caller may make it: if not, its answer says so.
+/// A call whose caller's right is decided; if it was refused, the answer is the error.
 pub(super) struct Checked(pub(super) Answering);
 
 /// A call of a frame. It reaches the node when its [`Answering`] is polled for the first time.
 pub(super) enum FrameCall {
-    /// Its caller may make it, or is asked for when it is begun.
+    /// The caller may make it, or its right is checked when it begins.
     Ready(Answering),
     /// Frames behind it wait until it is known whether its caller may make it, so that they do not overtake
     /// it.
     Checking(Checking),
 }
 
-/// Mostly of one frame.
+/// The outcomes of calls that ended together; mostly one.
 pub(super) type FrameAnswers = SmallVec<[FrameAnswer; 1]>;
 
-/// What came of one frame.
+/// The outcome of one frame.
 #[derive(Debug)]
 pub(super) struct FrameAnswer {
     /// The client's number.
@@ -61,26 +61,26 @@ pub(super) struct NewConsumer {
     pub(super) resumed: Vec<Result<(), Error>>,
 }
 
-/// What a frame did.
+/// The outcome of a frame that succeeded.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// What became of each item; none: all went well.
+    /// The result of each item, in their order; empty: all succeeded.
     Items(Vec<Result<(), Error>>),
     Sent(Sent),
-    /// What came of an Attach, of the consumer that the client knows by this number.
+    /// The client's number for a consumer, and the result of its Attach.
     Attached(u32, Result<NewConsumer, CallError>),
-    /// What came of a Detach.
+    /// The client's number for a consumer, and the result of its Detach.
     Detached(u32, Result<(), Error>),
 }
 
-/// Where the calls of a session go.
+/// The context of a session's calls: server, namespace, and caller.
 #[derive(Clone, Debug)]
 pub(super) struct SessionCalls {
     pub(super) context: Arc<Context>,
     /// The name of the namespace.
     pub(super) name: Arc<str>,
     pub(super) peer: Arc<Peer>,
-    /// Who has sent the frame.
+    /// The caller of the frame.
     pub(super) caller: Caller,
 }
 
@@ -104,7 +104,7 @@ impl SessionCalls {
         }
     }
 
-    /// Whether the caller may do this, as far as its name tells.
+    /// Checks that the caller may make this call, by its operation and name.
     pub(super) fn permit<'c>(&'c self, operation: Operation, name: &'c str) -> Result<Permit<'c>, CallError> {
         self.asker().permit(CallName { operation, namespace: Some(&self.name), name })
     }
@@ -321,17 +321,17 @@ pub(super) struct Acks {
     frames: SmallVec<[AckFrame; 4]>,
 }
 
-/// What is of one frame.
+/// The part of one frame.
 #[derive(Debug)]
 struct AckFrame {
     number: u64,
-    /// How many of the receipts.
+    /// Number of its receipts.
     receipts: usize,
     refused: Refused,
 }
 
 impl Acks {
-    /// Whether a frame holds nothing else.
+    /// True if a frame holds acks and nothing else.
     pub(super) fn fit(settle: &SettleMany) -> bool {
         !(settle.items.is_empty() && settle.acks.is_empty()) && settle.items.iter().all(is_plain_ack)
     }

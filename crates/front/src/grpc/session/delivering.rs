@@ -22,12 +22,12 @@ pub(super) struct AttachedConsumer {
     end: Arc<End>,
 }
 
-/// How far a consumer's end has come.
+/// The state of a consumer's end.
 #[derive(Debug, Default)]
 struct End {
     /// The client has asked for it.
     asked: AtomicBool,
-    /// It gets nothing more.
+    /// True once it gets no more messages.
     reached: AtomicBool,
 }
 
@@ -51,12 +51,12 @@ impl AttachedConsumer {
         attached
     }
 
-    /// Whether the client has asked for its end: then it needs not be told.
+    /// Notes whether the client has asked to detach it; then no Detached frame is sent.
     pub(super) fn asks_to_end(&self, asked: bool) {
         self.end.asked.store(asked, Ordering::Relaxed);
     }
 
-    /// Whether it gets messages still, as far as is known.
+    /// True until it is known to be detached.
     pub(super) fn is_live(&self) -> bool {
         !self.end.reached.load(Ordering::Relaxed)
     }

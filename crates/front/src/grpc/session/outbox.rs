@@ -176,7 +176,7 @@ impl Outbox {
         }
     }
 
-    /// For how long nothing was added.
+    /// Time since something was added.
     pub(super) fn quiet_for(&self) -> Duration {
         self.state().added_at.elapsed()
     }

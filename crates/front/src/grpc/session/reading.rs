@@ -46,7 +46,7 @@ use crate::net::in_flight::InFlight;
 
 /// Frames of a client that are not answered yet; more are read only when there are fewer.
 const UNANSWERED_MAX: usize = 1_024;
-/// After so long without a frame of the server there is one that says that it lives.
+/// Longest time without a frame of the server; then it sends one to keep the connection alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// Bytes of a frame on its way that are not counted against the bodies of all requests.
 const FREE_BYTES: usize = 64 << 10;
@@ -101,19 +101,19 @@ async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Out
     while consumers.join_next().await.is_some() {}
 }
 
-/// Who is at the other end, and what it has shown.
+/// The client: its connection, and the `Authorization` field of the call.
 struct Who {
     peer: Arc<Peer>,
     authorization: Option<HeaderValue>,
 }
 
 impl Who {
-    /// Who sends the next frame: what was shown may count no more.
+    /// The caller of the next frame, looked up anew because a token may have expired or been revoked.
     fn caller(&self, relieves: bool) -> Result<Caller, Denied> {
         self.peer.caller(self.authorization(), relieves)
     }
 
-    /// Who it is while it sends nothing.
+    /// The caller between two frames; counts no request.
     fn standing(&self) -> Result<Caller, Denied> {
         self.peer.standing(self.authorization())
     }
@@ -126,13 +126,13 @@ impl Who {
 struct Session<'s> {
     context: &'s Arc<Context>,
     who: Who,
-    /// Who may receive from the queues of all consumers, as was last looked at.
+    /// The caller whose right to receive from the queues of all consumers was checked last.
     checked: Option<Caller>,
     outbox: &'s Arc<Outbox>,
     frames: Deframer,
     /// Bytes that the frame on its way has of the budget for bodies.
     reserved: usize,
-    /// What the first frame has said.
+    /// The session's namespace and caller; `None` before the first frame.
     opened: Option<SessionCalls>,
     last_number: u64,
     attachments: Consumers,
@@ -141,7 +141,7 @@ struct Session<'s> {
     asking: Option<Checking>,
     /// The first of them, where it was read to know what it is.
     held: Option<Bytes>,
-    /// Of the frames that came together.
+    /// Acks of frames that arrived together.
     acks: Acks,
     consumers: &'s mut JoinSet<()>,
     ended: watch::Receiver<bool>,
@@ -303,7 +303,7 @@ impl Session<'_> {
         self.act(number, frame, &calls)
     }
 
-    /// Goes on with a frame that had to wait.
+    /// Processes a frame that had to wait.
     fn held_frame(&mut self, bytes: &Bytes) -> Result<(), CallError> {
         let (number, frame) = read_frame(bytes, self.context.calls.limits())?;
         match self.opened.clone() {
@@ -368,8 +368,8 @@ impl Session<'_> {
         }
     }
 
-    /// Whether what was shown at the beginning still counts, so that nobody goes on to get messages who may
-    /// not any more.
+    /// Checks that the caller still may receive from the queues of all consumers, so that a session ends once
+    /// its token is revoked or its rights are taken away.
     fn still_allowed(&mut self) -> Result<(), CallError> {
         let Some(opened) = &mut self.opened else { return Ok(()) };
         match self.who.standing() {
@@ -506,7 +506,7 @@ impl Session<'_> {
     }
 }
 
-/// What a frame says.
+/// The contents of a frame.
 enum Said<'f> {
     Plain(Plain<'f>),
     Other(Frame),
@@ -538,7 +538,7 @@ fn not_attached(consumer: u32) -> CallError {
     Error::ConsumerNotFound { consumer: consumer.to_string() }.into()
 }
 
-/// What the caller may have made of a call, once that is known.
+/// Resolves when the caller's right to the call is decided; never, if there is none.
 async fn asked(asking: &mut Option<Checking>) -> Checked {
     match asking {
         Some(asking) => asking.await,

@@ -60,7 +60,7 @@ fn compressed_from(operation: Operation) -> Option<Compression> {
     }
 }
 
-/// Whether answers to an operation may be compressed at all.
+/// True if answers to an operation may be compressed.
 pub(crate) fn concerns(compressor: &Compressor, operation: Operation) -> bool {
     compressed_from(operation).is_some_and(|from| compressor.is_set(from))
 }

@@ -49,7 +49,7 @@ use crate::net::respond::{JSON, NO_STORE};
 /// Largest body of a call that is answered here, in bytes: one that fits into a frame as clients send them.
 const BODY_BYTES_MAX: usize = 16 << 10;
 
-/// What all answers say.
+/// The fields of all answers.
 static FIELDS: LazyLock<Encoded> = LazyLock::new(|| {
     Encoded::new([Field::new(CONTENT_TYPE.as_str(), JSON), Field::new(CACHE_CONTROL.as_str(), NO_STORE)])
 });
@@ -147,7 +147,7 @@ impl<'a> HotCall<'a> {
         Some(HotCall { hot, head, body, path, operation, captured, caller, in_flight, started })
     }
 
-    /// What the caller may do, as far as the path tells; `None`: not this.
+    /// The permit of the call by its path; `None`: it is refused.
     fn permit(&self) -> Option<Permit<'_>> {
         let asker = Asker {
             calls: &self.hot.context.calls,
@@ -161,8 +161,8 @@ impl<'a> HotCall<'a> {
         asker.permitted(calls::CallName { operation: self.operation, namespace, name: &self.captured.name })
     }
 
-    /// The last thing before the node is asked: from here on nothing is declined, since a request counts
-    /// once.
+    /// Counts the request against the identity's rate. The last step before the node is called: nothing is
+    /// declined after it, since a request counts once.
     fn counts(&self) -> Option<()> {
         self.caller.asks_once_more(self.operation.is(Trait::Relieves)).ok()
     }
@@ -240,7 +240,7 @@ impl<'a> HotCall<'a> {
     }
 }
 
-/// What a call that was begun carries along until it has its answer.
+/// The data of a call that has begun, until it has its answer.
 struct HotAnswer {
     context: Arc<Context>,
     in_flight: Arc<InFlight>,

@@ -23,7 +23,7 @@ impl Coding {
     /// to be quick at it.
     pub(crate) const ALL: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
 
-    /// Its name in the registry of codings.
+    /// The coding's name in the IANA registry.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Coding::Zstd => "zstd",

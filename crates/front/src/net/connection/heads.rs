@@ -33,7 +33,7 @@ const DRAIN_BYTES_MAX: usize = 1 << 20;
 /// ... for at most so long.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What is wrong with the last head of a connection, if anything is.
+/// The fault of the last head of a connection, if it has one.
 #[derive(Debug, Default)]
 pub(super) struct Refusal {
     error: OnceLock<CallError>,
@@ -52,7 +52,7 @@ impl Refusal {
     }
 }
 
-/// What comes next on a connection.
+/// The next thing on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     Head,
@@ -76,7 +76,7 @@ pub(super) struct Heads<T> {
     drain: Option<Drain>,
 }
 
-/// How much longer a closed connection is read.
+/// The rest of time and bytes for which a closed connection is read.
 #[derive(Debug)]
 struct Drain {
     bytes_left: usize,
@@ -185,7 +185,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<(usize, Framing)>, CallError> {
     }
 }
 
-/// What body follows a head with these fields (RFC 9112 §6.3).
+/// The framing of the body behind a head with these fields (RFC 9112 §6.3).
 fn framing_of(version: Option<u8>, fields: &[Header<'_>]) -> Result<Framing, CallError> {
     let of = |name: &'static str| {
         let named = move |field: &&Header<'_>| field.name.eq_ignore_ascii_case(name);
@@ -210,7 +210,7 @@ fn framing_of(version: Option<u8>, fields: &[Header<'_>]) -> Result<Framing, Cal
     }
 }
 
-/// Of a field `Content-Length`.
+/// The length in a field `Content-Length`.
 fn length_of(value: &[u8]) -> Result<u64, CallError> {
     let digits =
         std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -242,7 +242,7 @@ fn too_large() -> CallError {
     })
 }
 
-/// Whether a line ends in `bytes` and the next one is empty.
+/// True if a line ends in `bytes` and the next one is empty.
 fn has_blank_line(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\n', bytes).any(|at| {
         let next = &bytes[at + 1..];

@@ -63,7 +63,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Conversation for Driver<W, H> {
         Driver::shut_down(self);
     }
 
-    /// Its deadlines are its own.
+    /// The driver of HTTP/2 keeps its own deadlines.
     fn verdict(&self, _: &HttpOptions) -> Verdict {
         Verdict::Keep(Duration::MAX)
     }

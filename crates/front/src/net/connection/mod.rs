@@ -39,7 +39,7 @@ use super::options::{HttpOptions, SEND_BUFFER_BYTES};
 use super::service::Service;
 use super::tls::{HandshakeFailure, ShownCertificate, client_certificate};
 
-/// How long a connection that was told to close may still stay.
+/// Grace period of a connection that was told to close.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 /// Serves a connection until it ends. `stopping` turns true when the server stops.
@@ -181,7 +181,7 @@ trait Conversation: Future<Output = io::Result<()>> + Unpin {
     /// Begins an end in order: what is asked already is answered.
     fn shut_down(&mut self);
 
-    /// How it is to go on, as of now.
+    /// The decision on the connection as of now.
     fn verdict(&self, options: &HttpOptions) -> Verdict;
 }
 

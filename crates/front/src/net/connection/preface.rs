@@ -1,4 +1,4 @@
-//! Which version of HTTP a client speaks in clear text, where nothing says so but its first bytes.
+//! The version of HTTP of a connection in clear text, by its first bytes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -21,7 +21,7 @@ pub(super) enum Version {
 pub(super) struct Replayed<T> {
     stream: T,
     first: [u8; PREFACE.len()],
-    /// Where in `first` the bytes are that are not read again yet.
+    /// Bounds in `first` of the bytes that are not read again yet.
     start: usize,
     end: usize,
 }

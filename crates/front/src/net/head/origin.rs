@@ -1,4 +1,4 @@
-//! Which pages may make a browser send requests here.
+//! The check of `Origin`: pages of which sites may send requests from a browser.
 
 use http::header::ORIGIN;
 use http::request::Parts;

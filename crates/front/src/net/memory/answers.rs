@@ -23,16 +23,16 @@ const PART_OF_FREE: usize = 4;
 /// Bytes that an answer takes for a message beside its contents.
 const MESSAGE_BYTES: usize = 1 << 10;
 
-/// After so long, who waits for room looks again by itself.
+/// Interval in which a caller that waits for room checks by itself.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The answers of a server in memory.
 #[derive(Debug)]
 pub(crate) struct AnswerMemory {
     pub(crate) budget: Budget,
-    /// How many wait for bytes to be given back ...
+    /// Number of callers that wait for bytes to be given back.
     waiting: AtomicUsize,
-    /// ... and what wakes them.
+    /// Wakes these callers.
     given_back: Notify,
 }
 
@@ -46,7 +46,7 @@ impl AnswerMemory {
     }
 }
 
-/// What one answer has of the budgets of its server and its connection; given back when dropped.
+/// The memory of one answer in the budgets of its server and its connection; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     server: Arc<AnswerMemory>,
@@ -59,7 +59,7 @@ impl Share {
         Share { server: Arc::clone(server), connection: Arc::clone(connection), bytes: AtomicUsize::new(0) }
     }
 
-    /// Whether anything may be begun that answers with more than a few bytes.
+    /// Checks that there is memory to begin a call whose answer is more than a few bytes.
     ///
     /// # Errors
     /// `overloaded`.

@@ -26,24 +26,24 @@ pub use accept::HandshakeFailure;
 pub(crate) use accept::{ShownCertificate, client_certificate};
 use files::{Contents, Read};
 
-/// From so long before its end on, a certificate is reported at each check.
+/// Time before a certificate's end from which it is reported at each check.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
 /// Protocols that a client may choose (RFC 7301), the better one first.
 const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Which files a listener's TLS is made of, all of them PEM.
+/// The files of a listener's TLS, all of them PEM.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TlsFiles {
     /// The server's certificate, followed by those between it and the CA.
     pub cert: PathBuf,
-    /// Its private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
+    /// The certificate's private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
     pub key: PathBuf,
     /// Certificates of the CAs whose client certificates are taken; `None`: clients are not asked for one.
     pub client_ca: Option<PathBuf>,
 }
 
-/// Why TLS cannot be had: a sentence for the operator that names the file and the cause.
+/// The error in making TLS: a sentence for the operator that names the file and the cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TlsError(pub String);
 
@@ -64,11 +64,11 @@ pub struct Tls {
     current: RwLock<Arc<Current>>,
     /// Told when that is replaced.
     changes: watch::Sender<()>,
-    /// What was last read, used or not: what has not changed is not judged again.
+    /// The contents that were read last, valid or not; they are not checked again until they change.
     seen: Mutex<Contents>,
 }
 
-/// What new connections get.
+/// The configuration of new connections.
 pub(crate) struct Current {
     config: Arc<ServerConfig>,
     clients: Option<Arc<dyn ClientCertVerifier>>,
@@ -116,18 +116,18 @@ impl Tls {
         Ok(true)
     }
 
-    /// How many days the certificate in use still has, when these are few.
+    /// Days until the certificate in use ends, if these are few.
     pub fn expires_soon(&self) -> Option<u64> {
         let left = self.current().expires_at.duration_since(SystemTime::now()).unwrap_or_default();
         (left < EXPIRES_SOON).then_some(left.as_secs() / 86_400)
     }
 
-    /// Whether clients may show certificates.
+    /// True if clients may show certificates.
     pub fn asks_clients(&self) -> bool {
         self.files.client_ca.is_some()
     }
 
-    /// How long a client may take for its handshake.
+    /// Longest time for a handshake.
     pub fn handshake_timeout(&self) -> Duration {
         self.handshake_timeout
     }
