@@ -62,6 +62,12 @@ impl Page {
 }
 
 fn write_http(page: &mut Page, context: &Context) {
+    write_requests(page, context);
+    write_gauges(page, context);
+    write_connections(page, context);
+}
+
+fn write_requests(page: &mut Page, context: &Context) {
     let figures = context.metrics.figures();
     page.family("sluice_http_requests_total", "counter", "Requests answered, by route and status.");
     for row in &figures {
@@ -85,7 +91,9 @@ fn write_http(page: &mut Page, context: &Context) {
         page.sample(&format!("{name}_sum"), &[("route", row.route)], row.sum_us as f64 / 1e6);
         page.sample(&format!("{name}_count"), &[("route", row.route)], row.count);
     }
-    let metrics = &context.metrics;
+}
+
+fn write_gauges(page: &mut Page, context: &Context) {
     for (name, kind, help, value) in [
         ("sluice_http_requests_in_flight", "gauge", "Requests in flight.", context.requests() as u64),
         (
@@ -106,6 +114,15 @@ fn write_http(page: &mut Page, context: &Context) {
             "Bytes of answers in memory.",
             context.answers.budget.used() as u64,
         ),
+    ] {
+        page.family(name, kind, help);
+        page.sample(name, &[], value);
+    }
+}
+
+fn write_connections(page: &mut Page, context: &Context) {
+    let metrics = &context.metrics;
+    for (name, kind, help, value) in [
         (
             "sluice_http_connections_total",
             "counter",
