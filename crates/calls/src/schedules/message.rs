@@ -9,7 +9,7 @@ use sluice_engine::query::MessageTemplate;
 
 use crate::payload::{Content, Headers, Octets, Tags, Text};
 use crate::settings::Backoff;
-use crate::value::{Word, words};
+use crate::value::{Word, text, words};
 
 words! {
     UniqueUntil: "gone" = UniqueUntil::Gone, "window" = UniqueUntil::Window;
@@ -136,11 +136,6 @@ impl ScheduledMessage {
             hold: options.hold,
         }
     }
-}
-
-/// A text that is absent when it is empty.
-fn text(bytes: &[u8]) -> Option<String> {
-    (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
 }
 
 #[cfg(test)]
