@@ -4,9 +4,13 @@
 //! What does not: bytes of a protocol, connections and heads of requests (`front`), and any rule about queues
 //! and messages (`engine`).
 //!
-//! Map: [`access`] who may do what, [`error`] and [`fault`] what a call answers when it fails, [`codes`] the
-//! status of each error in every protocol, [`near`] what was probably meant by an unknown name, [`digest`]
-//! the fingerprint of a send by which a repeat is told from a misuse of its idempotency key.
+//! Map: [`operation`] the table of operations; [`permit`], [`access`] and [`standing`] authorisation;
+//! [`call`] the trait of a call with one answer and the codec of a protocol, [`unary`] the list of these
+//! calls; one module for each topic of calls ([`queues`], [`messages`], [`schedules`], …); [`hot`] the calls
+//! that move messages, [`digest`] the fingerprint of a send that tells a repeat from a misuse of its
+//! idempotency key; [`value`], [`settings`] and [`payload`] the types of fields; [`error`], [`fault`] and
+//! [`codes`] errors, faults in requests, and the status of each code in every protocol, [`near`] suggestions
+//! for unknown names; [`server`] the server behind all calls, [`room`] the memory for their answers.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -62,7 +62,7 @@ pub struct Guard {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Failed {
     Counted,
-    /// It exceeded the limit: the address is banned from now on.
+    /// Over the limit: the address is banned from now on.
     NowBanned,
     /// The address is turned away, and this came over a connection from before.
     Banned,

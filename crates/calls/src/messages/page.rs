@@ -102,7 +102,8 @@ fn bytes_of(stored: &Stored) -> usize {
     FIELDS_BYTES + stored.view.blob.len as usize + errors + ATTEMPT_BYTES * stored.view.history.len()
 }
 
-/// Whether the caller may see receipts of a queue: a caller who may not settle with one has no use for the secret.
+/// True if the caller may see receipts of a queue: without the right to settle there is no use for the
+/// secret.
 pub(super) fn shows_receipts(permit: &Permit<'_>, queue: &str) -> bool {
     permit.may_queue(Right::Receive, queue)
 }

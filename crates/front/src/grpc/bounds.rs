@@ -28,7 +28,7 @@ const NUMBER: u32 = 1;
 pub(super) struct TooLong {
     /// The frame's number.
     pub(super) number: u64,
-    /// Which list, and how long it may be.
+    /// The error, with the name of the list and its limit.
     pub(super) fault: Box<Fault>,
 }
 

@@ -1,10 +1,10 @@
-//! The hot calls over HTTP/2 (send, receive and settle), from what came on the wire: past the types of `http`
-//! and the table of all routes.
+//! Direct calls over HTTP/2: sends, receives and settles, answered from the bytes of their heads, without the
+//! types of `http` and the table of all routes.
 //!
-//! Here is done what goes well. Whatever is to be refused, or has to be looked up first, is declined before
-//! anything has come of it, and goes the way of all other requests, which tells what is wrong: so no rule has
-//! a second place. What is asked of the node is asked with the request still where it was read; only what
-//! comes of it is waited for.
+//! A request is answered here if it is plain and succeeds without a look-up. Every other request is declined
+//! before it has had any effect, and takes the way of all requests (`dispatch`), which reports what is wrong;
+//! so no rule and no error has a second place. The call begins while the request is still in the connection's
+//! buffer; the future waits for the outcome only.
 
 #[cfg(test)]
 mod tests;

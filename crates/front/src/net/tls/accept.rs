@@ -27,7 +27,7 @@ const CLEAR_TEXT: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
 /// The reason for which a handshake failed.
 #[derive(Debug)]
 pub enum HandshakeFailure {
-    /// It took too long.
+    /// The handshake took too long.
     Late,
     /// The client spoke clear text. If that was HTTP, it was told so.
     ClearText,
