@@ -276,7 +276,8 @@ class Checker:
                 self.problem(reply, f"{label} was answered before the name of {directory} was synced")
 
     def manifest(self, call: Call, directory: str, named: Named, file: File):
-        # A write is taken by the file that it went to, which later manifests replace: none is ever written twice.
+        # A write is taken by the file that it went to, which later manifests replace: none is ever written
+        # twice.
         self.whole_before(call, file, "the manifest")
         files = {**{gone.path: gone for gone in self.trace.gone}, **self.trace.files}
         for name in sorted(named.names()):

@@ -108,7 +108,8 @@ class Client:
 
     def receive(self) -> str:
         path = f"/v1/queues/{self.name}/receive"
-        # The queue is this client's alone, and so is the write between its request and its reply that names it.
+        # The queue is this client's alone, and so is the write between its request and its reply that names
+        # it.
         messages = self.call("receive", path, {}, [self.name.encode()])["messages"]
         if len(messages) != 1:
             raise SystemExit(f"{self.name} has sent a message and received {len(messages)}")

@@ -71,7 +71,8 @@ fn receive(queues: &[(&str, u16)], max_messages: u32) -> Vec<u8> {
     body(0, &Command::Receive(Receive { namespace: NAMESPACE, queues, max_messages, max_bytes, lease_ms, consumer }))
 }
 
-/// What happens in the first epoch: messages, and receipts that are right when the records apply in this order.
+/// What happens in the first epoch: messages, and receipts that are right when the records apply in this
+/// order.
 fn moving() -> Vec<Vec<u8>> {
     let plain = SendItem { payload: b"payload", ..SendItem::default() };
     let later = SendItem { deliver: Deliver::AfterMs(5_000), priority: 9, ..plain.clone() };

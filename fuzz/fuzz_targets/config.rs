@@ -1,5 +1,5 @@
-//! The configuration: a TOML file, then after a line `---` variables `NAME=text` and flags `key=text`. What is accepted
-//! must come out the same when it is given again in the form in which it is shown.
+//! The configuration: a TOML file, then after a line `---` variables `NAME=text` and flags `key=text`. What
+//! is accepted must come out the same when it is given again in the form in which it is shown.
 #![no_main]
 
 #[allow(dead_code, unused_imports)]

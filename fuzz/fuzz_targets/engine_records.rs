@@ -1,5 +1,5 @@
-//! Bodies of records, one after the other, into an engine: whatever they are, nothing panics, what is counted stays
-//! right, and a snapshot gives the same state.
+//! Bodies of records, one after the other, into an engine: whatever they are, nothing panics, what is counted
+//! stays right, and a snapshot gives the same state.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Whole sessions of HTTP/2: a client that sends anything, and a server that answers. What goes out has to be right.
+//! Whole sessions of HTTP/2: a client that sends anything, and a server that answers. What goes out has to be
+//! right.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! A keyring that says anything, with the right checksum, in an encrypted directory whose other files are whole: it does not
-//! open, or its records are those that were written.
+//! A keyring that says anything, with the right checksum, in an encrypted directory whose other files are
+//! whole: it does not open, or its records are those that were written.
 #![no_main]
 
 use std::sync::LazyLock;

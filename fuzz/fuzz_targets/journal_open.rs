@@ -1,5 +1,5 @@
-//! A data directory with damaged, cut, exchanged or missing files: it does not open, or what it gives is what was written,
-//! up to some record.
+//! A data directory with damaged, cut, exchanged or missing files: it does not open, or what it gives is what
+//! was written, up to some record.
 #![no_main]
 
 use std::sync::LazyLock;

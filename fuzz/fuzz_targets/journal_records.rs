@@ -1,4 +1,5 @@
-//! Encoded records as the log holds them: reading ends at what is no record, and what was read can be written again.
+//! Encoded records as the log holds them: reading ends at what is no record, and what was read can be written
+//! again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::disk::MemDisk;
 
-/// Cuts an input into records: `u16` length, then so many bytes, as far as they go. Few enough that one input ends soon.
+/// Cuts an input into records: `u16` length, then so many bytes, as far as they go. Few enough that one input
+/// ends soon.
 pub fn records(mut input: &[u8]) -> impl Iterator<Item = &[u8]> {
     let next = move || {
         let (len, rest) = input.split_first_chunk::<2>()?;
@@ -26,9 +27,9 @@ pub fn framed(records: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
     input
 }
 
-/// Damages files as an input says. A change is `u8` file, `u8` how, `u32` offset from the file's beginning (which wraps), `u8` bytes;
-/// how: 0 puts the bytes that follow there, 1 puts zeros, 2 cuts the file, 3 removes it, 4 copies bytes of the same file
-/// from the offset that follows, as a misdirected write would.
+/// Damages files as an input says. A change is `u8` file, `u8` how, `u32` offset from the file's beginning
+/// (which wraps), `u8` bytes; how: 0 puts the bytes that follow there, 1 puts zeros, 2 cuts the file, 3
+/// removes it, 4 copies bytes of the same file from the offset that follows, as a misdirected write would.
 pub fn damage(disk: &MemDisk, mut input: &[u8]) {
     for _ in 0..16 {
         let Some((head, rest)) = input.split_first_chunk::<7>() else { return };

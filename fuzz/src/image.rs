@@ -1,7 +1,8 @@
-//! A small data directory with everything in it: sealed segments, their tables, copied blobs, a snapshot, a tail.
+//! A small data directory with everything in it: sealed segments, their tables, copied blobs, a snapshot, a
+//! tail.
 //!
-//! Its state is the list of its records, as far as they are not settled: a record with blobs keeps them live until a
-//! record `settle` with its index (`u64`) follows.
+//! Its state is the list of its records, as far as they are not settled: a record with blobs keeps them live
+//! until a record `settle` with its index (`u64`) follows.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -175,8 +176,8 @@ impl Writing {
     }
 }
 
-/// Opens what may be damaged, and reads everything in it. Returns the bodies that replay gave, by index; and what the snapshot
-/// says is live.
+/// Opens what may be damaged, and reads everything in it. Returns the bodies that replay gave, by index; and
+/// what the snapshot says is live.
 pub fn read(disk: &MemDisk) -> Result<BTreeMap<u64, Vec<u8>>, OpenError> {
     read_with(disk, &options())
 }

@@ -85,7 +85,7 @@ class Raw:
         self.flush()
 
     def open_by(self, step: int, stream: int):
-        """Opens the windows, which have a size of `step`, again each time when they are closed, until the answer is whole."""
+        """Opens the windows of `step` bytes again each time that they are closed, until the answer is whole."""
         while not self.answers[stream].over:
             window = self.h2.remote_flow_control_window(stream)
             assert 0 < window <= step

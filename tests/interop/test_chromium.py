@@ -9,8 +9,9 @@ import pytest
 
 from conftest import HERE, need
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--ignore-certificate-errors", "--enable-logging=stderr"]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         "--ignore-certificate-errors", "--enable-logging=stderr"]
 CHECKS = re.findall(r"^  async (\w+)\(", (HERE / "chromium.html").read_text(), re.MULTILINE)
 
 

@@ -36,7 +36,8 @@ def until_closed(port: int):
 def test_a_server_that_ends_lets_its_client_finish(client, certificates, tmp_path):
     process, server = serve(tmp_path, certificates)
     command = [client, "ended_servers", server.url, server.ca]
-    waits = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    pipe = subprocess.PIPE
+    waits = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     try:
         assert waits.stdout.readline() == "begun\n"
         process.terminate()

@@ -19,7 +19,8 @@ def contract(tmp_path_factory):
     """The modules that protoc makes of the contract: `contract("session_pb2")`."""
     folder = tmp_path_factory.mktemp("contract")
     files = sorted(str(path) for path in (ROOT / "proto" / "sluice" / "v1").glob("*.proto"))
-    assert protoc.main(["protoc", f"-I{ROOT / 'proto'}", f"--python_out={folder}", f"--grpc_python_out={folder}", *files]) == 0
+    outputs = [f"--python_out={folder}", f"--grpc_python_out={folder}"]
+    assert protoc.main(["protoc", f"-I{ROOT / 'proto'}", *outputs, *files]) == 0
     sys.path.insert(0, str(folder))
     yield lambda module: importlib.import_module(f"sluice.v1.{module}")
     sys.path.remove(str(folder))

@@ -175,7 +175,8 @@ def test_a_tunnel(connect):
     connection = connect()
     assert connection.h2.remote_settings.enable_connect_protocol == 1
     download = connection.begin("/pieces/64")
-    tunnels = [connection.begin("/chat", method="CONNECT", end=False, more=[(":protocol", "websocket")]) for _ in range(3)]
+    more = [(":protocol", "websocket")]
+    tunnels = [connection.begin("/chat", method="CONNECT", end=False, more=more) for _ in range(3)]
     for stream in tunnels:
         connection.until(lambda: connection.answers[stream].status)
         assert connection.answers[stream].status == 200

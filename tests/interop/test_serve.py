@@ -1,4 +1,4 @@
-"""`sluice serve` itself, with clients in good faith and in bad: h2 with every frame in the test's own hands, and curl."""
+"""`sluice serve` itself, with clients in good faith and in bad: h2, every frame in the test's own hands, and curl."""
 
 import contextlib
 import json
@@ -97,7 +97,8 @@ def test_two_thousand_continuation_frames_end_their_connection_alone(connect):
 def test_malformed_requests_end_their_streams_alone(connect):
     connection = connect()
     waits = receive(connection, "malformed", wait_ms=20_000)
-    for wrong in ([("Upper", "case")], [("transfer-encoding", "chunked")], [("content-length", "1")], [("host", "other")]):
+    fields = [("Upper", "case"), ("transfer-encoding", "chunked"), ("content-length", "1"), ("host", "other")]
+    for wrong in [[field] for field in fields]:
         answer = connection.wait(connection.begin("/v1/status", more=wrong))
         assert (answer.status, answer.reset) == (0, ErrorCodes.PROTOCOL_ERROR), wrong
     send(connection, "malformed", b"on it goes")
@@ -139,5 +140,6 @@ def test_curl_speaks_either_version_in_clear_text(tmp_path):
     process, port = begin_to_serve(tmp_path)
     with ended(process):
         # An upgrade is offered, and passed over.
-        for version, told in [("--http1.0", b"1"), ("--http1.1", b"1.1"), ("--http2", b"1.1"), ("--http2-prior-knowledge", b"2")]:
+        versions = {"--http1.0": b"1", "--http1.1": b"1.1", "--http2": b"1.1", "--http2-prior-knowledge": b"2"}
+        for version, told in versions.items():
             exchange(CURL, f"http://127.0.0.1:{port}", version, told)

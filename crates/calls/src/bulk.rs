@@ -10,11 +10,11 @@ use sluice_node::bulk::{
 };
 
 use crate::access::Right;
+use crate::call::{Body, Done, How, Unary};
 use crate::changes::{AtMs, Attempts, DelayMs, Priority, deliver, from_hex, missing_to};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
-use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Within, Word, words};
 
 /// Characters of an unknown id that an error shows.

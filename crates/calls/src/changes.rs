@@ -13,10 +13,10 @@ use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 
 use crate::access::Right;
+use crate::call::{Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
-use crate::unary::{Done, Unary};
 use crate::value::{Nothing, Within, words};
 
 /// Latest time in milliseconds that the engine can name in microseconds.

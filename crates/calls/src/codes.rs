@@ -1,9 +1,9 @@
 //! The one table from error codes to the status of every protocol.
 //!
-//! The first part holds the codes of the engine, the second those of the fronts themselves. Tests walk it, so that
-//! no code is missing, is there twice, or has a status that its protocol does not know.
+//! The first part holds the codes of the engine, the second those of the fronts themselves. Tests walk it, so
+//! that no code is missing, is there twice, or has a status that its protocol does not know.
 
-/// What one error code is called elsewhere.
+/// The equivalents of an error code in each protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code {
     /// The stable snake_case code.
@@ -262,7 +262,8 @@ pub const TABLE: &[Code] = &[
     ),
 ];
 
-/// Finds the row of a code; `None` if no such code exists (a newer server may have codes that we do not know).
+/// Finds the row of a code; `None` if no such code exists (a newer server may have codes that we do not
+/// know).
 pub fn find(code: &str) -> Option<&'static Code> {
     TABLE.iter().find(|row| row.code == code)
 }

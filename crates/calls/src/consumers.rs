@@ -7,10 +7,10 @@ use sluice_engine::command::{DETACH_GRACE_MS, DETACH_GRACE_MS_MAX};
 use sluice_engine::id::ConsumerId;
 use sluice_engine::query::{ConsumerState, ConsumerView, HeldView, Holder as EngineHolder};
 
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
-use crate::unary::{Body, Done, Unary};
 use crate::value::{Nothing, PageSize, Within, Word, page_size, words};
 
 words! {

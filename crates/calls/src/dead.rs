@@ -13,10 +13,10 @@ use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ERROR_TEXT_BYTES_MAX, REDRIVE_PER_SECOND_MAX};
 
 use crate::access::Right;
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
-use crate::unary::{Body, Done, Unary};
 use crate::value::{Within, cursor};
 
 /// The dead letters to make ready again: give `ids`, or `"all": true`.

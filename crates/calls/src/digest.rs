@@ -1,8 +1,9 @@
-//! The digest of a send request: two requests with one idempotency key are the same request when their digests agree.
+//! The digest of a send request: two requests with one idempotency key are the same request when their
+//! digests agree.
 //!
-//! It is stored in the log and compared after restarts and by later versions, so it must never change. It is taken over
-//! the decoded fields, not over their layout in a protocol. It tells honest mistakes apart, not adversaries: those could only
-//! fool their own idempotency keys.
+//! It is stored in the log and compared after restarts and by later versions, so it must never change. It is
+//! taken over the decoded fields, not over their layout in a protocol. It tells honest mistakes apart, not
+//! adversaries: those could only fool their own idempotency keys.
 
 use sluice_engine::chain::{Chain, Steps};
 use sluice_engine::command::{Deliver, QueueItem, SendItem};

@@ -8,10 +8,11 @@ use sluice_engine::error::{Blame, FieldValue};
 use crate::access::{Denied, TokenError};
 use crate::fault::Fault;
 
-/// How long callers wait before they repeat a call that failed for a reason that passes, in milliseconds.
+/// Time after which callers repeat a call that failed for a passing reason, in milliseconds.
 const LATER_MS: u64 = 1_000;
 
-/// An error that a call answers with: a code of [`crate::codes`], a sentence, and the values that it is about.
+/// An error that a call answers with: a code of [`crate::codes`], a sentence, and the values that it is
+/// about.
 #[derive(Clone, Debug)]
 pub struct CallError {
     code: &'static str,
@@ -32,7 +33,7 @@ pub enum Detail {
     Words(&'static [&'static str]),
 }
 
-/// As text: a list of words as JSON.
+/// The detail as text: a list of words as JSON.
 impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -94,7 +95,7 @@ impl CallError {
         }
     }
 
-    /// The same with these details.
+    /// Adds details.
     pub fn with(mut self, add: impl FnOnce(&mut Details)) -> CallError {
         self.details = Details::default();
         add(&mut self.details);
@@ -112,7 +113,7 @@ impl CallError {
         self.code
     }
 
-    /// What went wrong and what would be right, in words.
+    /// The message: what went wrong and what would be right.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -127,12 +128,12 @@ impl CallError {
         self.retry_after_ms
     }
 
-    /// Whether the caller is unknown or lacks a right.
+    /// True if the caller is not authenticated or lacks a right.
     pub fn is_denial(&self) -> bool {
         matches!(self.code, "unauthenticated" | "forbidden")
     }
 
-    /// Whether the operator has to know of it.
+    /// True for an error of the server, which its operator has to know.
     pub fn is_ours(&self) -> bool {
         // Pushing back is normal work, brought about by callers, and shows in the metrics.
         let pushes_back = matches!(

@@ -1,4 +1,4 @@
-//! What can be wrong with a request's body or parameters, with the place in it.
+//! Faults in a request's body or parameters, with their place.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use crate::near::nearest;
 pub struct Fault {
     /// The code of the error.
     pub code: &'static str,
-    /// Where: `messages[3].priority`; empty: the body as a whole.
+    /// Path of the field, such as `messages[3].priority`; empty: the body as a whole.
     pub field: String,
-    /// What is wrong and what would be right.
+    /// The reason: what is wrong and what would be right.
     pub reason: String,
     /// The names that would be right, when a name was wrong.
     pub allowed: &'static [&'static str],

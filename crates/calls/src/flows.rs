@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use sluice_engine::flow::{FlowNode as EngineNode, FlowParent as EngineParent, FlowView};
 use sluice_engine::query::State;
 
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::groups::GroupCounts;
 use crate::permit::Permit;
-use crate::unary::{Body, Done, Unary};
 use crate::value::Word;
 
 /// A message to show with what it waits for, and what waits for it.

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use sluice_engine::query::{GroupView, State};
 
 use crate::access::Right;
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
-use crate::unary::{Body, Done, Unary};
 use crate::value::Word;
 
 /// A group to show.

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sluice_node::keys::{KeyStatus, KeyUse};
 
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
-use crate::unary::{Body, Done, Unary};
 
 /// Files on disk by the root key that they are encrypted under.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -1,16 +1,22 @@
 //! The calls of Sluice: what can be asked of a server, in types, without any protocol's bytes.
 //!
-//! What lives here: the operations, who may do them, the errors they answer with, and the handle to the node. What does
-//! not: bytes of a protocol, connections and heads of requests (`front`), and any rule about queues and messages (`engine`).
+//! What lives here: the operations, who may do them, the errors they answer with, and the handle to the node.
+//! What does not: bytes of a protocol, connections and heads of requests (`front`), and any rule about queues
+//! and messages (`engine`).
 //!
-//! Map: [`access`] who may do what, [`error`] and [`fault`] what a call answers when it fails, [`codes`] the status of
-//! each error in every protocol, [`near`] what was probably meant by an unknown name, [`digest`] the fingerprint of a
-//! send by which a repeat is told from a misuse of its idempotency key.
+//! Map: [`operation`] the table of operations; [`permit`], [`access`] and [`standing`] authorisation;
+//! [`call`] the trait of a call with one answer and the codec of a protocol, [`unary`] the list of these
+//! calls; one module for each topic of calls ([`queues`], [`messages`], [`schedules`], …); [`hot`] the calls
+//! that move messages, [`digest`] the fingerprint of a send that tells a repeat from a misuse of its
+//! idempotency key; [`value`], [`settings`] and [`payload`] the types of fields; [`error`], [`fault`] and
+//! [`codes`] errors, faults in requests, and the status of each code in every protocol, [`near`] suggestions
+//! for unknown names; [`server`] the server behind all calls, [`room`] the memory for their answers.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
 pub mod bulk;
+pub mod call;
 pub mod changes;
 pub mod codes;
 pub mod consumers;
@@ -48,9 +54,9 @@ pub mod tokens;
 pub mod unary;
 pub mod value;
 
+pub use call::{Codec, Done, Unary};
 pub use error::CallError;
 pub use fault::{Fault, Read};
 pub use operation::Operation;
-pub use permit::{Asked, Asker, Permit};
+pub use permit::{Asker, CallName, Permit};
 pub use server::Calls;
-pub use unary::{Codec, Done, Unary};

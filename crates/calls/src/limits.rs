@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use sluice_engine::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX, Rate};
 use sluice_engine::query::{LimitKeyView, LimitView};
 
+use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
 use crate::time::now_ms;
-use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, PageSize, Within, cursor, cut_page, given, page_size};
 
 // Zero is left to the engine's check, which says what would be right.

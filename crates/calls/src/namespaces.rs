@@ -6,9 +6,9 @@ use sluice_engine::query::NamespaceView;
 use sluice_engine::settings as engine;
 
 use crate::access::{Right, Target};
+use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
-use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, Within};
 
 type Quota = Within<0, { u64::MAX }>;

@@ -1,6 +1,7 @@
 //! The table of operations: what can be asked of a server, and what holds for each of them.
 //!
-//! Routing of HTTP, the methods of gRPC, the API description, the labels of metrics, and who may do what come from it.
+//! Routing of HTTP, the methods of gRPC, the API description, the labels of metrics, and who may do what come
+//! from it.
 
 use crate::access::Right;
 
@@ -11,7 +12,7 @@ macro_rules! operations {
             $method:ident $root:ident [$($segment:literal)/ *] $($grpc:literal)?
             $(=> $request:ty)?;
     )*) => {
-        /// What can be asked of a server.
+        /// The operations of a server.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Operation {
             $($(#[doc = $doc])+ $operation,)*
@@ -52,9 +53,9 @@ const fn first(names: &'static [&'static str]) -> Option<&'static str> {
     }
 }
 
-// Each row: the name of the operation in metrics and the API description, its topic, where its names are looked up, the
-// right that it asks of its caller at its subject, its traits; its method and path in HTTP, and its method in gRPC; behind
-// `=>` the type of its request, when it has one answer (`unary::Unary`).
+// Each row: the name of the operation in metrics and the API description, its topic, where its names are
+// looked up, the right that it asks of its caller at its subject, its traits; its method and path in HTTP,
+// and its method in gRPC; behind `=>` the type of its request, when it has one answer (`call::Unary`).
 operations! {
     /// Send one message or many, all or nothing.
     /// The queue is created by its first message.
@@ -81,8 +82,8 @@ operations! {
     Reject "reject" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
         Post V1 ["reject"];
     /// Extend leases.
-    /// The lease ends lease_ms from now. Progress and checkpoint are kept, and the checkpoint is handed to the
-    /// next attempt.
+    /// The lease ends lease_ms from now. Progress and checkpoint are kept, and the checkpoint is handed to
+    /// the next attempt.
     Extend "extend" in "messages": Namespaced Receive SomeQueue [Relieves]
         Post V1 ["extend"] "Messages/Extend";
     /// Take messages from several queues.
@@ -141,20 +142,21 @@ operations! {
     MessagePeek "message_peek" in "looking": Namespaced Observe Queue [Long]
         Get V1 ["queues" / "{queue}" / "peek"] "Messages/Peek" => crate::messages::Peek;
     /// Watch what happens to the messages of a namespace.
-    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes back with
-    /// the id of the last one gets those since, or a gap that tells what is lost.
+    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes
+    /// back with the id of the last one gets those since, or a gap that tells what is lost.
     Events "events" in "looking": Namespaced Observe Namespace []
         Get V1 ["events"] "Events/Watch";
     /// Watch what happens to the messages of a queue.
-    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes back with
-    /// the id of the last one gets those since, or a gap that tells what is lost.
+    /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes
+    /// back with the id of the last one gets those since, or a gap that tells what is lost.
     QueueEvents "queue_events" in "looking": Namespaced Observe Queue []
         Get V1 ["queues" / "{queue}" / "events"] "Events/WatchQueue";
     /// Show a message with its history.
     MessageShow "message_show" in "looking": Namespaced Observe SomeQueue [Long]
         Get V1 ["messages" / "{id}"] "Messages/Get" => crate::messages::Show;
     /// Wait for a message's end, and get its result.
-    /// message_not_found when it is gone: no longer kept, purged, or acked without anybody wanting its result.
+    /// message_not_found when it is gone: no longer kept, purged, or acked without anybody wanting its
+    /// result.
     ResultShow "result_show" in "looking": Namespaced Result SomeQueue [Long]
         Get V1 ["messages" / "{id}" / "result"] "Messages/AwaitResult" => crate::results::Show;
     /// Wait for a message's end, and get its result as the body.
@@ -356,7 +358,7 @@ operations! {
         Get V1 ["whoami"] => crate::tokens::WhoAmI;
 }
 
-/// What holds for an operation.
+/// The properties of an operation.
 #[derive(Debug)]
 struct Declaration {
     name: &'static str,
@@ -370,14 +372,14 @@ struct Declaration {
     grpc: Option<&'static str>,
 }
 
-/// Where the names of a call are looked up.
+/// The place where the names of a call are looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// In a namespace that the call names, or in the default one.
+    /// A namespace that the call names, or the default one.
     Namespaced,
     /// The call is about a namespace, whose name it gives.
     Namespace,
-    /// In the server as a whole.
+    /// The server as a whole.
     Server,
 }
 
@@ -390,8 +392,8 @@ pub enum Subject {
     Namespace,
     /// The queue that the call names.
     Queue,
-    /// Queues that are known only when the body is read or the message is found: at least one of the namespace, and each of
-    /// them as it is found.
+    /// Queues that are known only when the body is read or the message is found: at least one of the
+    /// namespace, and each of them as it is found.
     SomeQueue,
 }
 
@@ -403,10 +405,10 @@ pub enum Trait {
     Hot = 1,
     /// Makes less of the work that the server has: refused last.
     Relieves = 2,
-    /// Answers with messages or lists, which may take much memory until the client has read them. The others, settling and
-    /// sending above all, are never refused for lack of it.
+    /// Answers with messages or lists, which may take much memory until the client has read them. The others,
+    /// settling and sending above all, are never refused for lack of it.
     Long = 4,
-    /// For everybody: nobody is asked who they are.
+    /// Open to every caller, without authentication.
     Public = 8,
     /// Answered however busy the server is.
     Always = 16,
@@ -427,7 +429,7 @@ pub enum Method {
     Delete,
 }
 
-/// Where the path of an operation begins.
+/// The root of an operation's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Root {
     /// `/v1`; for those in a namespace also `/v1/namespaces/{namespace}`.
@@ -441,7 +443,7 @@ pub enum Root {
 pub struct HttpName {
     /// The method.
     pub method: Method,
-    /// Where the path begins.
+    /// The root of the path.
     pub root: Root,
     /// The rest of the path; at most one segment is a `{name}`.
     pub segments: &'static [&'static str],
@@ -472,7 +474,7 @@ impl Operation {
         &DECLARATIONS[self as usize]
     }
 
-    /// Its name in metrics, the API description and the audit log.
+    /// The operation's name in metrics, the API description and the audit log.
     pub fn name(self) -> &'static str {
         self.declaration().name
     }
@@ -482,54 +484,54 @@ impl Operation {
         self.declaration().topic
     }
 
-    /// What it does, in a line.
+    /// Summary in one line.
     pub fn summary(self) -> &'static str {
         self.declaration().about[0].trim().trim_end_matches('.')
     }
 
-    /// What else is to be known of it; may be empty.
+    /// Further notes; may be empty.
     pub fn notes(self) -> String {
         let lines: Vec<&str> = self.declaration().about[1..].iter().map(|line| line.trim()).collect();
         lines.join(" ")
     }
 
-    /// Where its names are looked up.
+    /// The place where its names are looked up.
     pub fn scope(self) -> Scope {
         self.declaration().scope
     }
 
-    /// What it asks of its caller.
+    /// The right that it needs.
     pub fn right(self) -> Right {
         self.declaration().right
     }
 
-    /// Where its caller needs the right.
+    /// The part of the server at which the caller needs the right.
     pub fn subject(self) -> Subject {
         self.declaration().subject
     }
 
-    /// Whether it has a property.
+    /// True if it has a property.
     #[inline]
     pub fn is(self, property: Trait) -> bool {
         self.declaration().traits & property as u8 != 0
     }
 
-    /// Its method and path in HTTP.
+    /// Method and path in HTTP.
     pub fn http(self) -> &'static HttpName {
         &self.declaration().http
     }
 
-    /// Its service and method in gRPC behind `/sluice.v1.`; `None`: it has none.
+    /// Service and method in gRPC behind `/sluice.v1.`; `None`: it has none.
     pub fn grpc(self) -> Option<&'static str> {
         self.declaration().grpc
     }
 
-    /// Whether nothing changes by it.
+    /// True if it changes nothing.
     pub fn only_looks(self) -> bool {
         self.http().method == Method::Get
     }
 
-    /// Whether the audit log records it.
+    /// True if the audit log records it.
     pub fn is_audited(self) -> bool {
         let changes = matches!(self.right(), Right::Operate | Right::Admin) && !self.only_looks();
         changes || self == Operation::Backup
@@ -557,8 +559,8 @@ mod tests {
                 *operation != Operation::ReceiveMany && settles,
                 "{name}"
             );
-            // A caller with one queue has no way into the others by the id of a message. A flow shows messages of several
-            // queues, so it asks for the whole namespace.
+            // A caller with one queue has no way into the others by the id of a message. A flow shows
+            // messages of several queues, so it asks for the whole namespace.
             let by_message = matches!(operation.http().captured(), Some("id" | "group"));
             let asks = operation.subject() == Subject::SomeQueue || *operation == Operation::FlowShow;
             assert!(!by_message || asks, "{name} is about a message of any queue");

@@ -1,4 +1,4 @@
-//! Who asks, and the permit that they get: without one no call reaches the node.
+//! The sender of a request, and the permit of its call: without one no call reaches the node.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,36 +6,36 @@ use std::sync::Arc;
 use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::Node;
 
-use crate::access::{Caller, Denied, Peer, Right, Target, is_kept};
+use crate::access::{Caller, Denied, Peer, Right, Target, check_kept, decide, is_kept};
 use crate::error::CallError;
 use crate::operation::{Operation, Scope, Subject, Trait};
-use crate::room::Room;
+use crate::room::AnswerRoom;
 use crate::server::Calls;
 use crate::standing::{Standing, Waited};
 
 /// Name of the namespace of calls that name none.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
-/// The sender of a request, as a front knows them.
+/// The sender of a request, with its connection and the memory for its answer.
 #[derive(Clone, Copy)]
 pub struct Asker<'c> {
     /// The server that is asked.
     pub calls: &'c Calls,
     /// The other end of the connection.
     pub peer: &'c Arc<Peer>,
-    /// Who they are.
+    /// The authenticated caller.
     pub caller: &'c Caller,
     /// The proof that came with the request (RFC 9110 §11.6.2), for what goes on after its answer has begun.
     pub authorization: Option<&'c [u8]>,
     /// The memory for the answer.
-    pub room: &'c dyn Room,
+    pub room: &'c dyn AnswerRoom,
     /// The path or method that is called, for the log.
     pub path: &'c str,
 }
 
-/// What a request asks for, as far as its name tells.
+/// The name of a call: the operation, and the namespace and object that it is about.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'c> {
+pub struct CallName<'c> {
     /// The operation.
     pub operation: Operation,
     /// The namespace that it names; `None`: the default one.
@@ -44,12 +44,13 @@ pub struct Asked<'c> {
     pub name: &'c str,
 }
 
-/// A request whose caller may do what it asks for, as far as its name tells. Made by [`Asker::permit`] alone; each call takes
-/// one. What only the body tells (queues of a receive from several, of a receipt, of a reply) the call checks by it.
+/// A request whose caller may do what it asks for, as far as its name tells. Made by [`Asker::permit`] alone;
+/// each call takes one. What only the body tells (queues of a receive from several, of a receipt, of a reply)
+/// the call checks by it.
 #[derive(Clone, Copy)]
 pub struct Permit<'c> {
     asker: Asker<'c>,
-    asked: Asked<'c>,
+    asked: CallName<'c>,
 }
 
 impl fmt::Debug for Permit<'_> {
@@ -58,7 +59,7 @@ impl fmt::Debug for Permit<'_> {
     }
 }
 
-/// Finds out who sends a request.
+/// Authenticates the sender of a request; operations that are public need none.
 ///
 /// # Errors
 /// `unauthenticated`, or `rate_limited`.
@@ -87,20 +88,22 @@ pub fn require_known(peer: &Peer, caller: &Caller, path: &str) -> Result<(), Cal
 }
 
 impl<'c> Asker<'c> {
-    /// Checks that the caller may work in a namespace as a whole: nobody does in one that the server keeps for itself.
+    /// Checks that the caller may work in a namespace as a whole: nobody does in one that the server keeps
+    /// for itself.
     ///
     /// # Errors
     /// `forbidden`, or `unauthenticated`.
     pub fn allow_work(&self, namespace: &str) -> Result<(), CallError> {
         let decided = match is_kept(namespace) {
-            true => keep(self.caller, Right::Receive, namespace),
+            true => check_kept(self.caller, Right::Receive, namespace),
             false => self.caller.known(),
         };
         decided.map_err(|denied| refused(self.peer, self.path, denied))
     }
 
-    /// The same as [`Asker::permit`] for a request that goes another way when it is refused: nobody hears of that yet.
-    pub fn permitted(self, asked: Asked<'c>) -> Option<Permit<'c>> {
+    /// The permit of a call, as by [`Asker::permit`], or `None`; a refusal is neither logged nor counted,
+    /// since the request is then handled another way.
+    pub fn permitted(self, asked: CallName<'c>) -> Option<Permit<'c>> {
         let (namespace, target) = asked.target();
         decide(self.caller, asked.operation.right(), namespace, target).ok()?;
         let permit = Permit { asker: self, asked };
@@ -111,7 +114,7 @@ impl<'c> Asker<'c> {
     ///
     /// # Errors
     /// `forbidden`, `unauthenticated`, or `rate_limited`.
-    pub fn permit(self, asked: Asked<'c>) -> Result<Permit<'c>, CallError> {
+    pub fn permit(self, asked: CallName<'c>) -> Result<Permit<'c>, CallError> {
         let (namespace, target) = asked.target();
         let decided = decide(self.caller, asked.operation.right(), namespace, target);
         decided.map_err(|denied| refused(self.peer, self.path, denied))?;
@@ -119,7 +122,7 @@ impl<'c> Asker<'c> {
     }
 }
 
-impl<'c> Asked<'c> {
+impl<'c> CallName<'c> {
     /// The namespace that it is about or in, and what the right is needed at.
     fn target(&self) -> (Option<&'c str>, Target<'c>) {
         let namespace = match self.operation.scope() {
@@ -134,34 +137,6 @@ impl<'c> Asked<'c> {
             Subject::SomeQueue => Target::SomeQueue(namespace),
         };
         (Some(namespace), target)
-    }
-}
-
-/// Decides whether a caller has a right at a target in a namespace.
-pub fn decide(
-    caller: &Caller,
-    right: Right,
-    namespace: Option<&str>,
-    target: Target<'_>,
-) -> Result<(), Denied> {
-    match namespace.filter(|namespace| is_kept(namespace)) {
-        Some(namespace) => keep(caller, right, namespace),
-        None => caller.may(right, target),
-    }
-}
-
-/// Lets administrators look at a namespace that the server keeps for itself, and nobody change it.
-fn keep(caller: &Caller, right: Right, namespace: &str) -> Result<(), Denied> {
-    caller.may(Right::Admin, Target::Server)?;
-    match right {
-        Right::Observe | Right::Result => Ok(()),
-        _ => Err(Denied {
-            code: "forbidden",
-            message: format!(
-                "the server keeps namespace {namespace:?} for itself: nobody else may change it"
-            ),
-            retry_after_ms: None,
-        }),
     }
 }
 
@@ -186,7 +161,7 @@ impl<'c> Permit<'c> {
         self.asked.namespace.unwrap_or(DEFAULT_NAMESPACE)
     }
 
-    /// Who calls.
+    /// The caller.
     pub fn caller(&self) -> &'c Caller {
         self.asker.caller
     }
@@ -205,7 +180,7 @@ impl<'c> Permit<'c> {
         self.asker.calls.node()
     }
 
-    pub(crate) fn room(&self) -> &'c dyn Room {
+    pub(crate) fn room(&self) -> &'c dyn AnswerRoom {
         self.asker.room
     }
 
@@ -231,12 +206,12 @@ impl<'c> Permit<'c> {
         Permit { asker: Asker { caller, ..self.asker }, ..self }
     }
 
-    /// Whether the caller has a right in every queue of the namespace.
+    /// True if the caller has a right in every queue of the namespace.
     pub(crate) fn may_everywhere(&self, right: Right) -> bool {
         self.caller().may_everywhere(right, self.namespace_name())
     }
 
-    /// Whether the caller has a right in a queue of the namespace.
+    /// True if the caller has a right in a queue of the namespace.
     pub fn may_queue(&self, right: Right, queue: &str) -> bool {
         self.caller().may(right, Target::Queue(self.namespace_name(), queue)).is_ok()
     }

@@ -6,10 +6,10 @@ use sluice_engine::query::DefaultsView;
 use sluice_engine::settings::QueuePatch;
 
 use crate::access::Right;
+use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
 use crate::settings::QueueSettingsPatch;
-use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, Within, cut_page, given};
 
 /// Most patterns of a page, also unless told.

@@ -6,11 +6,11 @@ use sluice_engine::query::{Counters, QueueView};
 use sluice_engine::settings::QueuePatch;
 
 use crate::access::Right;
+use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
 use crate::settings::{QueueSettings, QueueSettingsPatch};
 use crate::time::now_ms;
-use crate::unary::{Body, Done, How, Unary};
 use crate::value::{PageSize, cut_page, given, page_size};
 
 /// A queue, its settings and its figures.

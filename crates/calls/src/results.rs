@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 pub use sluice_node::Awaited;
 
 use crate::access::Right;
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::hot::receive::WAIT_MS_MAX;
 use crate::messages::{Progress, room_for};
 use crate::payload::{Content, Octets, Text};
 use crate::permit::Permit;
 use crate::standing::Waited;
-use crate::unary::{Body, Done, Unary};
 use crate::value::Within;
 
 /// A message whose end is waited for.

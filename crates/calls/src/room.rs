@@ -1,11 +1,11 @@
-//! Memory for the answers of calls, which the front counts until they are read.
+//! The memory for the answers of calls, which the front counts until clients have read them.
 
 use std::fmt;
 
 use sluice_engine::Error;
 
 /// The memory of one answer.
-pub trait Room: fmt::Debug + Send + Sync {
+pub trait AnswerRoom: fmt::Debug + Send + Sync {
     /// Sets aside `bytes` for the answer, instead of what was set aside before.
     ///
     /// # Errors
@@ -19,11 +19,11 @@ pub trait Room: fmt::Debug + Send + Sync {
     fn reserve_up_to(&self, bytes: usize) -> Result<usize, Error>;
 }
 
-/// The memory of answers of a few bytes, which nobody counts.
+/// The memory of answers of a few bytes, which is not counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Uncounted;
 
-impl Room for Uncounted {
+impl AnswerRoom for Uncounted {
     fn reserve(&self, _: usize) -> Result<(), Error> {
         Ok(())
     }

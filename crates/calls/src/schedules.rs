@@ -10,18 +10,15 @@ pub use sluice_node::schedule::{EVERY_MS_MIN, MISSED, Missed, ScheduleSpec, When
 use sluice_node::{SCHEDULE_NEXT_MAX, Schedule as Stored};
 
 use crate::access::Right;
+use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
+use crate::messages::room_for;
 use crate::permit::Permit;
-use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, PageSize, Within, Word, Words, cut_page, given, page_size};
 pub use message::{ScheduledMessage, Unique};
 
 /// Instants that are told unless told how many.
 const NEXT_DEFAULT: u64 = 10;
-/// Most memory that is set aside for the message of a schedule, in bytes.
-const MESSAGE_BYTES_MAX: usize = 16 << 20;
-/// Bytes of a message in an answer, besides what its sender gave.
-const FIELDS_BYTES: usize = 1 << 10;
 
 impl Words for Missed {
     const WORDS: &[(Missed, &'static str)] =
@@ -151,9 +148,7 @@ impl Unary for Show {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Schedule>, CallError> {
-        let limits = permit.node().limits();
-        let bytes = limits.payload_bytes as usize + limits.headers_bytes as usize + FIELDS_BYTES;
-        permit.room().reserve_up_to(bytes.min(MESSAGE_BYTES_MAX))?;
+        room_for(permit, 1)?;
         let found = permit.node().schedule_message(permit.namespace_id()?, permit.name());
         let (schedule, blob) = found.await?;
         let message = ScheduledMessage::new(&schedule.view.message, &blob);

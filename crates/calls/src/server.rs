@@ -9,7 +9,8 @@ use tokio::sync::watch;
 use crate::access::{Access, Act, Caller, Peer};
 use crate::time::now_ms;
 
-/// What calls are made of. Its node is reached with a [`crate::Permit`] only.
+/// The server behind all calls: the node, access control, and its stop. The node is reached with a
+/// [`crate::Permit`] only.
 pub struct Calls {
     node: Node,
     access: Access,
@@ -19,7 +20,7 @@ pub struct Calls {
     stop: watch::Sender<bool>,
 }
 
-/// What a server tells of itself.
+/// The description of a server.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     /// The version of the program.
@@ -44,17 +45,17 @@ impl Calls {
         &self.node
     }
 
-    /// Who may do what.
+    /// The access control.
     pub fn access(&self) -> &Access {
         &self.access
     }
 
-    /// What the server tells of itself.
+    /// The description of the server.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// When the server started, in milliseconds since the Unix epoch.
+    /// Time of the server's start, in milliseconds since the Unix epoch.
     pub fn started_at_ms(&self) -> u64 {
         self.started_at_ms
     }

@@ -1,20 +1,20 @@
-//! The standing of a caller who waits, or whose answer has no end: they get it for as long as they may ask for it again.
+//! The standing of a caller that waits or reads a stream: the right is checked again whenever the rules
+//! change, and the wait or stream ends when it is lost.
 
 use std::sync::Arc;
 
-use crate::access::{Caller, Denied, Peer, Right, Target};
-use crate::permit::decide;
+use crate::access::{Caller, Denied, Peer, Right, Target, decide};
 
-/// A caller's proof and what they wait for.
+/// A caller's credential, and the right that it keeps needing.
 #[derive(Debug)]
 pub struct Standing {
     peer: Arc<Peer>,
-    /// `None`: nobody was asked who they are.
-    shown: Option<Box<Shown>>,
+    /// `None`: the server required no authentication.
+    claim: Option<Box<Claim>>,
 }
 
 #[derive(Debug)]
-struct Shown {
+struct Claim {
     authorization: Option<Box<[u8]>>,
     right: Right,
     namespace: Box<str>,
@@ -48,11 +48,11 @@ impl Standing {
         namespace: &str,
         waited: impl FnOnce() -> Waited,
     ) -> Standing {
-        let shown = peer.is_asked().then(|| {
+        let claim = peer.is_asked().then(|| {
             let authorization = authorization.map(Box::from);
-            Box::new(Shown { authorization, right, namespace: namespace.into(), waited: waited() })
+            Box::new(Claim { authorization, right, namespace: namespace.into(), waited: waited() })
         });
-        Standing { peer: Arc::clone(peer), shown }
+        Standing { peer: Arc::clone(peer), claim }
     }
 
     /// Checks that the caller still may have what they wait for; tells who they are by now.
@@ -60,13 +60,13 @@ impl Standing {
     /// # Errors
     /// Why they may not.
     pub fn check(&self) -> Result<Caller, Denied> {
-        let Some(shown) = &self.shown else {
+        let Some(claim) = &self.claim else {
             return match self.peer.is_asked() {
                 false => Ok(Caller::Anybody),
                 true => Err(Denied::unauthenticated("from now on this server asks who you are: ask again")),
             };
         };
-        let Shown { authorization, right, namespace, waited } = &**shown;
+        let Claim { authorization, right, namespace, waited } = &**claim;
         let caller = self.peer.standing(authorization.as_deref())?;
         let may = |target| decide(&caller, *right, Some(namespace), target);
         match waited {

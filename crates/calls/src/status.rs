@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sluice_node::api::ShardMetrics;
 
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
 use crate::queues::Counts;
 use crate::time::now_ms;
-use crate::unary::{Body, Done, Unary};
 
 /// The status to show.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]

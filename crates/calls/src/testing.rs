@@ -9,7 +9,7 @@ use sluice_node::{Durability, Node, Options};
 
 use crate::access::{Access, Caller, Guard, GuardOptions, Peer};
 use crate::operation::Operation;
-use crate::permit::{Asked, Asker, Permit};
+use crate::permit::{Asker, CallName, Permit};
 use crate::room::Uncounted;
 use crate::server::{About, Calls};
 
@@ -82,7 +82,7 @@ impl Open {
             room: &Uncounted,
             path: "",
         };
-        asker.permit(Asked { operation, namespace: None, name }).unwrap()
+        asker.permit(CallName { operation, namespace: None, name }).unwrap()
     }
 }
 

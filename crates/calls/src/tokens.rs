@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::access::{self, NewToken, Proof, Secret};
+use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
 use crate::time::now_ms;
-use crate::unary::{Body, Done, How, Unary};
 use crate::value::{PageSize, Within, Word, cursor, page_size, words};
 
 /// Longest life of a token that ends, in milliseconds: a hundred years.

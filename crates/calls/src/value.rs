@@ -165,3 +165,7 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+/// A text that is absent when it is empty.
+pub(crate) fn text(bytes: &[u8]) -> Option<String> {
+    (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
+}

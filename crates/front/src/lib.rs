@@ -1,12 +1,15 @@
-//! Protocol fronts: they turn bytes into commands for the node, and outcomes into bytes.
+//! Protocol fronts: they turn bytes into calls (`sluice-calls`), and answers into bytes.
 //!
 //! What lives here: the network, and one folder per protocol over it, none of which imports another. What
 //! does not: any rule about queues and messages (that is the engine's), and waiting, ordering or durability
 //! (that is the node's).
 //!
-//! Map: `net` the listener, TLS, connections and budgets; [`http`] the HTTP API; `grpc` the methods and sessions of gRPC;
-//! `json` the JSON of calls and `events` the tasks behind streams of events, for both; `serve` puts network and protocols
-//! together.
+//! Map: `net` the listener, TLS, connections and budgets; [`http`] the HTTP API; `grpc` the methods and
+//! sessions of gRPC; `json` the JSON of calls and `events` the tasks behind streams of events, for both;
+//! [`serve()`] puts network and protocols together.
+//!
+//! Imports lead downwards: `serve`, then `http` and `grpc` (neither imports the other), then `events`,
+//! then `net`, then `json`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -19,3 +22,4 @@ mod net;
 mod serve;
 
 pub use net::tls;
+pub use serve::serve;

@@ -1,4 +1,5 @@
-//! Without a file descriptor left the server neither ends nor spins. A process of its own, since its limit is lowered.
+//! Without a file descriptor left the server neither ends nor spins. A process of its own, since its limit is
+//! lowered.
 
 #![allow(clippy::unwrap_used)]
 #![cfg(target_os = "linux")]
@@ -13,7 +14,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use sluice_calls::Calls;
 use sluice_calls::access::Access;
 use sluice_calls::server::About;
-use sluice_front::http::{HttpOptions, serve};
+use sluice_front::http::HttpOptions;
+use sluice_front::serve;
 use sluice_node::{Durability, Node, Options};
 
 /// Processor time of this process in ticks, of which a second has 100; from a file that is open already.

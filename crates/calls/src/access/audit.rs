@@ -1,6 +1,6 @@
-//! The audit log: who has done what to the server, in queue `audit` of namespace `$sys`, so that it is in the journal and in
-//! every backup. An entry is kept for [`KEPT_MS`], or until newer ones need its room: the newest are always there. What was
-//! refused is summed up where it is much.
+//! The audit log: who has done what to the server, in queue `audit` of namespace `$sys`, so that it is in the
+//! journal and in every backup. An entry is kept for [`KEPT_MS`], or until newer ones need its room: the
+//! newest are always there. What was refused is summed up where it is much.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use super::{Access, Peer};
 use crate::time::now_ms;
 
 const QUEUE: &str = "audit";
-/// How long an entry is kept.
+/// Retention of an entry, in milliseconds: one year.
 const KEPT_MS: u64 = 365 * 86_400_000;
 /// Most entries: beyond it the oldest go.
 const ENTRIES_MAX: u64 = 1_000_000;
 /// Most entries that go at once.
 const DROPPED_MAX: u64 = 100;
-/// How often an entry is tried again for which there is no room at the moment.
+/// Retries of an entry for which there is no room.
 const RETRIES: usize = 10;
 /// Longest pause before it is.
 const RETRY_PAUSE_MS: u64 = 200;
@@ -39,11 +39,11 @@ pub const AUDIT_PAGE_MAX: usize = 1_000;
 pub struct Act<'a> {
     /// The operation, by its name in the API description.
     pub operation: &'a str,
-    /// What it was done to, as a path or in the words of its protocol.
+    /// Path of the request, or its object in the words of its protocol.
     pub target: &'a str,
-    /// Whether it was refused; else it was done, or the server failed in it.
+    /// True if it was refused; else it was done, or the server failed in it.
     pub refused: bool,
-    /// What came of it: a status or an error code.
+    /// The outcome: a status or an error code.
     pub outcome: &'a str,
     /// The request's id.
     pub request_id: &'a str,
@@ -54,8 +54,8 @@ pub struct Act<'a> {
 pub struct AuditEntry(pub Value);
 
 impl Access {
-    /// Takes an act down, durably. Where nobody is asked who they are, nothing is; refused ones may come later and summed up, by
-    /// [`Access::sum_up_refusals`].
+    /// Takes an act down, durably. Where nobody is asked who they are, nothing is; refused ones may come
+    /// later and summed up, by [`Access::sum_up_refusals`].
     pub async fn record(&self, node: &Node, peer: &Peer, caller: &Caller, act: Act<'_>) {
         if !self.asks() {
             return;
@@ -70,7 +70,8 @@ impl Access {
         }
     }
 
-    /// Takes down what was refused and not taken down one by one: when ten minutes of it are over, or `all` of it.
+    /// Takes down what was refused and not taken down one by one: when ten minutes of it are over, or `all`
+    /// of it.
     pub async fn sum_up_refusals(&self, node: &Node, all: bool) {
         for entry in self.shared.refusals.take(now_ms(), all) {
             take_down(node, &entry).await;
@@ -120,7 +121,7 @@ fn entry(peer: &Peer, caller: &Caller, act: Act<'_>) -> Value {
     })
 }
 
-/// What cannot be taken down is in the server's log at least.
+/// Stores an entry; one that cannot be stored goes to the server's log.
 async fn take_down(node: &Node, entry: &Value) {
     let entry = entry.to_string();
     if let Err(error) = append(node, entry.as_bytes()).await {
@@ -128,8 +129,8 @@ async fn take_down(node: &Node, entry: &Value) {
     }
 }
 
-/// A target as it stands in an entry: cut, and what would steer a terminal or begin another line escaped. Who is refused has
-/// chosen its name freely.
+/// A target as it stands in an entry: cut, and what would steer a terminal or begin another line escaped. Who
+/// is refused has chosen its name freely.
 fn target(given: &str) -> String {
     let given = given.chars().take(TARGET_CHARS_MAX);
     let escaped = given.flat_map(|c| match c.is_control() {

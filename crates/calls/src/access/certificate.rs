@@ -1,4 +1,4 @@
-//! Who a client certificate is for. Its chain, its time and its purpose were checked in the handshake.
+//! The identity in a client certificate. The handshake has checked its chain, its validity and its purpose.
 
 use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
@@ -7,16 +7,17 @@ use x509_cert::ext::pkix::name::GeneralName;
 
 use super::scope::{Scope, client_name};
 
-/// What a client certificate says.
+/// The fields of a client certificate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientCertificate {
-    /// The identity: the name in `sluice://client/NAME`, else the first other URI, DNS name or mail address, in this order.
+    /// The identity: the name in `sluice://client/NAME`, else the first other URI, DNS name or mail address,
+    /// in this order.
     pub name: String,
-    /// What it allows by itself.
+    /// The scopes that it grants by itself.
     pub scopes: Vec<Scope>,
-    /// In lower-case hexadecimal.
+    /// Serial number in lower-case hexadecimal.
     pub serial: String,
-    /// Its end, in milliseconds since the Unix epoch.
+    /// End of its validity, in milliseconds since the Unix epoch.
     pub expires_at_ms: u64,
 }
 
@@ -63,8 +64,8 @@ impl ClientCertificate {
     }
 }
 
-/// A serial number as it is compared: hexadecimal in lower case, without separators and leading zeros; never 0, which no
-/// certificate has (RFC 5280 §4.1.2.2).
+/// A serial number as it is compared: hexadecimal in lower case, without separators and leading zeros; never
+/// 0, which no certificate has (RFC 5280 §4.1.2.2).
 ///
 /// # Errors
 /// What would be right.

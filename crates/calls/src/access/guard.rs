@@ -1,7 +1,7 @@
-//! Who may connect: so many connections per address, and none for a while from one that keeps failing to show who it is.
+//! Limits of connections by address: the number at once, and a ban after repeated failures to authenticate.
 //!
-//! An IPv6 address stands for its /64, which is what one customer gets. This machine's own addresses are not counted:
-//! whoever is on it has other ways, and a proxy on it would be taken for all its clients.
+//! An IPv6 address stands for its /64, which is what one customer gets. This machine's own addresses are not
+//! counted: whoever is on it has other ways, and a proxy on it would be taken for all its clients.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -20,12 +20,12 @@ const FAILURES_WITHIN: Duration = Duration::from_secs(60);
 pub struct GuardOptions {
     /// Most connections of an address at once (default 1,024).
     pub connections_max: usize,
-    /// Handshakes and authentications that may fail within a minute before the address is turned away, those included that
-    /// show nothing where something is needed; 0: any number (default 20).
+    /// Handshakes and authentications that may fail within a minute before the address is turned away, those
+    /// included that show nothing where something is needed; 0: any number (default 20).
     pub failures_max: u32,
-    /// For how long it is turned away then (default 30 s).
+    /// Length of the ban (default 30 s).
     pub ban: Duration,
-    /// Whether connections from this machine itself count as well (default false).
+    /// True if connections from this machine itself count as well (default false).
     pub own_machine: bool,
 }
 
@@ -40,12 +40,12 @@ impl Default for GuardOptions {
     }
 }
 
-/// Why a connection is turned away.
+/// The reason for refusing a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turned {
-    /// Its address has too many.
+    /// Its address has too many connections.
     TooMany,
-    /// Its address has failed too often.
+    /// Its address has failed to authenticate too often.
     Banned,
 }
 
@@ -58,11 +58,11 @@ pub struct Guard {
     addresses: Mutex<HashMap<IpAddr, Watched>>,
 }
 
-/// What comes of a failure.
+/// The effect of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Failed {
     Counted,
-    /// It was the one too many.
+    /// Over the limit: the address is banned from now on.
     NowBanned,
     /// The address is turned away, and this came over a connection from before.
     Banned,
@@ -78,16 +78,16 @@ struct Watched {
 
 /// A connection's place among those of its address, until it is dropped.
 #[derive(Debug)]
-pub struct Slot {
+pub struct ConnectionSlot {
     guard: Arc<Guard>,
-    /// Where the connection comes from.
+    /// Address of the connection's client.
     from: IpAddr,
     /// The address under which it is counted; `None`: it is not.
     counted: Option<IpAddr>,
 }
 
 impl Guard {
-    /// With these bounds.
+    /// A guard with these limits.
     pub fn new(options: GuardOptions) -> Guard {
         Guard {
             options,
@@ -100,12 +100,12 @@ impl Guard {
     ///
     /// # Errors
     /// Why it is turned away.
-    pub fn enter(self: &Arc<Guard>, address: IpAddr) -> Result<Slot, Turned> {
+    pub fn enter(self: &Arc<Guard>, address: IpAddr) -> Result<ConnectionSlot, Turned> {
         self.enter_at(address, Instant::now())
     }
 
-    fn enter_at(self: &Arc<Guard>, address: IpAddr, now: Instant) -> Result<Slot, Turned> {
-        let slot = |counted| Slot { guard: Arc::clone(self), from: address, counted };
+    fn enter_at(self: &Arc<Guard>, address: IpAddr, now: Instant) -> Result<ConnectionSlot, Turned> {
+        let slot = |counted| ConnectionSlot { guard: Arc::clone(self), from: address, counted };
         let Some(counted) = self.counted(address) else { return Ok(slot(None)) };
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         if addresses.len() >= ADDRESSES_MAX {
@@ -169,14 +169,14 @@ impl Watched {
     }
 }
 
-impl Slot {
-    /// Where the connection comes from.
+impl ConnectionSlot {
+    /// Address of the connection's client.
     pub fn address(&self) -> IpAddr {
         self.from
     }
 
-    /// Its client has not shown who it is: in the handshake, or with a request. Tells whether its address is turned away now,
-    /// so that the connection has to end.
+    /// Counts a failed authentication, in the handshake or of a request. Returns true if the address is
+    /// banned now, so that the connection has to end.
     #[must_use]
     pub fn failed(&self) -> bool {
         let Some(address) = self.counted else { return false };
@@ -188,7 +188,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let Some(address) = self.counted else { return };
         let mut addresses = self.guard.addresses.lock().unwrap_or_else(PoisonError::into_inner);

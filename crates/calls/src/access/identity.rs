@@ -1,4 +1,4 @@
-//! Who asks, and the one place where it is decided what they may do.
+//! The caller of a request, and the decision on what it may do.
 
 use std::fmt;
 use std::future::pending;
@@ -13,20 +13,20 @@ use super::right::{Right, Roles};
 use super::scope::Scope;
 use crate::time::now_ms;
 
-/// What a request is about.
+/// The part of the server at which a right is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target<'a> {
     /// The server as a whole.
     Server,
     /// A namespace with everything in it.
     Namespace(&'a str),
-    /// At least one queue of a namespace: which, is asked when it is known.
+    /// At least one queue of a namespace; each queue is checked once it is known.
     SomeQueue(&'a str),
     /// A queue of a namespace.
     Queue(&'a str, &'a str),
 }
 
-/// Something that is allowed, and by which rule.
+/// The roles that a rule or scope grants in namespaces and queues.
 #[derive(Debug)]
 pub(crate) struct Grant {
     /// The rule's name in the policy file, or the scope.
@@ -36,7 +36,7 @@ pub(crate) struct Grant {
     pub(crate) queues: Patterns,
 }
 
-/// By what somebody has shown who they are.
+/// The credential by which a caller was authenticated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Proof {
     /// A client certificate, with this serial number.
@@ -45,41 +45,41 @@ pub enum Proof {
     Token(Arc<str>),
 }
 
-/// Somebody who has shown who they are.
+/// An authenticated caller.
 #[derive(Debug)]
 pub struct Identity {
     pub(crate) name: Arc<str>,
     pub(crate) proof: Proof,
     pub(crate) grants: Vec<Arc<Grant>>,
-    /// When the proof ends, in milliseconds since the Unix epoch; `u64::MAX`: never.
+    /// End of the credential's validity, in milliseconds since the Unix epoch; `u64::MAX`: none.
     pub(crate) expires_at_ms: u64,
     pub(crate) limiter: Option<Arc<Limiter>>,
 }
 
-/// Whoever sends a request.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    /// Anybody: there is no identity on this server yet, so nobody is asked.
+    /// Any caller: no identity exists on this server, so nobody has to authenticate.
     Anybody,
-    /// Nobody: they have shown nothing, where something is needed.
+    /// A caller without credentials on a server that requires them.
     Nobody,
     /// An identity.
     Known(Arc<Identity>),
 }
 
-/// Why a request is refused: one of the codes of [`crate::codes`], and a sentence for the caller.
+/// The reason for refusing a request: one of the codes of [`crate::codes`], and a sentence for the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Denied {
     /// `unauthenticated`, `forbidden` or `rate_limited`.
     pub code: &'static str,
-    /// What was asked, and why it may not be.
+    /// The request, and the reason for refusing it.
     pub message: String,
-    /// For `rate_limited`: when to come back.
+    /// For `rate_limited`: time after which the caller may retry.
     pub retry_after_ms: Option<u64>,
 }
 
 impl Caller {
-    /// Whether they may do this.
+    /// Checks that the caller has a right at a target.
     ///
     /// # Errors
     /// `unauthenticated` for nobody, `forbidden` for an identity without the right.
@@ -93,7 +93,7 @@ impl Caller {
         }
     }
 
-    /// Whether they have shown who they are, if anybody has to.
+    /// Checks that the caller is authenticated, if the server requires it.
     ///
     /// # Errors
     /// `unauthenticated`.
@@ -107,12 +107,13 @@ impl Caller {
         }
     }
 
-    /// Whether they may do this in every queue of the namespace; if not, each queue has to be asked for.
+    /// True if the caller has the right in every queue of the namespace; if not, each queue has to be
+    /// checked.
     pub fn may_everywhere(&self, right: Right, namespace: &str) -> bool {
         self.may(right, Target::Namespace(namespace)).is_ok()
     }
 
-    /// Whether the identity's rate leaves room for a request at this moment; counts none.
+    /// True if the identity's rate leaves room for a request at this moment; counts none.
     pub fn may_ask_once_more(&self, relieves: bool) -> bool {
         let Caller::Known(identity) = self else { return true };
         identity.limiter.as_ref().is_none_or(|limiter| limiter.has_room(relieves))
@@ -172,22 +173,22 @@ impl Caller {
 }
 
 impl Identity {
-    /// Its name.
+    /// The identity's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it has, as words: each rule and scope that gives it something.
+    /// The rules and scopes that grant it something, as text.
     pub fn grants(&self) -> impl Iterator<Item = &str> {
         self.grants.iter().map(|grant| &*grant.rule)
     }
 
-    /// How it was shown.
+    /// The credential.
     pub fn proof(&self) -> &Proof {
         &self.proof
     }
 
-    /// Whether a grant has this right.
+    /// True if a grant gives this right at the target.
     fn has(&self, right: Right, target: Target<'_>) -> bool {
         self.grants.iter().any(|grant| grant.allows(right, target))
     }

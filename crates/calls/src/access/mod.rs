@@ -1,22 +1,25 @@
-//! Who may do what: the one module that every front asks.
+//! Access control: authentication of callers, and the decision on what they may do, for every protocol.
 //!
-//! As long as there is no identity, nobody is asked and everybody may do everything; that is why such a server only listens
-//! to its own machine. From the first one on (a policy rule, a token, or that clients show certificates) everything is
-//! denied that no rule and no scope allows; and it stays so until the process ends, whatever becomes of that identity.
+//! While the server has no identity, every caller may do everything; such a server listens on the loopback
+//! address only. From the first identity on (a policy rule, a token, or client certificates) everything is
+//! denied that no rule and no scope grants. This stays so until the process ends, also when that identity is
+//! removed.
 //!
-//! A front makes a [`Peer`] of each connection, asks it for the [`Caller`] of each request, and that for the [`Right`] that
-//! the request needs at its [`Target`]. Who somebody is, is looked up once per connection and again only when something has
-//! changed: then the generation is another one.
+//! A front makes a [`Peer`] of each connection, asks it for the [`Caller`] of each request, and that for the
+//! [`Right`] that the request needs at its [`Target`]. An identity is looked up once per connection, and
+//! again when the rules have a new generation.
 //!
-//! Map: `right` rights and roles, `scope` what certificates and tokens allow by themselves, `pattern` names with `*`,
-//! `policy` the policy file, `certificate` who a client certificate is for, `tokens` what a token is, `identity` the
-//! decision, `peer` who is at the other end of a connection, `rate` how often they may ask, `guard` who may connect,
-//! `store` tokens in namespace `$sys`, `audit` who has done what, `refusals` who was refused, and how often.
+//! Map: `right` rights and roles, `scope` what certificates and tokens allow by themselves, `pattern` names
+//! with `*`, `policy` the policy file, `certificate` who a client certificate is for, `tokens` what a token
+//! is, `identity` the decision, `peer` who is at the other end of a connection, `rate` how often they may
+//! ask, `guard` who may connect, `store` tokens in namespace `$sys`, `audit` who has done what, `refusals`
+//! who was refused, and how often.
 
 mod audit;
 mod certificate;
 mod guard;
 mod identity;
+mod kept;
 mod pattern;
 mod peer;
 mod policy;
@@ -33,10 +36,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use tokio::sync::watch;
+
+use identity::Grant;
+use rate::Limiter;
+use refusals::Refusals;
+
 pub use audit::{AUDIT_PAGE_MAX, Act, AuditEntry};
 pub use certificate::ClientCertificate;
-pub use guard::{Guard, GuardOptions, Slot, Turned};
+pub use guard::{ConnectionSlot, Guard, GuardOptions, Turned};
 pub use identity::{Caller, Denied, Identity, Proof, Target};
+pub use kept::{check_kept, decide, is_kept};
 pub use pattern::Patterns;
 pub use peer::Peer;
 pub use policy::{Mistake, POLICY_BYTES_MAX, Policy};
@@ -46,28 +56,23 @@ pub use scope::{Scope, client_uri};
 pub use store::TokenError;
 pub use tokens::{NewToken, Secret, Token};
 
-use identity::Grant;
-use rate::Limiter;
-use refusals::Refusals;
-use tokio::sync::watch;
-
 /// Namespace that the server keeps for itself: tokens and the audit log lie there.
 const SYS: &str = "$sys";
 /// Identities whose counts of requests are kept before those are dropped that nobody uses.
 const LIMITERS_KEPT: usize = 1_024;
 
-/// How callers are told apart.
+/// The settings of access control.
 #[derive(Clone, Debug, Default)]
 pub struct AccessOptions {
     /// The policy file.
     pub policy: Option<PathBuf>,
-    /// Whether clients show certificates: then there are identities from the start.
+    /// True if clients may present certificates: then the server requires authentication from the start.
     pub certificates: bool,
-    /// How often an identity may ask that the policy says nothing of; `None`: as often as it likes.
+    /// Request rate of identities for which the policy has none; `None`: unlimited.
     pub rate: Option<RequestRate>,
 }
 
-/// Who may do what on this server; clones share it.
+/// The access control of a server; clones share it.
 #[derive(Clone)]
 pub struct Access {
     shared: Arc<Shared>,
@@ -80,10 +85,10 @@ struct Shared {
     generation: AtomicU64,
     /// Told of each, for those who wait.
     changes: watch::Sender<()>,
-    /// Whether anybody is asked at all; once they are, always.
+    /// True once callers have to authenticate; never false again.
     asks: AtomicBool,
     limiters: Mutex<HashMap<Arc<str>, Arc<Limiter>>>,
-    /// What the policy file was when it was last read, used or not.
+    /// Text of the policy file as it was last read, valid or not.
     policy_seen: Mutex<Option<String>>,
     /// Tokens are made and revoked one after the other.
     token_changes: tokio::sync::Mutex<()>,
@@ -93,18 +98,18 @@ struct Shared {
     refusals: Refusals,
 }
 
-/// What counts now.
+/// The rules in force.
 #[derive(Debug, Default)]
 struct Rules {
     policy: Arc<Policy>,
-    tokens: HashMap<Arc<str>, Known>,
+    tokens: HashMap<Arc<str>, KnownToken>,
     /// Tokens that are stored and cannot be read: they admit nobody, and still there are identities.
     unreadable: usize,
 }
 
-/// A token, and whom it stands for by the rules of now.
+/// A token, and its identity by the rules in force.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownToken {
     token: Arc<Token>,
     identity: Arc<Identity>,
 }
@@ -116,7 +121,7 @@ impl fmt::Debug for Access {
 }
 
 impl Default for Access {
-    /// Nobody is asked until there is a token.
+    /// Access control without a policy: open until there is a token.
     fn default() -> Access {
         Access::with(AccessOptions::default(), Policy::default(), None)
     }
@@ -157,12 +162,13 @@ impl Access {
         access
     }
 
-    /// Whether anybody is asked who they are.
+    /// True if callers have to authenticate.
     pub fn asks(&self) -> bool {
         self.shared.asks.load(Ordering::Acquire)
     }
 
-    /// Looks whether the policy file has changed, and takes it up: for open connections too. Tells whether it was new.
+    /// Looks whether the policy file has changed, and takes it up: for open connections too. Tells whether it
+    /// was new.
     ///
     /// # Errors
     /// As [`Access::new`], and that certificates which were revoked are not named any more by a `[revoked]`;
@@ -224,7 +230,7 @@ impl Access {
         self.shared.changes.send_replace(());
     }
 
-    /// Whether there is an identity.
+    /// True if there is an identity.
     fn knows_somebody(&self, rules: &Rules) -> bool {
         self.shared.options.certificates
             || rules.policy.has_rules()
@@ -275,11 +281,6 @@ impl Access {
         limiters.insert(Arc::clone(name), Arc::clone(&limiter));
         limiter
     }
-}
-
-/// Whether a request about this namespace is about what the server keeps for itself.
-pub fn is_kept(namespace: &str) -> bool {
-    namespace == SYS
 }
 
 fn read_policy(path: &std::path::Path) -> Result<String, String> {

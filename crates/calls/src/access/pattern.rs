@@ -10,7 +10,7 @@ pub(super) const PATTERN_BYTES_MAX: usize = 256;
 pub struct Patterns(Box<[Box<str>]>);
 
 impl Patterns {
-    /// From texts, each of them checked.
+    /// Parses patterns.
     ///
     /// # Errors
     /// What is wrong with one of them, and which.
@@ -21,7 +21,8 @@ impl Patterns {
         Ok(Patterns(texts.iter().map(|text| text.as_ref().into()).collect()))
     }
 
-    /// The same, of the names of queues or namespaces: a pattern that none of them could fit is an error.
+    /// Parses patterns of the names of queues or namespaces: a pattern that no such name could match is an
+    /// error.
     ///
     /// # Errors
     /// As [`Patterns::new`].
@@ -39,12 +40,12 @@ impl Patterns {
         Patterns(Box::new(["*".into()]))
     }
 
-    /// Whether a name fits.
+    /// True if a name matches.
     pub fn fit(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| fits(pattern.as_bytes(), name.as_bytes()))
     }
 
-    /// Whether every name fits.
+    /// True if every name matches.
     pub fn fit_all(&self) -> bool {
         self.0.iter().any(|pattern| pattern.bytes().all(|byte| byte == b'*'))
     }
@@ -63,7 +64,7 @@ fn check(text: &str) -> Result<(), String> {
     }
 }
 
-/// What the engine lets be a name, `$` of its own ones included.
+/// Checks that a pattern can match a name that the engine allows, the server's own names with `$` included.
 fn check_fits_names(text: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._-$*".contains(c);
     if let Some(c) = text.chars().find(|c| !allowed(*c)) {
@@ -79,7 +80,7 @@ fn check_fits_names(text: &str) -> Result<(), String> {
     }
 }
 
-/// Goes back to the latest `*` only, which is enough: linear in the product of the lengths at worst.
+/// Matches a name. Backtracks to the latest `*` only, which is enough: at worst the product of the lengths.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star = None;

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection.
+//! The client of a connection, and the callers of its requests.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use tokio::sync::{SetOnce, watch};
 
 use super::identity::{Caller, Denied, Identity};
 use super::tokens::id_of;
-use super::{Access, ClientCertificate, Rules, Slot};
+use super::{Access, ClientCertificate, ConnectionSlot, Rules};
 use crate::time::now_ms;
 
 /// Within so many milliseconds, further uses of a token are not noted.
@@ -18,18 +18,18 @@ const LAST_USED_COARSE_MS: u64 = 60_000;
 /// The other end of a connection: where it is, and the certificate that it has shown.
 pub struct Peer {
     access: Access,
-    slot: Slot,
+    slot: ConnectionSlot,
     certificate: Option<Result<ClientCertificate, String>>,
     seen: Mutex<Option<Seen>>,
     /// Set when its address is turned away for what it has failed in.
     turned_away: SetOnce<()>,
 }
 
-/// What was found out by the rules of one generation.
+/// The identity of the connection's certificate by the rules of one generation.
 struct Seen {
     generation: u64,
     rules: Arc<Rules>,
-    /// Whom the certificate stands for; `None`: there is none.
+    /// Identity of the certificate; `None`: there is no certificate.
     by_certificate: Option<Result<Arc<Identity>, String>>,
 }
 
@@ -40,8 +40,8 @@ impl fmt::Debug for Peer {
 }
 
 impl Peer {
-    /// In this place among the connections; with the client certificate of its handshake, in DER.
-    pub fn new(access: &Access, slot: Slot, certificate: Option<&[u8]>) -> Peer {
+    /// A client whose connection has this slot and, if it presented one, this certificate in DER.
+    pub fn new(access: &Access, slot: ConnectionSlot, certificate: Option<&[u8]>) -> Peer {
         let certificate = certificate.map(ClientCertificate::read);
         Peer {
             access: access.clone(),
@@ -52,18 +52,19 @@ impl Peer {
         }
     }
 
-    /// Where it is.
+    /// The client's address.
     pub fn address(&self) -> IpAddr {
         self.slot.address()
     }
 
-    /// Whether it is asked who it is: not before there is an identity.
+    /// True if the server requires authentication: it does from its first identity on.
     pub fn is_asked(&self) -> bool {
         self.access.asks()
     }
 
-    /// Who sends a request: by the value of its `Authorization` field if it has one, else by the connection's certificate.
-    /// It counts as one request of the identity's rate, for which one that `relieves` (settles, extends) is hardly refused.
+    /// Authenticates a request: by the value of its `Authorization` field if it has one, else by the
+    /// connection's certificate. Counts as one request of the identity's rate, which hardly ever refuses one
+    /// that `relieves` (settles, extends).
     ///
     /// # Errors
     /// `unauthenticated` when what was shown is wrong, expired or revoked; `rate_limited`.
@@ -73,7 +74,8 @@ impl Peer {
         Ok(caller)
     }
 
-    /// Who it is by now, for what goes on: the same as [`Peer::caller`], but no request, so that no rate counts it.
+    /// Authenticates the caller of something that goes on, as [`Peer::caller`] does, without counting a
+    /// request.
     ///
     /// # Errors
     /// `unauthenticated`.
@@ -109,7 +111,7 @@ impl Peer {
         self.turned_away.wait().await;
     }
 
-    /// Whether it is so already.
+    /// True once its address is turned away.
     pub fn is_turned_away(&self) -> bool {
         self.turned_away.get().is_some()
     }

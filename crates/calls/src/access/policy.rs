@@ -27,7 +27,7 @@ const SHOWN_CHARS_MAX: usize = 60;
 /// Longest name of a rule, in bytes.
 const RULE_NAME_BYTES_MAX: usize = 128;
 
-/// What a policy file says.
+/// The contents of a policy file.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
@@ -53,7 +53,7 @@ struct Rate {
 pub struct Mistake {
     /// The line, from 1.
     pub line: usize,
-    /// Which field, and what would be right.
+    /// The field, and what would be right.
     pub message: String,
 }
 
@@ -86,34 +86,34 @@ impl Policy {
         if reading.mistakes.is_empty() { Ok(policy) } else { Err(reading.mistakes) }
     }
 
-    /// Whether it gives anybody anything.
+    /// True if it has rules.
     pub(super) fn has_rules(&self) -> bool {
         !self.rules.is_empty()
     }
 
-    /// What an identity has by its rules.
+    /// The grants of an identity.
     pub(super) fn grants_of(&self, identity: &str) -> impl Iterator<Item = Arc<Grant>> {
         let fitting = self.rules.iter().filter(move |rule| rule.identities.fit(identity));
         fitting.map(|rule| Arc::clone(&rule.grant))
     }
 
-    /// How often an identity may ask, by the first rate that names it.
+    /// The request rate of an identity: the first that names it.
     pub(super) fn rate_of(&self, identity: &str) -> Option<RequestRate> {
         self.rates.iter().find(|rate| rate.identities.fit(identity)).map(|rate| rate.rate)
     }
 
-    /// Whether a certificate counts no more.
+    /// True if a certificate is revoked.
     pub(super) fn revokes(&self, serial: &str) -> bool {
         let Some(revoked) = self.revoked.as_ref().filter(|revoked| !revoked.is_empty()) else { return false };
         normal_serial(serial).is_ok_and(|serial| revoked.contains(&serial))
     }
 
-    /// How many certificates count no more.
+    /// Number of revoked certificates.
     pub(super) fn revoked(&self) -> usize {
         self.revoked.as_ref().map_or(0, HashSet::len)
     }
 
-    /// Whether the file has a list of them, be it empty.
+    /// True if the file has a list of revoked certificates, be it empty.
     pub(super) fn says_what_is_revoked(&self) -> bool {
         self.revoked.is_some()
     }

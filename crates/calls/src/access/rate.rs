@@ -1,4 +1,4 @@
-//! How often an identity may ask: GCRA, one number per identity, without a lock.
+//! The rate of an identity's requests: GCRA, one number per identity, without a lock.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ pub(crate) struct Limiter {
     began: Instant,
     interval_ns: u64,
     burst_ns: u64,
-    /// When all that was asked so far would be allowed at an even rate, in ns after `began`.
+    /// Time at which all requests so far would conform to an even rate, in ns after `began`.
     next_ns: AtomicU64,
 }
 
@@ -45,8 +45,8 @@ impl Limiter {
         self.rate
     }
 
-    /// Counts a request, or tells after how many milliseconds there is room for it. One that `relieves` makes less of what
-    /// there is to do: it counts, and is refused only far beyond the burst.
+    /// Counts a request, or tells after how many milliseconds there is room for it. One that `relieves` makes
+    /// less of what there is to do: it counts, and is refused only far beyond the burst.
     pub(crate) fn take(&self, relieves: bool) -> Result<(), u64> {
         let (now_ns, allowed_ns) = self.now_and_allowed_ns(relieves);
         let took = self.next_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next_ns| {
@@ -58,7 +58,7 @@ impl Limiter {
         })
     }
 
-    /// Whether there is room for a request at this moment; counts none.
+    /// True if the rate leaves room for a request at this moment; counts none.
     pub(crate) fn has_room(&self, relieves: bool) -> bool {
         let (now_ns, allowed_ns) = self.now_and_allowed_ns(relieves);
         self.next_ns.load(Ordering::Relaxed).max(now_ns) + self.interval_ns - now_ns <= allowed_ns
@@ -70,7 +70,7 @@ impl Limiter {
     }
 }
 
-/// How many bursts those may ask for that settle or extend.
+/// Bursts that requests which settle or extend may use.
 const RELIEVES: u64 = 8;
 
 #[cfg(test)]

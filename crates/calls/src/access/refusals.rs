@@ -1,5 +1,6 @@
-//! Refused acts, summed up where they are many, so that whoever is refused cannot fill the audit log: by address for those who
-//! have not shown who they are, by identity for the others, of whom the first few are taken down one by one.
+//! Refused acts, summed up where they are many, so that whoever is refused cannot fill the audit log: by
+//! address for those who have not shown who they are, by identity for the others, of whom the first few are
+//! taken down one by one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,20 +13,21 @@ use super::peer::Peer;
 
 /// Over how long they are summed up, in milliseconds.
 pub(super) const SUMMED_UP_MS: u64 = 600_000;
-/// So many of an identity are taken down one by one within that time.
+/// Refusals of an identity within that time that get entries of their own.
 pub(super) const SINGLY_MAX: u64 = 20;
-/// Addresses that are told apart within that time. With them, a year of refusals has fewer entries than the log has room for.
+/// Addresses that are told apart within that time. With them, a year of refusals has fewer entries than the
+/// log has room for.
 const ADDRESSES_MAX: usize = 16;
 /// Identities that are told apart within that time.
 const IDENTITIES_MAX: usize = 1_000;
 
-/// What was refused and is not taken down yet.
+/// Refusals that have no entry yet.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(Mutex<Sums>);
 
 #[derive(Debug, Default)]
 struct Sums {
-    /// When the first of them was refused, in milliseconds since the Unix epoch.
+    /// Time of the first of them, in milliseconds since the Unix epoch.
     began_ms: u64,
     /// `None`: all addresses beyond those that are told apart.
     addresses: HashMap<Option<IpAddr>, Sum>,
@@ -105,7 +107,7 @@ impl Sum {
         self
     }
 
-    /// That of the first, with how many there were until when.
+    /// The entry of the first refusal, with the number of all and the time of the last.
     fn entry(self, now_ms: u64) -> Value {
         let mut entry = self.first;
         entry["count"] = json!(self.summed_up);

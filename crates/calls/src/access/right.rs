@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an operation asks of its caller.
+/// The right that an operation needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Right {
@@ -34,7 +34,7 @@ impl Right {
         Right::Admin,
     ];
 
-    /// What it allows, as a verb.
+    /// The right as a verb, for errors.
     pub fn verb(self) -> &'static str {
         match self {
             Right::Open => "call",
@@ -48,7 +48,7 @@ impl Right {
     }
 }
 
-/// What somebody is to a part of the server.
+/// A set of rights, granted together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// May do everything.
@@ -102,7 +102,7 @@ pub(crate) struct Roles {
 }
 
 impl Roles {
-    /// These.
+    /// The set of these roles.
     pub(crate) fn of(roles: &[Role]) -> Roles {
         let bit = |right: &Right| 1u8 << *right as u8;
         roles.iter().fold(Roles::default(), |all, role| Roles {
@@ -111,12 +111,12 @@ impl Roles {
         })
     }
 
-    /// Whether one of them has this right.
+    /// True if one of the roles has this right.
     pub(crate) fn allow(self, right: Right) -> bool {
         right == Right::Open || self.rights & 1 << right as u8 != 0
     }
 
-    /// Which these are.
+    /// The roles.
     pub(crate) fn list(self) -> impl Iterator<Item = Role> {
         Role::ALL.into_iter().filter(move |role| self.roles & 1 << *role as u8 != 0)
     }

@@ -31,7 +31,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// From its parts.
+    /// A scope from its parts.
     ///
     /// # Errors
     /// Which part is wrong, and what would be right.

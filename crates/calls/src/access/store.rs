@@ -1,5 +1,5 @@
-//! Tokens in namespace `$sys`: each is a held message of the queue `tokens`, with what is known of it as JSON, and its last
-//! use as a tag. So they are in the journal, survive a restart, and are in every backup.
+//! Tokens in namespace `$sys`: each is a held message of the queue `tokens`, with what is known of it as
+//! JSON, and its last use as a tag. So they are in the journal, survive a restart, and are in every backup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use super::identity::{Caller, Target};
 use super::right::Right;
 use super::scope::{Scope, check_name};
 use super::tokens::{NewToken, Secret, Token};
-use super::{Access, Known, Rules};
+use super::{Access, KnownToken, Rules};
 use crate::time::now_ms;
 
 const QUEUE: &str = "tokens";
@@ -33,12 +33,12 @@ const PAGE: usize = 200;
 /// Tokens whose last use is written down at a time.
 const USES_AT_ONCE: usize = 100;
 
-/// Why a token was not made or revoked.
+/// The error of creating or revoking a token.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TokenError {
     /// A code of [`crate::codes`] of the front's own, and a sentence.
     Own(&'static str, String),
-    /// What the engine or the node says.
+    /// An error of the engine or the node.
     Engine(Error),
 }
 
@@ -86,8 +86,8 @@ impl Access {
     /// Makes a token, durably. Its text is in the answer and nowhere else.
     ///
     /// # Errors
-    /// `invalid_argument`, `token_exists`, `limit_exceeded`; `admin_needed` when it would be the first identity and nobody
-    /// could make another; what the engine says.
+    /// `invalid_argument`, `token_exists`, `limit_exceeded`; `admin_needed` when it would be the first
+    /// identity and nobody could make another; what the engine says.
     pub async fn token_create(
         &self,
         node: &Node,
@@ -176,9 +176,9 @@ impl Access {
         Ok(())
     }
 
-    fn known(&self, rules: &Rules, token: Arc<Token>) -> (Arc<str>, Known) {
+    fn known(&self, rules: &Rules, token: Arc<Token>) -> (Arc<str>, KnownToken) {
         let identity = Arc::new(self.identity_of_token(&rules.policy, &token));
-        (Arc::clone(&token.id), Known { token, identity })
+        (Arc::clone(&token.id), KnownToken { token, identity })
     }
 
     fn check(&self, new: &NewToken) -> Result<(), TokenError> {
@@ -209,14 +209,14 @@ impl Access {
         Ok(())
     }
 
-    /// Whether a token's holder may make others, now and for good.
+    /// True if a token's holder may create others, without expiry.
     fn administrates(&self, token: &Token) -> bool {
         let (_, rules) = self.rules();
         let identity = Arc::new(self.identity_of_token(&rules.policy, token));
         token.expires_at_ms.is_none() && Caller::Known(identity).may(Right::Admin, Target::Server).is_ok()
     }
 
-    /// Whether somebody may who needs no token: by a certificate.
+    /// True if a caller may do so by certificate, without a token.
     fn others_administrate(&self) -> bool {
         self.shared.options.certificates
     }

@@ -1,6 +1,7 @@
 //! Tokens: `sluice_<id>_<secret>`, of which only a hash is kept.
 //!
-//! The secret has 256 random bits, so a plain SHA-256 cannot be searched backwards; a slow hash would only slow the server.
+//! The secret has 256 random bits, so a plain SHA-256 cannot be searched backwards; a slow hash would only
+//! slow the server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,13 +26,13 @@ pub struct Token {
     pub id: Arc<str>,
     /// The identity that it stands for.
     pub name: Arc<str>,
-    /// What it allows by itself.
+    /// The scopes that it grants by itself.
     pub scopes: Vec<Scope>,
-    /// In milliseconds since the Unix epoch.
+    /// Time of its creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
-    /// Who has made it.
+    /// Name of the caller that created it.
     pub created_by: String,
-    /// Its end, in milliseconds since the Unix epoch; `None`: only when it is revoked.
+    /// Expiry, in milliseconds since the Unix epoch; `None`: valid until it is revoked.
     pub expires_at_ms: Option<u64>,
     /// About when it was used last, in milliseconds since the Unix epoch; 0: never.
     pub(super) last_used_ms: AtomicU64,
@@ -53,14 +54,14 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What a token is to be.
+/// The request for a token.
 #[derive(Clone, Debug)]
 pub struct NewToken {
     /// The identity that it stands for; only one token has it.
     pub name: String,
-    /// What it allows by itself; policy rules may allow more.
+    /// The scopes that it grants by itself; policy rules may grant more.
     pub scopes: Vec<Scope>,
-    /// Its end, in milliseconds since the Unix epoch; `None`: only when it is revoked.
+    /// Expiry, in milliseconds since the Unix epoch; `None`: valid until it is revoked.
     pub expires_at_ms: Option<u64>,
 }
 
@@ -85,7 +86,7 @@ impl Token {
         Some((token, Secret(text)))
     }
 
-    /// Whether this is its text; takes the same time whatever is wrong with it.
+    /// Checks a token's text in constant time.
     pub(super) fn is(&self, text: &[u8]) -> bool {
         hash(text).ct_eq(&self.hash).into()
     }

@@ -8,20 +8,17 @@ use serde::{Deserialize, Serialize};
 use sluice_engine::query::State;
 
 use crate::access::Right;
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
-use crate::unary::{Body, Done, Unary};
 use crate::value::{PageSize, Within, Word, cursor, page_size};
-use page::{Wanted, page};
+pub(crate) use page::room_for;
+use page::{Wanted, page, shows_receipts};
 pub use stored::{Attempt, Message, PastChange, Progress};
 
 /// Most messages of a peek: 1 to 100, 10 unless told.
 type PeekSize = Within<1, 100>;
 const PEEK_DEFAULT: u64 = 10;
-/// Largest contents of a page of messages together, in bytes.
-const PAGE_BYTES_MAX: usize = 16 << 20;
-/// Bytes of a message in an answer, besides what its sender gave.
-const FIELDS_BYTES: usize = 1 << 10;
 
 /// The messages of a queue, by id.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
@@ -148,21 +145,6 @@ impl Unary for Show {
         let receipts = shows_receipts(permit, &stored.queue);
         Ok(Message::of(stored, receipts).into())
     }
-}
-
-/// Whether the caller may see receipts of a queue: who may not settle with one has no use for the secret.
-fn shows_receipts(permit: &Permit<'_>, queue: &str) -> bool {
-    permit.may_queue(Right::Receive, queue)
-}
-
-/// Sets memory aside for an answer with up to so many messages; tells how many bytes it may have.
-///
-/// # Errors
-/// `overloaded`.
-pub(crate) fn room_for(permit: &Permit<'_>, messages: usize) -> Result<usize, CallError> {
-    let limits = permit.node().limits();
-    let each = limits.payload_bytes as usize + limits.headers_bytes as usize + FIELDS_BYTES;
-    Ok(permit.room().reserve_up_to(messages.saturating_mul(each).min(PAGE_BYTES_MAX))?)
 }
 
 #[cfg(test)]

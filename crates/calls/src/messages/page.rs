@@ -3,10 +3,15 @@
 use sluice_engine::query::{Page, State};
 use sluice_node::Stored;
 
-use super::{FIELDS_BYTES, Message, Messages, room_for, shows_receipts};
+use super::{Message, Messages};
+use crate::access::Right;
 use crate::error::CallError;
 use crate::permit::Permit;
 
+/// Largest contents of a page of messages together, in bytes.
+const PAGE_BYTES_MAX: usize = 16 << 20;
+/// Bytes of a message in an answer, besides what its sender gave.
+const FIELDS_BYTES: usize = 1 << 10;
 /// Messages that are loaded at once with their histories, whose texts no size tells beforehand.
 const SLICE: usize = 64;
 /// Bytes of an ended attempt in an answer, besides its error text.
@@ -95,4 +100,20 @@ fn fitting(page: &Page<Stored>, bytes_max: usize) -> usize {
 fn bytes_of(stored: &Stored) -> usize {
     let errors: usize = stored.errors.iter().flatten().map(|error| error.len()).sum();
     FIELDS_BYTES + stored.view.blob.len as usize + errors + ATTEMPT_BYTES * stored.view.history.len()
+}
+
+/// True if the caller may see receipts of a queue: without the right to settle there is no use for the
+/// secret.
+pub(super) fn shows_receipts(permit: &Permit<'_>, queue: &str) -> bool {
+    permit.may_queue(Right::Receive, queue)
+}
+
+/// Sets memory aside for an answer with up to so many messages; tells how many bytes it may have.
+///
+/// # Errors
+/// `overloaded`.
+pub(crate) fn room_for(permit: &Permit<'_>, messages: usize) -> Result<usize, CallError> {
+    let limits = permit.node().limits();
+    let each = limits.payload_bytes as usize + limits.headers_bytes as usize + FIELDS_BYTES;
+    Ok(permit.room().reserve_up_to(messages.saturating_mul(each).min(PAGE_BYTES_MAX))?)
 }

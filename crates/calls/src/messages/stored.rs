@@ -12,7 +12,7 @@ use crate::changes::Version;
 use crate::consumers::Holder;
 use crate::payload::{Content, Headers, Octets, Tags, Text};
 use crate::settings::Backoff;
-use crate::value::{Word, words};
+use crate::value::{Word, text, words};
 
 words! {
     State:
@@ -216,14 +216,14 @@ impl Message {
             sent_at_ms: ms(view.sent_at_us),
             deadline_ms: view.deadline_us.map(ms),
             receipt: view.receipt.filter(|_| receipts).map(|receipt| receipt.to_string()),
-            ordering_key: key(&view.ordering_key),
-            fair_key: key(&view.fair_key),
-            limit_key: key(&view.limit_key),
-            unique_key: key(&view.unique_key),
+            ordering_key: text(&view.ordering_key),
+            fair_key: text(&view.fair_key),
+            limit_key: text(&view.limit_key),
+            unique_key: text(&view.unique_key),
             expires_at_ms: view.expires_at_us.map(ms),
             blocked_by: view.blocked_by,
             holder: view.holder.as_ref().map(Holder::from),
-            from_queue: key(view.from_queue.as_bytes()),
+            from_queue: text(view.from_queue.as_bytes()),
             reason: view.reason,
             reason_at_ms: view.reason_at_us.map(ms),
             cancelled: view.cancelled,
@@ -235,8 +235,8 @@ impl Message {
             headers: stored.blob.as_ref().and_then(Headers::of),
             payload_damaged: stored.damaged,
             tags: stored.tags.as_ref().or(stored.blob.as_ref()).and_then(Tags::of),
-            correlation_id: key(&view.correlation_id),
-            reply_to: key(view.reply_to.as_bytes()),
+            correlation_id: text(&view.correlation_id),
+            reply_to: text(view.reply_to.as_bytes()),
             progress,
             checkpoint: checkpoint.text,
             checkpoint_base64: checkpoint.octets,
@@ -251,11 +251,6 @@ impl Message {
             changes,
         }
     }
-}
-
-/// A text that is absent when it is empty.
-fn key(bytes: &[u8]) -> Option<String> {
-    (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
 }
 
 fn history(stored: &mut Stored) -> Vec<Attempt> {

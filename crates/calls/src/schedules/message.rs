@@ -9,7 +9,7 @@ use sluice_engine::query::MessageTemplate;
 
 use crate::payload::{Content, Headers, Octets, Tags, Text};
 use crate::settings::Backoff;
-use crate::value::{Word, words};
+use crate::value::{Word, text, words};
 
 words! {
     UniqueUntil: "gone" = UniqueUntil::Gone, "window" = UniqueUntil::Window;
@@ -138,11 +138,6 @@ impl ScheduledMessage {
     }
 }
 
-/// A text that is absent when it is empty.
-fn text(bytes: &[u8]) -> Option<String> {
-    (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use sluice_engine::NamespaceId;
@@ -152,9 +147,9 @@ mod tests {
 
     use super::super::Show;
     use super::*;
+    use crate::call::Unary as _;
     use crate::operation::Operation;
     use crate::testing::Open;
-    use crate::unary::Unary as _;
 
     async fn shown(item: &SendItem<'_>) -> String {
         let server = Open::new();

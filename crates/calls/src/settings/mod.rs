@@ -13,11 +13,10 @@ use serde::{Deserialize, Serialize, Serializer};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
 use sluice_engine::settings::{self as engine, OnExpire, OrderingRetry, Overflow, Placement, QueuePatch};
 
+use crate::value::{Within, Word};
 pub use backoff::Backoff;
 pub use fair_weights::FairWeights;
 use kinds::{Always, Setting, Shown, UnlessNew};
-
-use crate::value::{Within, Word};
 
 type Attempts = Within<1, { ATTEMPTS_MAX as u64 }>;
 type Deliveries = Within<1, { u16::MAX as u64 }>;

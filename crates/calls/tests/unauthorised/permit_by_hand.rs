@@ -1,8 +1,8 @@
 //! A permit is made by authorisation alone.
 
-use sluice_calls::{Asked, Asker, Permit};
+use sluice_calls::{CallName, Asker, Permit};
 
-fn handler<'c>(asker: Asker<'c>, asked: Asked<'c>) -> Permit<'c> {
+fn handler<'c>(asker: Asker<'c>, asked: CallName<'c>) -> Permit<'c> {
     Permit { asker, asked }
 }
 

@@ -1,7 +1,8 @@
 //! Streams of events: what happens to messages of a namespace or of a queue, for as long as somebody reads.
 //!
-//! Here is the task behind each stream, which takes from the node when its client can take more, so that a slow one gathers
-//! nothing here; `write` has the JSON of an event. How a stream is framed is its protocol's matter ([`Form`]).
+//! Here is the task behind each stream, which takes from the node when its client can take more, so that a
+//! slow one gathers nothing here; `write` has the JSON of an event. How a stream is framed is its protocol's
+//! matter ([`Form`]).
 
 mod write;
 
@@ -27,13 +28,13 @@ const EVENTS_AT_ONCE: usize = 64;
 const PIECES: usize = 2;
 /// Memory that a stream is counted with: its pieces, and the one that is being written.
 const STREAM_BYTES: usize = 64 << 10;
-/// After so many events that a reader did not want it is told where it stands, so that it is not left behind when it comes
-/// back.
+/// After so many events that a reader did not want it is told where it stands, so that it is not left behind
+/// when it comes back.
 const UNWANTED_MAX: usize = 1_000;
 
-/// How a stream is written.
+/// The format of a stream.
 pub(crate) trait Form: Send + Sync + 'static {
-    /// Where the reader stands at the beginning.
+    /// Writes the reader's position at the beginning.
     fn begin(&self, out: &mut Vec<u8>, at: EventPosition);
     /// An event, and the place behind it.
     fn event(&self, out: &mut Vec<u8>, at: EventPosition, told: &Told);
@@ -78,7 +79,7 @@ struct Stream<F> {
 }
 
 impl<F: Form> Stream<F> {
-    /// Goes on until the client or the server has had enough.
+    /// Runs until the client or the server ends the stream.
     async fn run(mut self, standing: Standing, pause: Duration) {
         self.form.begin(&mut self.buffer, self.reader.position());
         let mut lost = pin!(standing.lost());

@@ -1,5 +1,6 @@
-//! Bounds of lists, held before anything is made of a message: items of a list take many times more in memory than the two
-//! bytes that each needs on its way. What is within these bounds still has its own rules to follow.
+//! Bounds of lists, held before anything is made of a message: items of a list take many times more in memory
+//! than the two bytes that each needs on its way. What is within these bounds still has its own rules to
+//! follow.
 
 use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
@@ -10,11 +11,12 @@ use sluice_engine::limits::{Limits, PARENTS_MAX, RECEIVE_QUEUES_MAX};
 use super::schema::{Field, Kind, MessageType, schema};
 use super::wire::{INVALID, Raw, next_field};
 
-/// In so few bytes nothing is looked for, for there cannot be much.
+/// Length in bytes below which a message is not searched: no list in it can be too long.
 const FEW_BYTES: usize = 256;
-/// The same of a whole frame of a session, of which most are small.
+/// The same length for a whole frame of a session; most frames are shorter.
 const SMALL_FRAME_BYTES: usize = 8 << 10;
-/// How often a field may come that is no list: of several the last counts, and hardly anybody writes more than one.
+/// How often a field may come that is no list: of several the last counts, and hardly anybody writes more
+/// than one.
 const REPEATS_MAX: u32 = 4;
 /// Most fields of a message of the package.
 const FIELDS_MAX: usize = 64;
@@ -26,7 +28,7 @@ const NUMBER: u32 = 1;
 pub(super) struct TooLong {
     /// The frame's number.
     pub(super) number: u64,
-    /// Which list, and how long it may be.
+    /// The error, with the name of the list and its limit.
     pub(super) fault: Box<Fault>,
 }
 
@@ -103,7 +105,7 @@ fn is_list(field: &Field) -> bool {
     field.is_list || matches!(field.kind, Kind::Entries(_))
 }
 
-/// How often a field may come.
+/// Most occurrences of a field.
 fn most(field: &Field, limits: &Limits) -> u32 {
     if !is_list(field) {
         return REPEATS_MAX;

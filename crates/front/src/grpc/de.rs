@@ -1,4 +1,5 @@
-//! The fields of a message as a source of typed requests: derived decoders ask, guided by the descriptors of the contract.
+//! The fields of a message as a source of typed requests: derived decoders ask, guided by the descriptors of
+//! the contract.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -39,7 +40,7 @@ impl<'de> Deserializer<'de> for Message<'_, '_> {
 /// The fields of a message, in turn.
 struct Fields<'r, 'b> {
     message: &'static MessageType,
-    /// Those that are left.
+    /// The rows that are not read yet.
     rows: &'r [(usize, Raw<'b>)],
     /// The field whose name was told last, each time that it came.
     field: &'r [(usize, Raw<'b>)],

@@ -1,10 +1,11 @@
 //! gRPC: the package `sluice.v1` of `proto/`, on the same listener as the HTTP API, with the same guards.
 //!
-//! A call with one answer is a call of the HTTP API in another spelling. `methods` says which; `unary` translates its message
-//! into that call's path, parameters and JSON (`to_json`), and its answer back (`from_json`), as the descriptors of the
-//! package say (`schema`, `wire`), once `bounds` has found no list in it too long; `watching` are those that answer with a stream.
-//! So both have the same rules, limits and errors, and whatever is asked before a call is
-//! asked in one place. What has to be fast goes through a `session`. `status` tells how a call ended.
+//! `methods` finds the operation of a method. A call with one answer goes through `unary`: once `bounds` has
+//! found no list in its message too long, the message is read into the request's type (`de`) and the answer
+//! written from its type (`ser`), by the descriptors of the package (`schema`, `wire`, `rows`). The requests
+//! of calls that move messages become JSON (`to_json`) for the decoders of the HTTP API, and their answers
+//! come from JSON (`from_json`), so that both protocols have the same rules, limits and errors. `watching`
+//! are calls that answer with a stream; a `session` moves messages fast. `status` tells how a call ended.
 //!
 //! Fault model: as that of the HTTP API.
 

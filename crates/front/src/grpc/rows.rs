@@ -36,7 +36,7 @@ pub(super) fn read_rows<'b>(message: &MessageType, mut bytes: &'b [u8]) -> Read<
     Ok(rows)
 }
 
-/// What one field of text was given as; of several the last counts.
+/// The value of a text field; of several, the last counts.
 pub(super) fn text_of<'b>(message: &MessageType, rows: &Rows<'b>, at: usize) -> Read<&'b str> {
     match rows.iter().rev().find(|(other, _)| *other == at) {
         Some((_, Raw::Bytes(bytes))) => text(bytes).map_err(|fault| fault.inside(&message.fields[at].name)),

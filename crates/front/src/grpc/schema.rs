@@ -1,8 +1,10 @@
-//! What the descriptors of the package say, as tables: messages with their fields, and the messages of each call.
+//! What the descriptors of the package say, as tables: messages with their fields, and the messages of each
+//! call.
 //!
-//! Three things differ between the contract and JSON. Octets are one field here, and there text, or base64 in a field of
-//! their own. Names with values, in an order that counts, are a list of [`Kind::Entries`] here and an object there. And a list
-//! that may be given and empty is a message with the one field `values`, which stands for what is in it.
+//! Three things differ between the contract and JSON. Octets are one field here, and there text, or base64 in
+//! a field of their own. Names with values, in an order that counts, are a list of [`Kind::Entries`] here and
+//! an object there. And a list that may be given and empty is a message with the one field `values`, which
+//! stands for what is in it.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -27,7 +29,7 @@ pub(super) struct Schema {
 /// A message.
 #[derive(Debug)]
 pub(super) struct MessageType {
-    /// By number.
+    /// The fields, by number.
     pub(super) fields: Vec<Field>,
 }
 
@@ -36,20 +38,20 @@ pub(super) struct MessageType {
 pub(super) struct Field {
     pub(super) number: u32,
     pub(super) name: String,
-    /// Its twin in JSON, if it holds octets.
+    /// Name of the JSON field that carries its octets in base64; empty if it holds none.
     pub(super) base64: String,
     pub(super) kind: Kind,
     pub(super) is_list: bool,
 }
 
 impl Field {
-    /// Its name in JSON.
+    /// The field's name in JSON.
     pub(super) fn json_name(&self) -> &str {
         if self.kind == Kind::Octets { &self.base64 } else { &self.name }
     }
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Text,

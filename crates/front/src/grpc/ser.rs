@@ -38,7 +38,7 @@ impl Object<'_> {
 /// A writer of the value of a field.
 struct Value<'o> {
     field: &'static Field,
-    /// Whether its octets come as base64.
+    /// True if octets are written in base64.
     base64: bool,
     /// The number under which it is written.
     number: u32,

@@ -1,5 +1,6 @@
-//! How a call ends: the status and its trailers. Code and message of the error are there as text, and with its details as
-//! `google.rpc.Status` with `google.rpc.ErrorInfo` and, if it may be tried again, `google.rpc.RetryInfo`.
+//! How a call ends: the status and its trailers. Code and message of the error are there as text, and with
+//! its details as `google.rpc.Status` with `google.rpc.ErrorInfo` and, if it may be tried again,
+//! `google.rpc.RetryInfo`.
 
 use data_encoding::BASE64_NOPAD;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -90,7 +91,7 @@ fn any(type_url: &str, value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// As the gRPC protocol wants a message to be: printable ASCII but `%`, all else as `%XX`.
+/// Percent-encodes a status message: printable ASCII except `%` stays, all else becomes `%XX`.
 fn percent_encode(text: &str) -> Vec<u8> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = Vec::with_capacity(text.len());

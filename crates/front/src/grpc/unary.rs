@@ -15,7 +15,7 @@ use sluice_calls::hot::send::check_idempotency_key;
 use sluice_calls::operation::Scope;
 use sluice_calls::permit::{identify, require_known};
 use sluice_calls::unary;
-use sluice_calls::{Asked, Asker, CallError, Codec, Done, Fault, Operation, Permit, Read};
+use sluice_calls::{Asker, CallError, CallName, Codec, Done, Fault, Operation, Permit, Read};
 use sluice_engine::Error;
 use sluice_proto::framing::{Deframer, PREFIX_BYTES, frame_with};
 
@@ -167,7 +167,7 @@ async fn answer(
     by.target = format!("{path} {}/{}", request.namespace.unwrap_or_default(), request.name);
     let (peer, caller, room) = (by.peer, &by.caller, &*in_flight.share);
     let asker = Asker { calls: &context.calls, peer, caller, authorization: authorization(head), room, path };
-    let permit = asker.permit(Asked { operation, namespace: request.namespace, name: request.name })?;
+    let permit = asker.permit(CallName { operation, namespace: request.namespace, name: request.name })?;
     match unary::run(&permit, &mut Protobuf { input, rows: &request.rows, output, path }).await? {
         Some(response) => Ok(response),
         None => untyped(context, in_flight, permit, &request, (input, output)).await,

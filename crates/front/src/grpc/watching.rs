@@ -46,13 +46,13 @@ where
     Ok(response)
 }
 
-/// Why a stream ended, if not because the server stops.
+/// Error that ended a stream; unset while it runs, and when the server stops.
 type Why = Arc<OnceLock<CallError>>;
 
 /// The answer: frames, and how it ended.
 struct Watched {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
-    /// Until the trailers are out.
+    /// The error for the trailers; `None` once they are sent.
     why: Option<Why>,
 }
 

@@ -1,4 +1,4 @@
-//! From a request to its answer: route, handler, errors.
+//! The dispatch of requests: route, handler, errors.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use sluice_calls::CallError;
 use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
 use sluice_calls::operation::{Operation, Trait};
-use sluice_calls::permit::{Asked, Asker, identify};
+use sluice_calls::permit::{Asker, CallName, identify};
 use sluice_engine::Error;
 
 use super::codec::query::Params;
@@ -93,13 +93,14 @@ impl Arrived {
         let asker =
             Asker { calls: &context.calls, peer, caller, authorization, room: &*in_flight.share, path };
         let namespace = captured.namespace.as_deref();
-        let permit = asker.permit(Asked { operation, namespace, name: &captured.name })?;
+        let permit = asker.permit(CallName { operation, namespace, name: &captured.name })?;
         check_parameters(operation, head.uri.query())?;
         operate(&Call { context, in_flight, head, permit }, body).await
     }
 }
 
-/// Checks that an operation knows all parameters behind the `?`. Typed requests check their own when they are read.
+/// Checks that an operation knows all parameters behind the `?`. Typed requests check their own when they are
+/// read.
 fn check_parameters(operation: Operation, query: Option<&str>) -> Result<(), CallError> {
     let query = query.filter(|query| !query.is_empty() && !checks_own(operation));
     query.map_or(Ok(()), |query| knows(operation, query))

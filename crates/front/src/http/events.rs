@@ -16,7 +16,7 @@ use crate::json::{Object, object};
 use crate::net::body::Body;
 use crate::net::respond;
 
-/// How long a client that was cut off waits before it calls again, in milliseconds.
+/// Time after which a client that was cut off reconnects, in milliseconds.
 const RETRY_MS: u64 = 2_000;
 /// The field in which browsers say where they were.
 const LAST_EVENT_ID: &str = "last-event-id";

@@ -1,9 +1,9 @@
-//! The decoders of heads of HTTP/1.1, request bodies and query strings, for fuzzing: each takes any bytes. No part of the API.
-
-use sluice_engine::Limits;
+//! The decoders of heads of HTTP/1.1, request bodies and query strings, for fuzzing: each takes any bytes. No
+//! part of the API.
 
 use sluice_calls::settings::QueueSettingsPatch;
 use sluice_calls::{dead, messages, namespaces};
+use sluice_engine::Limits;
 
 use super::codec::query::percent_decode;
 use super::codec::query_de::from_query;
@@ -14,7 +14,7 @@ use crate::json::hot::send::Batch;
 use crate::json::hot::settle::{Outcome, Settlements};
 use crate::net::connection::check_pieces;
 
-/// What decodes outside bytes. Seeds name them by place: append new ones.
+/// The decoders of outside bytes. Seeds name them by place: append new ones.
 pub const DECODERS: &[fn(&[u8])] =
     &[send, ack, nack, release, reject, settle, extend, receive, settings, dead_choice, namespace, query];
 
@@ -84,8 +84,8 @@ fn query(body: &[u8]) {
     let _ = from_query::<messages::List>(Some(text));
 }
 
-/// Heads of HTTP/1.1, and the bodies behind them, in pieces. The first byte is how many sizes of pieces follow, each of
-/// a byte; the rest is what comes on the connection.
+/// Heads of HTTP/1.1, and the bodies behind them, in pieces. The first byte is how many sizes of pieces
+/// follow, each of a byte; the rest is what comes on the connection.
 ///
 /// # Panics
 /// When the pieces make a difference.

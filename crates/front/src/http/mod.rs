@@ -1,16 +1,16 @@
 //! The HTTP API: JSON in and out over HTTP/1.1 and HTTP/2, as `docs/api.md` describes it.
 //!
-//! The way of a request, once the network has its head: `dispatch` finds the route in the one table of
-//! `route`, asks whether the caller may, and calls the handler, which decodes the body, calls the node and
-//! writes the answer.
+//! The way of a request, once the network has its head: `dispatch` finds the operation by `route`, gets the
+//! permit of the call, and runs it: as a typed call, a hot call, or in a handler of its own.
 //!
 //! | module | |
 //! |---|---|
 //! | `codec` | JSON and parameters that several calls have in common |
 //! | `route` | the table of routes, what is asked before anything is read, and what a handler gets |
-//! | `hot` | send, receive, settle, extend |
+//! | `direct`, `hot` | send, receive, settle, extend: from the bytes of HTTP/2, and from any request |
+//! | `raw` | sends and receives whose payload is the body |
 //! | `events` | streams of events |
-//! | `handlers` | all other calls |
+//! | `handlers` | figures, backup, and results as bodies |
 //! | `openapi` | the description of the API |
 //! | `compression` | which answers are compressed |
 //! | `parameters` | the parameters that each call knows |
@@ -32,12 +32,11 @@ mod raw;
 pub(crate) mod route;
 mod typed;
 
-pub use crate::json::hot::send::MESSAGE_FIELDS;
-pub use openapi::openapi;
+pub use sluice_calls::hot::receive::WEIGHT_MAX;
 
+pub use crate::json::hot::send::MESSAGE_FIELDS;
 pub use crate::net::compression::Compression;
 pub use crate::net::head::hosts::Hosts;
 pub use crate::net::listener::Stopped;
 pub use crate::net::options::HttpOptions;
-pub use crate::serve::serve;
-pub use sluice_calls::hot::receive::WEIGHT_MAX;
+pub use openapi::openapi;

@@ -1,14 +1,16 @@
 //! Raw sending and receiving: the payload is the body, the fields are headers.
 
-use bytes::Bytes;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use data_encoding::BASE64;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::response::Response;
 use sluice_calls::CallError;
 use sluice_calls::hot::Delivered;
+use sluice_calls::hot::receive::with_added;
+use sluice_calls::hot::receive::{WAIT_MS_MAX, check_consumer};
 use sluice_calls::settings::Backoff;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
@@ -26,8 +28,6 @@ use crate::json::send_options;
 use crate::json::{Fault, Read, Reader, object, push_text};
 use crate::net::body::{Body, Inbound};
 use crate::net::respond;
-use sluice_calls::hot::receive::with_added;
-use sluice_calls::hot::receive::{WAIT_MS_MAX, check_consumer};
 
 /// Parameters of a raw receive.
 pub(crate) const RECEIVE_PARAMS: &[&str] = &["wait_ms", "lease_ms", "consumer"];
@@ -53,9 +53,9 @@ pub(crate) const SEND_HEADERS: &[&str] = &[
 ];
 /// Largest checkpoint that a header carries: many clients take no longer lines than its base64.
 const CHECKPOINT_BYTES_MAX: usize = 8 << 10;
-/// What of a message's fields no header of HTTP can carry, as base64 of a JSON object.
+/// The fields of a message that no header of HTTP can carry, as base64 of a JSON object.
 const FIELDS_BASE64: HeaderName = HeaderName::from_static("sluice-fields-base64");
-/// What stands before the name of a message's header.
+/// Prefix of the name of a message's header.
 const HEADER_PREFIX: &str = "sluice-header-";
 /// Latest time in microseconds that milliseconds can name.
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
@@ -164,7 +164,7 @@ fn text(value: &HeaderValue) -> Read<&str> {
 
 /// `POST P/queues/{queue}/receive/raw`
 pub(crate) async fn receive(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
-    let params = call.query()?;
+    let params = call.query(RECEIVE_PARAMS)?;
     let wait_ms = params.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
     let lease_ms = params.integer("lease_ms", 1, LEASE_MS_MAX, 0)?;
     let consumer = params.text("consumer").unwrap_or_default();
@@ -264,7 +264,8 @@ fn put_fields(headers: &mut HeaderMap, message: &Delivered) {
     }
 }
 
-/// Each header of the message under its name; those that HTTP cannot carry together, as base64 of a JSON object.
+/// Each header of the message under its name; those that HTTP cannot carry together, as base64 of a JSON
+/// object.
 fn put_headers<'m>(headers: &mut HeaderMap, pairs: impl Iterator<Item = (&'m str, &'m str)>) {
     let mut rest = Vec::new();
     for (name, value) in pairs {
@@ -285,7 +286,7 @@ fn put_headers<'m>(headers: &mut HeaderMap, pairs: impl Iterator<Item = (&'m str
     }
 }
 
-/// Whether a header's value comes as it went: printable ASCII without blanks around it.
+/// True if HTTP carries a header's value unchanged: printable ASCII without blanks around it.
 fn is_plain(value: &str) -> bool {
     value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && value.trim() == value
 }

@@ -15,7 +15,7 @@ use crate::net::arrived::Made;
 use crate::net::body::{Body, Inbound};
 use crate::net::options::SMALL_BODY_BYTES_MAX;
 
-/// Whether a typed request of this operation comes as parameters.
+/// True if a typed request of this operation comes as parameters.
 pub(super) fn reads_query(operation: Operation) -> bool {
     is_query(operation) && unary::body(operation).is_some()
 }
@@ -45,7 +45,7 @@ pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Option
     unary::run(&call.permit, &mut HttpCodec { source, path: call.head.uri.path() }).await
 }
 
-/// Where a request is read from.
+/// The source of a request.
 enum Source<'b> {
     Body(&'b [u8]),
     Query(Option<&'b str>),

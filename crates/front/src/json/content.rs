@@ -4,7 +4,7 @@ use data_encoding::BASE64;
 
 use crate::json::{Fault, Read, Reader, Text};
 
-/// What base64 has to be.
+/// Description of valid base64, for errors.
 pub(crate) const BASE64_EXPECTED: &str = "expected standard base64 with padding (RFC 4648 section 4)";
 
 /// The names of a field for text and of its twin for base64.
@@ -19,7 +19,7 @@ pub(crate) struct Names {
 pub(crate) enum Content<'a> {
     Text(Text<'a>),
     Base64(Text<'a>),
-    /// From and to, among the decoded octets.
+    /// Start and end in the decoded octets.
     Octets(usize, usize),
 }
 

@@ -4,9 +4,8 @@ use http::StatusCode;
 use sluice_calls::error::Details;
 use sluice_engine::Error;
 
-use crate::json::Json;
-use crate::json::{object, push_list};
-use crate::net::errors::write_details;
+use super::error_details::write_details;
+use super::{Json, object, push_list};
 
 /// Appends the result of one item: `{"ok":true}`, or with the error.
 pub(crate) fn push_result(out: &mut Vec<u8>, result: &Result<(), Error>) {

@@ -1,9 +1,9 @@
 //! The parts of a message as JSON: contents, tags, what is reported of it.
 
+use sluice_calls::hot::receive::with_added;
 use sluice_engine::blob::MessageBlob;
 
 use crate::json::{Object, push_text};
-use sluice_calls::hot::receive::with_added;
 
 /// Appends what the sender gave for the reply.
 pub(crate) fn write_request(o: &mut Object<'_>, correlation_id: &[u8], reply_to: &str) {
@@ -20,7 +20,7 @@ pub(crate) fn write_checkpoint(o: &mut Object<'_>, checkpoint: &[u8]) {
     write_content(o, ["checkpoint", "checkpoint_base64", "checkpoint_content_type"], checkpoint);
 }
 
-/// The same with headers that the server adds.
+/// Writes the payload and its headers, with headers that the server adds.
 pub(crate) fn write_payload_and(o: &mut Object<'_>, blob: &[u8], added: &[(Box<str>, Box<str>)]) {
     // What the node hands out was verified and was written by the engine's own encoder.
     let Some(blob) = MessageBlob::parse(blob) else { return };

@@ -1,11 +1,13 @@
-//! JSON for the API: a strict pull reader that borrows from the body, and a writer that appends to a byte vector.
+//! JSON for the API: a strict pull reader that borrows from the body, and a writer that appends to a byte
+//! vector.
 //!
-//! Why not a general library: a request has to be refused with the field's path, the value found and what is right, unknown and
-//! repeated fields included, and a batch of messages must cost no allocation per message.
+//! Why not a general library: a request has to be refused with the field's path, the value found and what is
+//! right, unknown and repeated fields included, and a batch of messages must cost no allocation per message.
 
 mod answer;
 pub(crate) mod content;
 pub(crate) mod de;
+pub(crate) mod error_details;
 pub(crate) mod hot;
 pub(crate) mod item_results;
 pub(crate) mod message;

@@ -9,7 +9,7 @@ use super::scan::plain_len;
 pub(crate) enum Text<'a> {
     /// Stands in the body as it is.
     Plain(&'a str),
-    /// From and to in the scratch.
+    /// Start and end in the scratch buffer.
     Unescaped(usize, usize),
 }
 
@@ -43,7 +43,8 @@ pub(crate) enum Kind {
     Null,
 }
 
-/// Reads one JSON document from front to back. There is no recursion but that of the caller's own structure, so nesting is bounded.
+/// Reads one JSON document from front to back. There is no recursion but that of the caller's own structure,
+/// so nesting is bounded.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     text: &'a str,
@@ -74,7 +75,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether nothing but blanks is left.
+    /// True if only blanks are left.
     pub(crate) fn is_blank(&mut self) -> bool {
         self.peek().is_none()
     }
@@ -125,7 +126,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads the name of the next field of an object, and what stands before and after it; `None` at the object's end.
+    /// Reads the name of the next field of an object, and what stands before and after it; `None` at the
+    /// object's end.
     #[inline]
     pub(super) fn next_key(&mut self, is_first: bool) -> Read<Option<Text<'a>>> {
         if self.take(b'}') {

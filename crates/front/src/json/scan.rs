@@ -3,8 +3,8 @@
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// How many bytes at the start of `bytes` stand for themselves in a JSON string: no quote, backslash or control
-/// character.
+/// How many bytes at the start of `bytes` stand for themselves in a JSON string: no quote, backslash or
+/// control character.
 pub(super) fn plain_len(bytes: &[u8]) -> usize {
     let (blocks, _) = bytes.as_chunks::<32>();
     let plain = 32 * blocks.iter().take_while(|block| is_plain(block)).count();

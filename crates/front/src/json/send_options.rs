@@ -14,15 +14,15 @@ use crate::json::{Fault, Read, Reader, Text};
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
 /// Fields of `unique`.
 pub(crate) const UNIQUE_FIELDS: &[&str] = &["key", "window_ms", "until", "on_duplicate"];
-/// What frees a unique key.
+/// Values of `until`: the event that frees a unique key.
 pub(crate) const UNTIL: &[&str] = &["gone", "window"];
-/// What a duplicate does.
+/// Values of `on_duplicate`: the effect of a send with a unique key in use.
 pub(crate) const ON_DUPLICATE: &[&str] = &["keep", "replace_payload", "debounce"];
-/// How many of its parents a message waits for.
+/// Values of `depends_mode`: whether a message waits for all parents or for any.
 pub(crate) const DEPENDS_MODES: &[&str] = &["all", "any"];
-/// What becomes of a message whose parents have failed.
+/// Values of `on_parent_failed`: the fate of a message whose parents have failed.
 pub(crate) const ON_PARENT_FAILED: &[&str] = &["cancel", "hold", "run"];
-/// How long a unique key counts if the sender does not say: one day.
+/// Window of a unique key unless the sender gives one, in milliseconds: one day.
 pub(crate) const WINDOW_MS_DEFAULT: u64 = 24 * 3600 * 1000;
 
 /// The optional fields of one message, as they were read.
@@ -99,7 +99,7 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// As the engine takes them.
+    /// The options in the engine's form.
     pub(crate) fn as_engine<'s>(&'s self, scratch: &'s str) -> SendOptions<'s>
     where
         'a: 's,

@@ -1,7 +1,8 @@
-//! What a connection does. Of one that speaks HTTP/1.1, seen from its bytes: enough to end those that are idle or slow.
+//! What a connection does. Of one that speaks HTTP/1.1, seen from its bytes: enough to end those that are
+//! idle or slow.
 //!
-//! The header deadline of hyper is also that of an idle connection, and it has none for a client that takes nothing. So the
-//! deadlines are kept here.
+//! The header deadline of hyper is also that of an idle connection, and it has none for a client that takes
+//! nothing. So the deadlines are kept here.
 
 use std::io;
 use std::pin::Pin;
@@ -19,37 +20,37 @@ use super::options::HttpOptions;
 /// Never: no such moment is marked.
 const NEVER: u64 = u64::MAX;
 
-/// What happened on a connection, and when.
+/// The times of a connection's last events.
 #[derive(Debug)]
 pub(crate) struct Activity {
     opened: Instant,
     in_flight: AtomicUsize,
-    /// Since when no request is in flight, in ms after `opened`.
+    /// Time from which no request is in flight, in ms after `opened`.
     idle_since_ms: AtomicU64,
-    /// When the first byte came after the last request, in ms after `opened`.
+    /// Time of the first byte after the last request, in ms after `opened`.
     head_since_ms: AtomicU64,
-    /// Since when the client does not take what we write, in ms after `opened`.
+    /// Time from which the client takes no bytes of ours, in ms after `opened`.
     write_since_ms: AtomicU64,
     /// Memory that its answers take.
-    pub(crate) answers: Budget,
+    pub(crate) answers: Arc<Budget>,
 }
 
-/// What is to become of a connection.
+/// The decision on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// Look again after this time.
     Keep(Duration),
-    /// Nobody uses it: close it in the orderly way.
+    /// Close it gracefully: it is idle.
     Close,
     /// The client is too slow: drop it.
     Cut(&'static str),
 }
 
-/// Why a connection is cut over which a head drips.
+/// Reason for cutting a connection whose head comes too slowly.
 pub(super) const SLOW_HEAD: &str = "the head of its request came too slowly";
 
 impl Activity {
-    /// Of a connection whose answers may take so many bytes of memory.
+    /// The activity of a new connection; `answers_bytes_max`: most memory of its answers, in bytes.
     pub(crate) fn new(answers_bytes_max: usize) -> Activity {
         Activity {
             opened: Instant::now(),
@@ -57,7 +58,7 @@ impl Activity {
             idle_since_ms: AtomicU64::new(0),
             head_since_ms: AtomicU64::new(NEVER),
             write_since_ms: AtomicU64::new(NEVER),
-            answers: Budget::new(answers_bytes_max),
+            answers: Arc::new(Budget::new(answers_bytes_max)),
         }
     }
 

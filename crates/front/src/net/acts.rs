@@ -1,4 +1,5 @@
-//! Administrative acts: once begun, they are finished and taken down, whatever becomes of those who asked for them.
+//! Administrative acts: once begun, they are finished and taken down, whatever becomes of those who asked for
+//! them.
 
 use std::future::{Future, pending};
 use std::panic::resume_unwind;
@@ -20,9 +21,12 @@ impl Acts {
     }
 
     /// Begins an act, which goes on when its caller is gone.
-    pub(crate) fn begin<T: Send + 'static>(&self, act: impl Future<Output = T> + Send + 'static) -> Begun<T> {
+    pub(crate) fn begin<T: Send + 'static>(
+        &self,
+        act: impl Future<Output = T> + Send + 'static,
+    ) -> StartedAct<T> {
         let under_way = self.under_way.subscribe();
-        Begun(tokio::spawn(async move {
+        StartedAct(tokio::spawn(async move {
             let _under_way = under_way;
             act.await
         }))
@@ -36,10 +40,10 @@ impl Acts {
 
 /// An act that was begun.
 #[derive(Debug)]
-pub(crate) struct Begun<T>(JoinHandle<T>);
+pub(crate) struct StartedAct<T>(JoinHandle<T>);
 
-impl<T> Begun<T> {
-    /// What comes of it.
+impl<T> StartedAct<T> {
+    /// Waits for the act and returns its outcome.
     pub(crate) async fn outcome(self) -> T {
         match self.0.await {
             Ok(outcome) => outcome,

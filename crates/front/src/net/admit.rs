@@ -1,4 +1,5 @@
-//! What keeps the server from being asked for more than it can do, or by whom it must not.
+//! Admission of requests: limits of requests in flight and of memory, and the checks of heads that protect
+//! against ambiguous fields, foreign host names and pages of other sites.
 
 use http::request::Parts;
 use sluice_calls::operation::Trait;
@@ -9,7 +10,7 @@ use super::context::Context;
 use super::head::{hosts, origin, well_formed};
 use super::in_flight::InFlight;
 
-/// Whether a request is answered at all.
+/// Admits a request.
 pub(crate) fn admit(
     context: &Context,
     head: &Parts,
@@ -22,7 +23,8 @@ pub(crate) fn admit(
     origin::check(head)
 }
 
-/// Whether one more can be answered. Those who look after the server get through when it is busy.
+/// Checks the limits of requests in flight and of memory for answers. Operations that relieve the server have
+/// a reserve of an eighth; health checks and figures are always admitted.
 pub(crate) fn has_room(
     context: &Context,
     in_flight: &InFlight,

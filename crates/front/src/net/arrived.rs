@@ -1,4 +1,5 @@
-//! A request whose head is there: what it carries along until it has its answer, and what is noted of it then.
+//! A request whose head is there: what it carries along until it has its answer, and what is noted of it
+//! then.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +18,7 @@ use super::in_flight::InFlight;
 
 /// Longest request id that is taken over from a client, in bytes.
 const REQUEST_ID_BYTES_MAX: usize = 128;
-/// What ends a connection of HTTP/1.1 after the answer.
+/// Value of `Connection` that ends a connection of HTTP/1.1 after the answer.
 pub(crate) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -32,15 +33,15 @@ pub(crate) struct Arrived {
     started: Instant,
 }
 
-/// How a request went.
+/// The outcome of a request, for metrics and the audit log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finished<'f> {
     /// `None`: nowhere.
     pub(crate) operation: Option<Operation>,
-    /// As HTTP tells how it went.
+    /// The status in HTTP.
     pub(crate) status: u16,
     pub(crate) caller: &'f Caller,
-    /// What it was about, for the audit log.
+    /// Path or method of the request, for the audit log.
     pub(crate) target: &'f str,
 }
 
@@ -63,8 +64,8 @@ impl Arrived {
         (Arrived { context, peer, in_flight, head, request_id, started }, body)
     }
 
-    /// Takes an administrative act down before its caller hears of it, adds what every answer gets, and counts and logs the
-    /// request.
+    /// Takes an administrative act down before its caller hears of it, adds what every answer gets, and
+    /// counts and logs the request.
     pub(crate) async fn finish(
         &self,
         mut response: Response<Body>,
@@ -89,7 +90,7 @@ impl Arrived {
         response
     }
 
-    /// Whether the audit log is to know of it.
+    /// True if the audit log records the request.
     fn is_audited(&self, operation: Option<Operation>) -> bool {
         self.context.calls.access().asks() && operation.is_some_and(Operation::is_audited)
     }

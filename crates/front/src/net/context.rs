@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The context of a server: what all its requests share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use sluice_calls::time::now_ms;
 use super::acts::Acts;
 use super::compression::Compressor;
 use super::error_log::ErrorLog;
-use super::memory::answers::Answers;
+use super::memory::answers::AnswerMemory;
 use super::memory::bodies::BodyBudget;
 use super::metrics::HttpMetrics;
 use super::options::http2_limits;
@@ -22,7 +22,7 @@ pub(crate) struct Context {
     pub(crate) options: HttpOptions,
     pub(crate) body_limits: BodyLimits,
     pub(crate) body_budget: BodyBudget,
-    pub(crate) answers: Arc<Answers>,
+    pub(crate) answers: Arc<AnswerMemory>,
     pub(crate) compressor: Compressor,
     pub(crate) http2_limits: Arc<sluice_http2::Limits>,
     pub(crate) acts: Acts,
@@ -34,13 +34,13 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// What the requests of a server share from its start on.
+    /// The context of a server that starts.
     pub(crate) fn new(calls: Calls, options: HttpOptions) -> Context {
         Context {
             body_limits: BodyLimits::new(calls.limits()),
             body_budget: BodyBudget::new(options.bodies_bytes_max),
             http2_limits: Arc::new(http2_limits(&options)),
-            answers: Arc::new(Answers::new(options.answers_bytes_max)),
+            answers: Arc::new(AnswerMemory::new(options.answers_bytes_max)),
             compressor: Compressor::new(options.compression),
             acts: Acts::new(),
             error_log: ErrorLog::default(),

@@ -38,7 +38,7 @@ impl ErrorLog {
         }
     }
 
-    /// How many were left out since the last line of this code, if it is time for another.
+    /// The number of errors of this code that were not logged since its last line, if the next line is due.
     fn due(&self, code: &'static str) -> Option<u64> {
         let mut lately = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

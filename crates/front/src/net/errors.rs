@@ -3,12 +3,12 @@
 use http::StatusCode;
 use http::header::{ACCEPT_ENCODING, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::response::Response;
-use sluice_calls::error::{Detail, Details};
 use sluice_calls::{CallError, codes};
 
 use super::body::Body;
 use super::respond;
-use crate::json::{Object, object, push_text};
+use crate::json::error_details::write_details;
+use crate::json::object;
 
 /// The error of a call in HTTP.
 pub(crate) trait HttpError {
@@ -46,17 +46,6 @@ impl HttpError for CallError {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1_000).max(1)));
         }
         response
-    }
-}
-
-/// Appends what is known of an error beside its message.
-pub(crate) fn write_details(details: &Details, o: &mut Object<'_>) {
-    for (name, value) in details.iter() {
-        match value {
-            Detail::Text(text) => o.text(name, text),
-            Detail::Number(number) => o.number(name, *number),
-            Detail::Words(words) => o.list(name, *words, |out, word| push_text(out, word)),
-        }
     }
 }
 

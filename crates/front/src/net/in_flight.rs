@@ -23,7 +23,7 @@ impl InFlight {
         activity.request_began();
         Arc::new(InFlight {
             rank,
-            share: Arc::new(Share::new(&context.answers, activity)),
+            share: Arc::new(Share::new(&context.answers, &activity.answers)),
             context: Arc::clone(context),
             activity: Arc::clone(activity),
         })

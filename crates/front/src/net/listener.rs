@@ -1,6 +1,8 @@
 //! The accept loop.
 
 use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,13 +20,13 @@ use super::context::Context;
 use super::options::HttpOptions;
 use super::service::Service;
 
-/// How long administrative acts may still take when their callers are cut.
+/// Grace period of administrative acts whose callers were cut.
 const ACTS_GRACE: Duration = Duration::from_secs(5);
 /// Pause after the system gave no connection: mostly the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Connections over the limit that get an answer before they are closed.
 const REFUSALS_MAX: usize = 64;
-/// How long such an answer may take.
+/// Longest time for such an answer.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
@@ -32,7 +34,7 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     {\"error\":{\"code\":\"overloaded\",\"message\":\"too many connections: retry in 1000 ms\",\
     \"details\":{\"retry_after_ms\":1000}}}";
 
-/// How serving ended.
+/// The outcome of serving.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped {
     /// Connections that did not finish within the grace period and were cut.
@@ -49,55 +51,24 @@ pub(crate) async fn serve<S: Service>(
     let (stop, stopping) = watch::channel(false);
     let grace = options.shutdown_grace;
     let context = Arc::new(Context::new(calls, options));
-    let mut connections = JoinSet::new();
-    let mut refusals = JoinSet::new();
+    let mut accepting = Accepting {
+        context: Arc::clone(&context),
+        stopping,
+        connections: JoinSet::new(),
+        refusals: JoinSet::new(),
+        failures: 0,
+    };
     let mut shutdown = pin!(shutdown);
-    let mut failures = 0u64;
     loop {
         let accepted = tokio::select! {
             biased;
             () = &mut shutdown => break,
             accepted = listener.accept() => accepted,
         };
-        while connections.try_join_next().is_some() {}
-        while refusals.try_join_next().is_some() {}
-        match accepted {
-            Ok((stream, from)) if connections.len() < context.options.connections_max => {
-                match context.options.guard.enter(from.ip()) {
-                    Ok(slot) => {
-                        connections.spawn(connection::serve::<S>(
-                            Arc::clone(&context),
-                            stream,
-                            slot,
-                            stopping.clone(),
-                        ));
-                    }
-                    // No answer: there may be many of them, and they had theirs.
-                    Err(turned) => context.metrics.turned_away(turned),
-                }
-            }
-            Ok((stream, _)) => {
-                context.metrics.connections_refused.fetch_add(1, Ordering::Relaxed);
-                // Over TLS no answer is worth the handshake that it would take.
-                if context.options.tls.is_none() && refusals.len() < REFUSALS_MAX {
-                    refusals.spawn(refuse(stream));
-                }
-            }
-            Err(error) => {
-                if failures == 0 {
-                    tracing::warn!("cannot accept connections: {error}; trying on");
-                }
-                failures += 1;
-                sleep(ACCEPT_PAUSE).await;
-                continue;
-            }
-        }
-        if failures > 0 {
-            tracing::warn!("connections are accepted again, after {failures} failures");
-            failures = 0;
-        }
+        accepting.take::<S>(accepted).await;
     }
     drop(listener);
+    let mut connections = accepting.connections;
     // Fails only when no connection is left to hear it.
     let _ = stop.send(true);
     context.calls.stop();
@@ -112,7 +83,65 @@ pub(crate) async fn serve<S: Service>(
     Stopped { connections_cut }
 }
 
-/// Tells a client that there are too many connections; in HTTP/1.1, which an HTTP/2 client also understands as a failure.
+/// The accept loop's connections and refusals.
+struct Accepting {
+    context: Arc<Context>,
+    stopping: watch::Receiver<bool>,
+    connections: JoinSet<()>,
+    refusals: JoinSet<()>,
+    /// Failures of `accept` since the last connection.
+    failures: u64,
+}
+
+impl Accepting {
+    /// Serves or refuses an accepted connection; after a failure, pauses.
+    async fn take<S: Service>(&mut self, accepted: io::Result<(TcpStream, SocketAddr)>) {
+        while self.connections.try_join_next().is_some() {}
+        while self.refusals.try_join_next().is_some() {}
+        let (stream, from) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if self.failures == 0 {
+                    tracing::warn!("cannot accept connections: {error}; trying on");
+                }
+                self.failures += 1;
+                return sleep(ACCEPT_PAUSE).await;
+            }
+        };
+        if self.connections.len() < self.context.options.connections_max {
+            self.serve::<S>(stream, from);
+        } else {
+            self.refuse(stream);
+        }
+        if self.failures > 0 {
+            tracing::warn!("connections are accepted again, after {} failures", self.failures);
+            self.failures = 0;
+        }
+    }
+
+    fn serve<S: Service>(&mut self, stream: TcpStream, from: SocketAddr) {
+        let context = &self.context;
+        match context.options.guard.enter(from.ip()) {
+            Ok(slot) => {
+                let (context, stopping) = (Arc::clone(context), self.stopping.clone());
+                self.connections.spawn(connection::serve::<S>(context, stream, slot, stopping));
+            }
+            // No answer: there may be many of them, and they had theirs.
+            Err(turned) => context.metrics.turned_away(turned),
+        }
+    }
+
+    fn refuse(&mut self, stream: TcpStream) {
+        self.context.metrics.connections_refused.fetch_add(1, Ordering::Relaxed);
+        // Over TLS no answer is worth the handshake that it would take.
+        if self.context.options.tls.is_none() && self.refusals.len() < REFUSALS_MAX {
+            self.refusals.spawn(refuse(stream));
+        }
+    }
+}
+
+/// Tells a client that there are too many connections; in HTTP/1.1, which an HTTP/2 client also understands
+/// as a failure.
 async fn refuse(mut stream: TcpStream) {
     let answer = async {
         stream.write_all(REFUSAL).await?;

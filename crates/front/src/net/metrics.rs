@@ -1,4 +1,5 @@
-//! Counts of requests: fixed tables of atomics, one row per operation, and one for requests that ask for none.
+//! Counts of requests: fixed tables of atomics, one row per operation, and one for requests that ask for
+//! none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `listener` | accepts connections, and ends them when the server stops |
 //! | [`tls`] | TLS: certificates, handshakes, what is taken from clients |
-//! | `connection` | the life of a connection: HTTP/1.1 by hyper, HTTP/2 by `sluice-http2`, and their framing |
+//! | `connection` | the life of a connection: HTTP/1.1 by hyper, HTTP/2 by `sluice-http2` |
 //! | `activity` | what a connection does: which are idle, which are slow |
 //! | `service` | what answers requests |
 //! | `refusal` | the answer to a head of HTTP/1.1 that cannot be read |

@@ -1,4 +1,4 @@
-//! What an operator may set for the server, and the bounds that follow from the engine's limits.
+//! The settings of the server, and the bounds that follow from the engine's limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,36 +20,37 @@ pub struct HttpOptions {
     pub requests_max: usize,
     /// Most bytes of request bodies in memory at once; more is answered 429 (default 256 MiB).
     pub bodies_bytes_max: usize,
-    /// How long a client may take for the head of a request (default 10 s).
+    /// Longest time for the head of a request (default 10 s).
     pub head_timeout: Duration,
-    /// How long a client may take for a request's body, plus one second for each 128 KiB received (default 30 s).
+    /// How long a client may take for a request's body, plus one second for each 128 KiB received (default 30
+    /// s).
     pub body_timeout: Duration,
-    /// Most bytes of answers in memory at once, until clients have read them; beyond it, what answers with messages or
-    /// lists is refused with 429 before it is done (default 256 MiB).
+    /// Most bytes of answers in memory at once, until clients have read them; beyond it, what answers with
+    /// messages or lists is refused with 429 before it is done (default 256 MiB).
     pub answers_bytes_max: usize,
-    /// The same for each connection (default 64 MiB).
+    /// Memory for unread answers of one connection, in bytes (default 64 MiB).
     pub connection_answers_bytes_max: usize,
-    /// How long a client may take nothing of an answer that is there (default 30 s).
+    /// Longest time in which a client reads nothing of an answer that is ready (default 30 s).
     pub write_timeout: Duration,
-    /// How long an HTTP/2 connection may be silent before it is asked for a sign of life, and how long that may take
-    /// (default 20 s).
+    /// How long an HTTP/2 connection may be silent before it is asked for a sign of life, and how long that
+    /// may take (default 20 s).
     pub ping_interval: Duration,
-    /// How long a connection may be without a request (default 75 s).
+    /// Longest time of a connection without a request (default 75 s).
     pub idle_timeout: Duration,
-    /// How long requests in flight may go on after the shutdown signal (default 10 s).
+    /// Grace period of requests in flight after the shutdown signal (default 10 s).
     pub shutdown_grace: Duration,
-    /// After so long without an event a stream of them shows that it is still there, and whether its reader still may look
-    /// is asked again (default 15 s).
+    /// After so long without an event a stream of them shows that it is still there, and whether its reader
+    /// still may look is asked again (default 15 s).
     pub event_pause: Duration,
     /// Most queues that have figures of their own in `/metrics` (default 500).
     pub metrics_queues_max: usize,
-    /// Which answers may be compressed (default: those without contents of messages).
+    /// The kinds of answers that may be compressed (default: those without contents of messages).
     pub compression: Compression,
     /// TLS of the listener; `None`: clear text.
     pub tls: Option<Arc<Tls>>,
     /// Under which names it may be called while nobody is asked who they are (default: any).
     pub hosts: Hosts,
-    /// Who may connect.
+    /// Limits of connections by address.
     pub guard: Arc<Guard>,
     /// Blocks that the process has taken from its allocator, for `/metrics`; `None`: nobody counts them.
     pub allocations: Option<fn() -> u64>,
@@ -84,8 +85,8 @@ impl Default for HttpOptions {
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Most header fields of a request.
 pub(crate) const HEAD_FIELDS_MAX: usize = 100;
-/// Bytes that the system keeps of an answer before it takes more: with its usual buffers of megabytes, a slow client
-/// could not be told from one that does not read at all.
+/// Bytes that the system keeps of an answer before it takes more: with its usual buffers of megabytes, a slow
+/// client could not be told from one that does not read at all.
 pub(crate) const SEND_BUFFER_BYTES: u32 = 128 << 10;
 /// Concurrent streams of one HTTP/2 connection.
 pub(crate) const STREAMS_MAX: u32 = 256;
@@ -120,7 +121,7 @@ impl BodyLimits {
     }
 }
 
-/// What a connection of HTTP/2 may take of memory and time.
+/// The limits of a connection of HTTP/2.
 pub(crate) fn http2_limits(options: &HttpOptions) -> Http2Limits {
     let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     Http2Limits {
@@ -131,7 +132,8 @@ pub(crate) fn http2_limits(options: &HttpOptions) -> Http2Limits {
         frame_us: us(options.head_timeout),
         // As good as any sign of life.
         settings_ack_us: us(options.ping_interval),
-        // Whoever reads a body has a deadline for it, and an answer when it is over: this one is for bodies that nobody reads.
+        // Whoever reads a body has a deadline for it, and an answer when it is over: this one is for bodies
+        // that nobody reads.
         body_stall_us: us(options.body_timeout).saturating_mul(2),
         read_stall_us: us(options.write_timeout),
         keep_alive_us: us(options.ping_interval),

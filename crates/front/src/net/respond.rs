@@ -39,8 +39,8 @@ pub(crate) fn content(
     response
 }
 
-/// Octets of a client, under the content type that it gave them. Whoever looks at them with a browser must not run them as a
-/// page of this server.
+/// Octets of a client, under the content type that it gave them. Whoever looks at them with a browser must
+/// not run them as a page of this server.
 pub(crate) fn foreign(octets: Bytes, content_type: Option<&str>) -> Response<Body> {
     let content_type = content_type.filter(|text| !text.is_empty());
     let content_type = content_type.and_then(|text| HeaderValue::from_str(text).ok());
@@ -54,7 +54,7 @@ pub(crate) fn foreign(octets: Bytes, content_type: Option<&str>) -> Response<Bod
     response
 }
 
-/// What comes as it comes.
+/// The answer with a body that is streamed.
 pub(crate) fn streamed(content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();

@@ -1,4 +1,5 @@
-//! What every server of HTTP is expected to do with answers: compress them, not send them again, and keep to the methods.
+//! What every server of HTTP is expected to do with answers: compress them, not send them again, and keep to
+//! the methods.
 
 use std::io::Read as _;
 

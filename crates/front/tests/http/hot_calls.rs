@@ -1,4 +1,5 @@
-//! Sends, receives and settles over HTTP/2 take a short way of their own: they get the same answers as over HTTP/1.1, which has none.
+//! Sends, receives and settles over HTTP/2 take a short way of their own: they get the same answers as over
+//! HTTP/1.1, which has none.
 
 use serde_json::Value;
 use sluice_calls::access::{Access, AccessOptions, NewToken, Scope};

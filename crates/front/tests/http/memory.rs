@@ -1,4 +1,5 @@
-//! Answers that clients do not read take bounded memory: beyond it nothing is taken that could not be answered.
+//! Answers that clients do not read take bounded memory: beyond it nothing is taken that could not be
+//! answered.
 
 use http::Request;
 use http_body_util::Full;

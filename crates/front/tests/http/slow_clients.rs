@@ -118,8 +118,8 @@ async fn a_slow_reader_over_http1_gets_its_answer() {
     assert!(begin.elapsed() > Duration::from_secs(2), "{:?}", begin.elapsed());
 }
 
-/// A request for messages, of a client that acknowledges our settings and says no more; with a body of which nothing comes, if that
-/// has a length.
+/// A request for messages, of a client that acknowledges our settings and says no more; with a body of which
+/// nothing comes, if that has a length.
 fn waiting_request(body_bytes: Option<&str>) -> Vec<u8> {
     let mut block = Vec::new();
     let fields = [

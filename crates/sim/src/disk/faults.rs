@@ -21,20 +21,18 @@ pub enum Call {
 
 /// How a call fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CallFailure {
+pub enum Failure {
     /// The device did not do it.
     Io,
     /// There is no room, whatever the free space was said to be.
     NoRoom,
 }
 
-impl CallFailure {
+impl Failure {
     pub(super) fn error(self, call: Call) -> io::Error {
         match self {
-            CallFailure::Io => io::Error::other(format!("simulated: {call:?} failed")),
-            CallFailure::NoRoom => {
-                io::Error::new(ErrorKind::StorageFull, "simulated: no space left on device")
-            }
+            Failure::Io => io::Error::other(format!("simulated: {call:?} failed")),
+            Failure::NoRoom => io::Error::new(ErrorKind::StorageFull, "simulated: no space left on device"),
         }
     }
 }
@@ -43,13 +41,13 @@ impl CallFailure {
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     /// The call that will fail, how many of its kind come before, and how.
-    planned: Option<(Call, u64, CallFailure)>,
+    planned: Option<(Call, u64, Failure)>,
     /// Calls until the process dies in the middle of what it does.
     halt_after: Option<u64>,
 }
 
 impl Faults {
-    pub(super) fn plan(&mut self, call: Call, nth: u64, how: CallFailure) {
+    pub(super) fn plan(&mut self, call: Call, nth: u64, how: Failure) {
         self.planned = Some((call, nth, how));
     }
 

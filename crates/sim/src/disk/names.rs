@@ -127,7 +127,7 @@ impl Names {
         });
     }
 
-    /// Of what was not synced, a part survives: none, all, the first so many, or any.
+    /// Loses power: a part of what was not synced survives: none, all, the first so many, or any.
     pub(super) fn lose_power(&mut self, rng: &mut Rng) {
         let pending = std::mem::take(&mut self.pending);
         let mode = rng.below(4);

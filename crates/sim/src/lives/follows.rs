@@ -28,7 +28,7 @@ pub(super) struct Demands {
 }
 
 impl Demands {
-    /// Those that earlier records have left.
+    /// Demands that earlier records have left.
     pub(super) fn of(demands: Vec<Demand>) -> Demands {
         Demands { demands }
     }

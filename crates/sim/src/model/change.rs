@@ -8,13 +8,14 @@ use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
 use sluice_engine::options::SendOptions;
 use sluice_engine::query::{Changed, MessageView};
 
-use super::state::{Message, MessagePlace};
-use super::{Apply, Checked, Model, code, ensure};
+use super::item::code;
+use super::{Apply, Checked, Model, ensure};
+use super::{Message, Place};
 
 /// What people have changed of one message, and what they want of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Changes {
-    /// It was sent held.
+    /// Whether the message was sent held.
     pub(super) hold: bool,
     /// Held: when it may be ready at the earliest.
     pub(super) due_us: u64,
@@ -132,7 +133,7 @@ impl Apply<'_> {
         if version != 0 && self.world.versions.get(&id) != Some(&version) {
             return &["version_mismatch"];
         }
-        let damaged = matches!(message.place, MessagePlace::Held { reason: "payload_damaged" });
+        let damaged = matches!(message.place, Place::Held { reason: "payload_damaged" });
         if !verb.states().contains(&message.place.state()) || (verb == Verb::Approve && damaged) {
             return &["wrong_state"];
         }
@@ -163,7 +164,7 @@ impl Apply<'_> {
         to: Option<QueueId>,
     ) -> Option<&'static [&'static str]> {
         let message = &self.world.messages[&id];
-        let is_dead = matches!(message.place, MessagePlace::Dead { .. });
+        let is_dead = matches!(message.place, Place::Dead { .. });
         let (queue, needs_room, taken) = match (verb, to) {
             (Verb::Move, Some(to)) => (to, !is_dead, self.world.is_taken_in(id, to)),
             (Verb::Retry, _) if is_dead => (message.queue, true, self.world.rival(id).is_some()),
@@ -197,7 +198,7 @@ impl Apply<'_> {
                 self.changes(id).into_iter().for_each(|changes| changes.due_us = 0);
                 self.die(id, "denied");
             }
-            ChangeAction::Retry if matches!(place, MessagePlace::Dead { .. }) => self.redrive(id),
+            ChangeAction::Retry if matches!(place, Place::Dead { .. }) => self.redrive(id),
             ChangeAction::Retry => self.make_ready(id),
             ChangeAction::Move { .. } => {
                 if let Some(to) = to {
@@ -219,7 +220,7 @@ impl Apply<'_> {
         self.world.messages.get_mut(&id).map(|message| &mut message.changes)
     }
 
-    /// Who and why are remembered with the message, if it is still there.
+    /// Remembers the note of a change (by whom, and why) with the message, if that is still there.
     fn remember(&mut self, id: MessageId, verb: Verb, note: Option<BlobRef>) {
         let at_us = self.now_us;
         if let (Some(note), Some(changes)) = (note, self.changes(id)) {
@@ -229,7 +230,7 @@ impl Apply<'_> {
 
     fn cancel(&mut self, id: MessageId) {
         match self.world.messages.get_mut(&id) {
-            Some(message) if matches!(message.place, MessagePlace::Leased { .. }) => {
+            Some(message) if matches!(message.place, Place::Leased { .. }) => {
                 message.changes.cancelled = true;
             }
             _ => self.remove_cancelled(id),
@@ -251,21 +252,21 @@ impl Apply<'_> {
     pub(super) fn hold(&mut self, id: MessageId, reason: &'static str) {
         let now_us = self.now_us;
         let Some(message) = self.world.messages.get_mut(&id) else { return };
-        if let MessagePlace::Delayed { until_us } = message.place
+        if let Place::Delayed { until_us } = message.place
             && until_us > now_us
         {
             message.changes.due_us = until_us;
         }
-        message.place = MessagePlace::Held { reason };
+        message.place = Place::Held { reason };
         message.turn.strays();
     }
 
     /// In its new queue a message is where it was, as far as that may be.
-    fn go_on(&mut self, id: MessageId, place: MessagePlace) {
+    fn go_on(&mut self, id: MessageId, place: Place) {
         match place {
-            MessagePlace::Delayed { until_us } => self.admit(id, until_us),
-            MessagePlace::Held { .. } => {}
-            MessagePlace::Dead { .. } => {
+            Place::Delayed { until_us } => self.admit(id, until_us),
+            Place::Held { .. } => {}
+            Place::Dead { .. } => {
                 let line = self.next_line();
                 self.world.messages.entry(id).and_modify(|message| message.died = line);
             }
@@ -282,8 +283,8 @@ impl Apply<'_> {
         message.priority = priority.unwrap_or(message.priority);
         match message.place {
             _ if priority.is_none() && due_us.is_none() => {}
-            MessagePlace::Held { .. } => message.changes.due_us = due_us.unwrap_or(message.changes.due_us),
-            MessagePlace::Delayed { until_us } => self.admit(id, due_us.unwrap_or(until_us)),
+            Place::Held { .. } => message.changes.due_us = due_us.unwrap_or(message.changes.due_us),
+            Place::Delayed { until_us } => self.admit(id, due_us.unwrap_or(until_us)),
             _ => self.admit(id, due_us.unwrap_or(0)),
         }
     }

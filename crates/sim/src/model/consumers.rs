@@ -10,8 +10,8 @@ use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::{ConsumerState, ConsumerView, MessageView};
 
-use super::state::{Message, MessagePlace, ModelState, Queue};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, Queue, World};
 
 /// Consumers that one look at the engine may give: all of them.
 const CONSUMERS_MAX: usize = 1_000;
@@ -50,9 +50,9 @@ impl Consumer {
 }
 
 impl Message {
-    /// Which consumer holds it, and under which token.
+    /// The consumer that holds the message, and the token under which it does.
     fn hold(&self) -> Option<(u64, u64)> {
-        let MessagePlace::Leased { token, .. } = self.place else { return None };
+        let Place::Leased { token, .. } = self.place else { return None };
         self.pushed.filter(|(_, of)| *of == token)
     }
 
@@ -64,10 +64,10 @@ impl Message {
     }
 }
 
-impl ModelState {
+impl World {
     pub(super) fn held_by(&self, consumer: u64) -> impl Iterator<Item = (MessageId, u64)> {
         let held = move |(id, message): (&MessageId, &Message)| match message.place {
-            MessagePlace::Leased { until_us, .. } if message.hold().is_some_and(|(of, _)| of == consumer) => {
+            Place::Leased { until_us, .. } if message.hold().is_some_and(|(of, _)| of == consumer) => {
                 Some((*id, until_us))
             }
             _ => None,
@@ -276,10 +276,9 @@ impl Apply<'_> {
     }
 }
 
-impl ModelState {
+impl World {
     fn shorten(&mut self, id: MessageId, short_us: u64) {
-        if let Some(MessagePlace::Leased { until_us, .. }) = self.messages.get_mut(&id).map(|m| &mut m.place)
-        {
+        if let Some(Place::Leased { until_us, .. }) = self.messages.get_mut(&id).map(|m| &mut m.place) {
             *until_us = short_us;
         }
     }
@@ -294,7 +293,7 @@ fn has_credit(view: &ConsumerView) -> bool {
 }
 
 /// Whether the engine shows those who are attached, and how much each of them holds.
-pub(super) fn compare_consumers(world: &ModelState, engine: &Engine) -> Checked {
+pub(super) fn compare_consumers(world: &World, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let views = engine.consumers(*namespace, None, CONSUMERS_MAX);
         let shown: Vec<(u64, u32)> =

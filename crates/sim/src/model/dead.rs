@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 use sluice_engine::query::State;
 
-use super::state::{Message, MessagePlace};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place};
 
 impl Message {
     pub(super) fn is_dead_in(&self, queue: QueueId) -> bool {
-        self.queue == queue && matches!(self.place, MessagePlace::Dead { .. })
+        self.queue == queue && matches!(self.place, Place::Dead { .. })
     }
 }
 
@@ -58,8 +58,8 @@ impl Apply<'_> {
         self.counted(count)
     }
 
-    /// Which of several dead letters named have no room, or no unique key; those that are not there are
-    /// refused otherwise.
+    /// The code with which a redrive of these dead letters is refused, because one finds no room or no free
+    /// unique key. Those that are not there are refused otherwise.
     fn redrive_refusal(&self, queue: QueueId, ids: &[MessageId]) -> Option<&'static str> {
         let dead: BTreeSet<MessageId> = ids.iter().copied().collect();
         let is_dead =
@@ -82,13 +82,13 @@ impl Apply<'_> {
         for id in given {
             self.may_redrive(id)?;
             self.redrive(id);
-            self.put(id, MessagePlace::Ready { line });
+            self.put(id, Place::Ready { line });
         }
         Ok(stay)
     }
 
-    /// Of more dead letters than fit into one slice the engine redrives the rest later, as long as it says
-    /// that it goes on.
+    /// Follows redrives of more dead letters than fit into one slice: the engine does the rest later, as long
+    /// as it says that it goes on.
     pub(super) fn follow_sweeps(&mut self) -> Checked {
         for (queue, mut left) in std::mem::take(&mut self.world.sweeps) {
             left.retain(|id| self.world.messages.get(id).is_some_and(|message| message.is_dead_in(queue)));

@@ -5,10 +5,10 @@ use sluice_engine::command::Deliver;
 use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::settings::Overflow;
 
-use super::state::{Message, MessagePlace, ModelState};
 use super::{Apply, Checked, ensure};
+use super::{Message, Place, World};
 
-impl ModelState {
+impl World {
     /// Messages of a queue that are so, and their bytes.
     fn size(&self, queue: QueueId, is: impl Fn(&Message) -> bool) -> (u64, u64) {
         let those = self.messages_of(queue).filter(|(_, message)| is(message));
@@ -115,5 +115,5 @@ impl Apply<'_> {
 }
 
 fn is_leased(message: &Message) -> bool {
-    matches!(message.place, MessagePlace::Leased { .. })
+    matches!(message.place, Place::Leased { .. })
 }

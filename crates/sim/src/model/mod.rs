@@ -10,6 +10,7 @@
 //! of what was proposed, and the model is led along that prefix again.
 
 mod admin;
+mod apply;
 mod change;
 mod compare;
 mod consumers;
@@ -17,6 +18,7 @@ mod dead;
 mod expiry;
 mod fair;
 mod flows;
+mod item;
 mod keys;
 mod length;
 mod own_sends;
@@ -34,16 +36,28 @@ mod stories;
 mod time;
 mod unique;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use sluice_engine::Engine;
 use sluice_engine::command::Command;
-use sluice_engine::id::{BlobRef, MessageId, QueueId};
+use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
+use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Outcome;
-use sluice_engine::{Engine, Error};
+use sluice_engine::query::{AttemptEnd, Counters};
+use sluice_engine::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
+use sluice_node::Duplicates;
 
-use fair::LaneKey;
-pub use state::Holder;
-use state::{Line, Message, MessagePlace, ModelState};
+use change::Changes;
+use consumers::Consumer;
+use expiry::End;
+use fair::{Lane, LaneKey};
+use flows::Flow;
+use keys::{Keys, Limited, Turn};
+use placement::Turns;
+use queues::{Origin, Redrive};
+use results::{Asked, Told};
+use schedules::Schedule;
+use unique::{Taken, Unique};
 
 /// What a rule says when it is broken.
 pub type Checked = Result<(), String>;
@@ -61,12 +75,12 @@ pub(crate) use ensure;
 /// The model of one shard.
 #[derive(Clone, Debug)]
 pub struct Model {
-    world: ModelState,
+    world: World,
 }
 
 /// One apply, as the model sees it.
 struct Apply<'a> {
-    world: &'a mut ModelState,
+    world: &'a mut World,
     index: u64,
     now_us: u64,
     outcome: &'a Outcome,
@@ -95,7 +109,7 @@ struct Apply<'a> {
 impl Model {
     /// Before the first record.
     pub fn new() -> Model {
-        Model { world: ModelState::empty() }
+        Model { world: World::empty() }
     }
 
     /// Follows one record. `engine` has just applied it.
@@ -145,136 +159,173 @@ impl Default for Model {
     }
 }
 
-impl Apply<'_> {
-    fn run(&mut self, command: &Command<'_>) -> Checked {
-        match command {
-            Command::Epoch { number, .. } => self.epoch(*number)?,
-            Command::Configure(limits) => {
-                self.succeeds()?;
-                self.world.limits = limits.clone();
-            }
-            Command::ReceiptKey(_) => self.succeeds()?,
-            Command::Tick => {}
-            Command::Send(send) => self.send(send)?,
-            Command::Receive(receive) => self.receive(receive)?,
-            Command::Settle { namespace, items } => self.settle(*namespace, items)?,
-            Command::Extend { namespace, items } => self.extend(*namespace, items)?,
-            Command::Group(group) => self.group(group)?,
-            Command::Report { namespace, items } => self.report(*namespace, items)?,
-            Command::Change(change) => self.change(change)?,
-            Command::DefaultsSet { .. }
-            | Command::DefaultsDelete { .. }
-            | Command::DeadRedriveRate { .. } => self.queues(command)?,
-            Command::Attach(_) | Command::Credit { .. } | Command::Resume { .. } | Command::Detach { .. } => {
-                self.consumers(command)?
-            }
-            Command::LimitSet { .. } | Command::LimitDelete { .. } => self.limits(command)?,
-            Command::SchedulePut(_)
-            | Command::ScheduleDelete { .. }
-            | Command::SchedulePause { .. }
-            | Command::ScheduleTrigger { .. }
-            | Command::ScheduleFire(_) => self.schedules(command)?,
-            _ => self.administer(command)?,
-        }
-        let ticked = matches!(command, Command::Tick);
-        self.follow_timers(ticked)?;
-        self.follow_overdue()?;
-        self.follow_children(ticked)?;
-        self.follow_overdue()?;
-        self.follow_failures()?;
-        self.follow_finished(ticked)?;
-        self.follow_redrives()?;
-        self.follow_sweeps()?;
-        self.resolve_unsure()?;
-        self.follow_overdue()?;
-        self.follow_ends(ticked)?;
-        self.follow_length()?;
-        self.follow_ids()?;
-        self.blur();
-        self.follow_lanes();
-        self.follow_grace(ticked)?;
-        self.follow_pushed()?;
-        self.all_is_given()?;
-        self.broken.take().map_or(Ok(()), Err)?;
-        self.check_released()
-    }
-
-    fn epoch(&mut self, number: u64) -> Checked {
-        self.succeeds()?;
-        ensure!(number > self.world.epoch, "epoch {number} follows epoch {}", self.world.epoch);
-        self.world.epoch = number;
-        self.world.detach_all();
-        Ok(())
-    }
-
-    /// The next place in the line of what this apply makes ready. Of what timers bring about the earlier
-    /// deadline stands first.
-    fn next_line(&mut self) -> Line {
-        self.place += 1;
-        Line { step: self.world.step, place: self.firing.unwrap_or(self.place) }
-    }
-
-    /// The same, behind all that timers bring about.
-    fn late_line(&mut self) -> Line {
-        self.place += 1;
-        Line { step: self.world.step, place: u64::MAX / 2 + self.place }
-    }
-
-    /// What became ready in this record stands in no certain order where a part of it has come as a
-    /// consequence.
-    fn blur(&mut self) {
-        let step = self.world.step;
-        for queue in std::mem::take(&mut self.blurred) {
-            let here = self.world.messages.values_mut().filter(|message| message.queue == queue);
-            for message in here {
-                if let MessagePlace::Ready { line } = &mut message.place
-                    && line.step == step
-                {
-                    line.place = 0;
-                }
-            }
-            self.world.forget_turns(queue);
-        }
-    }
-
-    /// A send that was refused may have used up ids.
-    fn follow_ids(&mut self) -> Checked {
-        for (id, namespace) in &mut self.world.namespaces {
-            let last = self.engine.last_sequence(*id).unwrap_or(0);
-            ensure!(last >= namespace.last_sequence, "the ids of {id:?} go back to {last}");
-            namespace.last_sequence = last;
-        }
-        Ok(())
-    }
-
-    /// The command as a whole must have gone well.
-    fn succeeds(&self) -> Checked {
-        match &self.outcome.error {
-            None => Ok(()),
-            Some(error) => Err(format!("the engine refused what is allowed: {} ({error})", error.code())),
-        }
-    }
-
-    /// The command as a whole must have been refused, with this code.
-    fn fails(&self, code: &str) -> Checked {
-        match &self.outcome.error {
-            Some(error) if error.code() == code => Ok(()),
-            Some(error) => Err(format!("expected {code}, the engine said {} ({error})", error.code())),
-            None => Err(format!("expected {code}, the engine did it")),
-        }
-    }
-
-    /// A blob that somebody still has must not be let go of.
-    fn check_released(&self) -> Checked {
-        for released in &self.outcome.released {
-            let holder = self.world.blobs().find(|(_, blob)| blob == released);
-            ensure!(holder.is_none(), "{released:?} was released, and {holder:?} still has it");
-        }
-        Ok(())
-    }
+/// Where a ready message stands among those of its priority. What became ready by one apply for another
+/// reason than being sent has no order among itself that a client could rely on, except by the time that it
+/// was due.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+struct Line {
+    /// Number of the apply that made it ready.
+    step: u64,
+    /// Its place in that apply's line, where there is one.
+    place: u64,
 }
 
-/// The code of an item's result, `ok` for success.
-fn code(result: &Result<(), Error>) -> &'static str {
-    result.as_ref().map_or_else(Error::code, |()| "ok")
+/// Where a message is, and what goes with that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Delayed {
+        until_us: u64,
+    },
+    Ready {
+        line: Line,
+    },
+    Leased {
+        token: u64,
+        until_us: u64,
+        since_us: u64,
+    },
+    Held {
+        reason: &'static str,
+    },
+    Dead {
+        reason: &'static str,
+    },
+    /// Kept until then in any case, and beyond as its queue says.
+    Done {
+        done_us: u64,
+        until_us: u64,
+        result: Option<BlobRef>,
+    },
+}
+
+/// An attempt that has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Ended {
+    number: u16,
+    end: AttemptEnd,
+    started_us: u64,
+    error_len: u32,
+}
+
+/// One message.
+#[derive(Clone, PartialEq, Debug)]
+struct Message {
+    queue: QueueId,
+    blob: BlobRef,
+    priority: u8,
+    /// 0: the queue's.
+    max_attempts: u16,
+    backoff: Option<Backoff>,
+    sent_us: u64,
+    attempts: u16,
+    deliveries: u16,
+    place: Place,
+    history: Vec<Ended>,
+    keys: Keys,
+    asked: Asked,
+    told: Told,
+    changes: Changes,
+    turn: Turn,
+    origin: Option<Origin>,
+    /// Its place among the dead, by the order of dying.
+    died: Line,
+    flow: Flow,
+    end: End,
+    unique: Option<Unique>,
+    /// The latest consumer that it was given to, and the token.
+    pushed: Option<(u64, u64)>,
+}
+
+/// One queue.
+#[derive(Clone, PartialEq, Debug)]
+struct Queue {
+    namespace: NamespaceId,
+    name: String,
+    settings: QueueSettings,
+    /// The totals only: states and bytes are counted from the messages.
+    totals: Counters,
+    created_us: u64,
+    /// Whether a message with a key ever came to it.
+    keyed: bool,
+    /// Whether one that may be blocked did.
+    blocks: bool,
+    /// Whether one that may end while it waits did: turns are not followed then, as ends empty lanes.
+    ends: bool,
+    /// Whether it is too long since something was sent, and its oldest messages go.
+    makes_room: bool,
+}
+
+/// One namespace.
+#[derive(Clone, PartialEq, Debug)]
+struct Namespace {
+    name: String,
+    /// The shard that it lives on.
+    shard: u32,
+    quotas: Quotas,
+    /// The largest id given so far.
+    last_sequence: u64,
+}
+
+/// The owner of something in the log.
+#[derive(Clone, Copy, Debug)]
+pub enum Holder<'a> {
+    /// A message's.
+    Message(MessageId),
+    /// A schedule's.
+    Schedule(&'a str),
+}
+
+/// What a key got the first time.
+#[derive(Clone, PartialEq, Debug)]
+struct Keyed {
+    digest: u64,
+    first: MessageId,
+    count: u32,
+    duplicates: Option<Duplicates>,
+    at_us: u64,
+}
+
+/// All of it.
+#[derive(Clone, PartialEq, Debug)]
+struct World {
+    limits: Limits,
+    epoch: u64,
+    /// Applies so far.
+    step: u64,
+    now_us: u64,
+    namespaces: BTreeMap<NamespaceId, Namespace>,
+    queues: BTreeMap<QueueId, Queue>,
+    messages: BTreeMap<MessageId, Message>,
+    keys: BTreeMap<(QueueId, Vec<u8>), Keyed>,
+    /// The message that has taken a unique key last.
+    unique: BTreeMap<(QueueId, Vec<u8>), Taken>,
+    queue_limits: BTreeMap<(NamespaceId, String), Limited>,
+    /// What queues begin with, by pattern.
+    queue_defaults: BTreeMap<(NamespaceId, String), QueuePatch>,
+    redrives: BTreeMap<QueueId, Redrive>,
+    /// Dead letters of a redrive of all that the engine may not have looked at yet.
+    sweeps: BTreeMap<QueueId, BTreeSet<MessageId>>,
+    lanes: BTreeMap<LaneKey, Lane>,
+    schedules: BTreeMap<(NamespaceId, String), Schedule>,
+    /// The largest number of a schedule given so far.
+    last_schedule: u64,
+    consumers: BTreeMap<u64, Consumer>,
+    /// The largest number of a consumer given so far.
+    last_consumer: u64,
+    turns: Turns,
+    /// Versions of the messages that the next record changes, as they are before it.
+    versions: BTreeMap<MessageId, u64>,
+    /// Receipts that have settled their message.
+    settled: BTreeSet<Receipt>,
+    /// All receipts ever given.
+    given: BTreeSet<Receipt>,
+    /// Receipts of namespaces that were deleted. One may be made anew under its number, where the log that
+    /// gave the number has lost its end: it is up to the engine then what it knows of them.
+    outlived: BTreeSet<Receipt>,
+    /// The largest token given so far.
+    last_token: u64,
+    last_namespace: u32,
+    /// Numbers of namespaces that are deleted: not free again before all that they held is swept.
+    deleted_namespaces: BTreeSet<NamespaceId>,
+    last_queue: Option<QueueId>,
 }

@@ -4,7 +4,7 @@ use sluice_engine::command::Deliver;
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId};
 
 use super::Apply;
-use super::state::Message;
+use super::Message;
 
 impl Apply<'_> {
     /// The id of the next message that is sent in a namespace.

@@ -1,4 +1,4 @@
-//! Which of several consumers with credit a message goes to, by the placement of its queue.
+//! The choice among several consumers with credit, by the placement of the message's queue.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use sluice_engine::id::{ConsumerId, MessageId, QueueId};
 use sluice_engine::settings::Placement;
 
 use super::consumers::Consumer;
-use super::state::{ModelState, Queue};
 use super::{Apply, Checked, ensure};
+use super::{Queue, World};
 
 /// When consumers had their turns, and whose the ordering keys are.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Turns {
     /// Messages given to consumers so far.
     served: u64,
-    /// Which of them was the last one of a queue to a consumer; queues by name, as consumers know them.
+    /// Number of the last delivery from a queue to a consumer; queues by name, as consumers know them.
     last: BTreeMap<(u64, String), u64>,
-    /// Who had the last message of an ordering key, where consumers keep their keys.
+    /// The consumer that had the last message of an ordering key, where consumers keep their keys.
     owners: BTreeMap<(QueueId, Vec<u8>), u64>,
 }
 
-impl ModelState {
+impl World {
     /// Where a message is, and its ordering key.
     fn key_of(&self, id: MessageId) -> (&Queue, (QueueId, Vec<u8>)) {
         let message = &self.messages[&id];

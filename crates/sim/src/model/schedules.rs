@@ -5,9 +5,10 @@ use sluice_engine::command::{Command, Deliver, ScheduleFire, SchedulePut};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId};
 use sluice_engine::outcome::Reply;
 
-use super::send::{blob_len, wrong_item};
-use super::state::{Message, ModelState};
+use super::item::blob_len;
+use super::send::wrong_item;
 use super::{Apply, Checked, ensure};
+use super::{Message, World};
 use crate::workload::{Missed, Times};
 
 /// Missed instants that are caught up one by one.
@@ -239,7 +240,7 @@ impl Schedule {
 }
 
 /// Whether the engine shows the same schedules.
-pub(super) fn compare_schedules(world: &ModelState, engine: &Engine) -> Checked {
+pub(super) fn compare_schedules(world: &World, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let names = world.schedules.keys().filter(|(of, _)| of == namespace).map(|(_, name)| name.clone());
         let names: Vec<String> = names.collect();

@@ -1,6 +1,5 @@
 //! Sending.
 
-use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
 use sluice_engine::limits::PRIORITY_MAX;
@@ -9,11 +8,12 @@ use sluice_engine::outcome::Reply;
 
 use super::change::Changes;
 use super::expiry::End;
+use super::item::{blob_len, valid_name};
 use super::keys::Keys;
-use super::results::ResultOptions;
-use super::state::{Keyed, Message, MessagePlace};
+use super::results::Asked;
 use super::unique::Unique;
 use super::{Apply, Checked, ensure};
+use super::{Keyed, Message, Place};
 
 impl Apply<'_> {
     pub(super) fn send(&mut self, send: &Send<'_>) -> Checked {
@@ -142,7 +142,7 @@ impl Apply<'_> {
         let (due_us, held) = (self.due_us(deliver), message.changes.hold);
         self.add(id, Message { sent_us: self.now_us, ..message });
         if held {
-            self.put(id, MessagePlace::Delayed { until_us: due_us });
+            self.put(id, Place::Delayed { until_us: due_us });
             self.hold(id, "hold");
             self.ends.push(id);
         } else {
@@ -159,7 +159,7 @@ impl Message {
             max_attempts: item.max_attempts,
             backoff: item.backoff,
             keys: Keys::of(item.options),
-            asked: ResultOptions::of(item.options),
+            asked: Asked::of(item.options),
             changes: Changes::of(item.options),
             end: End::of(item.options.map_or(Expires::Never, |options| options.expires)),
             unique: Unique::of(item.options),
@@ -175,15 +175,4 @@ pub(super) fn wrong_item(item: &SendItem<'_>) -> bool {
 
 fn blobs_len(items: &[SendItem<'_>]) -> u64 {
     items.iter().map(|item| u64::from(blob_len(item))).sum()
-}
-
-/// Length of a message's blob.
-pub(super) fn blob_len(item: &SendItem<'_>) -> u32 {
-    (BlobHead::len_tagged(item.content_type, item.headers, item.tags) + item.payload.len()) as u32
-}
-
-/// Whether clients may use this name.
-pub(super) fn valid_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    !name.is_empty() && name.len() <= 128 && name.chars().all(allowed)
 }

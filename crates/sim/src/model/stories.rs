@@ -100,7 +100,7 @@ impl Story {
             by: "",
             why: "",
         }));
-        self.outcome.results.iter().map(super::code).collect()
+        self.outcome.results.iter().map(super::item::code).collect()
     }
 
     fn counters(&self, queue: &str) -> Counters {

@@ -3,8 +3,8 @@
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::settings::{QueuePatch, Quotas};
 
-use super::generate::Generator;
-use super::op::Op;
+use super::Generator;
+use super::Op;
 use super::seen::Seen;
 
 /// Namespaces that clients create beside `default`.

@@ -4,8 +4,8 @@ use sluice_engine::command::Deliver;
 use sluice_engine::options::{Expires, OnDuplicate, Unique, UniqueUntil};
 use sluice_engine::settings::{OnExpire, Overflow, QueuePatch};
 
-use super::generate::Generator;
-use super::op::{Item, Op};
+use super::Generator;
+use super::{Item, Op};
 
 const KEYS: [&[u8]; 3] = [b"u0", b"u1", b"u2"];
 

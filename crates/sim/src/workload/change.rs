@@ -6,9 +6,10 @@ use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::options::SendOptions;
 
-use super::generate::Generator;
-use super::op::{Lend, Op, SentBlob};
+use super::Generator;
+use super::names::wrong_name;
 use super::seen::Seen;
+use super::{Lend, Op, SentBlob};
 
 /// Tags that messages are sent with or get later.
 pub(super) const TAGS: [&str; 3] = ["red", "blue", "invoice"];
@@ -22,7 +23,7 @@ pub struct ChangeOp {
     items: Vec<(MessageId, u64)>,
     /// Whether the one who asks has looked at the messages before, and changes only what he saw.
     seen: bool,
-    action: ChangeKind,
+    action: Action,
     note: [(&'static str, &'static str); 2],
 }
 
@@ -30,7 +31,7 @@ impl ChangeOp {
     /// A person lets held messages of a namespace go, or drops them.
     pub fn decide(namespace: NamespaceId, ids: &[MessageId], go: bool) -> ChangeOp {
         let items: Vec<_> = ids.iter().map(|id| (*id, 0)).collect();
-        let action = ChangeKind::Plain(if go { Verb::Approve } else { Verb::Cancel });
+        let action = Action::Plain(if go { Verb::Approve } else { Verb::Cancel });
         ChangeOp::of(namespace, &items, action, [("by", ""), ("why", "")])
     }
 
@@ -38,7 +39,7 @@ impl ChangeOp {
     pub(super) fn of(
         namespace: NamespaceId,
         items: &[(MessageId, u64)],
-        action: ChangeKind,
+        action: Action,
         note: [(&'static str, &'static str); 2],
     ) -> ChangeOp {
         ChangeOp { namespace, items: items.to_vec(), seen: false, action, note }
@@ -52,7 +53,7 @@ impl ChangeOp {
 
 /// What becomes of them.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum ChangeKind {
+pub(super) enum Action {
     Plain(Verb),
     Move(String),
     Set {
@@ -63,16 +64,16 @@ pub(super) enum ChangeKind {
     },
 }
 
-impl ChangeKind {
+impl Action {
     pub(super) fn lend(&self) -> ChangeAction<'_> {
         match self {
-            ChangeKind::Plain(Verb::Cancel) => ChangeAction::Cancel,
-            ChangeKind::Plain(Verb::Hold) => ChangeAction::Hold,
-            ChangeKind::Plain(Verb::Approve) => ChangeAction::Approve,
-            ChangeKind::Plain(Verb::Deny) => ChangeAction::Deny,
-            ChangeKind::Plain(_) => ChangeAction::Retry,
-            ChangeKind::Move(to) => ChangeAction::Move { to },
-            ChangeKind::Set { priority, deliver, max_attempts, tags } => ChangeAction::Set(NewFields {
+            Action::Plain(Verb::Cancel) => ChangeAction::Cancel,
+            Action::Plain(Verb::Hold) => ChangeAction::Hold,
+            Action::Plain(Verb::Approve) => ChangeAction::Approve,
+            Action::Plain(Verb::Deny) => ChangeAction::Deny,
+            Action::Plain(_) => ChangeAction::Retry,
+            Action::Move(to) => ChangeAction::Move { to },
+            Action::Set { priority, deliver, max_attempts, tags } => ChangeAction::Set(NewFields {
                 priority: *priority,
                 deliver: *deliver,
                 max_attempts: *max_attempts,
@@ -104,14 +105,14 @@ impl Lend for ChangeOp {
         let noted = self.note.iter().any(|(_, text)| !text.is_empty());
         let note = noted.then(|| SentBlob::head(&self.note, &[]));
         let tags = match &self.action {
-            ChangeKind::Set { tags: Some(tags), .. } if !tags.is_empty() => Some(SentBlob::head(&[], tags)),
+            Action::Set { tags: Some(tags), .. } if !tags.is_empty() => Some(SentBlob::head(&[], tags)),
             _ => None,
         };
         note.into_iter().chain(tags).nth(number)
     }
 
     fn is_wrong(&self) -> bool {
-        matches!(&self.action, ChangeKind::Move(to) if super::op::wrong_name(to))
+        matches!(&self.action, Action::Move(to) if wrong_name(to))
     }
 }
 
@@ -137,13 +138,13 @@ impl Generator {
         Op::Change(ChangeOp { namespace, items, seen: self.rng.chance(1, 3), action, note })
     }
 
-    /// Who, and why.
+    /// The note of a change: by whom, and why.
     pub(super) fn note(&mut self) -> [(&'static str, &'static str); 2] {
         let [by, why] = self.rng.weighted(&[(3, ["", ""]), (1, ["ann", ""]), (1, ["", "a mistake"])]);
         [("by", by), ("why", why)]
     }
 
-    pub(super) fn action(&mut self) -> ChangeKind {
+    pub(super) fn action(&mut self) -> Action {
         let verbs = [
             (3, Some(Verb::Cancel)),
             (3, Some(Verb::Hold)),
@@ -154,13 +155,13 @@ impl Generator {
             (3, None),
         ];
         match self.rng.weighted(&verbs) {
-            Some(Verb::Move) => ChangeKind::Move(self.a_queue()),
-            Some(verb) => ChangeKind::Plain(verb),
+            Some(Verb::Move) => Action::Move(self.a_queue()),
+            Some(verb) => Action::Plain(verb),
             None => self.new_fields(),
         }
     }
 
-    fn new_fields(&mut self) -> ChangeKind {
+    fn new_fields(&mut self) -> Action {
         let rng = &mut self.rng;
         let max_attempts = rng.chance(1, 3).then(|| rng.below(4) as u16);
         let deliver = [Deliver::Now, Deliver::AfterMs(400), Deliver::AfterMs(20_000), Deliver::AtUs(1)];
@@ -170,7 +171,7 @@ impl Generator {
         if max_attempts.is_none() && deliver.is_none() && tags.is_none() {
             priority = priority.or(Some(1));
         }
-        ChangeKind::Set { priority, deliver, max_attempts, tags }
+        Action::Set { priority, deliver, max_attempts, tags }
     }
 
     /// Some tags, each once; perhaps none.

@@ -4,9 +4,10 @@ use sluice_engine::command::{Attach, Command, DETACH_GRACE_MS};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
 use sluice_engine::settings::{Placement, QueuePatch};
 
-use super::generate::{Generator, QUEUES};
-use super::op::{Lend, Op};
+use super::Generator;
+use super::names::QUEUES;
 use super::seen::Seen;
+use super::{Lend, Op};
 
 /// Consumers that are attached at a time, about.
 const ATTACHED_MAX: usize = 3;

@@ -7,7 +7,7 @@ use sluice_engine::limits::Limits;
 use sluice_engine::settings::{QueuePatch, Quotas};
 
 use super::consumers::ConsumerOp;
-use super::op::{NodeOp, Op, Settled};
+use super::{NodeOp, Op, Settled};
 
 const EPOCH: u8 = 1;
 const SETTLE: u8 = 6;

@@ -6,10 +6,11 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::PRIORITY_MAX;
 use sluice_engine::options::{DependsMode, DependsOn, OnParentFailed, SendOptions};
 
-use super::generate::{Generator, QUEUES};
+use super::Generator;
 use super::keys::KEYED_QUEUES;
-use super::op::{Item, Lend, Op, SentBlob};
+use super::names::QUEUES;
 use super::seen::Seen;
+use super::{Item, Lend, Op, SentBlob};
 
 /// What one message to send has to do with others.
 #[derive(Clone, PartialEq, Debug, Default)]

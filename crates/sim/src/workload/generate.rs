@@ -9,12 +9,12 @@ use sluice_engine::settings::{Backoff, BackoffKind};
 
 use super::flows::Relations;
 use super::keys::KEYED_QUEUES;
-use super::op::{Item, Op};
+use super::names::QUEUES;
 use super::seen::Seen;
+use super::{Generator, Wanted};
+use super::{Item, Op};
 use crate::rng::Rng;
 
-/// Queues that clients use in each namespace.
-pub const QUEUES: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 /// Receipts that are over, kept in order to be late with them.
 const SPENT_MAX: usize = 64;
 /// Keyed sends that may be repeated.
@@ -22,52 +22,6 @@ const KEYED_MAX: usize = 32;
 
 /// Draws one kind of operation.
 type Draw = fn(&mut Generator, &Seen<'_>) -> Op;
-
-/// What a pull asks.
-#[derive(Clone, Debug)]
-pub struct Wanted {
-    /// Where.
-    pub namespace: NamespaceId,
-    /// Queues and weights.
-    pub queues: Vec<(Box<str>, u16)>,
-    /// Most messages.
-    pub max_messages: u32,
-    /// Most bytes.
-    pub max_bytes: u32,
-    /// 0: the queue's.
-    pub lease_ms: u64,
-    /// How long it may wait.
-    pub wait_us: u64,
-}
-
-/// Draws operations, and keeps what the clients have in their hands.
-#[derive(Debug)]
-pub struct Generator {
-    /// The shard that these clients use.
-    pub(super) shard: u32,
-    pub(super) rng: Rng,
-    /// Deliveries that clients hold and have not settled, as far as they know.
-    pub(super) held: Vec<Receipt>,
-    spent: VecDeque<Receipt>,
-    keyed: VecDeque<Op>,
-    pub(super) payloads: u64,
-    payload_bytes_max: u64,
-    /// Whether messages get no other keys than fair ones, and queues no limits: then the model knows whose
-    /// turn it is.
-    pub(super) fair_only: bool,
-    /// Whether messages have to do with others. What people change of messages, and where queues send them,
-    /// is tried in the other runs.
-    relates: bool,
-    /// Whether there are unique messages, messages that end, and full queues. Then there are no redrives at a
-    /// rate, as of dead letters that cannot be redriven nobody sees from outside whose turn has passed; and
-    /// no queues for dead letters, as of what ends at one time nobody sees which went first, and which found
-    /// no room.
-    pub(super) bounded: bool,
-    /// Whether there are consumers with credit, beside those that pull.
-    pub(super) attaches: bool,
-    /// Whether all of this is mixed, with narrow limits. The model is left out then.
-    pub(super) mixes: bool,
-}
 
 impl Generator {
     /// Clients with empty hands.

@@ -6,9 +6,9 @@ use sluice_engine::limit::{LimitRules, Rate};
 use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{FairWeights, OrderingRetry, QueuePatch};
 
-use super::generate::Generator;
-use super::op::{Lend, Op};
+use super::Generator;
 use super::seen::Seen;
+use super::{Lend, Op};
 use crate::rng::Rng;
 
 /// Queues to which messages with keys are sent, and which follow limits.

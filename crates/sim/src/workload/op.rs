@@ -2,175 +2,24 @@
 
 use sluice_engine::Engine;
 use sluice_engine::command::{
-    Command, Content, Deliver, Progress, Receive, ReportItem, ScheduleFire, Send, SendItem, SettleItem,
-    Settlement,
+    Command, Content, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
 };
-use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt, ReceiptKey};
-use sluice_engine::limits::{Limits, PRIORITY_MAX};
+use sluice_engine::id::Receipt;
+use sluice_engine::limits::PRIORITY_MAX;
 use sluice_engine::options::SendOptions;
-use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
-use super::bulks::BulkChange;
-use super::change::ChangeOp;
-use super::consumers::ConsumerOp;
-use super::flows::{GroupOp, Relations, blob_of, with_items};
-use super::keys::LimitOp;
-use super::queues::QueueOp;
-use super::schedules::ScheduleOp;
-
-/// One message to send.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Item {
-    /// Unique among all messages of the run.
-    pub payload: Vec<u8>,
-    /// May be empty.
-    pub content_type: &'static str,
-    /// May be empty.
-    pub headers: Vec<(&'static str, &'static str)>,
-    /// May be empty.
-    pub tags: Vec<&'static str>,
-    /// 0 to 9; beyond that the send must be refused.
-    pub priority: u8,
-    /// When it becomes ready.
-    pub deliver: Deliver,
-    /// 0: the queue's.
-    pub max_attempts: u16,
-    /// `None`: the queue's.
-    pub backoff: Option<Backoff>,
-    /// Keys and other optional fields.
-    pub options: SendOptions<'static>,
-    /// What it has to do with others.
-    pub relations: Relations,
-}
-
-/// One message to settle.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Settled {
-    /// The delivery.
-    pub receipt: Receipt,
-    /// How it ends.
-    pub settlement: Settlement,
-    /// May be empty.
-    pub error: String,
-    /// What the work gave.
-    pub result: Option<Vec<u8>>,
-}
-
-/// What one holder tells of its work.
-#[derive(Clone, PartialEq, Debug)]
-pub struct WorkReport {
-    /// The delivery.
-    pub receipt: Receipt,
-    /// 0: the queue's.
-    pub lease_ms: u64,
-    /// Percent and note.
-    pub progress: Option<(u8, String)>,
-    /// What the next attempt gets.
-    pub checkpoint: Option<Vec<u8>>,
-}
-
-/// A blob as a client has sent it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SentBlob<'a> {
-    /// Laid out as a payload.
-    #[allow(missing_docs)] // The fields are those of a message of the same name.
-    Message {
-        content_type: &'a str,
-        headers: &'a [(&'static str, &'static str)],
-        tags: &'a [&'static str],
-        payload: &'a [u8],
-    },
-    /// Nothing but text.
-    Text(&'a str),
-}
-
-impl<'a> SentBlob<'a> {
-    /// Bytes alone, laid out as a payload.
-    pub const fn payload(payload: &'a [u8]) -> SentBlob<'a> {
-        SentBlob::Message { content_type: "", headers: &[], tags: &[], payload }
-    }
-
-    /// Headers and tags alone.
-    pub fn head(headers: &'a [(&'static str, &'static str)], tags: &'a [&'static str]) -> SentBlob<'a> {
-        SentBlob::Message { content_type: "", headers, tags, payload: &[] }
-    }
-}
-
-/// The commands of one feature, as a type of their own: see [`Op::feature`].
-pub trait Lend {
-    /// Lends the command, once.
-    fn lend(&self, f: &mut dyn FnMut(&Command<'_>));
-
-    /// The blob with this number of its record.
-    fn blob(&self, _number: usize) -> Option<SentBlob<'_>> {
-        None
-    }
-
-    /// Whether it is meant to be refused at the door.
-    fn is_wrong(&self) -> bool {
-        false
-    }
-}
-
-/// A command that owns its parts.
-#[derive(Clone, PartialEq, Debug)]
-#[allow(missing_docs)] // The fields are those of the command of the same name.
-pub enum Op {
-    Send { namespace: NamespaceId, queue: String, key: Vec<u8>, digest: u64, items: Vec<Item> },
-    Settle { namespace: NamespaceId, items: Vec<Settled> },
-    Extend { namespace: NamespaceId, items: Vec<(Receipt, u64)> },
-    Report { namespace: NamespaceId, items: Vec<WorkReport> },
-    NamespaceCreate { number: Option<NamespaceId>, name: String, shard: u32, quotas: Quotas },
-    NamespaceSet { namespace: NamespaceId, quotas: Quotas },
-    NamespaceDelete { namespace: NamespaceId, force: bool },
-    QueueSet { namespace: NamespaceId, queue: String, patch: QueuePatch, create: bool },
-    QueuePurge { namespace: NamespaceId, queue: String },
-    QueueDelete { namespace: NamespaceId, queue: String },
-    DeadRedrive { namespace: NamespaceId, queue: String, ids: Vec<MessageId> },
-    DeadDelete { namespace: NamespaceId, queue: String, ids: Vec<MessageId> },
-    Node(NodeOp),
-    Limit(LimitOp),
-    Schedule(ScheduleOp),
-    Change(ChangeOp),
-    Bulk(BulkChange),
-    Queue(QueueOp),
-    Group(GroupOp),
-    Consumer(ConsumerOp),
-}
-
-/// A command that the node makes by itself.
-#[derive(Clone, PartialEq, Debug)]
-#[allow(missing_docs)]
-pub enum NodeOp {
-    Epoch {
-        number: u64,
-        behaviour: u16,
-    },
-    ReceiptKey(ReceiptKey),
-    Configure(Limits),
-    Tick,
-    Receive {
-        namespace: NamespaceId,
-        queues: Vec<(String, u16)>,
-        max_messages: u32,
-        max_bytes: u32,
-        lease_ms: u64,
-    },
-    HoldDamaged {
-        id: MessageId,
-        blob: BlobRef,
-    },
-    Fire(ScheduleFire),
-}
+use super::flows::{blob_of, with_items};
+use super::names::wrong_name;
+use super::{Item, Lend, NodeOp, Op, SentBlob, Settled, Told};
 
 impl Op {
     /// A settlement that brings texts or results, without them; a report that brings notes and no checkpoint,
     /// without those.
     pub fn without_texts(&self) -> Option<Op> {
         if let Op::Report { namespace, items } = self {
-            let bare = |told: &WorkReport| {
+            let bare = |told: &Told| {
                 let progress = told.progress.as_ref().map(|(percent, _)| (*percent, String::new()));
-                WorkReport { progress, ..told.clone() }
+                Told { progress, ..told.clone() }
             };
             let brings = items.iter().any(|told| told.blobs().next().is_some());
             let may = brings && items.iter().all(|told| told.checkpoint.is_none());
@@ -213,7 +62,7 @@ impl Op {
         }
     }
 
-    /// Whoever asks looks first, if what he asks depends on what he sees.
+    /// Looks at the engine's state before the call, where what is asked for depends on it.
     pub fn look(&mut self, engine: &Engine) {
         if let Op::Change(op) = self {
             op.look(engine);
@@ -231,7 +80,7 @@ impl Op {
         match self {
             Op::Send { items, .. } => blob_of(&items.iter().collect::<Vec<_>>(), number),
             Op::Settle { items, .. } => items.iter().flat_map(Settled::blobs).nth(number),
-            Op::Report { items, .. } => items.iter().flat_map(WorkReport::blobs).nth(number),
+            Op::Report { items, .. } => items.iter().flat_map(Told::blobs).nth(number),
             _ => self.feature().and_then(|op| op.blob(number)),
         }
     }
@@ -257,7 +106,7 @@ impl Op {
             }
             Op::Extend { namespace, items } => f(&Command::Extend { namespace: *namespace, items }),
             Op::Report { namespace, items } => {
-                let items: Vec<ReportItem<'_>> = items.iter().map(WorkReport::lend).collect();
+                let items: Vec<ReportItem<'_>> = items.iter().map(Told::lend).collect();
                 f(&Command::Report { namespace: *namespace, items: &items })
             }
             _ => self.with_plain(f),
@@ -357,7 +206,7 @@ impl Settled {
     }
 }
 
-impl WorkReport {
+impl Told {
     fn lend(&self) -> ReportItem<'_> {
         ReportItem {
             receipt: self.receipt,
@@ -406,9 +255,4 @@ impl Item {
             backoff: self.backoff,
         }
     }
-}
-
-/// Whether clients may use no such name for a queue.
-pub(super) fn wrong_name(name: &str) -> bool {
-    name.contains(' ') || name.starts_with('$')
 }

@@ -4,9 +4,11 @@ use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::settings::QueuePatch;
 
-use super::generate::{Generator, QUEUES};
-use super::op::{Lend, Op};
+use super::Generator;
+use super::names::QUEUES;
+use super::names::wrong_name;
 use super::seen::Seen;
+use super::{Lend, Op};
 
 const PATTERNS: [&str; 5] = ["*", "al*", "*ta", "*a*", "gamma"];
 
@@ -35,7 +37,7 @@ impl Lend for QueueOp {
     }
 
     fn is_wrong(&self) -> bool {
-        matches!(self, QueueOp::RedriveRate { queue, .. } if super::op::wrong_name(queue))
+        matches!(self, QueueOp::RedriveRate { queue, .. } if wrong_name(queue))
     }
 }
 

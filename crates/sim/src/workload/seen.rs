@@ -4,7 +4,7 @@ use sluice_engine::Engine;
 use sluice_engine::id::{BlobRef, ConsumerId, MessageId, NamespaceId};
 use sluice_engine::query::{ConsumerState, MessageView, QueueView, State};
 
-use super::schedules::Times;
+use super::times::Times;
 
 /// Messages of one page.
 const PAGE: usize = 200;

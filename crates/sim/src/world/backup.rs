@@ -9,9 +9,9 @@ use sluice_journal::{Backup, restore_on};
 
 use super::World;
 use super::config::{ROOMY, shard_dir};
+use super::lane::read_back;
 use super::namespaces::agree;
 use super::server::{NotBegun, Recovered, adopt, open};
-use super::shard::read_back;
 use crate::disk::SimDisk;
 use crate::model::Checked;
 
@@ -19,7 +19,7 @@ use crate::model::Checked;
 #[derive(Debug, Default)]
 pub(super) struct BackingUp {
     pinned: Vec<Pinned>,
-    /// Number of the shard that is being copied.
+    /// The shard that is being copied.
     copying: usize,
 }
 
@@ -35,12 +35,12 @@ struct Pinned {
 }
 
 impl World {
-    /// Weight of the next step of a backup.
+    /// How likely the next step of a backup is.
     pub(super) fn backup_weight(&self) -> u64 {
         if self.backing_up.is_some() { 500 } else { self.config.trouble.backup }
     }
 
-    /// Begins a backup, or continues a running one.
+    /// Begins a backup, or takes the next step of the one that runs.
     pub(super) fn back_up(&mut self) -> Checked {
         let mut running = self.backing_up.take().unwrap_or_default();
         let shards = self.lanes.len();

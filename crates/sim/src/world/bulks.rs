@@ -14,31 +14,31 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::World;
-use super::overseen::{Overseen, QueueSnapshot};
-use super::shard::ShardWorld;
+use super::lane::Lane;
+use super::overseen::{Overseen, Sight};
 use crate::model::Checked;
 use crate::plant::Plant;
 use crate::workload::{BulkChange, BulkOp, Op};
 
-/// Upper limit of bulks of a shard at a time.
+/// Bulks of a shard at a time.
 const BULKS_MAX: usize = 2;
-/// Rounds within which a bulk has to end without trouble, and the virtual time between two.
+/// Rounds in which a bulk ends when nothing goes wrong, and the time that passes between two.
 const ROUNDS_MAX: usize = 10_000;
 const ROUND_US: u64 = 50_000;
 
-/// Result of a read, for the node and for the check of the bulk.
-type Look<T> = Result<(Result<T, Error>, QueueSnapshot), Error>;
+/// What a look shows to the node, and to whoever oversees it.
+type Look<T> = Result<(Result<T, Error>, Sight), Error>;
 
 /// The bulks of a shard.
 #[derive(Default)]
 pub(super) struct Bulks {
     beginning: Option<(Arc<BulkOp>, oneshot::Receiver<Look<Steps>>)>,
     running: Vec<Bulk>,
-    /// Answers to records of bulks.
+    /// Answers that have come for them.
     answers: BTreeMap<u64, Answer>,
 }
 
-/// A running bulk.
+/// One that runs.
 struct Bulk {
     op: Arc<BulkOp>,
     steps: Steps,
@@ -47,7 +47,7 @@ struct Bulk {
     cancelled: bool,
 }
 
-/// Input that a bulk waits for.
+/// What a bulk waits for.
 enum Awaits {
     Look(oneshot::Receiver<Look<PageSeen>>),
     Blobs(Vec<BlobRead>),
@@ -60,14 +60,14 @@ impl Bulks {
         self.beginning.is_none() && self.running.is_empty()
     }
 
-    /// Notes the answer to a record of a bulk.
+    /// A record of a bulk was answered.
     pub(super) fn answered(&mut self, tag: u64, answer: &Answer) {
         self.answers.insert(tag, answer.clone());
     }
 }
 
 impl World {
-    /// Weight of a bulk's beginning or next step.
+    /// How likely it is that a bulk begins or goes on.
     pub(super) fn bulk_weight(&self) -> u64 {
         let lane = &self.lanes[self.at];
         match lane.generator.changes() {
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// Begins a bulk, drives one a step, or cancels one.
+    /// A bulk begins, goes a step, or is cancelled.
     pub(super) fn bulk(&mut self) -> Checked {
         let bulks = &mut self.lanes[self.at].clients.bulks;
         let running = bulks.running.len();
@@ -119,7 +119,7 @@ impl World {
         Ok(())
     }
 
-    /// Reads the shard as the node does, and the whole queue at the same moment.
+    /// Looks at the shard, as the node does, and at the queue as a whole, at the same moment.
     fn look_at<T: Send + 'static>(
         &self,
         op: &Arc<BulkOp>,
@@ -130,7 +130,7 @@ impl World {
         let op = Arc::clone(op);
         let read = move |at: Result<&mut ShardView<'_>, Error>| {
             let looked = at.map(|at| {
-                let sight = QueueSnapshot::of(&op, at.engine);
+                let sight = Sight::of(&op, at.engine);
                 (look(at), sight)
             });
             let _ = sender.send(looked);
@@ -139,9 +139,10 @@ impl World {
         pushed.map(|()| receiver).map_err(|_| overloaded())
     }
 
-    /// Begins a bulk once its first read is answered.
+    /// Whether the first look has come.
     fn bulk_begins(&mut self) -> Checked {
-        let ShardWorld { clients, history, .. } = &mut self.lanes[self.at];
+        let lane = &mut self.lanes[self.at];
+        let (clients, history) = (&mut lane.clients, &mut lane.history);
         let Some((op, mut receiver)) = clients.bulks.beginning.take() else { return Ok(()) };
         let (steps, sight) = match receiver.try_recv() {
             Err(TryRecvError::Empty) => {
@@ -162,7 +163,7 @@ impl World {
         Ok(())
     }
 
-    /// Gives a bulk its input, and does what its output asks for.
+    /// Tells a bulk what has come for it, and does what it asks for then.
     fn drive_bulk(&mut self, mut bulk: Bulk) -> Checked {
         let heard = match self.bulk_hears(&mut bulk)? {
             Ok(heard) => heard,
@@ -189,10 +190,10 @@ impl World {
         Ok(())
     }
 
-    /// The input that has arrived for a bulk, or what it still waits for.
+    /// What has come for a bulk, or what it goes on waiting for.
     fn bulk_hears(&mut self, bulk: &mut Bulk) -> Result<Result<StepInput, Awaits>, String> {
         let (disk, trouble) = (&self.disk, self.tainted || self.armed);
-        let ShardWorld { clients, history, .. } = &mut self.lanes[self.at];
+        let Lane { clients, history, .. } = &mut self.lanes[self.at];
         let awaits = std::mem::replace(&mut bulk.awaits, Awaits::Step(StepInput::Time));
         Ok(match awaits {
             Awaits::Step(heard) => Ok(heard),
@@ -220,7 +221,7 @@ impl World {
         })
     }
 
-    /// Proposes the record that a bulk asks for.
+    /// A bulk asks for a record.
     fn bulk_changes(&mut self, bulk: &mut Bulk, items: &[(MessageId, u64)]) -> Result<Awaits, String> {
         bulk.overseen.asks(items, &self.lanes[self.at].history)?;
         let change = |items: &[_]| Op::Bulk(BulkChange::new(&bulk.op, items));
@@ -249,7 +250,7 @@ impl World {
         ended.map_err(|wrong| format!("{:?} has ended as {:?}: {wrong}", bulk.op, bulk.steps.view()))
     }
 
-    /// Drives running bulks, and a new one, to their ends after all trouble has ended.
+    /// When trouble has ended, those that run come to their end, and so does one that begins then.
     pub(super) fn end_bulks(&mut self) -> Checked {
         self.bulks_end()?;
         if self.lanes[self.at].generator.changes() {
@@ -274,7 +275,7 @@ impl World {
     }
 }
 
-/// Reads blobs as the node does, without further tries.
+/// Reads blobs back as the node does, but for its patience.
 fn read(
     mut blobs: Vec<BlobRead>,
     excused: impl Fn() -> bool,

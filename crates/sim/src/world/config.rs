@@ -1,4 +1,4 @@
-//! Settings of a run, drawn from its seed: the server's set-up and the rates of trouble.
+//! What a seed decides before the first step: how the server is set up, and how much goes wrong.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,15 +14,15 @@ use sluice_node::shard::recover::knows;
 use crate::clock::SimClock;
 use crate::rng::Rng;
 
-/// Data directory on the simulated disk.
+/// Where the server's data lies on the simulated disk.
 pub(super) const DIRECTORY: &str = "/data";
-/// Size of a disk that is never full, in bytes.
+/// Bytes of a disk that is never full.
 pub(super) const ROOMY: usize = 1 << 30;
 
-/// Length of a feed that drops nothing in a run, in events.
+/// Events of a feed that gives none up in one run.
 pub(super) const WINDOW_ROOMY: usize = 1_000_000;
 
-/// Rates of each kind of trouble per 10,000 steps.
+/// How likely each kind of trouble is, in each 10,000 steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trouble {
     pub(super) kill: u64,
@@ -34,11 +34,11 @@ pub(super) struct Trouble {
     pub(super) lose: u64,
     pub(super) orderly_stop: u64,
     pub(super) clock_jump: u64,
-    /// Start of a newer server.
+    /// A newer server has been here.
     pub(super) future: u64,
-    /// Change of root keys, or a start with wrong ones.
+    /// Root keys change, or are not those that are needed.
     pub(super) keys: u64,
-    /// Backups, which are no trouble by themselves.
+    /// No trouble by itself: somebody takes a backup.
     pub(super) backup: u64,
 }
 
@@ -59,21 +59,21 @@ impl Trouble {
     };
 }
 
-/// Settings of a run.
+/// The set-up of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     pub(super) shards: u32,
-    /// Settings of each journal, but for directory and identity.
+    /// Options of each shard's journal, but for directory and identity.
     journal: Options,
     pub(super) limits: Limits,
     pub(super) waiting_max: usize,
     pub(super) mailbox: usize,
     pub(super) trouble: Trouble,
-    /// True when clients mix all features, with narrow limits, and the model is left out.
+    /// Whether clients mix all that there is, with narrow limits, and the model is left out.
     pub(super) mixes: bool,
-    /// Settings of event feeds.
+    /// How much is kept for those who watch.
     pub(super) events: EventOptions,
-    /// Rate of requests per 100 steps.
+    /// Clients ask so often, in each 100 steps.
     pub(super) busy: u64,
 }
 
@@ -142,7 +142,7 @@ impl Config {
         }
     }
 
-    /// Settings of a shard's journal.
+    /// How the journal of a shard is set up.
     pub(super) fn journal(&self, shard: u32, clock: &SimClock) -> Options {
         Options {
             dir: shard_dir(shard),
@@ -152,28 +152,28 @@ impl Config {
         }
     }
 
-    /// Receipt key of a log that has none; the same for all runs, since nobody guesses here.
+    /// The key for receipts of a log that has none: the same for all runs, since nobody guesses here.
     pub(super) fn receipt_key(&self) -> ReceiptKey {
         ReceiptKey([7; 16])
     }
 
-    /// Encryption settings.
+    /// How the journals are encrypted.
     pub(super) fn encryption(&self) -> Encryption {
         self.journal.encryption.clone()
     }
 
-    /// Sets the root keys that the operator has from now on.
+    /// The root keys that the operator has from now on.
     pub(super) fn set_roots(&mut self, roots: RootKeys) {
         self.journal.encryption.roots = roots;
     }
 
-    /// True with durability `always`.
+    /// Whether a reply means that the disk has it.
     pub(super) fn always(&self) -> bool {
         self.journal.durability == Durability::Always
     }
 }
 
-/// Directory of a shard on the simulated disk.
+/// Where a shard lies on the simulated disk.
 pub(super) fn shard_dir(shard: u32) -> PathBuf {
     Path::new(DIRECTORY).join(format!("shard-{shard:03}"))
 }

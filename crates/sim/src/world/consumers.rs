@@ -1,4 +1,4 @@
-//! Readers of attached consumers: they read late or soon, and some are lost.
+//! Clients that are attached: they read what comes to them, sooner or later, and some are lost.
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ use super::records::{bytes_of, give_back};
 use crate::model::Checked;
 use crate::workload::{ConsumerOp, Op};
 
-/// Upper limits of messages and bytes that a reader takes at once.
+/// Messages and bytes that a reader takes at once.
 const TAKE: (usize, u64) = (3, 1 << 20);
-/// Upper limit of messages taken last that had not reached anybody when a reader is lost.
+/// Most messages, of those that a reader took last, that had not reached anybody when it is lost.
 const UNSENT_MAX: u64 = 2;
 
 /// A client that is attached, or about to be.
 pub(super) struct Reader {
     namespace: NamespaceId,
-    /// Channel of its messages.
+    /// Where its messages come.
     channel: Arc<Channel>,
-    /// Tag of the request, and its answer; `None`: answered.
+    /// Number of the request, and where it is answered; `None`: it was.
     asked: Option<(u64, oneshot::Receiver<Result<ConsumerId, Error>>)>,
-    /// Receipts that it has taken, in the order of tokens.
+    /// What it has taken, in the order of the tokens.
     taken: Vec<Receipt>,
 }
 
 impl World {
-    /// Attaches a client, if the server takes the request.
+    /// A client attaches, if the server takes that.
     pub(super) fn attach(&mut self, tag: u64, consumer: &ConsumerOp) {
         let channel = Arc::new(Channel::default());
         let (reply, receiver) = oneshot::channel();
@@ -58,7 +58,7 @@ impl World {
         lane.clients.readers.push(Reader { namespace, channel, asked, taken: Vec::new() });
     }
 
-    /// Readers take what has arrived, if it is their turn.
+    /// Lets consumers that are attached take what has come, if they come to it.
     pub(super) fn readers_look(&mut self) -> Checked {
         let mut readers = std::mem::take(&mut self.lanes[self.at].clients.readers);
         let all = self.lanes[self.at].clients.reads_all;
@@ -73,7 +73,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks the answer to an attachment against the log.
+    /// Whether it was attached is answered as the log tells.
     fn hears_answer(&mut self, reader: &mut Reader) -> Checked {
         let Some((tag, receiver)) = &mut reader.asked else { return Ok(()) };
         let (tag, answer) = (*tag, receiver.try_recv());
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Takes what has arrived, once or until there is nothing more. False: nothing more will come.
+    /// Takes what has come, once or until there is nothing more. False: there will be nothing more.
     fn reads(&mut self, reader: &mut Reader, all: bool) -> Result<bool, String> {
         while let Some(news) = reader.channel.take(TAKE.0, TAKE.1) {
             match news {
@@ -129,7 +129,7 @@ impl World {
         Ok(())
     }
 
-    /// Loses a reader: the node says what had reached it, and releases the rest.
+    /// One of them is lost: the node says what had reached it, and gives back what had not.
     pub(super) fn reader_leaves(&mut self) {
         let lane = &mut self.lanes[self.at];
         if lane.clients.readers.is_empty() || !self.rng.chance(1, 10) {

@@ -14,7 +14,7 @@ use sluice_journal::{Batch, Committed, Records};
 use sluice_node::Duplicates;
 use sluice_node::shard::request::{Answer, write_record};
 
-use super::event_log::EventLog;
+use super::told::ToldLog;
 use crate::lives::Lives;
 use crate::model::{Checked, Model};
 use crate::workload::{Op, Seen, SentBlob, decode};
@@ -53,7 +53,7 @@ impl Entry {
     }
 }
 
-/// Those who are led along the log: another engine, the model, and what is told of messages.
+/// What is led along the log: another engine, the model, and what is told of messages.
 #[derive(Debug)]
 pub(super) struct Witnesses {
     pub(super) engine: Engine,
@@ -96,7 +96,7 @@ impl Witnesses {
 /// What a request must be answered.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
-    /// Those of whom one asked.
+    /// Tags of the clients of whom one asked.
     tags: Vec<u64>,
     pub(super) index: u64,
     pub(super) error: Option<Error>,
@@ -132,7 +132,7 @@ pub(super) struct History {
     /// Whether there is a model among them.
     models: bool,
     /// What watchers are to hear.
-    told: EventLog,
+    told: ToldLog,
     /// Index of the next record that the witnesses are to apply.
     applied: u64,
     limits: Limits,
@@ -151,7 +151,7 @@ impl History {
             asked: VecDeque::new(),
             witnesses: Witnesses::new(models),
             models,
-            told: EventLog::default(),
+            told: ToldLog::default(),
             applied: 0,
             limits,
             due: Vec::new(),
@@ -164,7 +164,7 @@ impl History {
         Seen(&self.witnesses.engine)
     }
 
-    pub(super) fn told(&self) -> &EventLog {
+    pub(super) fn told(&self) -> &ToldLog {
         &self.told
     }
 
@@ -229,7 +229,7 @@ impl History {
         Ok(())
     }
 
-    /// Who may have asked for this record: clients, or nobody but the node itself. What a client has asked
+    /// The origin of a record: clients, or nobody but the node itself. What a client has asked
     /// for may have lost its texts on the way, for which a full disk has no room; and then be another's
     /// record to the byte.
     fn origin(&self, record: &Bytes, body: &[u8]) -> Result<(Op, Vec<u64>), String> {
@@ -290,7 +290,7 @@ impl History {
         Ok(())
     }
 
-    /// Of the messages that a bulk is about to change, those that its filter takes in.
+    /// The messages that a bulk is about to change and that its filter takes in.
     fn taken_in(&self, op: &Op) -> Vec<MessageId> {
         let Op::Bulk(change) = op else { return Vec::new() };
         let engine = &self.witnesses.engine;
@@ -381,7 +381,7 @@ impl History {
         self.entries.truncate((next_index.saturating_sub(self.base)) as usize);
         if self.applied > next_index {
             self.witnesses = Witnesses::new(self.models);
-            self.told = EventLog::default();
+            self.told = ToldLog::default();
             self.applied = self.base;
         }
         while self.applied < next_index {

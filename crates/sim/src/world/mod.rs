@@ -7,18 +7,18 @@ mod config;
 mod consumers;
 mod crash;
 mod encryption;
-mod event_log;
 mod finish;
 mod future;
 mod history;
 mod keys;
+mod lane;
 mod namespaces;
 mod overseen;
 mod records;
 mod server;
-mod shard;
 mod spy;
 mod start;
+mod told;
 mod trouble;
 mod watchers;
 
@@ -34,34 +34,34 @@ use crate::workload::Generator;
 use backup::BackingUp;
 use config::{Config, DIRECTORY, ROOMY};
 use history::History;
+use lane::Lane;
 use namespaces::Changing;
-use shard::ShardWorld;
-use spy::JournalCall;
+use spy::Sight;
 
-/// Counts of a run.
+/// What a run came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Number of steps.
+    /// Steps taken.
     pub steps: u64,
-    /// Number of answered requests.
+    /// Requests answered.
     pub answers: u64,
-    /// Number of messages given to clients, with payload.
+    /// Messages given to clients, payload and all.
     pub delivered: u64,
-    /// Number of events that readers got.
+    /// Events that those who watch were told of.
     pub heard: u64,
-    /// Number of gaps that readers got.
+    /// Gaps that they were told of.
     pub gaps: u64,
-    /// Number of committed records.
+    /// Records committed.
     pub records: u64,
-    /// Number of crashes and stops.
+    /// Crashes and stops.
     pub restarts: u64,
-    /// Number of syncs of files.
+    /// Syncs of files.
     pub syncs: u64,
-    /// Number of backups restored and compared.
+    /// Backups restored and compared.
     pub backups: u64,
-    /// Number of starts refused because files were missing.
+    /// Starts refused because files were missing.
     pub lost: u64,
-    /// Number of ended bulks.
+    /// Bulks that came to an end.
     pub bulks: u64,
 }
 
@@ -81,9 +81,9 @@ impl std::ops::AddAssign for Stats {
     }
 }
 
-/// A step of the scheduler.
+/// What may happen next.
 #[derive(Clone, Copy, Debug)]
-enum WorldAction {
+enum Action {
     Ask,
     Pull,
     Watch,
@@ -116,37 +116,36 @@ pub struct World {
     rng: Rng,
     disk: SimDisk,
     clock: SimClock,
-    /// The shards by number; `at` is the current one.
-    lanes: Vec<ShardWorld>,
+    /// The shards, by number, and the one whose turn it is.
+    lanes: Vec<Lane>,
     at: usize,
     plant: Option<Plant>,
     verbose: bool,
-    /// True when a call may fail for good, by the scheduler.
+    /// Whether a call may fail because the scheduler wanted it to.
     armed: bool,
-    /// True when a call may fail for lack of space, which passes.
+    /// Whether a call may fail for lack of room, which passes.
     pinched: bool,
-    /// True when the disk was made small.
+    /// Whether the disk was made small.
     full: bool,
-    /// Crash that follows when the disk has halted.
+    /// What ends the process when the disk has halted.
     dying: Crash,
-    /// True when the shard has just reported that it is idle.
+    /// Whether the shard has just said that it has nothing to do.
     idle: bool,
-    /// Damage that is not undone.
+    /// Damage done and not undone.
     damages: Vec<Damaged>,
-    /// True when there ever was damage: compaction may have copied a damaged payload, where nothing undoes
-    /// it.
+    /// Whether there was ever damage: compaction may have copied a damaged payload, where nothing undoes it.
     tainted: bool,
-    /// Lost files that can be put back.
+    /// Files that are gone and can be put back.
     lost: Option<Lost>,
-    /// Running change of a namespace.
+    /// The change of a namespace that is under way.
     changing: Option<Changing>,
-    /// Running backup.
+    /// The backup that is being taken.
     backing_up: Option<BackingUp>,
     stats: Stats,
 }
 
 impl World {
-    /// Makes the world of a seed, with a server that has just started for the first time.
+    /// The world of this seed, with a server that has just started for the first time.
     ///
     /// # Errors
     /// What was wrong with the start.
@@ -163,7 +162,7 @@ impl World {
         let lanes = (0..config.shards)
             .map(|shard| {
                 let history = History::new(config.limits.clone(), !config.mixes);
-                ShardWorld::new(history, Generator::new(shard, config.mixes, rng.fork()))
+                Lane::new(history, Generator::new(shard, config.mixes, rng.fork()))
             })
             .collect();
         let mut world = World {
@@ -192,20 +191,20 @@ impl World {
         Ok(world)
     }
 
-    /// Counts of the run so far.
+    /// What the run came to so far.
     pub fn stats(&self) -> Stats {
         Stats { syncs: self.disk.tally().syncs, ..self.stats }
     }
 
-    /// The simulated disk.
+    /// The disk, for those who look.
     pub fn disk(&self) -> &SimDisk {
         &self.disk
     }
 
-    /// Runs the next step.
+    /// Lets the next thing happen.
     ///
     /// # Errors
-    /// An invariant that does not hold.
+    /// What must be true and is not.
     pub fn step(&mut self) -> Checked {
         self.stats.steps += 1;
         self.at = self.rng.index(self.lanes.len());
@@ -219,71 +218,71 @@ impl World {
         if std::mem::take(&mut self.idle) { self.nobody_waits_in_vain() } else { Ok(()) }
     }
 
-    fn next_action(&mut self) -> WorldAction {
+    fn next_action(&mut self) -> Action {
         let trouble = self.config.trouble;
         let busy = self.config.busy * 100;
         let pulls = if self.lanes[self.at].generator.holds() > 60 { busy / 8 } else { busy / 2 };
         self.rng.weighted(&[
-            (busy, WorldAction::Ask),
-            (pulls, WorldAction::Pull),
-            (80, WorldAction::Watch),
-            (self.bulk_weight(), WorldAction::Bulk),
-            (3_000, WorldAction::Shard),
-            (2_500, WorldAction::Writer),
-            (1_500, WorldAction::Maintenance),
-            (500, WorldAction::ReadBlobs),
-            (1_000, WorldAction::Moment),
-            (150, WorldAction::While),
-            (20, WorldAction::Compare),
-            (trouble.clock_jump, WorldAction::Jump),
-            (trouble.kill, WorldAction::Kill),
-            (trouble.power, WorldAction::Power),
-            (trouble.orderly_stop, WorldAction::Stop),
-            (trouble.failing_call, WorldAction::FailCall),
-            (trouble.full_disk, WorldAction::FillDisk),
-            (trouble.pinch, WorldAction::Pinch),
-            (trouble.flip, WorldAction::Flip),
-            (trouble.lose, WorldAction::Lose),
-            (trouble.future, WorldAction::Future),
-            (2 * self.keys_weight(), WorldAction::ChangeKeys),
-            (self.keys_weight(), WorldAction::WrongKeys),
-            (self.backup_weight(), WorldAction::BackUp),
+            (busy, Action::Ask),
+            (pulls, Action::Pull),
+            (80, Action::Watch),
+            (self.bulk_weight(), Action::Bulk),
+            (3_000, Action::Shard),
+            (2_500, Action::Writer),
+            (1_500, Action::Maintenance),
+            (500, Action::ReadBlobs),
+            (1_000, Action::Moment),
+            (150, Action::While),
+            (20, Action::Compare),
+            (trouble.clock_jump, Action::Jump),
+            (trouble.kill, Action::Kill),
+            (trouble.power, Action::Power),
+            (trouble.orderly_stop, Action::Stop),
+            (trouble.failing_call, Action::FailCall),
+            (trouble.full_disk, Action::FillDisk),
+            (trouble.pinch, Action::Pinch),
+            (trouble.flip, Action::Flip),
+            (trouble.lose, Action::Lose),
+            (trouble.future, Action::Future),
+            (2 * self.keys_weight(), Action::ChangeKeys),
+            (self.keys_weight(), Action::WrongKeys),
+            (self.backup_weight(), Action::BackUp),
         ])
     }
 
-    fn act(&mut self, action: WorldAction) -> Checked {
+    fn act(&mut self, action: Action) -> Checked {
         match action {
-            WorldAction::Ask => return self.client_asks(),
-            WorldAction::Pull => self.client_pulls(),
-            WorldAction::Watch => self.watch(),
-            WorldAction::Bulk => return self.bulk(),
-            WorldAction::Shard => return self.shard_steps(),
-            WorldAction::Writer => self.writer_steps(),
-            WorldAction::Maintenance => self.maintenance_steps(),
-            WorldAction::ReadBlobs => return self.read_blobs(),
-            WorldAction::Moment => self.clock.advance(self.rng.between(1, 20_000)),
-            WorldAction::While => {
+            Action::Ask => return self.client_asks(),
+            Action::Pull => self.client_pulls(),
+            Action::Watch => self.watch(),
+            Action::Bulk => return self.bulk(),
+            Action::Shard => return self.shard_steps(),
+            Action::Writer => self.writer_steps(),
+            Action::Maintenance => self.maintenance_steps(),
+            Action::ReadBlobs => return self.read_blobs(),
+            Action::Moment => self.clock.advance(self.rng.between(1, 20_000)),
+            Action::While => {
                 let us =
                     self.rng.weighted(&[(6, 200_000), (4, 1_500_000), (2, 12_000_000), (1, 700_000_000)]);
                 self.clock.advance(us);
             }
-            WorldAction::Jump => {
+            Action::Jump => {
                 let us = self.rng.weighted(&[(1, -7_200_000_000), (1, 7_200_000_000), (2, 5_000_000)]);
                 self.clock.jump(us);
             }
-            WorldAction::Compare => return self.compare(),
-            WorldAction::Kill => return self.die(Crash::Kill),
-            WorldAction::Power => return self.die(Crash::Power),
-            WorldAction::Stop => return self.stop(),
-            WorldAction::FailCall => self.arm(),
-            WorldAction::FillDisk => self.fill_or_free(),
-            WorldAction::Pinch => self.pinch_or_release(),
-            WorldAction::Flip => self.damage(),
-            WorldAction::Lose => return self.lose(),
-            WorldAction::Future => return self.meet_the_future(),
-            WorldAction::ChangeKeys => return self.change_keys(),
-            WorldAction::WrongKeys => return self.start_without_keys(),
-            WorldAction::BackUp => return self.back_up(),
+            Action::Compare => return self.compare(),
+            Action::Kill => return self.die(Crash::Kill),
+            Action::Power => return self.die(Crash::Power),
+            Action::Stop => return self.stop(),
+            Action::FailCall => self.arm(),
+            Action::FillDisk => self.fill_or_free(),
+            Action::Pinch => self.pinch_or_release(),
+            Action::Flip => self.damage(),
+            Action::Lose => return self.lose(),
+            Action::Future => return self.meet_the_future(),
+            Action::ChangeKeys => return self.change_keys(),
+            Action::WrongKeys => return self.start_without_keys(),
+            Action::BackUp => return self.back_up(),
         }
         Ok(())
     }
@@ -322,17 +321,17 @@ impl World {
         }
     }
 
-    /// Examines what the step has brought: journal events, and what clients got.
+    /// Looks at what the step has brought: what the journal said, and what clients were told.
     fn look(&mut self) -> Checked {
         let lane = &mut self.lanes[self.at];
         let Some(server) = &lane.server else { return Ok(()) };
         for sight in server.sights.take() {
             let history = &mut self.lanes[self.at].history;
             match sight {
-                JournalCall::Proposed { first_index, time_us, records } => {
+                Sight::Proposed { first_index, time_us, records } => {
                     history.propose(first_index, time_us, &records)?;
                 }
-                JournalCall::Committed(committed) => {
+                Sight::Committed(committed) => {
                     let before = history.applied();
                     history.commit(&committed)?;
                     self.stats.records += history.applied() - before;
@@ -343,7 +342,7 @@ impl World {
                         history.compare(history.witness())?;
                     }
                 }
-                JournalCall::Refused { first_index, records } => history.refuse(first_index, records)?,
+                Sight::Refused { first_index, records } => history.refuse(first_index, records)?,
             }
         }
         self.clients_look()
@@ -355,7 +354,7 @@ impl World {
         told.collect::<Vec<_>>().join("\n")
     }
 
-    /// Compares the shard's state with that of the witnesses.
+    /// Lays the shard's state beside the witnesses'.
     fn compare(&mut self) -> Checked {
         let lane = &self.lanes[self.at];
         let Some(server) = &lane.server else { return Ok(()) };

@@ -17,7 +17,7 @@ use crate::workload::{BulkOp, Seen};
 
 /// The queue of a bulk at one moment.
 #[derive(Debug)]
-pub(super) struct QueueSnapshot {
+pub(super) struct Sight {
     /// Whether there are the queue, and the one that messages go to.
     pub(super) has_queues: bool,
     messages: Vec<MessageView>,
@@ -33,23 +33,23 @@ pub(super) struct Overseen {
     last: u64,
     /// The messages at the latest look.
     latest: BTreeMap<MessageId, MessageView>,
-    /// Those that were counted, or matched, at any look.
+    /// Messages that were counted, or matched, at any look.
     counted: BTreeSet<MessageId>,
     matched: BTreeSet<MessageId>,
-    /// Those that matched, and could be changed, at each look.
+    /// Messages that matched, and could be changed, at each look.
     steady: BTreeSet<MessageId>,
     /// What it has asked for last.
     asked: Vec<MessageId>,
     /// Messages of records that were answered item by item.
     acted_on: BTreeSet<MessageId>,
-    /// Those of them that were changed.
+    /// How many of them were changed.
     changed: u64,
 }
 
-impl QueueSnapshot {
-    pub(super) fn of(op: &BulkOp, engine: &Engine) -> QueueSnapshot {
+impl Sight {
+    pub(super) fn of(op: &BulkOp, engine: &Engine) -> Sight {
         let has = |queue: &str| engine.queue_id(op.namespace, queue).is_some();
-        QueueSnapshot {
+        Sight {
             has_queues: has(&op.filter.queue) && op.target().is_none_or(has),
             messages: Seen(engine).in_queue(op.namespace, &op.filter.queue),
             last: engine.last_sequence(op.namespace).unwrap_or(0),
@@ -58,7 +58,7 @@ impl QueueSnapshot {
 }
 
 impl Overseen {
-    pub(super) fn begin(op: &Arc<BulkOp>, sight: &QueueSnapshot, history: &History) -> Overseen {
+    pub(super) fn begin(op: &Arc<BulkOp>, sight: &Sight, history: &History) -> Overseen {
         let can_change = |view: &&MessageView| takes_in(op, view, history) && op.applies_to(view.state);
         Overseen {
             op: Arc::clone(op),
@@ -74,8 +74,8 @@ impl Overseen {
         }
     }
 
-    /// It has looked at its queue.
-    pub(super) fn look(&mut self, sight: &QueueSnapshot, history: &History) {
+    /// Follows the bulk's look at its queue.
+    pub(super) fn look(&mut self, sight: &Sight, history: &History) {
         let here = sight.messages.iter().filter(|view| view.id.sequence <= self.last);
         self.latest = here.map(|view| (view.id, view.clone())).collect();
         let mut can_change = BTreeSet::new();
@@ -91,8 +91,8 @@ impl Overseen {
         self.steady.retain(|id| can_change.contains(id));
     }
 
-    /// It asks for a change of these: each was sent before it began, matched at the latest look, is meant as
-    /// it was then, and was not changed before.
+    /// Checks the messages that the bulk is about to change: each was sent before it began, matched at the
+    /// latest look, is meant as it was then, and was not changed before.
     pub(super) fn asks(&mut self, items: &[(MessageId, u64)], history: &History) -> Checked {
         let op = &self.op;
         let may = |id: &MessageId, version: u64| {
@@ -120,7 +120,7 @@ impl Overseen {
         self.acted_on.extend(self.asked.drain(..));
     }
 
-    /// It has ended, and says this of itself.
+    /// Checks what the bulk says of itself when it has ended.
     pub(super) fn end(&self, view: &BulkView, cancelled: bool, engine: &Engine, tainted: bool) -> Checked {
         let says = |ok: bool, what: &str| if ok { Ok(()) } else { Err(what.to_owned()) };
         says(view.total == self.total, "the total is another")?;

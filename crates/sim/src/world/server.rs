@@ -15,39 +15,39 @@ use sluice_node::shard::{Parts, Shard, Step};
 use tokio::sync::oneshot;
 
 use super::config::Config;
-use super::spy::{JournalCalls, Spy};
+use super::spy::{Sights, Spy};
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::plant::Plant;
 
-/// Number of tries for the first records of a start.
+/// How often the first records of a start are tried.
 const FIRST_RECORDS_TRIES: usize = 100;
 
 /// One shard of a running server, with its journal.
 pub(super) struct Server {
-    /// Term of the journal's opening.
+    /// The journal's count of its openings.
     term: u64,
     pub(super) shard: Shard<Spy, SimClock>,
     pub(super) writer: Writer,
     pub(super) maintenance: Maintenance,
     pub(super) mailbox: Mailbox<Request>,
-    pub(super) sights: JournalCalls,
+    pub(super) sights: Sights,
     pub(super) backups: Backups,
     pub(super) keyring: Keyring,
 }
 
-/// Reason for which a server did not start.
+/// Why a server did not start.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// The journal is damaged.
+    /// The journal says that it is damaged.
     Damaged(String),
-    /// A call to the disk failed.
+    /// The journal could not do what it wanted.
     Io(String),
     /// Snapshot or log could not be read, for either reason.
     Unread(String),
     /// A root key is missing.
     Key(String),
-    /// A shard is missing.
+    /// A shard is not there.
     Lost(String),
     /// Anything else.
     Other(String),
@@ -77,20 +77,20 @@ impl Refusal {
     }
 }
 
-/// A server that has recovered and not served yet.
+/// A server that has recovered, and served nothing yet.
 pub(super) struct Recovered {
     pub(super) server: Server,
     /// Index of the record that follows the recovered log.
     pub(super) next_index: u64,
-    /// Findings of the journal's opening.
+    /// What the journal says of its opening.
     pub(super) report: String,
 }
 
-/// Reason for which the first records of a start are not in the log.
+/// Why the first records of a start are not in the log.
 pub(super) enum NotBegun {
     /// The journal has failed.
     Failed(String),
-    /// The disk is full.
+    /// The disk has no room for them.
     NoRoom,
 }
 
@@ -132,7 +132,7 @@ pub(super) fn open(
         recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;
     let log_clock = LogClock::start(clock, report.last_time_us, true)
         .map_err(|ahead| Refusal::Other(format!("the clock is {ahead} us ahead")))?;
-    let sights = JournalCalls::default();
+    let sights = Sights::default();
     let mailbox = Mailbox::new(config.mailbox);
     let hasty = plant == Some(Plant::ReplyBeforeSync);
     let shard = Shard::new(Parts {

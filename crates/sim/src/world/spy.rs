@@ -1,4 +1,4 @@
-//! Wrapper of the journal that records what the shard proposes and what the journal reports, in order.
+//! A look over the journal's shoulder: what the shard proposes, and what the journal tells it, in order.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,54 +9,54 @@ use sluice_journal::{
 };
 use sluice_node::shard::store::Store;
 
-/// A recorded proposal or event.
+/// One thing seen.
 #[derive(Debug)]
-pub(super) enum JournalCall {
+pub(super) enum Sight {
     Proposed { first_index: u64, time_us: u64, records: Bytes },
     Committed(Committed),
     Refused { first_index: u64, records: u32 },
 }
 
-/// Recorded calls that were not examined yet; clones share them.
+/// What was seen and not yet looked at; clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct JournalCalls(Arc<Mutex<VecDeque<JournalCall>>>);
+pub(super) struct Sights(Arc<Mutex<VecDeque<Sight>>>);
 
-impl JournalCalls {
-    pub(super) fn take(&self) -> VecDeque<JournalCall> {
+impl Sights {
+    pub(super) fn take(&self) -> VecDeque<Sight> {
         std::mem::take(&mut *self.lock())
     }
 
-    fn push(&self, sight: JournalCall) {
+    fn push(&self, sight: Sight) {
         self.lock().push_back(sight);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<JournalCall>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Sight>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The wrapped journal.
+/// The journal that the shard gets.
 pub(super) struct Spy {
     journal: DiskJournal,
-    sights: JournalCalls,
+    sights: Sights,
     /// The planted bug `reply_before_sync`: batches are reported as committed when they are proposed.
     hasty: bool,
     early: VecDeque<Committed>,
-    /// Batches reported early, for reading payloads before the journal has them.
+    /// What was reported early, to read payloads from before the journal has them.
     told: Vec<Committed>,
 }
 
 impl Spy {
-    pub(super) fn new(journal: DiskJournal, sights: JournalCalls, hasty: bool) -> Spy {
+    pub(super) fn new(journal: DiskJournal, sights: Sights, hasty: bool) -> Spy {
         Spy { journal, sights, hasty, early: VecDeque::new(), told: Vec::new() }
     }
 
-    /// Requests a snapshot.
+    /// Asks for a snapshot soon.
     pub(super) fn request_snapshot(&mut self) {
         self.journal.request_snapshot();
     }
 
-    /// Number of snapshots since the start.
+    /// Snapshots taken since the start.
     pub(super) fn snapshots(&self) -> u64 {
         self.journal.status().snapshots
     }
@@ -104,16 +104,16 @@ impl Journal for Spy {
         if self.hasty {
             self.early.push_back(Committed { first_index, time_us, bytes: records.clone() });
         }
-        self.sights.push(JournalCall::Proposed { first_index, time_us, records });
+        self.sights.push(Sight::Proposed { first_index, time_us, records });
         Ok(first_index)
     }
 
     fn poll(&mut self) -> Option<Event> {
         let event = self.next_event()?;
         match &event {
-            Event::Committed(committed) => self.sights.push(JournalCall::Committed(committed.clone())),
+            Event::Committed(committed) => self.sights.push(Sight::Committed(committed.clone())),
             Event::Refused { first_index, records, .. } | Event::Unknown { first_index, records } => {
-                self.sights.push(JournalCall::Refused { first_index: *first_index, records: *records });
+                self.sights.push(Sight::Refused { first_index: *first_index, records: *records });
             }
             _ => {}
         }

@@ -6,23 +6,23 @@ use sluice_engine::query::NamespaceView;
 use super::World;
 use super::config::shard_dir;
 use super::history::History;
+use super::lane::{Lane, read_back};
 use super::server::{NotBegun, Recovered, Refusal, adopt, open};
-use super::shard::{ShardWorld, read_back};
 use crate::disk::{Crash, Damaged, Harm};
 use crate::model::Checked;
 
-/// Upper limit of failing starts in a row, while causes are removed.
+/// Starts that may fail one after the other, while causes are removed.
 const STARTS_MAX: usize = 20;
 
-/// Reason for which a start failed.
+/// Why one try to start came to nothing.
 enum Hitch {
     /// The process died.
     Halted,
-    /// The server refused to start.
+    /// The server did not want to.
     Refused(Refusal),
     /// The journal failed on the first records.
     Failed(String),
-    /// An invariant does not hold.
+    /// What must be true is not.
     Wrong(String),
 }
 
@@ -181,7 +181,7 @@ impl World {
         lane.server = Some(recovered.server);
         self.compare()?;
         let excused = self.armed || self.tainted || self.disk.is_halted();
-        let ShardWorld { server, history, .. } = &mut self.lanes[self.at];
+        let Lane { server, history, .. } = &mut self.lanes[self.at];
         let Some(server) = server else { return Ok(()) };
         read_back(server, history.witnesses(), history, excused)
     }
@@ -196,7 +196,7 @@ fn worst(damages: &[Damaged]) -> Option<Harm> {
 /// write: recovery may cut there. Zeros, or an end that is cut off, may take all that tells so but the
 /// manifest. A flipped bit leaves what was written later: where each write is synced, recovery may miss the
 /// last one, else what was synced last, since all that was written behind it may be lost.
-fn may_miss_from(lane: &ShardWorld, worst: Option<Harm>, always: bool) -> u64 {
+fn may_miss_from(lane: &Lane, worst: Option<Harm>, always: bool) -> u64 {
     let known = match worst {
         None => return lane.must_have,
         Some(Harm::Zero | Harm::Cut) => lane.noted,

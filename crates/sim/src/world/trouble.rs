@@ -1,32 +1,32 @@
-//! Faults that the scheduler injects, and what an operator does about them.
+//! What the scheduler does to the disk, and what an operator does about it.
 
 use super::World;
 use super::config::{DIRECTORY, ROOMY, shard_dir};
 use super::server::Refusal;
-use crate::disk::{Call, CallFailure, Crash, Harm};
+use crate::disk::{Call, Crash, Failure, Harm};
 use crate::model::Checked;
 
 /// All calls that can fail.
 const CALLS: [Call; 6] = [Call::Open, Call::Name, Call::Read, Call::Write, Call::Sync, Call::SyncDirectory];
 
 impl World {
-    /// Makes a random call fail for good.
+    /// Lets some call fail for good.
     pub(super) fn arm(&mut self) {
         let call = *self.rng.pick(&CALLS);
         let nth = self.rng.below(12);
         self.trace(|| format!("  {call:?} will fail after {nth} more"));
-        self.disk.fail_call(call, nth, CallFailure::Io);
+        self.disk.fail_call(call, nth, Failure::Io);
         self.armed = true;
     }
 
-    /// Makes a random call fail for lack of space, which passes, or undoes that.
+    /// Lets some call fail for lack of room, which passes, or takes that back.
     pub(super) fn pinch_or_release(&mut self) {
         if self.pinched {
             return self.release();
         }
         let nth = self.rng.below(12);
         let call = *self.rng.pick(&[Call::Open, Call::Write]);
-        self.disk.fail_call(call, nth, CallFailure::NoRoom);
+        self.disk.fail_call(call, nth, Failure::NoRoom);
         self.trace(|| "  room will be short".to_owned());
         self.pinched = true;
     }
@@ -44,7 +44,7 @@ impl World {
         self.trace(|| format!("  the disk is {}", if self.full { "nearly full" } else { "roomy" }));
     }
 
-    /// True when space may be short.
+    /// Whether there may be too little of something.
     pub(super) fn short(&self) -> bool {
         self.full || self.pinched
     }
@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// Undoes all faults, for good.
+    /// Undoes everything, for good.
     pub(super) fn calm(&mut self) {
         self.config.trouble = super::config::Trouble::NONE;
         self.full = false;
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// Loses files between two processes: one, or a shard's whole directory.
+    /// Between two processes files get lost: one, or a shard's whole directory.
     pub(super) fn lose(&mut self) -> Checked {
         self.note_must_have(Crash::Kill);
         self.end(Crash::Kill);

@@ -11,7 +11,7 @@ use sluice_node::{EventPosition, Gap, GapReason, Heard, Reader, Told};
 use tokio::sync::oneshot;
 
 use super::World;
-use super::event_log::About;
+use super::told::About;
 use crate::model::Checked;
 use crate::workload::QUEUES;
 
@@ -87,7 +87,7 @@ impl World {
         (About { namespace, queue }, None)
     }
 
-    /// Those that watch read what has come, if they come to it.
+    /// Lets clients that watch read what has come, if they come to it.
     pub(super) fn watchers_look(&mut self) -> Checked {
         let watchers = std::mem::take(&mut self.lanes[self.at].clients.watchers.here);
         for mut watcher in watchers {
@@ -144,7 +144,7 @@ impl World {
         Ok(())
     }
 
-    /// It is told rightly how many events it misses, and has a reason to.
+    /// Checks that a watcher is told rightly how many events it misses, and has a reason to.
     fn hears_gap(&self, watcher: &mut Watcher, gap: Gap) -> Checked {
         let before = watcher.at;
         let Some(now) = watcher.reader.as_ref().map(Reader::position) else { return Ok(()) };
@@ -198,6 +198,6 @@ fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-fn place(at: EventPosition) -> super::event_log::EventPlace {
+fn place(at: EventPosition) -> super::told::Place {
     (at.index, at.number)
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use sluice_calls::hot::Attached as ToAttach;
 use sluice_calls::hot::receive::check_consumer;
 use sluice_calls::hot::settle::{Refused, in_order};
-use sluice_calls::hot::{Attached as ToAttach, Consumer};
 use sluice_calls::{CallError, Operation};
 use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
@@ -13,15 +13,15 @@ use sluice_engine::id::Receipt;
 use sluice_engine::limits::{Limits, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use sluice_proto::v1::Attach;
 
-use super::calls::{Answering, Calls, Done, answering};
+use super::calls::{Answering, Done, NewConsumer, SessionCalls, answering};
 use super::decode::{receipt, text};
 
 /// Queues of a consumer.
 pub(super) type Queues = Arc<[Box<str>]>;
 
-/// What an Attach asks for; nothing of its frame is kept.
+/// A checked Attach; it keeps no bytes of the frame.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct AttachRequest {
     pub(super) queues: Queues,
     name: Box<str>,
     credit: u32,
@@ -37,11 +37,8 @@ struct Resume {
     refused: Refused,
 }
 
-/// A consumer that is attached, and what became of the receipts to resume.
-pub(super) type Attached = (Box<Consumer>, Vec<Result<(), Error>>);
-
-impl Asked {
-    pub(super) fn read(attach: &Attach, limits: &Limits) -> Read<Asked> {
+impl AttachRequest {
+    pub(super) fn read(attach: &Attach, limits: &Limits) -> Read<AttachRequest> {
         let count = attach.queues.len();
         if count > RECEIVE_QUEUES_MAX {
             let reason = format!("at most {RECEIVE_QUEUES_MAX} queues, got {count}");
@@ -61,7 +58,7 @@ impl Asked {
         if attach.lease_ms == Some(0) {
             return Err(Fault::invalid("expected 1 or more, got 0").inside("lease_ms"));
         }
-        Ok(Asked {
+        Ok(AttachRequest {
             queues: queues.into(),
             name: name.into(),
             credit: attach.credit,
@@ -89,14 +86,14 @@ impl Resume {
     }
 }
 
-impl Calls {
+impl SessionCalls {
     /// Attaches a consumer that the client knows by this number.
-    pub(super) fn attach(&self, number: u64, consumer: u32, asked: Asked) -> Answering {
+    pub(super) fn attach(&self, number: u64, consumer: u32, asked: AttachRequest) -> Answering {
         let calls = self.clone();
         answering(number, async move { Ok(Done::Attached(consumer, calls.attached(asked).await)) })
     }
 
-    async fn attached(&self, asked: Asked) -> Result<Attached, CallError> {
+    async fn attached(&self, asked: AttachRequest) -> Result<NewConsumer, CallError> {
         let queues: Vec<&str> = asked.queues.iter().map(|queue| &**queue).collect();
         let cleared = self.permit(Operation::ReceiveMany, "")?.cleared_queues(queues.iter().copied())?;
         let resume = asked.resume;
@@ -111,12 +108,14 @@ impl Calls {
             lease_ms: asked.lease_ms,
         };
         let mut consumer = cleared.attach(consumer, asked.grace_ms).await?;
-        let Some(Resume { receipts, refused }) = resume else { return Ok((Box::new(consumer), Vec::new())) };
+        let Some(Resume { receipts, refused }) = resume else {
+            return Ok(NewConsumer { consumer: Box::new(consumer), resumed: Vec::new() });
+        };
         let done = match receipts.is_empty() {
             true => Vec::new(),
             false => consumer.resume(&receipts).await?,
         };
         cleared.credit(consumer.id(), asked.credit).await?;
-        Ok((Box::new(consumer), in_order(done, refused)))
+        Ok(NewConsumer { consumer: Box::new(consumer), resumed: in_order(done, refused) })
     }
 }

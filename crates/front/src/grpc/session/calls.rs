@@ -1,4 +1,4 @@
-//! What a frame of the client asks of the node, and what came of it.
+//! The calls that frames of the client make, and their outcomes.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,73 +8,79 @@ use bytes::Bytes;
 use sluice_calls::access::{Caller, Peer, Right};
 use sluice_calls::hot::send::check_idempotency_key;
 use sluice_calls::hot::settle::{Refused, in_order};
-use sluice_calls::hot::{Cleared, Proof, Sending, Sent};
+use sluice_calls::hot::{Cleared, Consumer, Proof, Sending, Sent};
 use sluice_calls::room::Uncounted;
-use sluice_calls::{Asked, Asker, CallError, Fault, Operation, Permit};
+use sluice_calls::{Asker, CallError, CallName, Fault, Operation, Permit};
 use sluice_engine::Error;
 use sluice_engine::command::{SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, Receipt};
 use sluice_proto::v1::{ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
 use smallvec::{SmallVec, smallvec};
 
-use super::attach::Attached;
+use super::PATH;
 use super::decode::{as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
 use super::plain::Plain;
-use super::reading::PATH;
 use crate::json::hot::extend::Extensions;
 use crate::json::hot::send::Batch;
 use crate::json::hot::settle::Settlements;
 use crate::net::context::Context;
 
 /// The answer to a frame, or to several.
-pub(super) type Answering = Pin<Box<dyn Future<Output = Answers> + Send>>;
+pub(super) type Answering = Pin<Box<dyn Future<Output = FrameAnswers> + Send>>;
 
-/// A call whose caller has first to be asked for, by the queues of its messages.
-pub(super) type Asking = Pin<Box<dyn Future<Output = Known> + Send>>;
+/// A call whose caller's right depends on the queues of its messages, which are looked up first.
+pub(super) type Checking = Pin<Box<dyn Future<Output = Checked> + Send>>;
 
-/// A call of which it is known whether its caller may make it: if not, its answer says so.
-pub(super) struct Known(pub(super) Answering);
+/// A call whose caller's right is decided; if it was refused, the answer is the error.
+pub(super) struct Checked(pub(super) Answering);
 
 /// A call of a frame. It reaches the node when its [`Answering`] is polled for the first time.
-pub(super) enum Call {
-    /// Its caller may make it, or is asked for when it is begun.
+pub(super) enum FrameCall {
+    /// The caller may make it, or its right is checked when it begins.
     Ready(Answering),
     /// Frames behind it wait until it is known whether its caller may make it, so that they do not overtake
     /// it.
-    Asked(Asking),
+    Checking(Checking),
 }
 
-/// Mostly of one frame.
-pub(super) type Answers = SmallVec<[Answered; 1]>;
+/// The outcomes of calls that ended together; mostly one.
+pub(super) type FrameAnswers = SmallVec<[FrameAnswer; 1]>;
 
-/// What came of one frame.
+/// The outcome of one frame.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct FrameAnswer {
     /// The client's number.
     pub(super) number: u64,
     pub(super) result: Result<Done, CallError>,
 }
 
-/// What a frame did.
+/// A consumer that was attached, with the results of the receipts that its Attach resumes.
+#[derive(Debug)]
+pub(super) struct NewConsumer {
+    pub(super) consumer: Box<Consumer>,
+    pub(super) resumed: Vec<Result<(), Error>>,
+}
+
+/// The outcome of a frame that succeeded.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// What became of each item; none: all went well.
+    /// The result of each item, in their order; empty: all succeeded.
     Items(Vec<Result<(), Error>>),
     Sent(Sent),
-    /// What came of an Attach, of the consumer that the client knows by this number.
-    Attached(u32, Result<Attached, CallError>),
-    /// What came of a Detach.
+    /// The client's number for a consumer, and the result of its Attach.
+    Attached(u32, Result<NewConsumer, CallError>),
+    /// The client's number for a consumer, and the result of its Detach.
     Detached(u32, Result<(), Error>),
 }
 
-/// Where the calls of a session go.
+/// The context of a session's calls: server, namespace, and caller.
 #[derive(Clone, Debug)]
-pub(super) struct Calls {
+pub(super) struct SessionCalls {
     pub(super) context: Arc<Context>,
     /// The name of the namespace.
     pub(super) name: Arc<str>,
     pub(super) peer: Arc<Peer>,
-    /// Who has sent the frame.
+    /// The caller of the frame.
     pub(super) caller: Caller,
 }
 
@@ -82,10 +88,10 @@ pub(super) fn answering(
     number: u64,
     call: impl Future<Output = Result<Done, CallError>> + Send + 'static,
 ) -> Answering {
-    Box::pin(async move { smallvec![Answered { number, result: call.await }] })
+    Box::pin(async move { smallvec![FrameAnswer { number, result: call.await }] })
 }
 
-impl Calls {
+impl SessionCalls {
     /// The sender of the frame.
     pub(super) fn asker(&self) -> Asker<'_> {
         Asker {
@@ -98,9 +104,9 @@ impl Calls {
         }
     }
 
-    /// Whether the caller may do this, as far as its name tells.
+    /// Checks that the caller may make this call, by its operation and name.
     pub(super) fn permit<'c>(&'c self, operation: Operation, name: &'c str) -> Result<Permit<'c>, CallError> {
-        self.asker().permit(Asked { operation, namespace: Some(&self.name), name })
+        self.asker().permit(CallName { operation, namespace: Some(&self.name), name })
     }
 
     /// A call about these messages, once it is known that the caller may make it.
@@ -109,21 +115,21 @@ impl Calls {
         operation: Operation,
         receipts: impl Iterator<Item = Receipt>,
         number: u64,
-        call: impl FnOnce(Calls, Proof) -> Answering + Send + 'static,
-    ) -> Call {
+        call: impl FnOnce(SessionCalls, Proof) -> Answering + Send + 'static,
+    ) -> FrameCall {
         let proof = match self.cleared_everywhere(operation) {
             Ok(proof) => proof,
-            Err(denied) => return Call::Ready(answering(number, async { Err(denied) })),
+            Err(denied) => return FrameCall::Ready(answering(number, async { Err(denied) })),
         };
         let calls = self.clone();
         if let Some(proof) = proof {
-            return Call::Ready(call(calls, proof));
+            return FrameCall::Ready(call(calls, proof));
         }
         let receipts = receipts.collect::<Vec<_>>();
-        Call::Asked(Box::pin(async move {
+        FrameCall::Checking(Box::pin(async move {
             match calls.cleared_receipts(operation, receipts.into_iter()).await {
-                Ok(proof) => Known(call(calls, proof)),
-                Err(denied) => Known(answering(number, async { Err(denied) })),
+                Ok(proof) => Checked(call(calls, proof)),
+                Err(denied) => Checked(answering(number, async { Err(denied) })),
             }
         }))
     }
@@ -150,7 +156,7 @@ impl Calls {
     }
 
     /// Sends what is more than plain.
-    pub(super) fn send(&self, number: u64, send: SendMany) -> Call {
+    pub(super) fn send(&self, number: u64, send: SendMany) -> FrameCall {
         let calls = self.clone();
         let sending = async move {
             let json = send_as_json(&send)?;
@@ -171,11 +177,13 @@ impl Calls {
         };
         if self.caller.may_everywhere(Right::Send, &self.name) {
             // Nothing is waited for until it is begun.
-            return Call::Ready(answering(number, async { Ok(Done::Sent(sending.await?.done().await?)) }));
+            return FrameCall::Ready(answering(number, async {
+                Ok(Done::Sent(sending.await?.done().await?))
+            }));
         }
-        Call::Asked(Box::pin(async move {
+        FrameCall::Checking(Box::pin(async move {
             let begun: Result<Sending, CallError> = sending.await;
-            Known(answering(number, async { Ok(Done::Sent(begun?.done().await?)) }))
+            Checked(answering(number, async { Ok(Done::Sent(begun?.done().await?)) }))
         }))
     }
 
@@ -192,7 +200,7 @@ impl Calls {
         Ok(answering(number, async move { Ok(Done::Sent(sending.done().await?)) }))
     }
 
-    pub(super) fn extend(&self, number: u64, extend: ExtendMany) -> Call {
+    pub(super) fn extend(&self, number: u64, extend: ExtendMany) -> FrameCall {
         let receipts = readable(extend.items.iter().map(|item| &item.receipt));
         self.about(Operation::Extend, receipts.into_iter(), number, move |calls, proof| {
             answering(number, async move { calls.extended(&extend, proof).await })
@@ -218,7 +226,7 @@ impl Calls {
     }
 
     /// A settlement that is more than acks.
-    pub(super) fn settle(&self, number: u64, mut settle: SettleMany) -> Call {
+    pub(super) fn settle(&self, number: u64, mut settle: SettleMany) -> FrameCall {
         let acks = std::mem::take(&mut settle.acks);
         let ack = |receipt| SettlementFrame { receipt, outcome: "ack".into(), ..SettlementFrame::default() };
         settle.items.extend(acks.into_iter().map(ack));
@@ -233,26 +241,26 @@ impl Calls {
     }
 
     /// Settles what gathered of acks. What one frame may not do is not held against the others.
-    pub(super) fn ack(&self, acks: Acks) -> Call {
+    pub(super) fn ack(&self, acks: Acks) -> FrameCall {
         let calls = self.clone();
         if let Ok(Some(proof)) = self.cleared_everywhere(Operation::Settle) {
-            return Call::Ready(calls.acking(acks, proof, Answers::new()));
+            return FrameCall::Ready(calls.acking(acks, proof, FrameAnswers::new()));
         }
-        Call::Asked(Box::pin(async move {
+        FrameCall::Checking(Box::pin(async move {
             let (acks, proof, answers) =
                 match calls.cleared_receipts(Operation::Settle, acks.receipts.iter().copied()).await {
-                    Ok(proof) => (acks, Some(proof), Answers::new()),
+                    Ok(proof) => (acks, Some(proof), FrameAnswers::new()),
                     Err(_) => acks.allowed(&calls).await,
                 };
             match proof {
-                Some(proof) => Known(calls.acking(acks, proof, answers)),
-                None => Known(Box::pin(async { answers })),
+                Some(proof) => Checked(calls.acking(acks, proof, answers)),
+                None => Checked(Box::pin(async { answers })),
             }
         }))
     }
 
     /// Settles them; `answers`: those of frames that were refused.
-    fn acking(self, acks: Acks, proof: Proof, mut answers: Answers) -> Answering {
+    fn acking(self, acks: Acks, proof: Proof, mut answers: FrameAnswers) -> Answering {
         Box::pin(async move {
             let ack = |receipt: &Receipt| SettleItem {
                 receipt: *receipt,
@@ -313,17 +321,17 @@ pub(super) struct Acks {
     frames: SmallVec<[AckFrame; 4]>,
 }
 
-/// What is of one frame.
+/// The part of one frame.
 #[derive(Debug)]
 struct AckFrame {
     number: u64,
-    /// How many of the receipts.
+    /// Number of its receipts.
     receipts: usize,
     refused: Refused,
 }
 
 impl Acks {
-    /// Whether a frame holds nothing else.
+    /// True if a frame holds acks and nothing else.
     pub(super) fn fit(settle: &SettleMany) -> bool {
         !(settle.items.is_empty() && settle.acks.is_empty()) && settle.items.iter().all(is_plain_ack)
     }
@@ -350,9 +358,10 @@ impl Acks {
         self.frames.push(AckFrame { number, receipts: self.receipts.len() - before, refused });
     }
 
-    /// Takes out the frames that the caller may not settle; these have their answers. The proof is that of the others.
-    async fn allowed(self, calls: &Calls) -> (Acks, Option<Proof>, Answers) {
-        let (mut allowed, mut refused, mut cleared) = (Acks::default(), Answers::new(), None);
+    /// Takes out the frames that the caller may not settle; these have their answers. The proof is that of
+    /// the others.
+    async fn allowed(self, calls: &SessionCalls) -> (Acks, Option<Proof>, FrameAnswers) {
+        let (mut allowed, mut refused, mut cleared) = (Acks::default(), FrameAnswers::new(), None);
         let mut rest = self.receipts.as_slice();
         for frame in self.frames {
             let (own, others) = rest.split_at(frame.receipts);
@@ -363,14 +372,14 @@ impl Acks {
                     allowed.receipts.extend_from_slice(own);
                     allowed.frames.push(frame);
                 }
-                Err(denied) => refused.push(Answered { number: frame.number, result: Err(denied) }),
+                Err(denied) => refused.push(FrameAnswer { number: frame.number, result: Err(denied) }),
             }
         }
         (allowed, cleared, refused)
     }
 
     /// Gives each frame its part.
-    fn answers(self, settled: Result<Vec<Result<(), Error>>, CallError>) -> Answers {
+    fn answers(self, settled: Result<Vec<Result<(), Error>>, CallError>) -> FrameAnswers {
         let mut rest = settled.as_deref().map_err(Clone::clone);
         let answer = |frame: AckFrame| {
             let result = rest.as_mut().map_err(|error| error.clone()).map(|rest| {
@@ -378,7 +387,7 @@ impl Acks {
                 let all_well = frame.refused.is_empty() && own.iter().all(Result::is_ok);
                 Done::Items(if all_well { Vec::new() } else { in_order(own.to_vec(), frame.refused) })
             });
-            Answered { number: frame.number, result }
+            FrameAnswer { number: frame.number, result }
         };
         self.frames.into_iter().map(answer).collect()
     }

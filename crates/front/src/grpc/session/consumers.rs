@@ -1,19 +1,19 @@
-//! The consumers of a session, by the client's numbers. Frames for one take effect in their order: while an Attach or a Detach
-//! is on its way, those behind it wait for their turn.
+//! The consumers of a session, by the client's numbers. Frames for one take effect in their order: while an
+//! Attach or a Detach is on its way, those behind it wait for their turn.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::attach::{Asked, Queues};
-use super::delivering::Attached;
+use super::attach::{AttachRequest, Queues};
+use super::delivering::AttachedConsumer;
 
 /// Consumers of one session.
 pub(super) const CONSUMERS_MAX: usize = 1_000;
 
-/// What a frame wants of a consumer.
+/// A frame about one consumer.
 #[derive(Debug)]
 pub(super) enum Turn {
-    Attach(Box<Asked>),
-    /// How many messages it may hold.
+    Attach(Box<AttachRequest>),
+    /// Credit: most messages that it may hold.
     Credit(u32),
     /// The time of grace, in milliseconds.
     Detach(u64),
@@ -21,11 +21,11 @@ pub(super) enum Turn {
 
 /// A number that is in use.
 #[derive(Debug)]
-struct Slot {
+struct ConsumerSlot {
     queues: Queues,
     /// `None`: its Attach is on its way.
-    attached: Option<Attached>,
-    /// Whether an Attach or a Detach is on its way.
+    attached: Option<AttachedConsumer>,
+    /// True while an Attach or a Detach is not answered.
     is_changing: bool,
     /// Frames behind that, with their numbers.
     waiting: Waiting,
@@ -34,21 +34,21 @@ struct Slot {
 /// Frames whose turn it is, with their numbers.
 pub(super) type Waiting = VecDeque<(u64, Turn)>;
 
-/// See the module.
+/// The consumers of a session.
 #[derive(Debug, Default)]
 pub(super) struct Consumers {
-    slots: HashMap<u32, Slot>,
+    slots: HashMap<u32, ConsumerSlot>,
     /// Frames that wait, over all of them.
     waiting: usize,
 }
 
 impl Consumers {
-    /// How many frames wait for their turn.
+    /// Number of frames that wait behind an Attach or a Detach.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Whether there is room for one more.
+    /// True if the session may have one more consumer.
     pub(super) fn has_room(&mut self) -> bool {
         if self.slots.len() >= CONSUMERS_MAX {
             self.slots.retain(|_, slot| slot.is_there());
@@ -69,17 +69,17 @@ impl Consumers {
     }
 
     /// The consumer that is attached under a number.
-    pub(super) fn attached(&self, consumer: u32) -> Option<&Attached> {
+    pub(super) fn attached(&self, consumer: u32) -> Option<&AttachedConsumer> {
         self.slots.get(&consumer)?.attached.as_ref().filter(|attached| attached.is_live())
     }
 
-    /// Its Attach is on its way.
+    /// Registers a consumer whose Attach has begun.
     pub(super) fn attaches(&mut self, consumer: u32, queues: Queues) {
-        let slot = Slot { queues, attached: None, is_changing: true, waiting: Waiting::new() };
+        let slot = ConsumerSlot { queues, attached: None, is_changing: true, waiting: Waiting::new() };
         self.slots.insert(consumer, slot);
     }
 
-    /// Its Detach is on its way.
+    /// Marks a consumer whose Detach has begun.
     pub(super) fn detaches(&mut self, consumer: u32) {
         if let Some(slot) = self.slots.get_mut(&consumer) {
             slot.asks_to_end(true);
@@ -87,17 +87,17 @@ impl Consumers {
         }
     }
 
-    /// Its Attach has gone well. Whose turn it is now.
-    pub(super) fn is_attached(&mut self, consumer: u32, attached: Attached) -> Waiting {
+    /// Ends an Attach that succeeded; returns the frames that waited for it.
+    pub(super) fn is_attached(&mut self, consumer: u32, attached: AttachedConsumer) -> Waiting {
         self.settled(consumer, |slot| slot.attached = Some(attached))
     }
 
-    /// Its Detach was refused. Whose turn it is now.
+    /// Ends a Detach that was refused; returns the frames that waited for it.
     pub(super) fn stays(&mut self, consumer: u32) -> Waiting {
         self.settled(consumer, |slot| slot.asks_to_end(false))
     }
 
-    fn settled(&mut self, consumer: u32, change: impl FnOnce(&mut Slot)) -> Waiting {
+    fn settled(&mut self, consumer: u32, change: impl FnOnce(&mut ConsumerSlot)) -> Waiting {
         let Some(slot) = self.slots.get_mut(&consumer) else { return Waiting::new() };
         change(slot);
         slot.is_changing = false;
@@ -105,27 +105,30 @@ impl Consumers {
         std::mem::take(&mut slot.waiting)
     }
 
-    /// It was detached, or not even attached. Whose turn it is now.
+    /// Removes a consumer that was detached or could not be attached; returns the frames that waited for
+    /// that.
     pub(super) fn is_gone(&mut self, consumer: u32) -> Waiting {
         let Some(slot) = self.slots.remove(&consumer) else { return Waiting::new() };
         self.waiting -= slot.waiting.len();
         slot.waiting
     }
 
-    /// The queues that consumers get messages from, or are about to; those of one that is being detached do not count.
+    /// The queues that consumers get messages from, or are about to; those of one that is being detached do
+    /// not count.
     pub(super) fn queues(&self) -> impl Iterator<Item = &str> {
-        let receiving = |slot: &&Slot| slot.is_there() && !(slot.is_changing && slot.attached.is_some());
+        let receiving =
+            |slot: &&ConsumerSlot| slot.is_there() && !(slot.is_changing && slot.attached.is_some());
         self.slots.values().filter(receiving).flat_map(|slot| slot.queues.iter().map(|queue| &**queue))
     }
 }
 
-impl Slot {
-    /// Whether nobody else has detached it.
+impl ConsumerSlot {
+    /// True unless the server or another client has detached it.
     fn is_there(&self) -> bool {
-        self.attached.as_ref().is_none_or(Attached::is_live)
+        self.attached.as_ref().is_none_or(AttachedConsumer::is_live)
     }
 
-    /// Whether the client has asked for its end.
+    /// Notes that the client has asked to detach it, or that this was refused.
     fn asks_to_end(&self, asked: bool) {
         if let Some(attached) = &self.attached {
             attached.asks_to_end(asked);

@@ -1,5 +1,5 @@
-//! Frames of a client as the engine takes them. What is plain is taken as it is; what has any of the fields that have rules of their
-//! own goes through the decoder of the HTTP API, which knows them.
+//! Frames of a client as the engine takes them. What is plain is taken as it is; what has any of the fields
+//! that have rules of their own goes through the decoder of the HTTP API, which knows them.
 
 use std::str::{FromStr, from_utf8};
 
@@ -42,7 +42,7 @@ pub(in crate::grpc) fn send_as_json(send: &SendMany) -> Result<Vec<u8>, CallErro
     as_json("SendMany", &messages)
 }
 
-/// Whether a settlement is an ack and nothing else.
+/// True if a settlement is an ack without further fields.
 pub(super) fn is_plain_ack(settlement: &Settlement) -> bool {
     let Settlement { receipt: _, outcome, error, delay_ms, result, result_content_type } = settlement;
     outcome == "ack"
@@ -52,7 +52,7 @@ pub(super) fn is_plain_ack(settlement: &Settlement) -> bool {
         && result_content_type.is_none()
 }
 
-/// Whether an extension reports nothing, and names a lease only if that may be.
+/// True if an extension has no progress or checkpoint, and its lease, if given, is valid.
 pub(super) fn is_plain_extension(extension: &Extension) -> bool {
     let Extension { receipt: _, lease_ms, progress, checkpoint } = extension;
     *lease_ms != Some(0) && progress.is_none() && checkpoint.is_none()

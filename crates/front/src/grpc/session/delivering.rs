@@ -17,21 +17,21 @@ const BYTES_MAX: u64 = 256 << 10;
 
 /// A consumer that is attached, as its session knows it.
 #[derive(Debug)]
-pub(super) struct Attached {
+pub(super) struct AttachedConsumer {
     pub(super) id: ConsumerId,
     end: Arc<End>,
 }
 
-/// How far a consumer's end has come.
+/// The state of a consumer's end.
 #[derive(Debug, Default)]
 struct End {
     /// The client has asked for it.
     asked: AtomicBool,
-    /// It gets nothing more.
+    /// True once it gets no more messages.
     reached: AtomicBool,
 }
 
-impl Attached {
+impl AttachedConsumer {
     /// Begins to hand on. It ends when the consumer is detached, or when `ended` says so of the session.
     pub(super) fn begin(
         number: u32,
@@ -39,10 +39,10 @@ impl Attached {
         outbox: &Arc<Outbox>,
         ended: watch::Receiver<bool>,
         tasks: &mut JoinSet<()>,
-    ) -> Attached {
+    ) -> AttachedConsumer {
         while tasks.try_join_next().is_some() {}
         let end = Arc::new(End::default());
-        let attached = Attached { id: consumer.id(), end: Arc::clone(&end) };
+        let attached = AttachedConsumer { id: consumer.id(), end: Arc::clone(&end) };
         let outbox = Arc::clone(outbox);
         tasks.spawn(async move {
             hand_on(number, consumer, outbox, ended, &end).await;
@@ -51,12 +51,12 @@ impl Attached {
         attached
     }
 
-    /// Whether the client has asked for its end: then it needs not be told.
+    /// Notes whether the client has asked to detach it; then no Detached frame is sent.
     pub(super) fn asks_to_end(&self, asked: bool) {
         self.end.asked.store(asked, Ordering::Relaxed);
     }
 
-    /// Whether it gets messages still, as far as is known.
+    /// True until it is known to be detached.
     pub(super) fn is_live(&self) -> bool {
         !self.end.reached.load(Ordering::Relaxed)
     }

@@ -1,10 +1,11 @@
 //! A session: one stream of frames each way, as `proto/sluice/v1/session.proto` tells.
 //!
-//! One task reads the client's frames and gives their answers (`calls`, `attach`, `decode`, `plain`), those for one consumer in their
-//! order (`consumers`); each consumer that is attached has another,
-//! which hands its messages on (`delivering`); both write frames (`encode`) into what the connection takes from (`outbox`). No
-//! message has a task or channel of its own, and nothing waits in order to fill a frame: what gathers while the connection is
-//! busy goes with its next bytes, and acks that came together are settled together.
+//! One task reads the client's frames and gives their answers (`calls`, `attach`, `decode`, `plain`), those
+//! for one consumer in their order (`consumers`); each consumer that is attached has another,
+//! which hands its messages on (`delivering`); both write frames (`encode`) into what the connection takes
+//! from (`outbox`). No message has a task or channel of its own, and nothing waits in order to fill a frame:
+//! what gathers while the connection is busy goes with its next bytes, and acks that came together are
+//! settled together.
 
 mod attach;
 mod calls;
@@ -16,9 +17,12 @@ mod outbox;
 mod plain;
 mod reading;
 
-pub(super) use reading::{PATH, open};
+pub(super) use reading::open;
 #[cfg(feature = "fuzzing")]
 pub(super) use {
     decode::{as_json, send_as_json},
     plain::Plain,
 };
+
+/// The path of the call.
+pub(super) const PATH: &str = "/sluice.v1.Sessions/Session";

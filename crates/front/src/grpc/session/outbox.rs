@@ -1,5 +1,5 @@
-//! What a session has for its client, until the connection takes it. Whoever has something appends its frame; what has gathered
-//! by the time the connection can take more goes as one.
+//! What a session has for its client, until the connection takes it. Whoever has something appends its frame;
+//! what has gathered by the time the connection can take more goes as one.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,7 +27,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The sending side of a session.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    state: Mutex<State>,
+    state: Mutex<Queued>,
     /// Memory for what waits, and for what is about to.
     share: Arc<Share>,
     /// Told when bytes were taken, and when the connection has gone.
@@ -35,7 +35,7 @@ pub(super) struct Outbox {
 }
 
 #[derive(Debug)]
-struct State {
+struct Queued {
     waiting: Framer,
     /// Bytes of deliveries that are about to be added.
     reserved: usize,
@@ -55,7 +55,7 @@ struct State {
 impl Outbox {
     /// `share`: what it has of the memory for answers.
     pub(super) fn new(share: &Arc<Share>) -> Arc<Outbox> {
-        let state = State {
+        let state = Queued {
             waiting: Framer::default(),
             reserved: 0,
             taken: 0,
@@ -122,27 +122,27 @@ impl Outbox {
 
     /// Sets room aside for deliveries of so many bytes, as soon as there is any: what waits and what is about
     /// to may be more than its limit by one of them. Never resolves when the connection has gone.
-    pub(super) async fn room_for(&self, bytes: u64) -> Room<'_> {
+    pub(super) async fn room_for(&self, bytes: u64) -> OutboxRoom<'_> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         loop {
             self.share.until_room().await;
-            self.until(State::has_room).await;
+            self.until(Queued::has_room).await;
             if let Some(room) = self.room_now(bytes) {
                 return room;
             }
         }
     }
 
-    fn room_now(&self, bytes: usize) -> Option<Room<'_>> {
+    fn room_now(&self, bytes: usize) -> Option<OutboxRoom<'_>> {
         let mut state = self.state();
         (state.has_room() && self.share.has_room().is_ok()).then(|| {
             state.reserved = state.reserved.saturating_add(bytes);
             self.charge(&state);
-            Room { outbox: self, bytes }
+            OutboxRoom { outbox: self, bytes }
         })
     }
 
-    fn charge(&self, state: &State) {
+    fn charge(&self, state: &Queued) {
         // What is there is counted, whether it fits or not.
         self.share.charge(state.waiting.len().saturating_add(state.reserved));
     }
@@ -161,7 +161,7 @@ impl Outbox {
         self.until(|state| state.is_closed).await;
     }
 
-    async fn until(&self, is_so: impl Fn(&State) -> bool) {
+    async fn until(&self, is_so: impl Fn(&Queued) -> bool) {
         if is_so(&self.state()) {
             return;
         }
@@ -176,7 +176,7 @@ impl Outbox {
         }
     }
 
-    /// For how long nothing was added.
+    /// Time since something was added.
     pub(super) fn quiet_for(&self) -> Duration {
         self.state().added_at.elapsed()
     }
@@ -196,12 +196,12 @@ impl Outbox {
         self.changed.notify_waiters();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Queued> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Queued {
     fn has_room(&self) -> bool {
         !self.is_closed && self.waiting.len().saturating_add(self.reserved) < DELIVERIES_MAX
     }
@@ -209,12 +209,12 @@ impl State {
 
 /// Room for deliveries that are about to be added, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Room<'o> {
+pub(super) struct OutboxRoom<'o> {
     outbox: &'o Outbox,
     bytes: usize,
 }
 
-impl Drop for Room<'_> {
+impl Drop for OutboxRoom<'_> {
     fn drop(&mut self) {
         self.outbox.give_back(self.bytes);
     }
@@ -271,16 +271,16 @@ mod tests {
     use sluice_engine::{MessageId, NamespaceId};
 
     use super::*;
-    use crate::net::activity::Activity;
-    use crate::net::memory::answers::Answers;
+    use crate::net::memory::answers::AnswerMemory;
+    use crate::net::memory::budget::Budget;
 
     fn receipt(token: u64) -> Receipt {
         Receipt { id: MessageId { namespace: NamespaceId(1), sequence: 1 }, token, tag: 0 }
     }
 
-    fn outbox() -> (Arc<Outbox>, Arc<Answers>) {
-        let answers = Arc::new(Answers::new(1 << 20));
-        let share = Share::new(&answers, &Arc::new(Activity::new(1 << 20)));
+    fn outbox() -> (Arc<Outbox>, Arc<AnswerMemory>) {
+        let answers = Arc::new(AnswerMemory::new(1 << 20));
+        let share = Share::new(&answers, &Arc::new(Budget::new(1 << 20)));
         (Outbox::new(&Arc::new(share)), answers)
     }
 
@@ -298,7 +298,7 @@ mod tests {
             assert!(outgoing.frame().await.is_some());
         }
         // Others have all the memory.
-        let other = Share::new(&answers, &Arc::new(Activity::new(1 << 20)));
+        let other = Share::new(&answers, &Arc::new(Budget::new(1 << 20)));
         other.charge(1 << 20);
         assert!(outbox.room_for(1).now_or_never().is_none());
         drop(other);

@@ -1,7 +1,8 @@
-//! Sends of plain messages: with a payload, headers, tags, priority, delay and keys at most, each as it may be. They go to the engine
-//! as they lie in the frame, and nothing is made of them on the way.
+//! Sends of plain messages: with a payload, headers, tags, priority, delay and keys at most, each as it may
+//! be. They go to the engine as they lie in the frame, and nothing is made of them on the way.
 //!
-//! Whatever is not plain, or wrong in any way, is left to the decoder of the contract, which tells what is wrong with it.
+//! Whatever is not plain, or wrong in any way, is left to the decoder of the contract, which tells what is
+//! wrong with it.
 
 use std::str::from_utf8;
 
@@ -49,7 +50,7 @@ pub(in crate::grpc) struct Plain<'f> {
     messages: SmallVec<[Message<'f>; 1]>,
     headers: Vec<(&'f str, &'f str)>,
     tags: Vec<&'f str>,
-    /// Of those that have keys.
+    /// The options of those messages that have keys.
     options: Vec<SendOptions<'f>>,
 }
 
@@ -58,7 +59,7 @@ pub(in crate::grpc) struct Plain<'f> {
 struct Message<'f> {
     payload: &'f [u8],
     content_type: &'f str,
-    /// How many of the lists are its own.
+    /// Number of headers in the shared list that are the message's own.
     headers: usize,
     tags: usize,
     priority: u8,
@@ -134,7 +135,7 @@ impl<'f> Plain<'f> {
         Some(of)
     }
 
-    /// As the engine takes them.
+    /// The messages in the engine's form.
     pub(in crate::grpc) fn items(&self) -> SmallVec<[SendItem<'_>; 1]> {
         let (mut headers, mut tags) = (self.headers.as_slice(), self.tags.as_slice());
         let mut options = self.options.iter();

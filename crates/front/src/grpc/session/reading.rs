@@ -26,11 +26,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::attach::Asked;
-use super::calls::{Acks, Answered, Answering, Answers, Asking, Call, Calls, Done, Known};
+use super::PATH;
+use super::attach::AttachRequest;
+use super::calls::{
+    Acks, Answering, Checked, Checking, Done, FrameAnswer, FrameAnswers, FrameCall, NewConsumer, SessionCalls,
+};
 use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
 use super::decode::text;
-use super::delivering::Attached;
+use super::delivering::AttachedConsumer;
 use super::encode;
 use super::outbox::{Outbox, Outgoing};
 use super::plain::Plain;
@@ -41,11 +44,9 @@ use crate::net::body::{Body, Inbound, allowance};
 use crate::net::context::Context;
 use crate::net::in_flight::InFlight;
 
-/// The path of the call.
-pub(in crate::grpc) const PATH: &str = "/sluice.v1.Sessions/Session";
 /// Frames of a client that are not answered yet; more are read only when there are fewer.
 const UNANSWERED_MAX: usize = 1_024;
-/// After so long without a frame of the server there is one that says that it lives.
+/// Longest time without a frame of the server; then it sends one to keep the connection alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// Bytes of a frame on its way that are not counted against the bodies of all requests.
 const FREE_BYTES: usize = 64 << 10;
@@ -100,19 +101,19 @@ async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Out
     while consumers.join_next().await.is_some() {}
 }
 
-/// Who is at the other end, and what it has shown.
+/// The client: its connection, and the `Authorization` field of the call.
 struct Who {
     peer: Arc<Peer>,
     authorization: Option<HeaderValue>,
 }
 
 impl Who {
-    /// Who sends the next frame: what was shown may count no more.
+    /// The caller of the next frame, looked up anew because a token may have expired or been revoked.
     fn caller(&self, relieves: bool) -> Result<Caller, Denied> {
         self.peer.caller(self.authorization(), relieves)
     }
 
-    /// Who it is while it sends nothing.
+    /// The caller between two frames; counts no request.
     fn standing(&self) -> Result<Caller, Denied> {
         self.peer.standing(self.authorization())
     }
@@ -125,22 +126,22 @@ impl Who {
 struct Session<'s> {
     context: &'s Arc<Context>,
     who: Who,
-    /// Who may receive from the queues of all consumers, as was last looked at.
+    /// The caller whose right to receive from the queues of all consumers was checked last.
     checked: Option<Caller>,
     outbox: &'s Arc<Outbox>,
     frames: Deframer,
     /// Bytes that the frame on its way has of the budget for bodies.
     reserved: usize,
-    /// What the first frame has said.
-    opened: Option<Calls>,
+    /// The session's namespace and caller; `None` before the first frame.
+    opened: Option<SessionCalls>,
     last_number: u64,
     attachments: Consumers,
     answers: FuturesUnordered<Answering>,
     /// The call that all frames behind it wait for.
-    asking: Option<Asking>,
+    asking: Option<Checking>,
     /// The first of them, where it was read to know what it is.
     held: Option<Bytes>,
-    /// Of the frames that came together.
+    /// Acks of frames that arrived together.
     acks: Acks,
     consumers: &'s mut JoinSet<()>,
     ended: watch::Receiver<bool>,
@@ -185,7 +186,7 @@ impl Session<'_> {
                     }
                     None => reading = false,
                 },
-                Known(call) = asked(&mut self.asking), if self.asking.is_some() => {
+                Checked(call) = asked(&mut self.asking), if self.asking.is_some() => {
                     self.asking = None;
                     self.begin(call)?;
                     self.take_frames()?;
@@ -302,7 +303,7 @@ impl Session<'_> {
         self.act(number, frame, &calls)
     }
 
-    /// Goes on with a frame that had to wait.
+    /// Processes a frame that had to wait.
     fn held_frame(&mut self, bytes: &Bytes) -> Result<(), CallError> {
         let (number, frame) = read_frame(bytes, self.context.calls.limits())?;
         match self.opened.clone() {
@@ -311,7 +312,7 @@ impl Session<'_> {
         }
     }
 
-    fn act(&mut self, number: u64, frame: Said<'_>, calls: &Calls) -> Result<(), CallError> {
+    fn act(&mut self, number: u64, frame: Said<'_>, calls: &SessionCalls) -> Result<(), CallError> {
         let frame = match frame {
             Said::Other(frame) => frame,
             Said::Plain(plain) => {
@@ -326,7 +327,7 @@ impl Session<'_> {
             Frame::Send(send) => self.call(calls.send(number, send)),
             Frame::Settle(settle) => self.call(calls.settle(number, settle)),
             Frame::Extend(extend) => self.call(calls.extend(number, extend)),
-            Frame::Attach(attach) => match Asked::read(&attach, self.context.calls.limits()) {
+            Frame::Attach(attach) => match AttachRequest::read(&attach, self.context.calls.limits()) {
                 Ok(asked) => self.turn(number, attach.consumer, Turn::Attach(Box::new(asked))),
                 Err(fault) => self.refuse(number, fault.into()),
             },
@@ -367,7 +368,8 @@ impl Session<'_> {
         }
     }
 
-    /// Whether what was shown at the beginning still counts, so that nobody goes on to get messages who may not any more.
+    /// Checks that the caller still may receive from the queues of all consumers, so that a session ends once
+    /// its token is revoked or its rights are taken away.
     fn still_allowed(&mut self) -> Result<(), CallError> {
         let Some(opened) = &mut self.opened else { return Ok(()) };
         match self.who.standing() {
@@ -400,7 +402,7 @@ impl Session<'_> {
         };
         let peer = Arc::clone(&self.who.peer);
         let context = Arc::clone(self.context);
-        let opened = Calls { context, name: name.into(), peer, caller };
+        let opened = SessionCalls { context, name: name.into(), peer, caller };
         opened.asker().allow_work(name)?;
         opened.context.calls.check_namespace(name)?;
         self.opened = Some(opened);
@@ -424,10 +426,10 @@ impl Session<'_> {
     }
 
     /// Begins a call, or lets the frames behind it wait.
-    fn call(&mut self, call: Call) -> Result<(), CallError> {
+    fn call(&mut self, call: FrameCall) -> Result<(), CallError> {
         match call {
-            Call::Ready(answering) => self.begin(answering),
-            Call::Asked(asking) => {
+            FrameCall::Ready(answering) => self.begin(answering),
+            FrameCall::Checking(asking) => {
                 self.asking = Some(asking);
                 Ok(())
             }
@@ -444,24 +446,29 @@ impl Session<'_> {
     }
 
     fn refuse(&mut self, number: u64, error: CallError) -> Result<(), CallError> {
-        self.tell(Answered { number, result: Err(error) });
+        self.tell(FrameAnswer { number, result: Err(error) });
         Ok(())
     }
 
-    fn tell_all(&mut self, answered: Answers) {
+    fn tell_all(&mut self, answered: FrameAnswers) {
         answered.into_iter().for_each(|answered| self.tell(answered));
     }
 
-    fn tell(&mut self, answered: Answered) {
-        let Answered { number, result } = answered;
+    fn tell(&mut self, answered: FrameAnswer) {
+        let FrameAnswer { number, result } = answered;
         match result {
             Ok(Done::Items(items)) => self.outbox.add(|out| encode::results(out, number, &items)),
             Ok(Done::Sent(sent)) => self.outbox.add(|out| encode::sent(out, number, &sent)),
-            Ok(Done::Attached(number_of, Ok((consumer, items)))) => {
+            Ok(Done::Attached(number_of, Ok(NewConsumer { consumer, resumed }))) => {
                 // Before any of its deliveries.
-                self.outbox.add(|out| encode::results(out, number, &items));
-                let attached =
-                    Attached::begin(number_of, *consumer, self.outbox, self.ended.clone(), self.consumers);
+                self.outbox.add(|out| encode::results(out, number, &resumed));
+                let attached = AttachedConsumer::begin(
+                    number_of,
+                    *consumer,
+                    self.outbox,
+                    self.ended.clone(),
+                    self.consumers,
+                );
                 let waiting = self.attachments.is_attached(number_of, attached);
                 self.turn_all(number_of, waiting);
             }
@@ -499,7 +506,7 @@ impl Session<'_> {
     }
 }
 
-/// What a frame says.
+/// The contents of a frame.
 enum Said<'f> {
     Plain(Plain<'f>),
     Other(Frame),
@@ -531,15 +538,16 @@ fn not_attached(consumer: u32) -> CallError {
     Error::ConsumerNotFound { consumer: consumer.to_string() }.into()
 }
 
-/// What the caller may have made of a call, once that is known.
-async fn asked(asking: &mut Option<Asking>) -> Known {
+/// Resolves when the caller's right to the call is decided; never, if there is none.
+async fn asked(asking: &mut Option<Checking>) -> Checked {
     match asking {
         Some(asking) => asking.await,
         None => pending().await,
     }
 }
 
-/// The next bytes of the client, as soon as an answer to them could be kept; `None` when it has closed its side.
+/// The next bytes of the client, as soon as an answer to them could be kept; `None` when it has closed its
+/// side.
 async fn next_piece(incoming: &mut Inbound, outbox: &Outbox) -> Option<Result<Bytes, CallError>> {
     outbox.may_answer().await;
     while !incoming.is_end_stream() {

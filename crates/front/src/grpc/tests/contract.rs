@@ -12,7 +12,8 @@ use crate::http::openapi;
 
 /// What the HTTP API does to messages and queues by other calls as well, and what it does to neither.
 const NOT_HERE: &[Operation] = &[
-    // Receive takes one queue as well as many; Settle takes every outcome; any octets are a payload or result here.
+    // Receive takes one queue as well as many; Settle takes every outcome; any octets are a payload or result
+    // here.
     Operation::Receive,
     Operation::Ack,
     Operation::Nack,
@@ -38,9 +39,9 @@ const NOT_HERE: &[Operation] = &[
     Operation::Docs,
 ];
 
-/// Fields that only one of the calls with their message gives; the media type of checkpoints, which the description of HTTP
-/// leaves open; the place of an event, which is no part of its JSON; and the values that an error is about, which that of a
-/// bulk has not.
+/// Fields that only one of the calls with their message gives; the media type of checkpoints, which the
+/// description of HTTP leaves open; the place of an event, which is no part of its JSON; and the values that
+/// an error is about, which that of a bulk has not.
 const NOT_EVERYWHERE: &[&str] =
     &["message", "keys", "holds", "next", "checkpoint_content_type", "position", "details"];
 
@@ -120,8 +121,8 @@ fn requests_and_answers_have_the_same_fields() {
 struct Compared<'a> {
     api: &'a Value,
     call: &'a str,
-    /// The fields that were seen of each message. One message of the contract may serve several answers, none of which fills
-    /// all of it; a request has each field of its message.
+    /// The fields that were seen of each message. One message of the contract may serve several answers, none
+    /// of which fills all of it; a request has each field of its message.
     seen: &'a RefCell<BTreeMap<usize, BTreeSet<String>>>,
     is_answer: bool,
 }

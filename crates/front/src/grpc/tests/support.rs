@@ -21,7 +21,8 @@ use crate::grpc::from_json;
 use crate::grpc::rows::read_rows;
 use crate::grpc::schema::schema;
 use crate::grpc::to_json::write_object;
-use crate::http::{HttpOptions, serve};
+use crate::http::HttpOptions;
+use crate::serve;
 
 /// How a call ended: its answer, or code and message of its error with all trailers.
 pub(crate) type Ended = Result<Value, (String, String, HeaderMap)>;

@@ -1,4 +1,5 @@
-//! What the API reads of a request besides its JSON, and documents that stay the same as long as the server does.
+//! What the API reads of a request besides its JSON, and documents that stay the same as long as the server
+//! does.
 
 pub(crate) mod document;
 pub(crate) mod idempotency;

@@ -61,7 +61,8 @@ pub(super) fn boolean(text: &str) -> Read<bool> {
     }
 }
 
-/// Undoes %-encoding (RFC 3986 §2.1), in a query also `+` for a blank; `None` if that gives no UTF-8 or is cut off.
+/// Undoes %-encoding (RFC 3986 §2.1), in a query also `+` for a blank; `None` if that gives no UTF-8 or is
+/// cut off.
 pub(crate) fn percent_decode(text: &str, plus: bool) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| byte == b'%' || (plus && byte == b'+')) {
         return Some(Cow::Borrowed(text));

@@ -1,13 +1,16 @@
 //! Compressed answers: which, in what coding, and which never.
 //!
-//! How well an answer compresses tells of what repeats in it. Where a secret and text that an attacker chose stand in one answer, whoever
-//! sees the lengths on the wire can guess the secret, a few characters at a time (BREACH, after CRIME), and TLS does not help. Whoever
-//! may send to a queue chooses such text, and a page of messages has those of others beside it. So, by what answers hold:
+//! How well an answer compresses tells of what repeats in it. Where a secret and text that an attacker chose
+//! stand in one answer, whoever sees the lengths on the wire can guess the secret, a few characters at a time
+//! (BREACH, after CRIME), and TLS does not help. Whoever may send to a queue chooses such text, and a page of
+//! messages has those of others beside it. So, by what answers hold:
 //!
-//! - Descriptions, figures and names ([`Compression::On`]): nothing in them is secret from those who may ask for them.
-//! - Contents of messages, of schedules, of the audit log ([`Compression::All`]): only where the operator says so, who knows whether
-//!   several parties' secrets come together there.
-//! - Receipts and tokens, and so the hot calls: never. They are small, or mostly payload, and pay nothing for all this.
+//! - Descriptions, figures and names ([`Compression::On`]): nothing in them is secret from those who may ask
+//!   for them.
+//! - Contents of messages, of schedules, of the audit log ([`Compression::All`]): only where the operator
+//!   says so, who knows whether several parties' secrets come together there.
+//! - Receipts and tokens, and so the hot calls: never. They are small, or mostly payload, and pay nothing for
+//!   all this.
 //! - Streams (backups, events): never. Each piece of them has to leave when it is there.
 
 mod accept;
@@ -57,7 +60,7 @@ fn compressed_from(operation: Operation) -> Option<Compression> {
     }
 }
 
-/// Whether answers to an operation may be compressed at all.
+/// True if answers to an operation may be compressed.
 pub(crate) fn concerns(compressor: &Compressor, operation: Operation) -> bool {
     compressed_from(operation).is_some_and(|from| compressor.is_set(from))
 }

@@ -1,9 +1,10 @@
-//! The hot calls over HTTP/2 (send, receive and settle), from what came on the wire: past the types of `http` and the table of all
-//! routes.
+//! Direct calls over HTTP/2: sends, receives and settles, answered from the bytes of their heads, without the
+//! types of `http` and the table of all routes.
 //!
-//! Here is done what goes well. Whatever is to be refused, or has to be looked up first, is declined before anything has come of it, and
-//! goes the way of all other requests, which tells what is wrong: so no rule has a second place. What is asked of the node is asked
-//! with the request still where it was read; only what comes of it is waited for.
+//! A request is answered here if it is plain and succeeds without a look-up. Every other request is declined
+//! before it has had any effect, and takes the way of all requests (`dispatch`), which reports what is wrong;
+//! so no rule and no error has a second place. The call begins while the request is still in the connection's
+//! buffer; the future waits for the outcome only.
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,8 @@ use http::Method;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::response::Response;
 use sluice_calls::access::{Caller, Peer, Right};
+use sluice_calls::hot::receive::done;
+use sluice_calls::hot::settle::in_order;
 use sluice_calls::operation::{Operation, Trait};
 use sluice_calls::standing::Waited;
 use sluice_calls::{self as calls, Asker, CallError, Permit};
@@ -42,13 +45,11 @@ use crate::net::errors::HttpError as _;
 use crate::net::head::hosts::admits;
 use crate::net::in_flight::InFlight;
 use crate::net::respond::{JSON, NO_STORE};
-use sluice_calls::hot::receive::done;
-use sluice_calls::hot::settle::in_order;
 
 /// Largest body of a call that is answered here, in bytes: one that fits into a frame as clients send them.
 const BODY_BYTES_MAX: usize = 16 << 10;
 
-/// What all answers say.
+/// The fields of all answers.
 static FIELDS: LazyLock<Encoded> = LazyLock::new(|| {
     Encoded::new([Field::new(CONTENT_TYPE.as_str(), JSON), Field::new(CACHE_CONTROL.as_str(), NO_STORE)])
 });
@@ -61,17 +62,17 @@ pub(crate) struct HotCalls {
 }
 
 /// A call that was begun.
-type Begun = Pin<Box<dyn Future<Output = DirectResponse> + Send>>;
+type PendingAnswer = Pin<Box<dyn Future<Output = DirectResponse> + Send>>;
 
 impl Direct for HotCalls {
-    type Call = Begun;
+    type Call = PendingAnswer;
 
     fn takes(&mut self, head: RequestHead<'_>) -> Option<usize> {
         (is_plain(head) && route_of(head).is_some()).then_some(BODY_BYTES_MAX)
     }
 
-    fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<Begun> {
-        let asked = Asked::new(self, head, body)?;
+    fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<PendingAnswer> {
+        let asked = HotCall::new(self, head, body)?;
         match asked.operation {
             Operation::Send => asked.send(),
             Operation::Receive => asked.receive(),
@@ -85,7 +86,8 @@ impl Direct for HotCalls {
     }
 }
 
-/// Whether a request has no more to it than most have: its body is JSON as it stands, and no page of a browser has made it.
+/// Whether a request has no more to it than most have: its body is JSON as it stands, and no page of a
+/// browser has made it.
 fn is_plain(head: RequestHead<'_>) -> bool {
     let mut is_typed = false;
     let plain = |(name, value): (&[u8], &[u8])| match name {
@@ -116,7 +118,7 @@ fn simple(text: &[u8]) -> Option<&str> {
 }
 
 /// A call that its caller may make, as far as its path tells.
-struct Asked<'a> {
+struct HotCall<'a> {
     hot: &'a HotCalls,
     head: RequestHead<'a>,
     body: &'a [u8],
@@ -128,8 +130,8 @@ struct Asked<'a> {
     started: Instant,
 }
 
-impl<'a> Asked<'a> {
-    fn new(hot: &'a HotCalls, head: RequestHead<'a>, body: &'a [u8]) -> Option<Asked<'a>> {
+impl<'a> HotCall<'a> {
+    fn new(hot: &'a HotCalls, head: RequestHead<'a>, body: &'a [u8]) -> Option<HotCall<'a>> {
         let started = Instant::now();
         let HotCalls { context, activity, peer } = hot;
         let (path, operation, captured) = route_of(head)?;
@@ -142,10 +144,10 @@ impl<'a> Asked<'a> {
         {
             return None;
         }
-        Some(Asked { hot, head, body, path, operation, captured, caller, in_flight, started })
+        Some(HotCall { hot, head, body, path, operation, captured, caller, in_flight, started })
     }
 
-    /// What the caller may do, as far as the path tells; `None`: not this.
+    /// The permit of the call by its path; `None`: it is refused.
     fn permit(&self) -> Option<Permit<'_>> {
         let asker = Asker {
             calls: &self.hot.context.calls,
@@ -156,10 +158,11 @@ impl<'a> Asked<'a> {
             path: self.path,
         };
         let namespace = self.captured.namespace.as_deref();
-        asker.permitted(calls::Asked { operation: self.operation, namespace, name: &self.captured.name })
+        asker.permitted(calls::CallName { operation: self.operation, namespace, name: &self.captured.name })
     }
 
-    /// The last thing before the node is asked: from here on nothing is declined, since a request counts once.
+    /// Counts the request against the identity's rate. The last step before the node is called: nothing is
+    /// declined after it, since a request counts once.
     fn counts(&self) -> Option<()> {
         self.caller.asks_once_more(self.operation.is(Trait::Relieves)).ok()
     }
@@ -168,7 +171,7 @@ impl<'a> Asked<'a> {
         self.hot.context.calls.limits()
     }
 
-    fn send(self) -> Option<Begun> {
+    fn send(self) -> Option<PendingAnswer> {
         let permit = self.permit()?;
         let batch = Batch::read(self.body, self.limits()).ok()?;
         let is_list = batch.is_list;
@@ -182,7 +185,7 @@ impl<'a> Asked<'a> {
         Some(self.answer(async move { Ok(send::answer(&sending?.done().await?, is_list)) }))
     }
 
-    fn receive(self) -> Option<Begun> {
+    fn receive(self) -> Option<PendingAnswer> {
         let permit = self.permit()?;
         let cleared = permit.cleared_by_name().ok()?;
         let context = Arc::clone(&self.hot.context);
@@ -203,7 +206,7 @@ impl<'a> Asked<'a> {
     }
 
     /// `None`: each item says how it ended.
-    fn settle(self, outcome: Option<Outcome>) -> Option<Begun> {
+    fn settle(self, outcome: Option<Outcome>) -> Option<PendingAnswer> {
         // In which queues they are is looked up elsewhere.
         let cleared = self.permit()?.cleared_everywhere()?;
         let request = match outcome {
@@ -221,8 +224,11 @@ impl<'a> Asked<'a> {
     }
 
     /// Waits for what comes of it, and answers.
-    fn answer(&self, outcome: impl Future<Output = Result<Json, CallError>> + Send + 'static) -> Begun {
-        let answering = Answering {
+    fn answer(
+        &self,
+        outcome: impl Future<Output = Result<Json, CallError>> + Send + 'static,
+    ) -> PendingAnswer {
+        let answering = HotAnswer {
             request_id: request_id(self.head.field(REQUEST_ID.as_str().as_bytes()), &self.hot.context),
             context: Arc::clone(&self.hot.context),
             in_flight: Arc::clone(&self.in_flight),
@@ -234,8 +240,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What a call that was begun carries along until it has its answer.
-struct Answering {
+/// The data of a call that has begun, until it has its answer.
+struct HotAnswer {
     context: Arc<Context>,
     in_flight: Arc<InFlight>,
     request_id: HeaderValue,
@@ -244,7 +250,7 @@ struct Answering {
     started: Instant,
 }
 
-impl Answering {
+impl HotAnswer {
     fn with(self, outcome: Result<Json, CallError>) -> DirectResponse {
         let mut response = outcome.map_or_else(|error| self.refusal(error), answered);
         response.fields.push((REQUEST_ID, self.request_id));

@@ -1,4 +1,4 @@
-//! Which requests take the short way: behind it stands a service that only says that it was asked.
+//! The choice between direct calls and the service behind them, which here only notes that it was called.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};

@@ -62,6 +62,12 @@ impl Page {
 }
 
 fn write_http(page: &mut Page, context: &Context) {
+    write_requests(page, context);
+    write_gauges(page, context);
+    write_connections(page, context);
+}
+
+fn write_requests(page: &mut Page, context: &Context) {
     let figures = context.metrics.figures();
     page.family("sluice_http_requests_total", "counter", "Requests answered, by route and status.");
     for row in &figures {
@@ -85,7 +91,9 @@ fn write_http(page: &mut Page, context: &Context) {
         page.sample(&format!("{name}_sum"), &[("route", row.route)], row.sum_us as f64 / 1e6);
         page.sample(&format!("{name}_count"), &[("route", row.route)], row.count);
     }
-    let metrics = &context.metrics;
+}
+
+fn write_gauges(page: &mut Page, context: &Context) {
     for (name, kind, help, value) in [
         ("sluice_http_requests_in_flight", "gauge", "Requests in flight.", context.requests() as u64),
         (
@@ -106,6 +114,15 @@ fn write_http(page: &mut Page, context: &Context) {
             "Bytes of answers in memory.",
             context.answers.budget.used() as u64,
         ),
+    ] {
+        page.family(name, kind, help);
+        page.sample(name, &[], value);
+    }
+}
+
+fn write_connections(page: &mut Page, context: &Context) {
+    let metrics = &context.metrics;
+    for (name, kind, help, value) in [
         (
             "sluice_http_connections_total",
             "counter",
@@ -223,13 +240,13 @@ fn write_shards(page: &mut Page, shards: &[ShardMetrics]) {
 }
 
 /// A queue that has figures of its own.
-struct Shown {
+struct QueueFigures {
     namespace: String,
     namespace_id: NamespaceId,
     queue: QueueView,
 }
 
-impl Shown {
+impl QueueFigures {
     fn labels(&self) -> [(&str, &str); 2] {
         [("namespace", &self.namespace), ("queue", &self.queue.name)]
     }
@@ -244,7 +261,7 @@ impl Shown {
 async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics]) -> Result<(), CallError> {
     let mut room = call.context.options.metrics_queues_max;
     let mut queues_total = 0;
-    let mut shown: Vec<Shown> = Vec::new();
+    let mut shown: Vec<QueueFigures> = Vec::new();
     let namespaces = figures::namespaces(&call.permit).await?;
     for namespace in namespaces.into_iter().filter(|namespace| namespace.id != NamespaceId::SYS) {
         queues_total += namespace.queues;
@@ -252,7 +269,7 @@ async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics])
             let (name, namespace_id) = (namespace.name, namespace.id);
             let queues = figures::queues(&call.permit, namespace_id, room).await?;
             room -= queues.len().min(room);
-            let show = |queue| Shown { namespace: name.clone(), namespace_id, queue };
+            let show = |queue| QueueFigures { namespace: name.clone(), namespace_id, queue };
             shown.extend(queues.into_iter().map(show));
         }
     }
@@ -292,7 +309,7 @@ const CONSUMER_FIGURES: &[ConsumerFigure] = &[
 async fn write_consumers(
     page: &mut Page,
     call: &Call<'_>,
-    shown: &[Shown],
+    shown: &[QueueFigures],
     shards: &[ShardMetrics],
 ) -> Result<(), CallError> {
     let mut room = CONSUMERS_MAX;

@@ -18,7 +18,7 @@ pub(crate) const RESULT_PARAMS: &[&str] = &["wait_ms"];
 
 /// `GET P/messages/{id}/result/raw`
 pub(crate) async fn raw(call: &Call<'_>) -> Result<Response<Body>, CallError> {
-    let wait_ms = call.query()?.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
+    let wait_ms = call.query(RESULT_PARAMS)?.integer("wait_ms", 0, WAIT_MS_MAX, 0)?;
     let awaited = wait(&call.permit, wait_ms).await?;
     let (state, mut response) = match &awaited {
         Awaited::Done { result: Some(result), .. } => ("done", octets(result)),

@@ -6,7 +6,6 @@ use http::request::Parts;
 use sluice_calls::{CallError, Operation, Permit, Read};
 
 use crate::http::codec::query::Params;
-use crate::http::parameters::parameters;
 use crate::net::body::{BodyRules, Inbound, Upload, read};
 use crate::net::context::Context;
 use crate::net::in_flight::InFlight;
@@ -31,9 +30,9 @@ impl<'c> Call<'c> {
         self.permit.name()
     }
 
-    /// The parameters behind the `?`: those that its operation knows.
-    pub(crate) fn query(&self) -> Read<Params<'c>> {
-        Params::read(self.head.uri.query(), parameters(self.operation()))
+    /// Reads the parameters behind the `?`; `known`: the names of all that the operation takes.
+    pub(crate) fn query(&self, known: &'static [&'static str]) -> Read<Params<'c>> {
+        Params::read(self.head.uri.query(), known)
     }
 
     /// Reads a body of any type.
@@ -60,7 +59,8 @@ impl<'c> Call<'c> {
     }
 }
 
-/// Whether a body of this type is read as JSON: `application/json`, or a type built on it (RFC 6839 §3.1), with any parameters.
+/// Whether a body of this type is read as JSON: `application/json`, or a type built on it (RFC 6839 §3.1),
+/// with any parameters.
 pub(crate) fn is_json(content_type: &[u8]) -> bool {
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     essence.eq_ignore_ascii_case(b"application/json")

@@ -1,4 +1,4 @@
-//! From the path of a request to a call: the [`table`] of routes, and what a handler gets ([`call`]).
+//! Routing: the [`table`] of routes, and the [`call`] that a handler gets.
 
 pub(crate) mod call;
 pub(crate) mod table;

@@ -31,7 +31,7 @@ pub(crate) struct Captured<'p> {
     pub(crate) name: Cow<'p, str>,
 }
 
-/// What a path leads to.
+/// The result of looking up a path.
 #[derive(Debug)]
 pub(crate) enum Found<'p> {
     /// An operation.

@@ -20,19 +20,19 @@ pub(crate) enum Inbound {
 #[derive(Debug)]
 pub(crate) struct Unread {
     body: Incoming,
-    /// Whether its end was seen.
+    /// True once its end was read.
     is_over: bool,
-    /// Whether it broke off, or is not well-formed: then it has no end.
+    /// True once it broke off or was malformed: then it has no end.
     is_broken: bool,
 }
 
 impl Inbound {
-    /// Of HTTP/1.1.
+    /// The body of a request of HTTP/1.1.
     pub(crate) fn http1(body: Incoming) -> Inbound {
         Inbound::Http1(Unread { body, is_over: false, is_broken: false })
     }
 
-    /// Whether nothing of it keeps the next request of its connection from being read.
+    /// True if no rest of it delays the next request of its connection.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Inbound::Http1(unread) => !unread.is_broken && (unread.is_over || unread.body.is_end_stream()),
@@ -41,7 +41,7 @@ impl Inbound {
     }
 }
 
-/// Why the body of a request ends before its end.
+/// The error of a request's body that breaks off.
 #[derive(Debug)]
 pub(crate) enum InboundError {
     Http1(hyper::Error),

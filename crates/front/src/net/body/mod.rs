@@ -1,4 +1,5 @@
-//! Bodies: reading those of requests (`inbound`) within bounds of size, time and memory; those of answers (`outbound`).
+//! Bodies: reading those of requests (`inbound`) within bounds of size, time and memory; those of answers
+//! (`outbound`).
 
 mod inbound;
 mod outbound;
@@ -22,10 +23,10 @@ use super::memory::bodies::BodyBudget;
 const BODY_RATE_MIN: u64 = 128 << 10;
 /// Memory that is set aside at once for an announced body, in bytes; the rest follows as it comes.
 const BODY_RESERVE_BYTES: usize = 1 << 20;
-/// How much of a refused body is read and dropped, so that the client gets to read the answer.
+/// Most bytes of a refused body that are read and dropped, so that the client gets to read the answer.
 const DRAIN_BYTES_MAX: usize = 32 << 20;
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
-/// How much of a body that nobody wanted is read and dropped, so that its connection can go on.
+/// Most bytes of an unused body that are read and dropped, so that its connection can go on.
 const LEFT_BYTES_MAX: usize = 64 << 10;
 const LEFT_TIME_MAX: Duration = Duration::from_millis(100);
 
@@ -43,7 +44,7 @@ impl Upload<'_> {
         &self.bytes
     }
 
-    /// The same, to keep pieces of it.
+    /// The bytes of the body, shared: slices of them may be kept.
     pub(crate) fn shared(&self) -> Bytes {
         self.bytes.clone()
     }
@@ -63,12 +64,12 @@ impl Drop for Upload<'_> {
     }
 }
 
-/// How a body is to be read.
+/// The bounds for reading a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyRules {
     /// Largest body, in bytes.
     pub(crate) bytes_max: usize,
-    /// See [`HttpOptions::body_timeout`](crate::net::options::HttpOptions::body_timeout).
+    /// The timeout [`HttpOptions::body_timeout`](crate::net::options::HttpOptions::body_timeout).
     pub(crate) timeout: Duration,
 }
 
@@ -115,7 +116,7 @@ pub(crate) async fn read_rest(body: &mut Inbound, headers: &HeaderMap) -> bool {
     body.is_over()
 }
 
-/// Whether the codings of a body leave it as it is.
+/// True if a body has no coding but `identity`.
 fn is_plain(headers: &HeaderMap) -> bool {
     headers.get_all(CONTENT_ENCODING).iter().all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
@@ -131,7 +132,7 @@ fn encoded(headers: &HeaderMap) -> CallError {
     CallError::new("unsupported_content_encoding", message).with(|o| o.text("content_encoding", &codings))
 }
 
-/// By how much later than without them a body may come to its end of which so many bytes are here.
+/// Time that a body gets beyond its timeout, by the bytes received.
 pub(crate) fn allowance(bytes: usize) -> Duration {
     Duration::from_millis(bytes as u64 * 1_000 / BODY_RATE_MIN)
 }
@@ -186,8 +187,8 @@ where
     Ok(())
 }
 
-/// Reads and drops what a client still sends after it was refused: a connection closed on unread bytes would be
-/// reset, and the answer lost.
+/// Reads and drops what a client still sends after it was refused: a connection closed on unread bytes would
+/// be reset, and the answer lost.
 async fn drain<B>(incoming: &mut B, bytes_max: usize, time_max: Duration)
 where
     B: http_body::Body<Data = Bytes> + Unpin,

@@ -20,7 +20,7 @@ const COPIED_BYTES: usize = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct Body {
     content: Content,
-    /// What follows the content.
+    /// Trailers behind the content.
     trailers: Option<HeaderMap>,
     /// The request counts as in flight until its answer is written.
     in_flight: Option<Arc<InFlight>>,
@@ -73,7 +73,7 @@ impl Body {
         self.in_flight = Some(in_flight);
     }
 
-    /// How many bytes of it are there.
+    /// Bytes of the body that are in memory.
     pub(crate) fn bytes_there(&self) -> usize {
         if let Content::Full(bytes) = &self.content { bytes.len() } else { 0 }
     }
@@ -152,7 +152,7 @@ pub(crate) fn kept(bytes: Bytes, in_flight: &Arc<InFlight>) -> Bytes {
 /// A piece of an answer, on its way to the client.
 struct Piece {
     bytes: Bytes,
-    /// Until the connection has written the piece.
+    /// Keeps the request counted until the connection has written the piece.
     _in_flight: Arc<InFlight>,
 }
 

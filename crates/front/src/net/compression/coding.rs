@@ -1,4 +1,5 @@
-//! The content codings (RFC 9110 §8.4.1; RFC 8878, RFC 7932, RFC 1952), at levels that cost little more than sending would.
+//! The content codings (RFC 9110 §8.4.1; RFC 8878, RFC 7932, RFC 1952), at levels that cost little more than
+//! sending would.
 
 use std::io::Write as _;
 
@@ -18,10 +19,11 @@ pub(crate) enum Coding {
 }
 
 impl Coding {
-    /// As we like them, best first. Of the description of the API they make a tenth, all three; zstd is made to be quick at it.
+    /// As we like them, best first. Of the description of the API they make a tenth, all three; zstd is made
+    /// to be quick at it.
     pub(crate) const ALL: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
 
-    /// Its name in the registry of codings.
+    /// The coding's name in the IANA registry.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Coding::Zstd => "zstd",

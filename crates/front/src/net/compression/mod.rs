@@ -15,15 +15,15 @@ use self::coding::Coding;
 /// other connections.
 const HERE_BYTES_MAX: usize = 16 << 10;
 
-/// Which answers may be compressed, when the client takes it.
+/// The kinds of answers that may be compressed for clients that accept it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Compression {
     /// None.
     Off,
-    /// Those that hold no contents of messages.
+    /// Answers without contents of messages.
     #[default]
     On,
-    /// Those with contents of messages, too: pages of messages, results, schedules and the audit log.
+    /// Also answers with contents of messages: pages of messages, results, schedules and the audit log.
     All,
 }
 
@@ -40,7 +40,7 @@ impl Compressor {
         Compressor { setting, places: Arc::new(Semaphore::new(processors)) }
     }
 
-    /// Whether answers are compressed that are from this setting on.
+    /// True if the setting is at least this one.
     pub(crate) fn is_set(&self, from: Compression) -> bool {
         from <= self.setting
     }

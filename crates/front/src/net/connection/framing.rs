@@ -4,31 +4,31 @@
 //! hyper decodes the body and closes the connection on whatever is not well-formed. So nothing is refused
 //! here: of a body that is not well-formed no next head is ever read.
 
-/// What is still to come of a body.
+/// The rest of a body that is still to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Framing {
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// The line with the size of a chunk: its digits so far, and whether more of them may come.
     ChunkSize { bytes: u64, in_digits: bool },
-    /// So many bytes of a chunk, the end of its last line included.
+    /// This many bytes of a chunk, the end of its last line included.
     Chunk(u64),
     /// Trailers, up to a line that is empty.
     Trailers { line_is_empty: bool },
 }
 
 impl Framing {
-    /// Of a body whose length is given.
+    /// The framing of a body whose length is given.
     pub(super) fn length(bytes: u64) -> Framing {
         Framing::Length(bytes)
     }
 
-    /// Of a body in chunks.
+    /// The framing of a chunked body.
     pub(super) fn chunked() -> Framing {
         Framing::ChunkSize { bytes: 0, in_digits: true }
     }
 
-    /// Whether nothing of the body is to come.
+    /// True if the body has ended.
     pub(super) fn is_over(self) -> bool {
         self == Framing::Length(0)
     }

@@ -33,7 +33,7 @@ const DRAIN_BYTES_MAX: usize = 1 << 20;
 /// ... for at most so long.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What is wrong with the last head of a connection, if anything is.
+/// The fault of the last head of a connection, if it has one.
 #[derive(Debug, Default)]
 pub(super) struct Refusal {
     error: OnceLock<CallError>,
@@ -52,7 +52,7 @@ impl Refusal {
     }
 }
 
-/// What comes next on a connection.
+/// The next thing on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     Head,
@@ -76,7 +76,7 @@ pub(super) struct Heads<T> {
     drain: Option<Drain>,
 }
 
-/// How much longer a closed connection is read.
+/// The rest of time and bytes for which a closed connection is read.
 #[derive(Debug)]
 struct Drain {
     bytes_left: usize,
@@ -185,7 +185,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<(usize, Framing)>, CallError> {
     }
 }
 
-/// What body follows a head with these fields (RFC 9112 §6.3).
+/// The framing of the body behind a head with these fields (RFC 9112 §6.3).
 fn framing_of(version: Option<u8>, fields: &[Header<'_>]) -> Result<Framing, CallError> {
     let of = |name: &'static str| {
         let named = move |field: &&Header<'_>| field.name.eq_ignore_ascii_case(name);
@@ -210,7 +210,7 @@ fn framing_of(version: Option<u8>, fields: &[Header<'_>]) -> Result<Framing, Cal
     }
 }
 
-/// Of a field `Content-Length`.
+/// The length in a field `Content-Length`.
 fn length_of(value: &[u8]) -> Result<u64, CallError> {
     let digits =
         std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -242,7 +242,7 @@ fn too_large() -> CallError {
     })
 }
 
-/// Whether a line ends in `bytes` and the next one is empty.
+/// True if a line ends in `bytes` and the next one is empty.
 fn has_blank_line(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\n', bytes).any(|at| {
         let next = &bytes[at + 1..];
@@ -342,15 +342,16 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Heads<T> {
     }
 }
 
-/// Takes `input` in pieces of these sizes, as a connection does, and asserts that the same bytes pass and the same
-/// refusal follows as when it comes at once. An end without a blank line would leave a head that is never judged, so
-/// one is added.
+/// Takes `input` in pieces of these sizes, as a connection does, and asserts that the same bytes pass and the
+/// same refusal follows as when it comes at once. An end without a blank line would leave a head that is
+/// never judged, so one is added.
 ///
 /// # Panics
 /// When they differ.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_pieces(input: &[u8], sizes: impl Iterator<Item = usize>) {
-    // Beyond the limit of a head it depends on the pieces whether its size or its first wrong byte is seen first.
+    // Beyond the limit of a head it depends on the pieces whether its size or its first wrong byte is seen
+    // first.
     let input = [&input[..input.len().min(HEAD_BYTES_MAX / 2)], b"\r\n\r\n"].concat();
     let at_once = pass_all(&input, std::iter::empty());
     assert_eq!(pass_all(&input, sizes), at_once, "{:?}", String::from_utf8_lossy(&input));

@@ -25,7 +25,7 @@ use crate::net::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX, HttpOptions};
 use crate::net::refusal::refuse;
 use crate::net::service::Service;
 
-/// How long the answer to a head that is too slow may take.
+/// Longest time for the answer to a head that came too slowly.
 const REFUSAL_TIME_MAX: Duration = Duration::from_secs(1);
 
 impl Served<'_> {

@@ -23,7 +23,7 @@ impl Served<'_> {
     /// Answers requests of HTTP/2 until the connection ends.
     pub(super) async fn speak_http2<S: Service>(self, wire: impl Wire + Unpin) {
         let (context, activity, peer) = (self.context, Arc::clone(&self.activity), Arc::clone(&self.peer));
-        let calls = Calls(|request: Request<RequestBody>| {
+        let calls = FunctionService(|request: Request<RequestBody>| {
             let request = request.map(Inbound::Http2);
             let answer = S::answer(Arc::clone(context), Arc::clone(&activity), Arc::clone(&peer), request);
             async { Ok::<_, Infallible>(answer.await) }
@@ -38,9 +38,9 @@ impl Served<'_> {
 }
 
 /// A function as a service.
-struct Calls<F>(F);
+struct FunctionService<F>(F);
 
-impl<F, A> tower_service::Service<Request<RequestBody>> for Calls<F>
+impl<F, A> tower_service::Service<Request<RequestBody>> for FunctionService<F>
 where
     F: FnMut(Request<RequestBody>) -> A,
     A: Future<Output = Result<Response<Body>, Infallible>>,
@@ -63,7 +63,7 @@ impl<W: Wire + Unpin, H: Handler + Unpin> Conversation for Driver<W, H> {
         Driver::shut_down(self);
     }
 
-    /// Its deadlines are its own.
+    /// The driver of HTTP/2 keeps its own deadlines.
     fn verdict(&self, _: &HttpOptions) -> Verdict {
         Verdict::Keep(Duration::MAX)
     }

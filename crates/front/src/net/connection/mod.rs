@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sluice_calls::access::{Peer, Slot};
+use sluice_calls::access::{ConnectionSlot, Peer};
 use sluice_http2::drive::{Plain, Tls as TlsWire};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -37,16 +37,16 @@ use super::activity::{Activity, Verdict};
 use super::context::Context;
 use super::options::{HttpOptions, SEND_BUFFER_BYTES};
 use super::service::Service;
-use super::tls::{HandshakeFailure, Shown, client_certificate};
+use super::tls::{HandshakeFailure, ShownCertificate, client_certificate};
 
-/// How long a connection that was told to close may still stay.
+/// Grace period of a connection that was told to close.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 /// Serves a connection until it ends. `stopping` turns true when the server stops.
 pub(super) async fn serve<S: Service>(
     context: Arc<Context>,
     stream: TcpStream,
-    slot: Slot,
+    slot: ConnectionSlot,
     stopping: watch::Receiver<bool>,
 ) {
     context.metrics.connections.fetch_add(1, Ordering::Relaxed);
@@ -64,7 +64,7 @@ pub(super) async fn serve<S: Service>(
         Ok(stream) => {
             let certificate = client_certificate(&stream).map(AsRef::as_ref);
             let peer = Peer::new(context.calls.access(), slot, certificate);
-            let shown = Shown::of(tls, changes, &stream);
+            let shown = ShownCertificate::of(tls, changes, &stream);
             Served { shown, ..Served::new(&context, peer, stopping) }.over_tls::<S>(stream).await;
         }
         Err(failure) => {
@@ -84,7 +84,7 @@ struct Served<'c> {
     context: &'c Arc<Context>,
     peer: Arc<Peer>,
     activity: Arc<Activity>,
-    shown: Option<Shown>,
+    shown: Option<ShownCertificate>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -159,7 +159,7 @@ impl<'c> Served<'c> {
 }
 
 /// Resolves when what a client has shown is taken no more.
-async fn refused(shown: &mut Option<Shown>) {
+async fn refused(shown: &mut Option<ShownCertificate>) {
     match shown {
         Some(shown) => shown.refused().await,
         None => pending().await,
@@ -181,7 +181,7 @@ trait Conversation: Future<Output = io::Result<()>> + Unpin {
     /// Begins an end in order: what is asked already is answered.
     fn shut_down(&mut self);
 
-    /// How it is to go on, as of now.
+    /// The decision on the connection as of now.
     fn verdict(&self, options: &HttpOptions) -> Verdict;
 }
 

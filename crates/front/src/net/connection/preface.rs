@@ -1,4 +1,4 @@
-//! Which version of HTTP a client speaks in clear text, where nothing says so but its first bytes.
+//! The version of HTTP of a connection in clear text, by its first bytes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,16 +18,16 @@ pub(super) enum Version {
 
 /// A stream whose first bytes were looked at; it gives them again.
 #[derive(Debug)]
-pub(super) struct Begun<T> {
+pub(super) struct Replayed<T> {
     stream: T,
     first: [u8; PREFACE.len()],
-    /// Where in `first` the bytes are that are not read again yet.
+    /// Bounds in `first` of the bytes that are not read again yet.
     start: usize,
     end: usize,
 }
 
-/// Reads until it is clear whether `stream` begins with the preface of HTTP/2. Its first byte may take `idle_timeout`, the rest
-/// `head_timeout`.
+/// Reads until it is clear whether `stream` begins with the preface of HTTP/2. Its first byte may take
+/// `idle_timeout`, the rest `head_timeout`.
 ///
 /// # Errors
 /// It took too long, or ended before.
@@ -35,28 +35,28 @@ pub(super) async fn version_of<T: AsyncRead + Unpin>(
     stream: T,
     idle_timeout: Duration,
     head_timeout: Duration,
-) -> io::Result<(Version, Begun<T>)> {
-    let mut begun = Begun { stream, first: [0; PREFACE.len()], start: 0, end: 0 };
+) -> io::Result<(Version, Replayed<T>)> {
+    let mut replayed = Replayed { stream, first: [0; PREFACE.len()], start: 0, end: 0 };
     let mut deadline = Instant::now() + idle_timeout;
     loop {
-        let read = timeout_at(deadline, begun.stream.read(&mut begun.first[begun.end..])).await??;
+        let read = timeout_at(deadline, replayed.stream.read(&mut replayed.first[replayed.end..])).await??;
         if read == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        if begun.end == 0 {
+        if replayed.end == 0 {
             deadline = Instant::now() + head_timeout;
         }
-        begun.end += read;
-        if !PREFACE.starts_with(&begun.first[..begun.end]) {
-            return Ok((Version::Http1, begun));
+        replayed.end += read;
+        if !PREFACE.starts_with(&replayed.first[..replayed.end]) {
+            return Ok((Version::Http1, replayed));
         }
-        if begun.end == PREFACE.len() {
-            return Ok((Version::Http2, begun));
+        if replayed.end == PREFACE.len() {
+            return Ok((Version::Http2, replayed));
         }
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Begun<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for Replayed<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         waker: &mut Context<'_>,
@@ -73,7 +73,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Begun<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Begun<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for Replayed<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         waker: &mut Context<'_>,
@@ -122,9 +122,9 @@ mod tests {
                 let (mut near, far) = duplex(at_once);
                 let sent = bytes.to_vec();
                 tokio::spawn(async move { near.write_all(&sent).await });
-                let (seen, mut begun) = version_of(far, WITHIN, WITHIN).await.unwrap();
+                let (seen, mut replayed) = version_of(far, WITHIN, WITHIN).await.unwrap();
                 let mut read = Vec::new();
-                begun.read_to_end(&mut read).await.unwrap();
+                replayed.read_to_end(&mut read).await.unwrap();
                 assert_eq!((seen, &read[..]), (version, bytes), "{at_once} at once");
             }
         }
@@ -135,9 +135,9 @@ mod tests {
         for (bytes, kind) in [(&b""[..], io::ErrorKind::TimedOut), (b"PRI", io::ErrorKind::TimedOut)] {
             let (mut near, far) = duplex(100);
             near.write_all(bytes).await.unwrap();
-            let begun = Instant::now();
+            let replayed = Instant::now();
             assert_eq!(version_of(far, WITHIN, WITHIN).await.unwrap_err().kind(), kind);
-            assert_eq!(begun.elapsed().as_secs(), 1);
+            assert_eq!(replayed.elapsed().as_secs(), 1);
         }
         let (near, far) = duplex(100);
         drop(near);

@@ -1,7 +1,8 @@
 //! Under which names a server may be called while nobody is asked who they are.
 //!
-//! A page that somebody visits can have its own name stand for this machine for a while (DNS rebinding). For the browser the
-//! page and this server are one then, and it lets the page read and write here. What gives it away is the name.
+//! A page that somebody visits can have its own name stand for this machine for a while (DNS rebinding). For
+//! the browser the page and this server are one then, and it lets the page read and write here. What gives it
+//! away is the name.
 
 use std::net::IpAddr;
 
@@ -33,7 +34,8 @@ impl Hosts {
         Hosts { names: Some(names), pages_only: false }
     }
 
-    /// The same for requests of which a browser says that a page has made them; of others any name will do.
+    /// The same names, checked only for requests that a browser marks as sent by a page; others may use any
+    /// name.
     pub fn of_pages(names: Vec<String>) -> Hosts {
         Hosts { names: Some(names), pages_only: true }
     }
@@ -44,7 +46,7 @@ impl Hosts {
     }
 }
 
-/// What a request calls the server, with the port; empty: nothing.
+/// The name and port by which a request addresses the server; empty: none.
 pub(crate) fn host_of(head: &Parts) -> &str {
     match head.uri.authority() {
         Some(authority) => authority.as_str(),
@@ -52,7 +54,7 @@ pub(crate) fn host_of(head: &Parts) -> &str {
     }
 }
 
-/// Whether a request may come under its name.
+/// Checks the name by which a request addresses the server.
 pub(crate) fn check(hosts: &Hosts, access: &Access, head: &Parts) -> Result<(), CallError> {
     let is_page = || head.headers.contains_key(ORIGIN) || head.headers.contains_key(SEC_FETCH_SITE);
     match admits(hosts, access, host_of(head), is_page) {

@@ -1,4 +1,4 @@
-//! Which pages may make a browser send requests here.
+//! The check of `Origin`: pages of which sites may send requests from a browser.
 
 use http::header::ORIGIN;
 use http::request::Parts;
@@ -7,7 +7,8 @@ use sluice_calls::CallError;
 use super::hosts::host_of;
 use super::well_formed::given_twice;
 
-/// A page of another site may make a browser send requests here; without this check a visit to it could fill queues.
+/// A page of another site may make a browser send requests here; without this check a visit to it could fill
+/// queues.
 pub(crate) fn check(head: &Parts) -> Result<(), CallError> {
     let mut origins = head.headers.get_all(ORIGIN).iter();
     let Some(origin) = origins.next() else { return Ok(()) };

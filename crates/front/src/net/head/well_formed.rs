@@ -42,7 +42,7 @@ fn check_host(head: &Parts) -> Read<()> {
     Ok(())
 }
 
-/// Whether a byte may stand in a host or a port (RFC 3986 §3.2.2).
+/// True for the bytes of a host or a port (RFC 3986 §3.2.2).
 fn is_of_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(&byte)
 }

@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sluice_calls::hot::receive::Room;
-use sluice_calls::room::Room as AnswerRoom;
+use sluice_calls::room::AnswerRoom;
 use sluice_engine::Error;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::budget::Budget;
-use crate::net::activity::Activity;
 
 /// Wait after which a client that was refused for lack of memory may come back.
 const RETRY_AFTER_MS: u64 = 1_000;
@@ -24,39 +23,43 @@ const PART_OF_FREE: usize = 4;
 /// Bytes that an answer takes for a message beside its contents.
 const MESSAGE_BYTES: usize = 1 << 10;
 
-/// After so long, who waits for room looks again by itself.
+/// Interval in which a caller that waits for room checks by itself.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The answers of a server in memory.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct AnswerMemory {
     pub(crate) budget: Budget,
-    /// How many wait for bytes to be given back ...
+    /// Number of callers that wait for bytes to be given back.
     waiting: AtomicUsize,
-    /// ... and what wakes them.
+    /// Wakes these callers.
     given_back: Notify,
 }
 
-impl Answers {
-    pub(crate) fn new(bytes_max: usize) -> Answers {
-        Answers { budget: Budget::new(bytes_max), waiting: AtomicUsize::new(0), given_back: Notify::new() }
+impl AnswerMemory {
+    pub(crate) fn new(bytes_max: usize) -> AnswerMemory {
+        AnswerMemory {
+            budget: Budget::new(bytes_max),
+            waiting: AtomicUsize::new(0),
+            given_back: Notify::new(),
+        }
     }
 }
 
-/// What one answer has of the budgets of its server and its connection; given back when dropped.
+/// The memory of one answer in the budgets of its server and its connection; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
-    server: Arc<Answers>,
-    connection: Arc<Activity>,
+    server: Arc<AnswerMemory>,
+    connection: Arc<Budget>,
     bytes: AtomicUsize,
 }
 
 impl Share {
-    pub(crate) fn new(server: &Arc<Answers>, connection: &Arc<Activity>) -> Share {
+    pub(crate) fn new(server: &Arc<AnswerMemory>, connection: &Arc<Budget>) -> Share {
         Share { server: Arc::clone(server), connection: Arc::clone(connection), bytes: AtomicUsize::new(0) }
     }
 
-    /// Whether anything may be begun that answers with more than a few bytes.
+    /// Checks that there is memory to begin a call whose answer is more than a few bytes.
     ///
     /// # Errors
     /// `overloaded`.
@@ -77,8 +80,8 @@ impl Share {
         Err(no_room())
     }
 
-    /// Sets room aside for an answer that can be cut short: as much as is wanted, or a part of what is free. Tells how
-    /// much.
+    /// Sets room aside for an answer that can be cut short: as much as is wanted, or a part of what is free.
+    /// Tells how much.
     ///
     /// # Errors
     /// `overloaded`.
@@ -90,7 +93,7 @@ impl Share {
     /// The answer takes so many bytes, whatever was thought before. Tells whether they fit.
     pub(crate) fn charge(&self, bytes: usize) -> bool {
         let before = self.bytes.swap(bytes, Ordering::Relaxed);
-        let fits = self.server.budget.change(before, bytes) & self.connection.answers.change(before, bytes);
+        let fits = self.server.budget.change(before, bytes) & self.connection.change(before, bytes);
         if bytes < before && self.server.waiting.load(Ordering::Relaxed) > 0 {
             self.server.given_back.notify_waiters();
         }
@@ -110,7 +113,7 @@ impl Share {
     }
 
     fn free(&self) -> usize {
-        self.server.budget.free().min(self.connection.answers.free())
+        self.server.budget.free().min(self.connection.free())
     }
 }
 
@@ -171,13 +174,13 @@ mod tests {
 
     #[test]
     fn shares_stay_within_both_budgets_and_come_back() {
-        let answers = Arc::new(Answers::new(100_000));
-        let (one, other) = (Arc::new(Activity::new(60_000)), Arc::new(Activity::new(60_000)));
+        let answers = Arc::new(AnswerMemory::new(100_000));
+        let (one, other) = (Arc::new(Budget::new(60_000)), Arc::new(Budget::new(60_000)));
         let first = Share::new(&answers, &one);
         first.reserve(50_000).unwrap();
         first.reserve(55_000).unwrap();
         assert_eq!(first.reserve(60_001).unwrap_err().code(), "overloaded");
-        assert_eq!((answers.budget.used(), one.answers.used()), (55_000, 55_000));
+        assert_eq!((answers.budget.used(), one.used()), (55_000, 55_000));
         let second = Share::new(&answers, &other);
         assert!(second.reserve(45_001).is_err());
         second.reserve(45_000).unwrap();
@@ -187,13 +190,13 @@ mod tests {
         assert_eq!(answers.budget.used(), 105_000);
         first.reserve(10).unwrap();
         drop((first, second));
-        assert_eq!((answers.budget.used(), one.answers.used(), other.answers.used()), (0, 0, 0));
+        assert_eq!((answers.budget.used(), one.used(), other.used()), (0, 0, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_room_has_it_when_bytes_are_given_back() {
-        let answers = Arc::new(Answers::new(100_000));
-        let share = || Share::new(&answers, &Arc::new(Activity::new(100_000)));
+        let answers = Arc::new(AnswerMemory::new(100_000));
+        let share = || Share::new(&answers, &Arc::new(Budget::new(100_000)));
         let (full, waiting) = (share(), share());
         full.charge(100_000);
         let waits = tokio::spawn(async move { waiting.until_room().await });
@@ -206,10 +209,10 @@ mod tests {
 
     #[test]
     fn a_receive_gets_what_its_messages_need_and_thousands_fit() {
-        let answers = Arc::new(Answers::new(256 << 20));
+        let answers = Arc::new(AnswerMemory::new(256 << 20));
         let mut shares = Vec::new();
         for _ in 0..3_000 {
-            let share = Share::new(&answers, &Arc::new(Activity::new(64 << 20)));
+            let share = Share::new(&answers, &Arc::new(Budget::new(64 << 20)));
             assert!(share.take(16, 32 << 10).unwrap() >= 64 << 10);
             shares.push(share);
         }
@@ -217,7 +220,7 @@ mod tests {
             share.put_back();
         }
         assert_eq!(answers.budget.used(), 0);
-        let large = Share::new(&answers, &Arc::new(Activity::new(64 << 20)));
+        let large = Share::new(&answers, &Arc::new(Budget::new(64 << 20)));
         assert_eq!(large.take(1_000, u64::MAX / 4), Some(16 << 20));
     }
 }

@@ -18,22 +18,22 @@ use super::{Current, Tls};
 /// The type of the record that every TLS connection begins with (RFC 8446 §5.1).
 const HANDSHAKE_RECORD: u8 = 0x16;
 
-/// What those get who speak HTTP in clear text on a TLS port.
+/// The answer to HTTP in clear text on a TLS port.
 const CLEAR_TEXT: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     content-type: application/json\r\ncontent-length: 130\r\nconnection: close\r\n\r\n\
     {\"error\":{\"code\":\"tls_required\",\"message\":\"this port speaks TLS, and this was clear text: use https:// \
     in the URL\",\"details\":{}}}\n";
 
-/// Why a connection has no TLS.
+/// The reason for which a handshake failed.
 #[derive(Debug)]
 pub enum HandshakeFailure {
-    /// It was not done in time.
+    /// The handshake took too long.
     Late,
     /// The client spoke clear text. If that was HTTP, it was told so.
     ClearText,
     /// The client went away before it said a word.
     Gone,
-    /// What the client sent, or the certificate that it has shown, is not right; it got an alert.
+    /// The client's messages or certificate are not valid; it got an alert.
     Refused(io::Error),
 }
 
@@ -99,21 +99,21 @@ impl Current {
 
 /// The certificates that the client of an open connection has shown, which may be taken no more when CAs are
 /// replaced.
-pub(crate) struct Shown {
+pub(crate) struct ShownCertificate {
     tls: Arc<Tls>,
     changes: watch::Receiver<()>,
     chain: Vec<CertificateDer<'static>>,
 }
 
-impl Shown {
+impl ShownCertificate {
     /// `changes`: those since before the handshake. `None`: the client has shown none.
     pub(crate) fn of(
         tls: &Arc<Tls>,
         changes: watch::Receiver<()>,
         stream: &TlsStream<TcpStream>,
-    ) -> Option<Shown> {
+    ) -> Option<ShownCertificate> {
         let chain = stream.get_ref().1.peer_certificates()?.to_vec();
-        Some(Shown { tls: Arc::clone(tls), changes, chain })
+        Some(ShownCertificate { tls: Arc::clone(tls), changes, chain })
     }
 
     /// Resolves when they are taken no more.

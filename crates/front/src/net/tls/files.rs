@@ -1,4 +1,4 @@
-//! From PEM files to what rustls takes.
+//! The reader of PEM files for rustls.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -22,12 +22,12 @@ pub(super) struct Contents {
     client_ca: Option<Vec<u8>>,
 }
 
-/// What is in them.
+/// The contents of the files.
 pub(super) struct Read {
     pub(super) chain: Vec<CertificateDer<'static>>,
     pub(super) key: PrivateKeyDer<'static>,
     pub(super) client_cas: Option<RootCertStore>,
-    /// When the server's certificate ends.
+    /// End of the server's certificate.
     pub(super) expires_at: SystemTime,
 }
 
@@ -93,7 +93,7 @@ fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     Ok(found)
 }
 
-/// When a certificate ends, if its time is now.
+/// The end of a certificate that is valid now.
 fn valid_until(path: &Path, der: &[u8]) -> Result<SystemTime, TlsError> {
     let certificate = Certificate::from_der(der)
         .map_err(|e| TlsError(format!("{} holds a certificate that cannot be read: {e}", path.display())))?;

@@ -1,10 +1,11 @@
-//! TLS for listeners: rustls with *ring*, TLS 1.3 and 1.2, session tickets, and files that can be replaced while it runs.
+//! TLS for listeners: rustls with *ring*, TLS 1.3 and 1.2, session tickets, and files that can be replaced
+//! while it runs.
 //!
-//! What lives here: certificates, handshakes, and whose certificate a client has shown. What does not: what that client
-//! may do, which is [`sluice_calls::access`]'s to say.
+//! What lives here: certificates, handshakes, and whose certificate a client has shown. What does not: what
+//! that client may do, which is [`sluice_calls::access`]'s to say.
 //!
-//! Map: `files` from PEM files to what rustls takes, with a cause for each that cannot be used; `accept` the handshake, and
-//! an answer for those who speak clear text.
+//! Map: `files` from PEM files to what rustls takes, with a cause for each that cannot be used; `accept` the
+//! handshake, and an answer for those who speak clear text.
 
 mod accept;
 mod files;
@@ -22,27 +23,27 @@ use rustls::server::{NoServerSessionStorage, ProducesTickets, WebPkiClientVerifi
 use tokio::sync::watch;
 
 pub use accept::HandshakeFailure;
-pub(crate) use accept::{Shown, client_certificate};
+pub(crate) use accept::{ShownCertificate, client_certificate};
 use files::{Contents, Read};
 
-/// From so long before its end on, a certificate is reported at each check.
+/// Time before a certificate's end from which it is reported at each check.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
 /// Protocols that a client may choose (RFC 7301), the better one first.
 const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Which files a listener's TLS is made of, all of them PEM.
+/// The files of a listener's TLS, all of them PEM.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TlsFiles {
     /// The server's certificate, followed by those between it and the CA.
     pub cert: PathBuf,
-    /// Its private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
+    /// The certificate's private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
     pub key: PathBuf,
     /// Certificates of the CAs whose client certificates are taken; `None`: clients are not asked for one.
     pub client_ca: Option<PathBuf>,
 }
 
-/// Why TLS cannot be had: a sentence for the operator that names the file and the cause.
+/// The error in making TLS: a sentence for the operator that names the file and the cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TlsError(pub String);
 
@@ -63,11 +64,11 @@ pub struct Tls {
     current: RwLock<Arc<Current>>,
     /// Told when that is replaced.
     changes: watch::Sender<()>,
-    /// What was last read, used or not: what has not changed is not judged again.
+    /// The contents that were read last, valid or not; they are not checked again until they change.
     seen: Mutex<Contents>,
 }
 
-/// What new connections get.
+/// The configuration of new connections.
 pub(crate) struct Current {
     config: Arc<ServerConfig>,
     clients: Option<Arc<dyn ClientCertVerifier>>,
@@ -84,7 +85,8 @@ impl Tls {
     /// Reads the files; a handshake may then take so long.
     ///
     /// # Errors
-    /// A file that is missing or no PEM, a certificate whose time has not come or is over, a key of another certificate.
+    /// A file that is missing or no PEM, a certificate whose time has not come or is over, a key of another
+    /// certificate.
     pub fn load(files: TlsFiles, handshake_timeout: Duration) -> Result<Tls, TlsError> {
         let tickets = rustls::crypto::ring::Ticketer::new()
             .map_err(|e| TlsError(format!("the system gives no random numbers: {e}")))?;
@@ -114,18 +116,18 @@ impl Tls {
         Ok(true)
     }
 
-    /// How many days the certificate in use still has, when these are few.
+    /// Days until the certificate in use ends, if these are few.
     pub fn expires_soon(&self) -> Option<u64> {
         let left = self.current().expires_at.duration_since(SystemTime::now()).unwrap_or_default();
         (left < EXPIRES_SOON).then_some(left.as_secs() / 86_400)
     }
 
-    /// Whether clients may show certificates.
+    /// True if clients may show certificates.
     pub fn asks_clients(&self) -> bool {
         self.files.client_ca.is_some()
     }
 
-    /// How long a client may take for its handshake.
+    /// Longest time for a handshake.
     pub fn handshake_timeout(&self) -> Duration {
         self.handshake_timeout
     }
@@ -150,7 +152,8 @@ impl Current {
             None => (builder.with_no_client_auth(), None),
             Some(roots) => {
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-                // A client may prove who it is in another way: whether it has, is for the access module to see.
+                // A client may prove who it is in another way: whether it has, is for the access module to
+                // see.
                 let verifier = verifier
                     .allow_unauthenticated()
                     .build()

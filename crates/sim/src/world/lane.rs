@@ -10,24 +10,24 @@ use crate::model::Checked;
 use crate::workload::Generator;
 
 /// See the module.
-pub(super) struct ShardWorld {
-    /// The shard's process; `None`: none runs.
+pub(super) struct Lane {
+    /// `None` while no process runs.
     pub(super) server: Option<Server>,
     pub(super) history: History,
     pub(super) generator: Generator,
     pub(super) clients: Clients,
-    /// Index before which all records are durable, whatever the durability setting.
+    /// All before this record is durable, whatever the durability setting.
     pub(super) durable: u64,
-    /// Index before which all records are durable, with something durable after them that shows it.
+    /// All before this record is durable, and so is something behind it that tells that it was synced.
     pub(super) vouched: u64,
-    /// Index before which the manifest notes all records as durable.
+    /// The manifest tells that all before this record is durable.
     pub(super) noted: u64,
-    /// Progress of upkeep on an idle log.
+    /// How far upkeep has seen the log rest.
     rest: Rest,
-    /// Index before which records were given to the disk, and where the last of them begin.
+    /// Records before this one have been given to the disk; and where what was given last begins.
     pub(super) written: u64,
     pub(super) last_write: u64,
-    /// Index before which the next start must find all records.
+    /// The next start must find all records before this one.
     pub(super) must_have: u64,
 }
 
@@ -35,18 +35,18 @@ pub(super) struct ShardWorld {
 /// so long before it writes the manifest.
 const PAUSES_US: [u64; 3] = [20_000, 0, 1_000_000];
 
-/// State of upkeep on a log to which nothing is added.
+/// What upkeep has seen of a log to which nothing comes.
 #[derive(Default)]
 struct Rest {
     next_index: u64,
-    /// Of [`PAUSES_US`], how many are over.
+    /// How many of [`PAUSES_US`] are over.
     pauses: usize,
     since_us: u64,
 }
 
-impl ShardWorld {
-    pub(super) fn new(history: History, generator: Generator) -> ShardWorld {
-        ShardWorld {
+impl Lane {
+    pub(super) fn new(history: History, generator: Generator) -> Lane {
+        Lane {
             server: None,
             history,
             generator,
@@ -69,13 +69,13 @@ impl ShardWorld {
         self.must_have = self.durable;
     }
 
-    /// Notes that everything is durable. Only later writes show it.
+    /// Everything is durable now. Only what is written later tells so.
     pub(super) fn sync_all(&mut self) {
         self.vouched = self.durable;
         self.durable = self.history.applied();
     }
 
-    /// Notes that everything is durable, and that the manifest notes it.
+    /// Everything is durable, and the manifest tells so.
     pub(super) fn note_all(&mut self) {
         self.noted = self.history.applied();
     }

@@ -1,4 +1,4 @@
-//! Events of the log, as a feed has to report them.
+//! The events of the log, as a feed has to tell them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,40 +7,40 @@ use sluice_engine::Engine;
 use sluice_engine::event::{Event, EventDetail, EventKind};
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 
-/// Index of a record, and number of its events before the position.
-pub(super) type EventPlace = (u64, u32);
+/// Record, and how many of its events lie before.
+pub(super) type Place = (u64, u32);
 
-/// Subject of a feed: a namespace, or one queue of it.
+/// What a feed is about: a namespace, or one queue of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct About {
     pub(super) namespace: NamespaceId,
     pub(super) queue: Option<Box<str>>,
 }
 
-/// An event.
+/// One event.
 #[derive(Clone, Debug)]
 pub(super) struct Logged {
-    /// Position after the event.
-    place: EventPlace,
+    /// Behind it.
+    place: Place,
     namespace: NamespaceId,
     pub(super) kind: EventKind,
     pub(super) id: Option<MessageId>,
     pub(super) attempt: u16,
     pub(super) queue: Arc<str>,
-    /// Queue that the message came from.
+    /// The queue that it came from.
     from: Option<Arc<str>>,
 }
 
 /// All events of a log.
 #[derive(Debug, Default)]
-pub(super) struct EventLog {
+pub(super) struct ToldLog {
     events: Vec<Logged>,
-    /// Names of queues, including deleted ones.
+    /// Names of queues, also of such as are gone.
     names: BTreeMap<QueueId, Arc<str>>,
 }
 
-impl EventLog {
-    /// Adds the events of a record that `engine` has just applied.
+impl ToldLog {
+    /// Takes down the events of one record, which `engine` has just applied.
     pub(super) fn note(&mut self, index: u64, events: &[Event], engine: &Engine) {
         for (number, event) in (1..).zip(events) {
             let queue = match &event.detail {
@@ -61,11 +61,11 @@ impl EventLog {
         Arc::clone(self.names.entry(queue).or_insert_with(known))
     }
 
-    /// Events of a subject between two positions, in order.
+    /// Events about something between two places, in order.
     pub(super) fn between<'a>(
         &'a self,
-        from: EventPlace,
-        to: EventPlace,
+        from: Place,
+        to: Place,
         about: &'a About,
     ) -> impl Iterator<Item = &'a Logged> {
         let first = self.events.partition_point(|event| event.place <= from);

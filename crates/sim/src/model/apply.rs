@@ -1,0 +1,134 @@
+//! One record from its command to the checks that hold after every record.
+
+use sluice_engine::command::Command;
+
+use super::{Apply, Checked, Line, Place, ensure};
+
+impl Apply<'_> {
+    pub(super) fn run(&mut self, command: &Command<'_>) -> Checked {
+        match command {
+            Command::Epoch { number, .. } => self.epoch(*number)?,
+            Command::Configure(limits) => {
+                self.succeeds()?;
+                self.world.limits = limits.clone();
+            }
+            Command::ReceiptKey(_) => self.succeeds()?,
+            Command::Tick => {}
+            Command::Send(send) => self.send(send)?,
+            Command::Receive(receive) => self.receive(receive)?,
+            Command::Settle { namespace, items } => self.settle(*namespace, items)?,
+            Command::Extend { namespace, items } => self.extend(*namespace, items)?,
+            Command::Group(group) => self.group(group)?,
+            Command::Report { namespace, items } => self.report(*namespace, items)?,
+            Command::Change(change) => self.change(change)?,
+            Command::DefaultsSet { .. }
+            | Command::DefaultsDelete { .. }
+            | Command::DeadRedriveRate { .. } => self.queues(command)?,
+            Command::Attach(_) | Command::Credit { .. } | Command::Resume { .. } | Command::Detach { .. } => {
+                self.consumers(command)?
+            }
+            Command::LimitSet { .. } | Command::LimitDelete { .. } => self.limits(command)?,
+            Command::SchedulePut(_)
+            | Command::ScheduleDelete { .. }
+            | Command::SchedulePause { .. }
+            | Command::ScheduleTrigger { .. }
+            | Command::ScheduleFire(_) => self.schedules(command)?,
+            _ => self.administer(command)?,
+        }
+        let ticked = matches!(command, Command::Tick);
+        self.follow_timers(ticked)?;
+        self.follow_overdue()?;
+        self.follow_children(ticked)?;
+        self.follow_overdue()?;
+        self.follow_failures()?;
+        self.follow_finished(ticked)?;
+        self.follow_redrives()?;
+        self.follow_sweeps()?;
+        self.resolve_unsure()?;
+        self.follow_overdue()?;
+        self.follow_ends(ticked)?;
+        self.follow_length()?;
+        self.follow_ids()?;
+        self.blur();
+        self.follow_lanes();
+        self.follow_grace(ticked)?;
+        self.follow_pushed()?;
+        self.all_is_given()?;
+        self.broken.take().map_or(Ok(()), Err)?;
+        self.check_released()
+    }
+
+    pub(super) fn epoch(&mut self, number: u64) -> Checked {
+        self.succeeds()?;
+        ensure!(number > self.world.epoch, "epoch {number} follows epoch {}", self.world.epoch);
+        self.world.epoch = number;
+        self.world.detach_all();
+        Ok(())
+    }
+
+    /// The next place in the line of what this apply makes ready. Of what timers bring about the earlier
+    /// deadline stands first.
+    pub(super) fn next_line(&mut self) -> Line {
+        self.place += 1;
+        Line { step: self.world.step, place: self.firing.unwrap_or(self.place) }
+    }
+
+    /// The same, behind all that timers bring about.
+    pub(super) fn late_line(&mut self) -> Line {
+        self.place += 1;
+        Line { step: self.world.step, place: u64::MAX / 2 + self.place }
+    }
+
+    /// What became ready in this record stands in no certain order where a part of it has come as a
+    /// consequence.
+    pub(super) fn blur(&mut self) {
+        let step = self.world.step;
+        for queue in std::mem::take(&mut self.blurred) {
+            let here = self.world.messages.values_mut().filter(|message| message.queue == queue);
+            for message in here {
+                if let Place::Ready { line } = &mut message.place
+                    && line.step == step
+                {
+                    line.place = 0;
+                }
+            }
+            self.world.forget_turns(queue);
+        }
+    }
+
+    /// A send that was refused may have used up ids.
+    pub(super) fn follow_ids(&mut self) -> Checked {
+        for (id, namespace) in &mut self.world.namespaces {
+            let last = self.engine.last_sequence(*id).unwrap_or(0);
+            ensure!(last >= namespace.last_sequence, "the ids of {id:?} go back to {last}");
+            namespace.last_sequence = last;
+        }
+        Ok(())
+    }
+
+    /// The command as a whole must have gone well.
+    pub(super) fn succeeds(&self) -> Checked {
+        match &self.outcome.error {
+            None => Ok(()),
+            Some(error) => Err(format!("the engine refused what is allowed: {} ({error})", error.code())),
+        }
+    }
+
+    /// The command as a whole must have been refused, with this code.
+    pub(super) fn fails(&self, code: &str) -> Checked {
+        match &self.outcome.error {
+            Some(error) if error.code() == code => Ok(()),
+            Some(error) => Err(format!("expected {code}, the engine said {} ({error})", error.code())),
+            None => Err(format!("expected {code}, the engine did it")),
+        }
+    }
+
+    /// A blob that somebody still has must not be let go of.
+    pub(super) fn check_released(&self) -> Checked {
+        for released in &self.outcome.released {
+            let holder = self.world.blobs().find(|(_, blob)| blob == released);
+            ensure!(holder.is_none(), "{released:?} was released, and {holder:?} still has it");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! Requests as the node makes them.
+
+use bytes::Bytes;
+use sluice_engine::command::{Command, SettleItem, Settlement};
+use sluice_engine::id::Receipt;
+use sluice_journal::Batch;
+use sluice_node::mailbox::Mailbox;
+use sluice_node::shard::request::Request;
+
+/// As the node gives back what was on its way to somebody who has gone: messages of one namespace.
+pub(super) fn give_back(mailbox: &Mailbox<Request>, receipts: impl Iterator<Item = Receipt>) {
+    let settlement = Settlement::Release { delay_ms: 0 };
+    let release = |receipt| SettleItem { receipt, settlement, error: "", result: None };
+    let items: Vec<_> = receipts.map(release).collect();
+    if let Some(first) = items.first() {
+        let namespace = first.receipt.id.namespace;
+        mailbox.push_surely(Request::surely(&Command::Settle { namespace, items: &items }));
+    }
+}
+
+/// The bytes of a record.
+pub(super) fn bytes_of(record: &Batch) -> Bytes {
+    let mut copy = Batch::new();
+    copy.append(record);
+    copy.take().0
+}
