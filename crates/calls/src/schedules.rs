@@ -4,13 +4,16 @@ mod message;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sluice_engine::MessageId;
 use sluice_engine::command::SendItem;
+use sluice_engine::limits::DELAY_MS_MAX;
 pub use sluice_node::schedule::{EVERY_MS_MIN, MISSED, Missed, ScheduleSpec, When};
 use sluice_node::{SCHEDULE_NEXT_MAX, Schedule as Stored};
 
 use crate::access::Right;
 use crate::error::CallError;
+use crate::hot::message::Message;
 use crate::permit::Permit;
 use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, PageSize, Within, Word, Words, cut_page, given, page_size};
@@ -248,6 +251,28 @@ impl Unary for Trigger {
         let (id, duplicate) = permit.node().schedule_trigger(permit.namespace_id()?, permit.name()).await?;
         Ok(Done::made(Sent { id: id.to_string(), duplicate }, true))
     }
+}
+
+/// A schedule to create, or to replace: give `cron` or `every_ms`. Fronts decode it by hand.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SchedulePut", example = json!({
+    "cron": "0 3 * * *", "time_zone": "Europe/Berlin", "queue": "reports", "message": {"payload": "{}"},
+}))]
+pub struct Put {
+    /// The times at which it fires: five fields, six with seconds first, or a word such as `@daily`.
+    pub cron: Option<String>,
+    /// Time zone of `cron`, by its name in the IANA database; `UTC` unless told.
+    pub time_zone: Option<String>,
+    /// The interval at which it fires, in milliseconds.
+    pub every_ms: Option<Within<EVERY_MS_MIN, DELAY_MS_MAX>>,
+    /// What becomes of the times that passed while the server was down: `once`, unless told, sends one
+    /// message for all of them, `all` one for each of the latest 1,000, `skip` none.
+    pub missed: Option<Word<Missed>>,
+    /// Name of the queue that it sends to.
+    pub queue: String,
+    /// The message that it sends.
+    pub message: Message,
 }
 
 /// Creates a schedule, or replaces it. Its request carries a message, which fronts decode by hand.
