@@ -32,8 +32,9 @@ words! {
 }
 
 /// The messages of a queue that a bulk changes: everything that is given has to match.
+// No default of the whole: with one, the schema would require no field.
 #[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "BulkFilter")]
 pub struct Filter {
     /// Name of the queue.
@@ -64,8 +65,9 @@ pub struct Filter {
 }
 
 /// A header and its value.
+// No default of the whole: with one, the schema would require no field.
 #[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "BulkHeader")]
 pub struct HeaderIs {
     /// Name of the header.
@@ -128,8 +130,9 @@ impl From<&EngineHeader> for HeaderIs {
 }
 
 /// A change of many messages.
+// No default of the whole: with one, the schema would require no field.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "BulkRequest")]
 pub struct Start {
     /// The change that is made to each message.
@@ -151,10 +154,13 @@ pub struct Start {
     /// `change`: all tags that a message has from then on.
     tags: Option<Vec<String>>,
     /// Who changes them, for the history; up to 256 bytes.
+    #[serde(default)]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
+    #[serde(default)]
     why: String,
     /// Whether messages are only counted and none is changed; false unless told.
+    #[serde(default)]
     dry_run: bool,
 }
 
@@ -386,6 +392,14 @@ mod tests {
 
     fn read(body: Value) -> Read<BulkRequest> {
         from_value::<Start>(body).unwrap().request(NamespaceId::DEFAULT)
+    }
+
+    #[test]
+    fn the_schemas_require_what_has_no_default() {
+        let required = |schema: schemars::Schema| schema.get("required").cloned();
+        assert_eq!(required(schemars::schema_for!(Start)), Some(json!(["action", "filter"])));
+        assert_eq!(required(schemars::schema_for!(Filter)), Some(json!(["queue"])));
+        assert_eq!(required(schemars::schema_for!(HeaderIs)), Some(json!(["name", "value"])));
     }
 
     #[test]

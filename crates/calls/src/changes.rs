@@ -203,13 +203,16 @@ impl Unary for Retry {
 }
 
 /// A message to move to another queue of the namespace.
+// No default of the whole: with one, the schema would require no field.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "MoveRequest")]
 pub struct Move {
     /// Who moves it, for the history; up to 256 bytes.
+    #[serde(default)]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
+    #[serde(default)]
     why: String,
     /// Move it only if it still has this version.
     version: Option<Version>,
