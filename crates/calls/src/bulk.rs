@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sluice_engine::change::Verb;
 use sluice_engine::query::State;
 use sluice_engine::{Error, NamespaceId};
@@ -13,6 +14,7 @@ use crate::access::Right;
 use crate::changes::{AtMs, Attempts, DelayMs, Priority, deliver, from_hex, missing_to};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Within, Word, words};
@@ -30,6 +32,9 @@ words! {
         "cancelled" = BulkState::Cancelled,
         "failed" = BulkState::Failed;
 }
+
+/// Id of a bulk for examples.
+const BULK_EXAMPLE: &str = "0006475d6a9f8000";
 
 /// The messages of a queue that a bulk changes: everything that is given has to match.
 // No default of the whole: with one, the schema would require no field.
@@ -134,6 +139,7 @@ impl From<&EngineHeader> for HeaderIs {
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BulkRequest")]
+#[schemars(example = json!({"action": "retry", "filter": {"queue": "a", "state": "dead"}, "dry_run": true}))]
 pub struct Start {
     /// The change that is made to each message.
     #[schemars(required)]
@@ -212,6 +218,7 @@ impl Start {
 /// A bulk that has begun.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BulkStarted")]
+#[schemars(example = json!({"bulk": BULK_EXAMPLE}))]
 pub struct Started {
     /// Its id.
     bulk: String,
@@ -237,6 +244,7 @@ impl Unary for Start {
 /// A bulk, and how far it is. Of the messages that match, each is either changed or skipped when it has
 /// ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct Bulk {
     /// Its id.
     bulk: String,
@@ -275,6 +283,14 @@ pub struct Bulk {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<BulkError>,
+}
+
+fn example() -> Value {
+    json!({
+        "bulk": BULK_EXAMPLE, "state": "running", "action": "move", "to": "b",
+        "filter": {"queue": "a", "state": "dead"}, "dry_run": false, "total": 12_000, "scanned": 1_280,
+        "matched": 1_280, "changed": 1_279, "skipped": 1, "started_at_ms": AT_MS_EXAMPLE,
+    })
 }
 
 /// The error that has ended a bulk.
@@ -335,6 +351,7 @@ pub struct List {}
 /// The bulks that run, and those that ended not long ago.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BulkList")]
+#[schemars(example = json!({"bulks": [example()]}))]
 pub struct Bulks {
     /// Oldest first.
     bulks: Vec<Bulk>,

@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 use sluice_engine::Error;
 use sluice_engine::id::MessageId;
 use sluice_engine::limits::REDRIVE_PER_SECOND_MAX;
@@ -13,6 +14,7 @@ use sluice_engine::limits::REDRIVE_PER_SECOND_MAX;
 use crate::access::Right;
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+use crate::hot::ID_EXAMPLE;
 use crate::permit::Permit;
 use crate::unary::{Body, Done, Unary};
 use crate::value::Within;
@@ -21,6 +23,8 @@ use crate::value::Within;
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "RedriveRequest")]
+#[schemars(example = json!({"all": true, "per_second": 50}))]
+#[schemars(example = json!({"ids": [ID_EXAMPLE]}))]
 pub struct Redrive {
     /// Ids of the messages, 1 to 10,000: all of them become ready, or none.
     ids: Option<Ids>,
@@ -32,6 +36,7 @@ pub struct Redrive {
 
 /// The number of messages that are ready again.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({"redriven": 13}))]
 pub struct Redriven {
     /// Messages; at a rate: those that will be.
     redriven: u64,
@@ -63,6 +68,7 @@ pub struct RedriveEnd {}
 /// The rest of a redrive that was ended.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RedriveEnded")]
+#[schemars(example = json!({"left": 13}))]
 pub struct Left {
     /// Messages that stay dead.
     left: u64,
@@ -83,6 +89,8 @@ impl Unary for RedriveEnd {
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "DeadDeleteRequest")]
+#[schemars(example = json!({"all": true}))]
+#[schemars(example = json!({"ids": [ID_EXAMPLE]}))]
 pub struct Delete {
     /// Ids of the messages, 1 to 10,000: all of them are deleted, or none.
     ids: Option<Ids>,
@@ -93,6 +101,7 @@ pub struct Delete {
 /// The number of messages that were deleted.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DeadDeleted")]
+#[schemars(example = json!({"deleted": 13}))]
 pub struct Deleted {
     /// Messages.
     deleted: u64,

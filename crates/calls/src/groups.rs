@@ -49,6 +49,7 @@ pub struct Show {}
 
 /// A group, and how many of its members have ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({"group": ID_EXAMPLE, "pending": 0, "done": 2, "dead": 1, "callback": "ready"}))]
 pub struct Group {
     /// Id of the callback.
     group: String,

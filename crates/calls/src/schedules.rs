@@ -4,7 +4,7 @@ mod message;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use sluice_engine::MessageId;
 use sluice_engine::command::SendItem;
 use sluice_engine::limits::DELAY_MS_MAX;
@@ -14,6 +14,7 @@ use sluice_node::{SCHEDULE_NEXT_MAX, Schedule as Stored};
 use crate::access::Right;
 use crate::error::CallError;
 use crate::hot::message::Message;
+use crate::hot::{AT_MS_EXAMPLE, ID_EXAMPLE};
 use crate::permit::Permit;
 use crate::unary::{Body, Done, How, Unary};
 use crate::value::{Nothing, PageSize, Within, Word, Words, cut_page, given, page_size};
@@ -34,6 +35,7 @@ impl Words for Missed {
 
 /// A schedule: when it fires, and what came of it so far.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct Schedule {
     /// Its name.
     name: String,
@@ -77,6 +79,14 @@ pub struct Schedule {
     /// What it sends, when one schedule is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<ScheduledMessage>,
+}
+
+fn example() -> Value {
+    json!({
+        "name": "nightly", "cron": "0 3 * * *", "time_zone": "Europe/Berlin", "missed": "once",
+        "queue": "reports", "paused": false, "next_at_ms": AT_MS_EXAMPLE, "fired": 12, "duplicates": 0,
+        "refused": 0, "created_at_ms": AT_MS_EXAMPLE - 9_000,
+    })
 }
 
 impl From<&Stored> for Schedule {
@@ -123,6 +133,7 @@ pub struct List {
 /// A page of schedules.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScheduleList")]
+#[schemars(example = json!({"schedules": [example()]}))]
 pub struct Schedules {
     /// By name.
     schedules: Vec<Schedule>,
@@ -192,6 +203,7 @@ pub struct Next {
 /// The times at which a schedule fires next.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScheduleNext")]
+#[schemars(example = json!({"next_at_ms": [AT_MS_EXAMPLE]}))]
 pub struct Times {
     /// In milliseconds since the Unix epoch; none while it is paused.
     next_at_ms: Vec<u64>,
@@ -234,6 +246,7 @@ pub struct Trigger {}
 /// The message that a schedule sent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScheduleSent")]
+#[schemars(example = json!({"id": ID_EXAMPLE, "duplicate": false}))]
 pub struct Sent {
     /// Id of the message.
     id: String,
