@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sluice_engine::change::Verb;
 use sluice_engine::query::State;
 use sluice_engine::{Error, NamespaceId};
@@ -14,6 +15,7 @@ use crate::call::{Body, Done, How, Unary};
 use crate::changes::{AtMs, Attempts, DelayMs, Priority, deliver, from_hex, missing_to};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::value::{Within, Word, words};
 
@@ -31,9 +33,13 @@ words! {
         "failed" = BulkState::Failed;
 }
 
+/// Id of a bulk for examples.
+const BULK_EXAMPLE: &str = "0006475d6a9f8000";
+
 /// The messages of a queue that a bulk changes: everything that is given has to match.
+// No default of the whole: with one, the schema would require no field.
 #[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "BulkFilter")]
 pub struct Filter {
     /// Name of the queue.
@@ -64,8 +70,9 @@ pub struct Filter {
 }
 
 /// A header and its value.
+// No default of the whole: with one, the schema would require no field.
 #[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "BulkHeader")]
 pub struct HeaderIs {
     /// Name of the header.
@@ -128,9 +135,11 @@ impl From<&EngineHeader> for HeaderIs {
 }
 
 /// A change of many messages.
+// No default of the whole: with one, the schema would require no field.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "BulkRequest")]
+#[schemars(example = json!({"action": "retry", "filter": {"queue": "a", "state": "dead"}, "dry_run": true}))]
 pub struct Start {
     /// The change that is made to each message.
     #[schemars(required)]
@@ -151,10 +160,13 @@ pub struct Start {
     /// `change`: all tags that a message has from then on.
     tags: Option<Vec<String>>,
     /// Who changes them, for the history; up to 256 bytes.
+    #[serde(default)]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
+    #[serde(default)]
     why: String,
     /// Whether messages are only counted and none is changed; false unless told.
+    #[serde(default)]
     dry_run: bool,
 }
 
@@ -206,6 +218,7 @@ impl Start {
 /// A bulk that has begun.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BulkStarted")]
+#[schemars(example = json!({"bulk": BULK_EXAMPLE}))]
 pub struct Started {
     /// Its id.
     bulk: String,
@@ -231,6 +244,7 @@ impl Unary for Start {
 /// A bulk, and how far it is. Of the messages that match, each is either changed or skipped when it has
 /// ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct Bulk {
     /// Its id.
     bulk: String,
@@ -269,6 +283,14 @@ pub struct Bulk {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<BulkError>,
+}
+
+fn example() -> Value {
+    json!({
+        "bulk": BULK_EXAMPLE, "state": "running", "action": "move", "to": "b",
+        "filter": {"queue": "a", "state": "dead"}, "dry_run": false, "total": 12_000, "scanned": 1_280,
+        "matched": 1_280, "changed": 1_279, "skipped": 1, "started_at_ms": AT_MS_EXAMPLE,
+    })
 }
 
 /// The error that has ended a bulk.
@@ -329,6 +351,7 @@ pub struct List {}
 /// The bulks that run, and those that ended not long ago.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "BulkList")]
+#[schemars(example = json!({"bulks": [example()]}))]
 pub struct Bulks {
     /// Oldest first.
     bulks: Vec<Bulk>,
@@ -386,6 +409,14 @@ mod tests {
 
     fn read(body: Value) -> Read<BulkRequest> {
         from_value::<Start>(body).unwrap().request(NamespaceId::DEFAULT)
+    }
+
+    #[test]
+    fn the_schemas_require_what_has_no_default() {
+        let required = |schema: schemars::Schema| schema.get("required").cloned();
+        assert_eq!(required(schemars::schema_for!(Start)), Some(json!(["action", "filter"])));
+        assert_eq!(required(schemars::schema_for!(Filter)), Some(json!(["queue"])));
+        assert_eq!(required(schemars::schema_for!(HeaderIs)), Some(json!(["name", "value"])));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::json;
 use sluice_engine::Error;
 use sluice_engine::change::{Change as EngineChange, ChangeAction, NewFields, Verb};
 use sluice_engine::command::Deliver;
@@ -110,6 +111,7 @@ pub(crate) fn from_hex(text: &str) -> Option<u64> {
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "ChangeRequest")]
+#[schemars(example = json!({"by": "ann", "why": "sent by mistake"}))]
 pub struct Plain {
     /// Who changes it, for the history; up to 256 bytes.
     by: String,
@@ -203,13 +205,17 @@ impl Unary for Retry {
 }
 
 /// A message to move to another queue of the namespace.
+// No default of the whole: with one, the schema would require no field.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[schemars(rename = "MoveRequest")]
+#[schemars(example = json!({"to": "b", "by": "ann"}))]
 pub struct Move {
     /// Who moves it, for the history; up to 256 bytes.
+    #[serde(default)]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
+    #[serde(default)]
     why: String,
     /// Move it only if it still has this version.
     version: Option<Version>,
@@ -235,6 +241,7 @@ impl Unary for Move {
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "FieldsRequest")]
+#[schemars(example = json!({"priority": 9, "tags": ["urgent"]}))]
 pub struct Change {
     /// Who changes it, for the history; up to 256 bytes.
     by: String,

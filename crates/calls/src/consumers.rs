@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sluice_engine::Error;
 use sluice_engine::command::{DETACH_GRACE_MS, DETACH_GRACE_MS_MAX};
 use sluice_engine::id::ConsumerId;
@@ -10,6 +11,7 @@ use sluice_engine::query::{ConsumerState, ConsumerView, HeldView, Holder as Engi
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::value::{Nothing, PageSize, Within, Word, page_size, words};
 
@@ -22,6 +24,7 @@ words! {
 
 /// A consumer, and how much it holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct Consumer {
     /// Its id, which is never given again.
     id: String,
@@ -49,6 +52,13 @@ pub struct Consumer {
     /// A page of the messages that it holds, longest held first, when one consumer is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     holds: Option<Vec<Held>>,
+}
+
+fn example() -> Value {
+    json!({
+        "id": "12", "name": "mailer-1", "state": "attached", "queues": ["mail"], "credit": 100, "in_flight": 1,
+        "since_at_ms": AT_MS_EXAMPLE, "oldest_leased_at_ms": AT_MS_EXAMPLE,
+    })
 }
 
 /// A message that a consumer holds.
@@ -125,6 +135,7 @@ pub struct List {
 /// A page of consumers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ConsumerList")]
+#[schemars(example = json!({"consumers": [example()]}))]
 pub struct Consumers {
     /// In the order in which they came.
     consumers: Vec<Consumer>,

@@ -8,6 +8,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 use sluice_engine::Error;
 use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ERROR_TEXT_BYTES_MAX, REDRIVE_PER_SECOND_MAX};
@@ -16,6 +17,7 @@ use crate::access::Right;
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+use crate::hot::ID_EXAMPLE;
 use crate::permit::Permit;
 use crate::value::{Within, cursor};
 
@@ -23,6 +25,8 @@ use crate::value::{Within, cursor};
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "RedriveRequest")]
+#[schemars(example = json!({"all": true, "per_second": 50}))]
+#[schemars(example = json!({"ids": [ID_EXAMPLE]}))]
 pub struct Redrive {
     /// Ids of the messages, 1 to 10,000: all of them become ready, or none.
     ids: Option<Ids>,
@@ -34,6 +38,7 @@ pub struct Redrive {
 
 /// The number of messages that are ready again.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({"redriven": 13}))]
 pub struct Redriven {
     /// Messages; at a rate: those that will be.
     redriven: u64,
@@ -65,6 +70,7 @@ pub struct RedriveEnd {}
 /// The rest of a redrive that was ended.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RedriveEnded")]
+#[schemars(example = json!({"left": 13}))]
 pub struct Left {
     /// Messages that stay dead.
     left: u64,
@@ -85,6 +91,8 @@ impl Unary for RedriveEnd {
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "DeadDeleteRequest")]
+#[schemars(example = json!({"all": true}))]
+#[schemars(example = json!({"ids": [ID_EXAMPLE]}))]
 pub struct Delete {
     /// Ids of the messages, 1 to 10,000: all of them are deleted, or none.
     ids: Option<Ids>,
@@ -95,6 +103,7 @@ pub struct Delete {
 /// The number of messages that were deleted.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DeadDeleted")]
+#[schemars(example = json!({"deleted": 13}))]
 pub struct Deleted {
     /// Messages.
     deleted: u64,

@@ -1,11 +1,15 @@
 //! The error of a call, before it is one of a protocol.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
 use sluice_engine::Error;
 use sluice_engine::error::{Blame, FieldValue};
 
 use crate::access::{Denied, TokenError};
+use crate::codes::TABLE;
 use crate::fault::Fault;
 
 /// Time after which callers repeat a call that failed for a passing reason, in milliseconds.
@@ -20,6 +24,46 @@ pub struct CallError {
     details: Details,
     retry_after_ms: Option<u64>,
     blame: Blame,
+}
+
+/// The answer to a call that failed.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(rename = "Error", example = json!({
+    "error": {"code": "queue_not_found", "message": "queue \"mial\" does not exist", "details": {"queue": "mial"}},
+}))]
+pub struct ErrorAnswer {
+    /// The error.
+    pub error: ErrorBody,
+}
+
+/// An error as answers have it.
+#[derive(Clone, Debug, JsonSchema)]
+pub struct ErrorBody {
+    /// The stable code.
+    pub code: ErrorCode,
+    /// What went wrong and what would be right, in words.
+    pub message: String,
+    /// The values that the error is about, by name.
+    pub details: Map<String, Value>,
+}
+
+/// A code of [`crate::codes`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ErrorCode(pub &'static str);
+
+impl JsonSchema for ErrorCode {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ErrorCode".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let codes: Vec<&str> = TABLE.iter().map(|row| row.code).collect();
+        json_schema!({"type": "string", "enum": codes})
+    }
 }
 
 /// One value that an error is about.

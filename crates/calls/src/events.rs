@@ -1,7 +1,10 @@
 //! Events of a namespace or a queue, as they happen.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde_json::json;
 use sluice_engine::Error;
 use sluice_engine::event::EventKind;
 pub use sluice_node::{EventPosition, Gap, GapReason, Heard, Reader, Told, ToldDetail};
@@ -9,6 +12,7 @@ pub use sluice_node::{EventPosition, Gap, GapReason, Heard, Reader, Told, ToldDe
 use crate::access::{Patterns, Right};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+use crate::hot::{AT_MS_EXAMPLE, ID_EXAMPLE};
 use crate::operation::Subject;
 use crate::permit::Permit;
 use crate::server::Calls;
@@ -42,6 +46,64 @@ impl Calls {
     /// `namespace_not_found`.
     pub fn check_namespace(&self, name: &str) -> Result<(), Error> {
         self.node().namespace_id(name).map(|_| ())
+    }
+}
+
+/// An event of a message, or a gap: events that the reader has missed. Fields that do not apply are absent.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(example = json!({
+    "type": "delivered", "at_ms": AT_MS_EXAMPLE, "queue": "mail", "id": ID_EXAMPLE, "attempt": 1,
+    "lease_until_ms": AT_MS_EXAMPLE + 30_000,
+}))]
+pub struct Event {
+    /// What happened, or `gap`.
+    #[schemars(rename = "type")]
+    pub kind: EventType,
+    /// When it happened, in milliseconds since the Unix epoch; absent of a gap.
+    pub at_ms: Option<u64>,
+    /// Name of the queue that the message is in afterwards, or was in; absent of a gap.
+    pub queue: Option<String>,
+    /// Id of the message; absent of many at once, and of a gap.
+    pub id: Option<String>,
+    /// Number of the attempt that begins, ends or has ended, from 1.
+    pub attempt: Option<u16>,
+    /// `delivered`: when the lease ends, in milliseconds since the Unix epoch.
+    pub lease_until_ms: Option<u64>,
+    /// `delivered`: id of the consumer, if that has a name or is attached.
+    pub consumer: Option<String>,
+    /// `delayed`: when it is ready, in milliseconds since the Unix epoch.
+    pub ready_at_ms: Option<u64>,
+    /// `died`, `held`, `dropped` and `gap`: why.
+    pub reason: Option<String>,
+    /// `moved`: name of the queue that it was in.
+    pub from_queue: Option<String>,
+    /// `dropped`: how many messages at once.
+    pub messages: Option<u64>,
+    /// `gap`: how many events were missed, if that is known.
+    pub lost: Option<u64>,
+}
+
+/// The type of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EventType {
+    /// Something happened to a message.
+    Kind(EventKind),
+    /// The reader has missed events.
+    Gap,
+}
+
+impl JsonSchema for EventType {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "EventType".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> = EventKind::NAMES.iter().copied().chain(["gap"]).collect();
+        json_schema!({"type": "string", "enum": names})
     }
 }
 

@@ -2,12 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sluice_engine::flow::{FlowNode as EngineNode, FlowParent as EngineParent, FlowView};
 use sluice_engine::query::State;
 
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::groups::GroupCounts;
+use crate::hot::ID_EXAMPLE;
 use crate::permit::Permit;
 use crate::value::Word;
 
@@ -19,6 +21,10 @@ pub struct Show {}
 
 /// A message with what it waits for, and as a tree what waits for it; at most 256 of all of them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({
+    "parents": [{"id": ID_EXAMPLE, "queue": "mail", "state": "leased"}], "id": ID_EXAMPLE, "queue": "mail",
+    "state": "blocked", "chain": ["print"], "truncated": false,
+}))]
 pub struct Flow {
     /// Messages that it waits for, or has waited for.
     parents: Vec<FlowParent>,

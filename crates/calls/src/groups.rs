@@ -2,13 +2,44 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sluice_engine::query::{GroupView, State};
 
 use crate::access::Right;
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
+use crate::hot::ID_EXAMPLE;
+use crate::hot::message::GroupMessage;
 use crate::permit::Permit;
 use crate::value::Word;
+
+/// A group to send. Fronts decode it by hand.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "GroupRequest", example = json!({
+    "messages": [{"queue": "mail", "payload": "a"}], "callback": {"queue": "reports", "payload": "all sent"},
+}))]
+pub struct Send {
+    /// Its members; none: the callback follows at once.
+    pub messages: Vec<GroupMessage>,
+    /// The message that follows when all members have ended.
+    pub callback: GroupMessage,
+}
+
+/// The messages of a group that is stored.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(
+    rename = "GroupSent",
+    example = json!({"group": ID_EXAMPLE, "ids": [ID_EXAMPLE], "duplicate": false}),
+)]
+pub struct Sent {
+    /// Id of the callback.
+    pub group: String,
+    /// Ids of the members, in the order of the request.
+    pub ids: Vec<String>,
+    /// Whether the request repeats one with the same idempotency key.
+    pub duplicate: bool,
+}
 
 /// A group to show.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
@@ -18,6 +49,7 @@ pub struct Show {}
 
 /// A group, and how many of its members have ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({"group": ID_EXAMPLE, "pending": 0, "done": 2, "dead": 1, "callback": "ready"}))]
 pub struct Group {
     /// Id of the callback.
     group: String,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sluice_node::keys::{KeyStatus, KeyUse};
 
 use crate::call::{Body, Done, Unary};
@@ -10,6 +11,10 @@ use crate::permit::Permit;
 
 /// Files on disk by the root key that they are encrypted under.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({
+    "current": "56f0a3b0c2d41e97", "keys": [{"id": "56f0a3b0c2d41e97", "files": 3, "bytes": 340_000}],
+    "unencrypted": {"files": 0, "bytes": 0},
+}))]
 pub struct Keys {
     /// Id of the root key of new files; absent when they are not encrypted.
     #[serde(skip_serializing_if = "Option::is_none")]

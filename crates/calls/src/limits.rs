@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sluice_engine::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX, Rate};
 use sluice_engine::query::{LimitKeyView, LimitView};
 
@@ -19,6 +20,7 @@ type RateCount = Within<0, { RATE_COUNT_MAX as u64 }>;
 #[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "LimitSettings")]
+#[schemars(example = settings_example())]
 pub struct Put {
     /// Leased messages of all queues that follow the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,6 +34,10 @@ pub struct Put {
     /// Deliveries of each limit key.
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_per_key: Option<RateSettings>,
+}
+
+fn settings_example() -> Value {
+    json!({"in_flight": 100, "rate_per_key": {"count": 50, "period_ms": 1_000, "burst": 10}})
 }
 
 /// A number of deliveries in a period.
@@ -92,6 +98,7 @@ impl From<&LimitRules> for Put {
 
 /// A limit, and how much of it is used.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct Limit {
     /// Its name.
     name: String,
@@ -112,6 +119,12 @@ pub struct Limit {
     /// Cursor of the next page of keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+}
+
+fn example() -> Value {
+    json!({
+        "name": "shop", "settings": settings_example(), "queues": ["mail"], "in_flight": 100, "waiting": 12,
+    })
 }
 
 /// A limit key, and how much of it is used.
@@ -174,6 +187,7 @@ pub struct List {
 /// A page of limits.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "LimitList")]
+#[schemars(example = json!({"limits": [example()]}))]
 pub struct Limits {
     /// By name.
     limits: Vec<Limit>,

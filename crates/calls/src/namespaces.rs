@@ -2,12 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sluice_engine::query::NamespaceView;
 use sluice_engine::settings as engine;
 
 use crate::access::{Right, Target};
 use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
+use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::value::{Nothing, Within};
 
@@ -55,6 +57,7 @@ impl QuotasPatch {
 
 /// A namespace, its quotas and what it holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct Namespace {
     /// Its name.
     name: String,
@@ -70,6 +73,13 @@ pub struct Namespace {
     bytes: u64,
     /// When it was created, in milliseconds since the Unix epoch.
     created_at_ms: u64,
+}
+
+fn example() -> Value {
+    json!({
+        "name": "shop", "shard": 0, "quotas": {"queues": 100, "messages": 1_000_000, "bytes": 0}, "queues": 3,
+        "messages": 1_200, "bytes": 340_000, "created_at_ms": AT_MS_EXAMPLE,
+    })
 }
 
 impl From<&NamespaceView> for Namespace {
@@ -98,6 +108,7 @@ pub struct List {
 /// All namespaces that the caller may look at.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "NamespaceList")]
+#[schemars(example = json!({"namespaces": [example()]}))]
 pub struct Namespaces {
     /// By name.
     namespaces: Vec<Namespace>,
@@ -137,6 +148,7 @@ impl Unary for Show {
 #[derive(Clone, Copy, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "NamespacePut")]
+#[schemars(example = json!({"quotas": {"queues": 100}}))]
 pub struct Put {
     /// The quotas to change.
     quotas: QuotasPatch,
@@ -161,6 +173,7 @@ impl Unary for Put {
 #[derive(Clone, Copy, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "NamespacePatch")]
+#[schemars(example = json!({"quotas": {"queues": 100}}))]
 pub struct Patch {
     /// The quotas to change.
     quotas: QuotasPatch,

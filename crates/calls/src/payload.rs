@@ -1,4 +1,4 @@
-//! Contents of messages in answers: text or octets, content types, headers and tags. Each is a slice of the
+//! Contents of messages: text or octets, content types, headers and tags. In answers each is a slice of the
 //! bytes that were loaded, so that they are copied once, when the answer is written.
 
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use data_encoding::BASE64;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::change::{TAG_BYTES_MAX, TAGS_MAX};
 
@@ -74,6 +74,22 @@ impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Borrowed: it was checked when it was made.
         serializer.serialize_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+        String::deserialize(deserializer).map(|text| Text(text.into()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Octets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Octets, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        let octets = BASE64.decode(text.as_bytes());
+        octets
+            .map(|octets| Octets(octets.into()))
+            .map_err(|_| de::Error::custom("expected standard base64 with padding"))
     }
 }
 
@@ -154,6 +170,13 @@ mod tests {
         let content = Content::of(Some(&blob("", &[], b"")));
         assert_eq!(json(&content.text), r#""""#);
         assert!(Content::of(None).text.is_none());
+    }
+
+    #[test]
+    fn contents_of_requests_are_read() {
+        let read: (Text, Octets) = serde_json::from_str(r#"["gr\u00fcn","/wA="]"#).unwrap();
+        assert_eq!(read, (Text("gr\u{fc}n".into()), Octets(b"\xff\x00"[..].into())));
+        assert!(serde_json::from_str::<Octets>(r#""/wA""#).is_err());
     }
 
     #[test]

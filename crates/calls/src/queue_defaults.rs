@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sluice_engine::query::DefaultsView;
 use sluice_engine::settings::QueuePatch;
 
@@ -17,11 +18,16 @@ const PAGE_MAX: u64 = 100;
 
 /// The settings that queues begin with whose names match a pattern.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct QueueDefaults {
     /// A name in which `*` stands for any number of characters.
     pattern: String,
     /// The settings; those that are left out are those of any new queue.
     settings: QueueSettingsPatch,
+}
+
+fn example() -> Value {
+    json!({"pattern": "mail.*", "settings": {"lease_ms": 60_000}})
 }
 
 impl From<&DefaultsView> for QueueDefaults {
@@ -44,6 +50,7 @@ pub struct List {
 /// A page of patterns.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "QueueDefaultsList")]
+#[schemars(example = json!({"defaults": [example()]}))]
 pub struct Defaults {
     /// By pattern.
     defaults: Vec<QueueDefaults>,

@@ -2,12 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sluice_engine::query::{Counters, QueueView};
 use sluice_engine::settings::QueuePatch;
 
 use crate::access::Right;
 use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
+use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::settings::{QueueSettings, QueueSettingsPatch};
 use crate::time::now_ms;
@@ -15,6 +17,7 @@ use crate::value::{PageSize, cut_page, given, page_size};
 
 /// A queue, its settings and its figures.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct Queue {
     /// Its name.
     name: String,
@@ -41,8 +44,16 @@ pub struct Queue {
     oldest_ready_age_ms: Option<u64>,
 }
 
+fn example() -> Value {
+    json!({
+        "name": "mail", "namespace": "default",
+        "settings": QueueSettings::from(&sluice_engine::settings::QueueSettings::default()),
+        "counts": Counts::default(), "totals": Totals::default(), "bytes": 0, "created_at_ms": AT_MS_EXAMPLE,
+    })
+}
+
 /// Messages by state.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Debug, Serialize, JsonSchema)]
 pub struct Counts {
     /// Messages that wait for their time.
     delayed: u64,
@@ -74,7 +85,7 @@ pub struct BlockedBy {
 }
 
 /// Events of a queue since it was created, each counted once for each message that it happened to.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Debug, Serialize, JsonSchema)]
 pub struct Totals {
     /// Messages sent.
     sent: u64,
@@ -213,6 +224,7 @@ pub struct List {
 /// A page of queues.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "QueueList")]
+#[schemars(example = json!({"queues": [example()], "next": "mail"}))]
 pub struct Queues {
     /// By name; those that the caller may not look at are left out, so that a page may be short and have a
     /// next one.
@@ -340,6 +352,7 @@ pub struct Delete {}
 /// The number of messages that were deleted.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "QueueDeleted")]
+#[schemars(example = json!({"deleted": 13}))]
 pub struct Deleted {
     /// Messages.
     deleted: u64,
@@ -364,6 +377,7 @@ pub struct Purge {}
 /// The number of messages that were dropped.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "QueuePurged")]
+#[schemars(example = json!({"purged": 13}))]
 pub struct Purged {
     /// Messages.
     purged: u64,

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 pub use sluice_node::Awaited;
 
 use crate::access::Right;
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
+use crate::hot::AT_MS_EXAMPLE;
 use crate::hot::receive::WAIT_MS_MAX;
 use crate::messages::{Progress, room_for};
 use crate::payload::{Content, Octets, Text};
@@ -28,6 +30,9 @@ pub struct Show {
 /// The end of a message, or how far it is. Fields that do not apply are absent.
 #[derive(Clone, Default, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Awaited")]
+#[schemars(example = json!({
+    "state": "done", "result": "42", "done_at_ms": AT_MS_EXAMPLE, "kept_until_ms": AT_MS_EXAMPLE + 60_000,
+}))]
 pub struct Outcome {
     /// `done`, `dead`, or `pending`: neither, when the time was over.
     state: &'static str,

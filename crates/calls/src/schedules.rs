@@ -4,14 +4,18 @@ mod message;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sluice_engine::MessageId;
 use sluice_engine::command::SendItem;
+use sluice_engine::limits::DELAY_MS_MAX;
 pub use sluice_node::schedule::{EVERY_MS_MIN, MISSED, Missed, ScheduleSpec, When};
 use sluice_node::{SCHEDULE_NEXT_MAX, Schedule as Stored};
 
 use crate::access::Right;
 use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
+use crate::hot::message::Message;
+use crate::hot::{AT_MS_EXAMPLE, ID_EXAMPLE};
 use crate::messages::room_for;
 use crate::permit::Permit;
 use crate::value::{Nothing, PageSize, Within, Word, Words, cut_page, given, page_size};
@@ -28,6 +32,7 @@ impl Words for Missed {
 
 /// A schedule: when it fires, and what came of it so far.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct Schedule {
     /// Its name.
     name: String,
@@ -71,6 +76,14 @@ pub struct Schedule {
     /// What it sends, when one schedule is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<ScheduledMessage>,
+}
+
+fn example() -> Value {
+    json!({
+        "name": "nightly", "cron": "0 3 * * *", "time_zone": "Europe/Berlin", "missed": "once",
+        "queue": "reports", "paused": false, "next_at_ms": AT_MS_EXAMPLE, "fired": 12, "duplicates": 0,
+        "refused": 0, "created_at_ms": AT_MS_EXAMPLE - 9_000,
+    })
 }
 
 impl From<&Stored> for Schedule {
@@ -117,6 +130,7 @@ pub struct List {
 /// A page of schedules.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScheduleList")]
+#[schemars(example = json!({"schedules": [example()]}))]
 pub struct Schedules {
     /// By name.
     schedules: Vec<Schedule>,
@@ -184,6 +198,7 @@ pub struct Next {
 /// The times at which a schedule fires next.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScheduleNext")]
+#[schemars(example = json!({"next_at_ms": [AT_MS_EXAMPLE]}))]
 pub struct Times {
     /// In milliseconds since the Unix epoch; none while it is paused.
     next_at_ms: Vec<u64>,
@@ -226,6 +241,7 @@ pub struct Trigger {}
 /// The message that a schedule sent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ScheduleSent")]
+#[schemars(example = json!({"id": ID_EXAMPLE, "duplicate": false}))]
 pub struct Sent {
     /// Id of the message.
     id: String,
@@ -243,6 +259,28 @@ impl Unary for Trigger {
         let (id, duplicate) = permit.node().schedule_trigger(permit.namespace_id()?, permit.name()).await?;
         Ok(Done::made(Sent { id: id.to_string(), duplicate }, true))
     }
+}
+
+/// A schedule to create, or to replace: give `cron` or `every_ms`. Fronts decode it by hand.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SchedulePut", example = json!({
+    "cron": "0 3 * * *", "time_zone": "Europe/Berlin", "queue": "reports", "message": {"payload": "{}"},
+}))]
+pub struct Put {
+    /// The times at which it fires: five fields, six with seconds first, or a word such as `@daily`.
+    pub cron: Option<String>,
+    /// Time zone of `cron`, by its name in the IANA database; `UTC` unless told.
+    pub time_zone: Option<String>,
+    /// The interval at which it fires, in milliseconds.
+    pub every_ms: Option<Within<EVERY_MS_MIN, DELAY_MS_MAX>>,
+    /// What becomes of the times that passed while the server was down: `once`, unless told, sends one
+    /// message for all of them, `all` one for each of the latest 1,000, `skip` none.
+    pub missed: Option<Word<Missed>>,
+    /// Name of the queue that it sends to.
+    pub queue: String,
+    /// The message that it sends.
+    pub message: Message,
 }
 
 /// Creates a schedule, or replaces it. Its request carries a message, which fronts decode by hand.

@@ -2,10 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sluice_node::api::ShardMetrics;
 
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
+use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::queues::Counts;
 use crate::time::now_ms;
@@ -18,6 +20,10 @@ pub struct Show {}
 
 /// The status of the server.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({
+    "version": "0.1.0", "started_at_ms": AT_MS_EXAMPLE, "uptime_ms": 5, "durability": "always", "ready": true,
+    "shards": [],
+}))]
 pub struct Status {
     /// Version of the program.
     version: String,

@@ -5,18 +5,22 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::access::{self, NewToken, Proof, Secret};
 use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::time::now_ms;
 use crate::value::{PageSize, Within, Word, cursor, page_size, words};
 
 /// Longest life of a token that ends, in milliseconds: a hundred years.
 const TTL_MS_MAX: u64 = 100 * 366 * 86_400_000;
+
+/// A scope for examples.
+const SCOPE_EXAMPLE: &str = "sluice://ns/shop?perm=rw";
 
 /// A scope, as its URI: `sluice://ns/NAMESPACE?perm=r|w|rw|observer|operator|admin`.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,6 +61,7 @@ impl JsonSchema for Scope {
 
 /// A token.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
 pub struct Token {
     /// Its text, which a client sends as `Authorization: Bearer TOKEN`; only in the answer that made the
     /// token.
@@ -79,6 +84,13 @@ pub struct Token {
     /// When it was last used, to the minute, in milliseconds since the Unix epoch; absent when it never was.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_used_at_ms: Option<u64>,
+}
+
+fn example() -> Value {
+    json!({
+        "id": "4f1d20c5a3b2e697", "name": "billing", "scopes": [SCOPE_EXAMPLE], "created_at_ms": AT_MS_EXAMPLE,
+        "created_by": "ops",
+    })
 }
 
 fn secret<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -109,6 +121,7 @@ pub struct List {}
 /// All tokens, without their texts.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TokenList")]
+#[schemars(example = json!({"tokens": [example()]}))]
 pub struct Tokens {
     /// By name.
     tokens: Vec<Token>,
@@ -129,6 +142,7 @@ impl Unary for List {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "TokenNew")]
+#[schemars(example = json!({"name": "billing", "scopes": [SCOPE_EXAMPLE], "ttl_ms": 86_400_000}))]
 pub struct Create {
     /// The identity that it stands for: up to 128 letters, digits, `.`, `-`, `_` and `@`, not with `.` first.
     #[schemars(required)]
@@ -197,6 +211,11 @@ pub struct ReadAudit {
 
 /// Entries of the audit log.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({"entries": [{
+    "at_ms": AT_MS_EXAMPLE, "who": "ops", "proof": "token 4f1d20c5a3b2e697", "address": "192.0.2.7",
+    "operation": "queue_purge", "target": "/v1/queues/emails/purge", "outcome": "200",
+    "request_id": "000065f0c1a20001",
+}]}))]
 pub struct Audit {
     /// The oldest first.
     #[schemars(with = "Vec<Map<String, Value>>")]
@@ -228,6 +247,7 @@ pub struct WhoAmI {}
 /// Who the caller is to the server, and what they may do.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WhoAmI")]
+#[schemars(example = json!({"name": "billing", "proof": "token", "grants": [SCOPE_EXAMPLE]}))]
 pub struct Who {
     /// Name of the identity; `anybody` where nobody is asked who they are.
     name: String,

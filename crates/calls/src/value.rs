@@ -112,6 +112,7 @@ pub(crate) fn cursor(text: Option<&str>) -> Read<Option<u64>> {
 /// A request or an answer without fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = Nothing {})]
 pub struct Nothing {}
 
 /// An enum of the engine, by the words that stand for its values.

@@ -1,21 +1,177 @@
-//! Receiving: its bounds, and the wait for messages.
+//! Receiving: its requests and answer, its bounds, and the wait for messages.
 
+use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_engine::limits::NAME_BYTES_MAX;
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::json;
+use sluice_engine::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, PRIORITY_MAX, RECEIVE_QUEUES_MAX};
 pub use sluice_node::api::Room;
 use sluice_node::{Delivered, Receiving};
 
+use super::{AT_MS_EXAMPLE, ID_EXAMPLE, RECEIPT_EXAMPLE};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+use crate::payload::{Headers, Octets, Tags, Text};
 use crate::standing::Standing;
+use crate::value::Within;
 
 /// Longest wait for a first message, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 60_000;
 /// Largest weight of a queue.
 pub const WEIGHT_MAX: u16 = 1_000;
+
+/// Declares the request of a receive: these fields, and those of every receive.
+macro_rules! receive_request {
+    ($(#[$attribute:meta])* $name:ident { $($more:tt)* }) => {
+        #[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+        $(#[$attribute])*
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// Most messages; 1 unless told. The server may allow fewer than 1,000.
+            pub max: Option<Within<1, 1_000>>,
+            /// The wait for a first message, in milliseconds; 0 unless told.
+            pub wait_ms: Option<Within<0, WAIT_MS_MAX>>,
+            /// The leases of the messages, in milliseconds; those of their queues unless told.
+            pub lease_ms: Option<Within<1, LEASE_MS_MAX>>,
+            /// Name of the receiver, for those who look.
+            #[schemars(length(max = NAME_BYTES_MAX))]
+            pub consumer: Option<String>,
+            $($more)*
+        }
+    };
+}
+
+receive_request! {
+    /// A receive from one queue.
+    #[schemars(example = json!({"max": 10, "wait_ms": 20_000}))]
+    ReceiveRequest {}
+}
+
+receive_request! {
+    /// A receive from several queues.
+    #[schemars(example = json!({"queues": ["a", {"name": "b", "weight": 3}], "wait_ms": 20_000}))]
+    ReceiveManyRequest {
+        /// The queues. Without weights, those that come first are served first; with a weight anywhere, each
+        /// gets its share, and those without one weigh 1.
+        #[schemars(length(min = 1, max = RECEIVE_QUEUES_MAX))]
+        pub queues: Vec<ReceiveQueue>,
+    }
+}
+
+/// A queue to receive from: its name, or its name and its share.
+#[derive(Clone, PartialEq, Eq, Debug, JsonSchema)]
+#[schemars(inline, untagged)]
+pub enum ReceiveQueue {
+    /// The name alone.
+    Name(String),
+    /// The name and the share.
+    Weighted(WeightedQueue),
+}
+
+/// A queue and its share.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct WeightedQueue {
+    /// Name of the queue.
+    pub name: String,
+    /// Its share of the messages, among those of the others; 1 unless told.
+    pub weight: Option<Within<1, { WEIGHT_MAX as u64 }>>,
+}
+
+// By hand: the untagged enums of serde cannot hold numbers with a range.
+impl<'de> Deserialize<'de> for ReceiveQueue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ReceiveQueue, D::Error> {
+        deserializer.deserialize_any(ReceiveQueueVisitor)
+    }
+}
+
+struct ReceiveQueueVisitor;
+
+impl<'de> Visitor<'de> for ReceiveQueueVisitor {
+    type Value = ReceiveQueue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a queue's name, or an object with name and weight")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<ReceiveQueue, E> {
+        Ok(ReceiveQueue::Name(name.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ReceiveQueue, A::Error> {
+        WeightedQueue::deserialize(MapAccessDeserializer::new(map)).map(ReceiveQueue::Weighted)
+    }
+}
+
+/// The messages of a receive.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(rename = "Received", example = json!({"messages": [delivered_example()]}))]
+pub struct ReceiveAnswer {
+    /// None, when the wait ended without any.
+    pub messages: Vec<DeliveredMessage>,
+}
+
+/// A message that was received. Fields that do not apply are absent.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(rename = "Delivered", example = delivered_example())]
+pub struct DeliveredMessage {
+    /// Its id.
+    pub id: String,
+    /// Proof of this delivery: settling and extending need it.
+    pub receipt: String,
+    /// Name of the queue that it comes from.
+    pub queue: String,
+    /// The payload, if that is UTF-8 text.
+    pub payload: Option<Text>,
+    /// The payload as standard base64, if that is not UTF-8 text.
+    pub payload_base64: Option<Octets>,
+    /// Media type of the payload, as sent.
+    pub content_type: Option<Text>,
+    /// Its headers, in the order sent, and those that the server adds.
+    pub headers: Option<Headers>,
+    /// Its tags.
+    pub tags: Option<Tags>,
+    /// Its priority: higher first.
+    pub priority: Within<0, { PRIORITY_MAX as u64 }>,
+    /// Number of the attempt that begins, from 1.
+    pub attempt: u16,
+    /// Attempts before it becomes a dead letter.
+    pub max_attempts: u16,
+    /// Deliveries so far with this one, counted as attempts or not.
+    pub deliveries: u16,
+    /// When it was sent, in milliseconds since the Unix epoch.
+    pub sent_at_ms: u64,
+    /// When the lease ends, in milliseconds since the Unix epoch.
+    pub lease_until_ms: u64,
+    /// Text by which a reply to it is known, as sent.
+    pub correlation_id: Option<String>,
+    /// Name of the queue that gets its result.
+    pub reply_to: Option<String>,
+    /// What an earlier attempt has left to go on from, if that is UTF-8 text.
+    pub checkpoint: Option<Text>,
+    /// What an earlier attempt has left to go on from, as standard base64, if that is not UTF-8 text.
+    pub checkpoint_base64: Option<Octets>,
+    /// Media type of the checkpoint.
+    pub checkpoint_content_type: Option<Text>,
+    /// Name of the queue in which it died before it came to this one.
+    pub from_queue: Option<String>,
+    /// Why it died there.
+    pub reason: Option<String>,
+}
+
+fn delivered_example() -> serde_json::Value {
+    json!({
+        "id": ID_EXAMPLE, "receipt": RECEIPT_EXAMPLE, "queue": "mail", "payload": "hello", "priority": 0,
+        "attempt": 1, "max_attempts": 5, "deliveries": 1, "sent_at_ms": AT_MS_EXAMPLE,
+        "lease_until_ms": AT_MS_EXAMPLE + 30_000,
+    })
+}
 
 /// A receive.
 #[derive(Debug)]

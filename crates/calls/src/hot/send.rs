@@ -1,8 +1,58 @@
-//! Sending: the key by which a repeat is told.
+//! Sending: its request and answer, and the key by which a repeat is told.
 
+use schemars::JsonSchema;
+use serde_json::json;
 use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 
+use super::ID_EXAMPLE;
+use super::message::Message;
 use crate::fault::{Fault, Read};
+
+/// A message, or a list of them.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(
+    untagged,
+    deny_unknown_fields,
+    example = json!({"payload": "hello"}),
+    example = json!({"messages": [{"payload": "a"}, {"payload_base64": "/wA="}]}),
+)]
+pub enum SendRequest {
+    /// One message.
+    One(Box<Message>),
+    /// Many messages: all of them are stored, or none.
+    Many {
+        /// At least one.
+        messages: Vec<Message>,
+    },
+}
+
+/// The message that is stored, or all of them.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(
+    untagged,
+    rename = "Sent",
+    example = json!({"id": ID_EXAMPLE, "duplicate": false}),
+    example = json!({"ids": [ID_EXAMPLE], "duplicate": true}),
+)]
+pub enum SendAnswer {
+    /// One message.
+    One {
+        /// Id of the message.
+        id: String,
+        /// Whether it was there already, by its unique key or by the idempotency key; then `id` is that of
+        /// the first.
+        duplicate: bool,
+    },
+    /// Many messages.
+    Many {
+        /// Ids of the messages, in the order of the request.
+        ids: Vec<String>,
+        /// Whether the request repeats one with the same idempotency key.
+        duplicate: bool,
+        /// Which messages, from 0, were there already by their unique keys; absent when none was.
+        duplicates: Option<Vec<u32>>,
+    },
+}
 
 /// Checks an idempotency key; an empty one is none.
 ///

@@ -1,7 +1,183 @@
-//! Settling and extending: items that are refused one by one, and the order of the results.
+//! Settling: its requests and answers, items that are refused one by one, and the order of the results.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 use sluice_engine::Error;
+use sluice_engine::command::Settlement;
 use sluice_engine::id::Receipt;
+use sluice_engine::limits::DELAY_MS_MAX;
+
+use super::RECEIPT_EXAMPLE;
+use crate::error::ErrorBody;
+use crate::payload::{Octets, Text};
+use crate::value::{Within, Word, words};
+
+/// How a delivery ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The work is done; the message is gone, or kept as done.
+    Ack,
+    /// The attempt has failed; the message is delivered again, or becomes a dead letter.
+    Nack,
+    /// The message goes back without an attempt.
+    Release,
+    /// The message becomes a dead letter at once.
+    Reject,
+}
+
+words! {
+    Outcome:
+        "ack" = Outcome::Ack,
+        "nack" = Outcome::Nack,
+        "release" = Outcome::Release,
+        "reject" = Outcome::Reject;
+}
+
+impl Outcome {
+    /// The settlement with this outcome; the delay, in milliseconds, counts for a nack and a release alone.
+    pub fn settlement(self, delay_ms: Option<u64>) -> Settlement {
+        match self {
+            Outcome::Ack => Settlement::Ack,
+            Outcome::Nack => Settlement::Nack { delay_ms },
+            Outcome::Release => Settlement::Release { delay_ms: delay_ms.unwrap_or(0) },
+            Outcome::Reject => Settlement::Reject,
+        }
+    }
+}
+
+/// Declares the request to settle one delivery or many with one outcome: these fields, and the receipts.
+macro_rules! settle_request {
+    ($(#[$attribute:meta])* $name:ident { $($fields:tt)* }) => {
+        #[derive(Clone, Debug, JsonSchema)]
+        $(#[$attribute])*
+        #[schemars(
+            untagged,
+            deny_unknown_fields,
+            example = json!({"receipt": RECEIPT_EXAMPLE}),
+            example = json!({"receipts": [RECEIPT_EXAMPLE]}),
+        )]
+        pub enum $name {
+            /// One delivery.
+            One {
+                /// Receipt of the delivery.
+                receipt: String,
+                $($fields)*
+            },
+            /// Many deliveries.
+            Many {
+                /// Receipts of the deliveries, at least one.
+                receipts: Vec<String>,
+                $($fields)*
+            },
+        }
+    };
+}
+
+settle_request! {
+    /// Deliveries whose work is done.
+    AckRequest {
+        /// What the work gave as UTF-8 text, up to 256 KiB.
+        result: Option<Text>,
+        /// What the work gave as standard base64 with padding; not together with `result`.
+        result_base64: Option<Octets>,
+        /// Media type of the result.
+        result_content_type: Option<String>,
+    }
+}
+
+settle_request! {
+    /// Deliveries whose attempt has failed.
+    NackRequest {
+        /// The error, for the history; cut at 4,096 bytes.
+        error: Option<String>,
+        /// Delay until the message is ready again, in milliseconds; its backoff unless told.
+        delay_ms: Option<Within<0, DELAY_MS_MAX>>,
+    }
+}
+
+settle_request! {
+    /// Deliveries to give back: they count as no attempt.
+    ReleaseRequest {
+        /// Delay until the message is ready again, in milliseconds; 0 unless told.
+        delay_ms: Option<Within<0, DELAY_MS_MAX>>,
+    }
+}
+
+settle_request! {
+    /// Deliveries whose messages become dead letters at once.
+    RejectRequest {
+        /// The error, for the history; cut at 4,096 bytes.
+        error: Option<String>,
+    }
+}
+
+/// Deliveries to settle, each with an outcome of its own.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({
+    "items": [{"receipt": RECEIPT_EXAMPLE, "outcome": "nack", "error": "timeout", "delay_ms": 5_000}],
+}))]
+pub struct SettleRequest {
+    /// At least one.
+    pub items: Vec<SettleRequestItem>,
+}
+
+/// A delivery to settle.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SettleItem")]
+pub struct SettleRequestItem {
+    /// Receipt of the delivery.
+    pub receipt: String,
+    /// How it ends.
+    pub outcome: Word<Outcome>,
+    /// `nack` and `reject`: the error, for the history; cut at 4,096 bytes.
+    pub error: Option<String>,
+    /// `nack` and `release`: delay until the message is ready again, in milliseconds; the backoff, or 0 for
+    /// `release`, unless told.
+    pub delay_ms: Option<Within<0, DELAY_MS_MAX>>,
+    /// `ack`: what the work gave as UTF-8 text, up to 256 KiB.
+    pub result: Option<Text>,
+    /// `ack`: what the work gave as standard base64 with padding; not together with `result`.
+    pub result_base64: Option<Octets>,
+    /// `ack`: media type of the result.
+    pub result_content_type: Option<String>,
+}
+
+/// The results of the items of a request, in its order.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(example = json!({"results": [{"ok": true}, {"ok": true, "already_settled": true}]}))]
+pub struct Results {
+    /// One for each item.
+    pub results: Vec<ItemResult>,
+}
+
+/// The result of an item.
+#[derive(Clone, Debug, JsonSchema)]
+pub struct ItemResult {
+    /// Whether it was done, now or before.
+    pub ok: bool,
+    /// Whether the delivery was settled in the same way before; absent when it was not.
+    #[schemars(default)]
+    pub already_settled: bool,
+    /// Why it was not done.
+    pub error: Option<ErrorBody>,
+}
+
+/// The answer to a request with one receipt, or the results of many.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(untagged, deny_unknown_fields, example = json!({}), example = json!({"already_settled": true}))]
+pub enum Settled {
+    /// One delivery.
+    One {
+        /// Whether it was settled in the same way before; absent when it was not.
+        #[schemars(default)]
+        already_settled: bool,
+    },
+    /// Many deliveries.
+    Many(Results),
+}
 
 /// Items that were refused before the node saw them, with their place in the request.
 pub type Refused = Vec<(usize, Error)>;

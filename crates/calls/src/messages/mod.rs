@@ -5,6 +5,7 @@ mod stored;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sluice_engine::query::State;
 
 use crate::access::Right;
@@ -51,6 +52,7 @@ pub struct DeadList {
 /// A page of messages, which may be short, even empty, and have a next one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "MessageList")]
+#[schemars(example = json!({"messages": [stored::example()], "next": "17"}))]
 pub struct Messages {
     /// By id.
     messages: Vec<Message>,
@@ -101,6 +103,7 @@ pub struct Peek {
 /// The messages that are next in line.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "PeekList")]
+#[schemars(example = json!({"messages": [stored::example()], "truncated": false}))]
 pub struct Peeked {
     /// The first in line comes first.
     messages: Vec<Message>,

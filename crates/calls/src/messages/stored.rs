@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::change::Verb;
 use sluice_engine::query::{Attempt as EngineAttempt, AttemptEnd, Changed, State};
@@ -10,6 +11,7 @@ use sluice_node::api::ProgressSeen;
 
 use crate::changes::Version;
 use crate::consumers::Holder;
+use crate::hot::{AT_MS_EXAMPLE, ID_EXAMPLE};
 use crate::payload::{Content, Headers, Octets, Tags, Text};
 use crate::settings::Backoff;
 use crate::value::{Word, text, words};
@@ -33,6 +35,7 @@ words! {
 /// A message that was looked at, not taken. Fields that do not apply are absent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "StoredMessage")]
+#[schemars(example = example())]
 pub struct Message {
     /// Its id.
     id: String,
@@ -151,6 +154,18 @@ pub struct Message {
     /// Changes for which somebody gave a name or a reason, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<PastChange>,
+}
+
+pub(super) fn example() -> Value {
+    json!({
+        "id": ID_EXAMPLE, "queue": "mail", "state": "dead", "priority": 0, "attempts": 5, "max_attempts": 5,
+        "deliveries": 5, "sent_at_ms": AT_MS_EXAMPLE, "reason": "max_attempts",
+        "reason_at_ms": AT_MS_EXAMPLE + 9_000, "version": "00a3f19b2c4d5e6f", "backoff": {"kind": "none"},
+        "payload": "hello", "size_bytes": 7, "history": [{
+            "attempt": 1, "end": "nacked", "started_at_ms": AT_MS_EXAMPLE,
+            "ended_at_ms": AT_MS_EXAMPLE + 1_200, "error": "smtp: 451",
+        }],
+    })
 }
 
 /// An attempt that is over.

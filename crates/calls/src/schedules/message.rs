@@ -9,15 +9,7 @@ use sluice_engine::query::MessageTemplate;
 
 use crate::payload::{Content, Headers, Octets, Tags, Text};
 use crate::settings::Backoff;
-use crate::value::{Word, text, words};
-
-words! {
-    UniqueUntil: "gone" = UniqueUntil::Gone, "window" = UniqueUntil::Window;
-    OnDuplicate:
-        "keep" = OnDuplicate::Keep,
-        "replace_payload" = OnDuplicate::ReplacePayload,
-        "debounce" = OnDuplicate::Debounce;
-}
+use crate::value::{Word, text};
 
 /// The message that a schedule sends, with the fields of a send; those that were not given are absent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -10,6 +10,7 @@ mod kinds;
 use schemars::JsonSchema;
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
 use sluice_engine::settings::{self as engine, OnExpire, OrderingRetry, Overflow, Placement, QueuePatch};
 
@@ -30,6 +31,7 @@ macro_rules! queue_settings {
         /// Settings of a queue to change; what is left out keeps its value.
         #[derive(Clone, PartialEq, Default, Debug, Deserialize, Serialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
+        #[schemars(example = json!({"lease_ms": 60_000}))]
         pub struct QueueSettingsPatch {
             $($(#[doc = $doc])+
             #[serde(skip_serializing_if = "Option::is_none")]

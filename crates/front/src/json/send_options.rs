@@ -7,6 +7,8 @@ use sluice_engine::options::{
     WINDOW_MS_MAX,
 };
 
+use sluice_calls::value::Words;
+
 use super::parents::Parents;
 use crate::json::{Fault, Read, Reader, Text};
 
@@ -14,14 +16,6 @@ use crate::json::{Fault, Read, Reader, Text};
 const AT_MS_MAX: u64 = u64::MAX / 1_000;
 /// Fields of `unique`.
 pub(crate) const UNIQUE_FIELDS: &[&str] = &["key", "window_ms", "until", "on_duplicate"];
-/// Values of `until`: the event that frees a unique key.
-pub(crate) const UNTIL: &[&str] = &["gone", "window"];
-/// Values of `on_duplicate`: the effect of a send with a unique key in use.
-pub(crate) const ON_DUPLICATE: &[&str] = &["keep", "replace_payload", "debounce"];
-/// Values of `depends_mode`: whether a message waits for all parents or for any.
-pub(crate) const DEPENDS_MODES: &[&str] = &["all", "any"];
-/// Values of `on_parent_failed`: the fate of a message whose parents have failed.
-pub(crate) const ON_PARENT_FAILED: &[&str] = &["cancel", "hold", "run"];
 /// Window of a unique key unless the sender gives one, in milliseconds: one day.
 pub(crate) const WINDOW_MS_DEFAULT: u64 = 24 * 3600 * 1000;
 
@@ -72,14 +66,8 @@ impl<'a> Options<'a> {
             "reply_to" => self.reply_to = Some(key(reader)?),
             "hold" => self.hold = reader.boolean()?,
             "depends_on" => self.parents = Some(Parents::read(reader)?),
-            "depends_mode" => {
-                let modes = [DependsMode::All, DependsMode::Any];
-                self.depends_mode = Some(modes[word(reader, DEPENDS_MODES)?]);
-            }
-            "on_parent_failed" => {
-                let choices = [OnParentFailed::Cancel, OnParentFailed::Hold, OnParentFailed::Run];
-                self.on_parent_failed = Some(choices[word(reader, ON_PARENT_FAILED)?]);
-            }
+            "depends_mode" => self.depends_mode = Some(word(reader)?),
+            "on_parent_failed" => self.on_parent_failed = Some(word(reader)?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -149,13 +137,8 @@ fn unique<'a>(reader: &mut Reader<'a>) -> Read<UniqueFields<'a>> {
         match field {
             "key" => name = Some(key(reader)?),
             "window_ms" => window_ms = reader.integer(1, WINDOW_MS_MAX)?,
-            "until" => {
-                until = [UniqueUntil::Gone, UniqueUntil::Window][word(reader, UNTIL)?];
-            }
-            _ => {
-                let choices = [OnDuplicate::Keep, OnDuplicate::ReplacePayload, OnDuplicate::Debounce];
-                on_duplicate = choices[word(reader, ON_DUPLICATE)?];
-            }
+            "until" => until = word(reader)?,
+            _ => on_duplicate = word(reader)?,
         }
         Ok(())
     })?;
@@ -163,11 +146,12 @@ fn unique<'a>(reader: &mut Reader<'a>) -> Read<UniqueFields<'a>> {
     Ok(UniqueFields { key, window_ms, until, on_duplicate })
 }
 
-/// Reads one of some words; returns which.
-pub(crate) fn word(reader: &mut Reader<'_>, known: &'static [&'static str]) -> Read<usize> {
+/// Reads a word that stands for a value.
+pub(crate) fn word<T: Words>(reader: &mut Reader<'_>) -> Read<T> {
     let text = reader.string()?;
     let text = text.get(reader.scratch());
-    known.iter().position(|word| *word == text).ok_or_else(|| Fault::one_of(known, text))
+    let known = T::WORDS.iter().find(|(_, word)| *word == text);
+    known.map(|(value, _)| *value).ok_or_else(|| Fault::one_of(T::NAMES, text))
 }
 
 /// Reads the value of a `sluice-...` header of a raw send; false if the header is none of these.

@@ -2,7 +2,7 @@
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use schemars::{Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use sluice_calls::operation::{Method, Operation};
 use sluice_calls::unary::{Body, How, Schemas, body, schemas};
@@ -17,6 +17,7 @@ pub(super) fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12()
         .with(|settings| settings.definitions_path = SCHEMAS.into())
         .with_transform(RecursiveTransform(without_null))
+        .with_transform(RecursiveTransform(one_of))
         .into_generator()
 }
 
@@ -39,6 +40,13 @@ fn without_null(schema: &mut Schema) {
     }
     if schema.get("default") == Some(&Value::Null) {
         schema.remove("default");
+    }
+}
+
+/// Forms of which a value has one: they exclude each other.
+fn one_of(schema: &mut Schema) {
+    if let Some(forms) = schema.remove("anyOf") {
+        schema.insert("oneOf".to_owned(), forms);
     }
 }
 
@@ -87,6 +95,12 @@ fn take(generator: &mut SchemaGenerator, reference: &Value) -> Value {
 /// The name that a reference leads to; empty if it is a schema itself.
 fn name_of(reference: &Value) -> &str {
     reference["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default()
+}
+
+/// The parameters of a request whose fields stand in the query.
+pub(super) fn query_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Vec<Value> {
+    let reference = Value::from(generator.subschema_for::<T>());
+    parameters(&take(generator, &reference))
 }
 
 fn parameters(schema: &Value) -> Vec<Value> {

@@ -1,10 +1,11 @@
 //! Schedules that are put: their request carries a message.
 
-use sluice_calls::schedules::{self, EVERY_MS_MIN, MISSED, Missed, ScheduleSpec, When};
+use sluice_calls::schedules::{self, EVERY_MS_MIN, Missed, ScheduleSpec, When};
 use sluice_calls::{CallError, Permit};
 use sluice_engine::limits::{DELAY_MS_MAX, Limits};
 
 use super::send::Batch;
+use crate::json::send_options::word;
 use crate::json::{Fault, Json, Read, Reader, Text};
 
 /// Fields of a schedule that is put.
@@ -24,14 +25,14 @@ pub(super) async fn put(permit: &Permit<'_>, body: &[u8]) -> Result<Json, CallEr
 }
 
 /// A schedule as it comes in.
-struct Put<'a> {
+pub(crate) struct Put<'a> {
     queue: String,
     spec: ScheduleSpec,
     message: Batch<'a>,
 }
 
 impl<'a> Put<'a> {
-    fn read(body: &'a [u8], limits: &Limits) -> Read<Put<'a>> {
+    pub(crate) fn read(body: &'a [u8], limits: &Limits) -> Read<Put<'a>> {
         let mut reader = Reader::new(body)?;
         let (mut cron, mut time_zone, mut every_ms, mut queue) = (None, None, None, None);
         let (mut missed, mut message) = (Missed::default(), None);
@@ -41,7 +42,7 @@ impl<'a> Put<'a> {
                 "time_zone" => time_zone = Some(owned(reader)?),
                 "every_ms" => every_ms = Some(reader.integer(EVERY_MS_MIN, DELAY_MS_MAX)?),
                 "queue" => queue = Some(owned(reader)?),
-                "missed" => missed = read_missed(&owned(reader)?)?,
+                "missed" => missed = word(reader)?,
                 _ => message = Some(Batch::read_one(reader, limits)?),
             }
             Ok(())
@@ -65,11 +66,6 @@ impl<'a> Put<'a> {
 fn owned(reader: &mut Reader<'_>) -> Read<String> {
     let text: Text<'_> = reader.string()?;
     Ok(text.get(reader.scratch()).to_owned())
-}
-
-fn read_missed(text: &str) -> Read<Missed> {
-    let at = MISSED.iter().position(|word| *word == text).ok_or_else(|| Fault::one_of(&MISSED, text))?;
-    Ok([Missed::Once, Missed::All, Missed::Skip][at])
 }
 
 #[cfg(test)]

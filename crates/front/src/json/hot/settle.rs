@@ -9,8 +9,11 @@ use sluice_engine::{Error, Limits};
 
 use crate::json::content::{Content, Names};
 use crate::json::item_results::results;
+use crate::json::send_options::word;
 use crate::json::{Fault, Json, Read, Reader, Text, object};
+pub(crate) use sluice_calls::hot::settle::Outcome;
 use sluice_calls::hot::settle::{Parsed, in_order, parse_receipts};
+use sluice_calls::value::Words;
 
 /// Fields of ack.
 pub(crate) const ACK_FIELDS: &[&str] =
@@ -28,56 +31,20 @@ pub(crate) const SETTLE_ITEM_FIELDS: &[&str] =
     &["receipt", "outcome", "error", "delay_ms", "result", "result_base64", "result_content_type"];
 /// Bytes of a receipt in a list: 45 characters, the quotes and a comma.
 const RECEIPT_BYTES: usize = 48;
-/// How a delivery may end.
-pub(crate) const OUTCOMES: &[&str] = &["ack", "nack", "release", "reject"];
 
-/// One of the four ways in which a delivery ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    Ack,
-    Nack,
-    Release,
-    Reject,
+/// The fields that a request with this outcome may have.
+fn fields_of(outcome: Outcome) -> &'static [&'static str] {
+    match outcome {
+        Outcome::Ack => ACK_FIELDS,
+        Outcome::Nack => NACK_FIELDS,
+        Outcome::Release => RELEASE_FIELDS,
+        Outcome::Reject => REJECT_FIELDS,
+    }
 }
 
-impl Outcome {
-    fn settlement(self, delay_ms: Option<u64>) -> Settlement {
-        match self {
-            Outcome::Ack => Settlement::Ack,
-            Outcome::Nack => Settlement::Nack { delay_ms },
-            Outcome::Release => Settlement::Release { delay_ms: delay_ms.unwrap_or(0) },
-            Outcome::Reject => Settlement::Reject,
-        }
-    }
-
-    fn fields(self) -> &'static [&'static str] {
-        match self {
-            Outcome::Ack => ACK_FIELDS,
-            Outcome::Nack => NACK_FIELDS,
-            Outcome::Release => RELEASE_FIELDS,
-            Outcome::Reject => REJECT_FIELDS,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Outcome::Ack => "ack",
-            Outcome::Nack => "nack",
-            Outcome::Release => "release",
-            Outcome::Reject => "reject",
-        }
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Read<Outcome> {
-        let text = reader.string()?;
-        match text.get(reader.scratch()) {
-            "ack" => Ok(Outcome::Ack),
-            "nack" => Ok(Outcome::Nack),
-            "release" => Ok(Outcome::Release),
-            "reject" => Ok(Outcome::Reject),
-            other => Err(Fault::one_of(OUTCOMES, other)),
-        }
-    }
+/// The word of an outcome.
+fn name_of(outcome: Outcome) -> &'static str {
+    Outcome::WORDS.iter().find(|(known, _)| *known == outcome).map_or("", |(_, word)| word)
 }
 
 /// Settles deliveries, all with this outcome; `None`: each says its own.
@@ -223,7 +190,7 @@ impl<'a> Settlements<'a> {
         let (mut receipt, mut error, mut delay_ms) = (None, None, None);
         let mut receipts: Option<Bounded<Text<'a>>> = None;
         let mut result = ResultFields::default();
-        reader.object(outcome.fields(), |reader, name| {
+        reader.object(fields_of(outcome), |reader, name| {
             match name {
                 "receipt" => receipt = Some(reader.string()?),
                 "receipts" => {
@@ -312,7 +279,7 @@ fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, End<'a>)> {
     reader.object(SETTLE_ITEM_FIELDS, |reader, name| {
         match name {
             "receipt" => receipt = Some(reader.string()?),
-            "outcome" => outcome = Some(Outcome::read(reader)?),
+            "outcome" => outcome = Some(word(reader)?),
             "error" => error = Some(reader.string()?),
             "delay_ms" => delay_ms = Some(reader.integer(0, DELAY_MS_MAX)?),
             other => result.field(reader, other)?,
@@ -326,8 +293,8 @@ fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, End<'a>)> {
     for (field, given) in
         [("error", error.is_some()), ("delay_ms", delay_ms.is_some()), ("result", result.is_some())]
     {
-        if given && !outcome.fields().contains(&field) {
-            let reason = format!("{field} has no meaning for {}", outcome.name());
+        if given && !fields_of(outcome).contains(&field) {
+            let reason = format!("{field} has no meaning for {}", name_of(outcome));
             return Err(Fault::new("conflicting_fields", reason).inside(field));
         }
     }

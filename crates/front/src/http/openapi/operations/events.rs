@@ -1,19 +1,19 @@
-//! What operations that stream events do.
+//! Operations that stream events.
 
-use sluice_calls::Operation;
+use schemars::JsonSchema;
+use sluice_calls::events::Event;
 
-use super::{Content, Description, Kind, PLAIN, Parameter, answer, header, query};
+use super::super::typed::query_of;
+use super::{Content, Description, Kind, PLAIN, answer, header};
 
-pub(super) fn events(operation: Operation) -> Description {
-    let types = query("types", Kind::Text, "Types of events with commas between them; default: all");
-    let after =
-        query("after", Kind::Text, "The id of the last event that came; Last-Event-ID goes before it");
+/// Describes a stream of events whose request is `T`.
+pub(super) fn events<T: JsonSchema>() -> Description {
     let last = header("Last-Event-ID", Kind::Text, "The id of the last event that came, as browsers send it");
-    let mut parameters: Vec<Parameter> = vec![types, after, last];
-    if operation == Operation::Events {
-        let pattern = "Only queues whose names match; * stands for any number of characters";
-        parameters.push(query("queue", Kind::Text, pattern));
+    let events = Content::Events(|generator| generator.subschema_for::<Event>());
+    Description {
+        parameters: vec![last],
+        query: Some(query_of::<T>),
+        answers: vec![answer(200, "What happens, as it happens", events)],
+        ..PLAIN
     }
-    let answers = vec![answer(200, "What happens, as it happens", Content::Events("Event"))];
-    Description { parameters, answers, ..PLAIN }
 }

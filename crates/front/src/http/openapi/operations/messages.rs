@@ -1,48 +1,59 @@
 //! What operations that send, receive, settle and look do.
 
-use sluice_calls::Operation;
+use sluice_calls::hot::extend::ExtendRequest;
+use sluice_calls::hot::receive::{ReceiveAnswer, ReceiveManyRequest, ReceiveRequest, WAIT_MS_MAX};
+use sluice_calls::hot::send::{SendAnswer, SendRequest};
+use sluice_calls::hot::settle::{
+    AckRequest, NackRequest, RejectRequest, ReleaseRequest, Results, SettleRequest, Settled,
+};
+use sluice_calls::{Operation, groups, schedules};
+use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 
 use super::{
-    Answer, Content, Description, IDEMPOTENCY, Kind, PLAIN, RESULT_WAIT, Request, answer, header, ok,
-    optional, query, required,
+    Answer, Content, Description, IDEMPOTENCY, Kind, PLAIN, RESULT_WAIT, Request, answer, header, json_of,
+    ok, optional, query, required,
 };
 
 pub(super) fn moving(operation: Operation) -> Description {
     match operation {
         Operation::Send => Description {
             parameters: vec![IDEMPOTENCY],
-            request: required("SendRequest"),
-            answers: vec![answer(201, "Stored", Content::Json("Sent"))],
+            request: required::<SendRequest>(),
+            answers: vec![answer(201, "Stored", json_of::<SendAnswer>())],
             ..PLAIN
         },
         Operation::SendRaw => Description {
             parameters: vec![
                 IDEMPOTENCY,
-                header("Sluice-Priority", Kind::Integer(0, 9), "Higher first; default 0"),
-                header("Sluice-Delay-Ms", Kind::Integer(0, u64::MAX), "Ready after so long"),
+                header("Sluice-Priority", Kind::Integer(0, PRIORITY_MAX as u64), "Higher first; default 0"),
+                header("Sluice-Delay-Ms", Kind::Integer(0, DELAY_MS_MAX), "Ready after so long"),
                 header("Sluice-Deliver-At-Ms", Kind::Integer(0, u64::MAX / 1_000), "Ready at this time"),
                 header(
                     "Sluice-Max-Attempts",
-                    Kind::Integer(1, 10_000),
+                    Kind::Integer(1, ATTEMPTS_MAX as u64),
                     "Attempts before it is a dead letter",
                 ),
                 header("Sluice-Backoff", Kind::Text, "A backoff, as JSON"),
                 header("Sluice-Header-{name}", Kind::Text, "A header of the message"),
             ],
             request: Some(Request { required: false, content: Content::Octets }),
-            answers: vec![answer(201, "Stored", Content::Json("Sent"))],
+            answers: vec![answer(201, "Stored", json_of::<SendAnswer>())],
             ..PLAIN
         },
-        Operation::Receive => {
-            Description { request: optional("ReceiveRequest"), answers: vec![ok("Received")], ..PLAIN }
-        }
-        Operation::ReceiveMany => {
-            Description { request: required("ReceiveManyRequest"), answers: vec![ok("Received")], ..PLAIN }
-        }
+        Operation::Receive => Description {
+            request: optional::<ReceiveRequest>(),
+            answers: vec![ok::<ReceiveAnswer>()],
+            ..PLAIN
+        },
+        Operation::ReceiveMany => Description {
+            request: required::<ReceiveManyRequest>(),
+            answers: vec![ok::<ReceiveAnswer>()],
+            ..PLAIN
+        },
         _ => Description {
             parameters: vec![
-                query("wait_ms", Kind::Integer(0, 60_000), "How long to wait for a message; default 0"),
-                query("lease_ms", Kind::Integer(1, 43_200_000), "The lease; default: the queue's"),
+                query("wait_ms", Kind::Integer(0, WAIT_MS_MAX), "How long to wait for a message; default 0"),
+                query("lease_ms", Kind::Integer(1, LEASE_MS_MAX), "The lease; default: the queue's"),
                 query("consumer", Kind::Text, "A name for those who look"),
             ],
             answers: vec![
@@ -57,21 +68,21 @@ pub(super) fn moving(operation: Operation) -> Description {
 pub(super) fn settling(operation: Operation) -> Description {
     match operation {
         Operation::Ack => {
-            Description { request: required("AckRequest"), answers: vec![ok("Settled")], ..PLAIN }
+            Description { request: required::<AckRequest>(), answers: vec![ok::<Settled>()], ..PLAIN }
         }
         Operation::Nack => {
-            Description { request: required("NackRequest"), answers: vec![ok("Settled")], ..PLAIN }
+            Description { request: required::<NackRequest>(), answers: vec![ok::<Settled>()], ..PLAIN }
         }
         Operation::Release => {
-            Description { request: required("ReleaseRequest"), answers: vec![ok("Settled")], ..PLAIN }
+            Description { request: required::<ReleaseRequest>(), answers: vec![ok::<Settled>()], ..PLAIN }
         }
         Operation::Reject => {
-            Description { request: required("RejectRequest"), answers: vec![ok("Settled")], ..PLAIN }
+            Description { request: required::<RejectRequest>(), answers: vec![ok::<Settled>()], ..PLAIN }
         }
         Operation::Settle => {
-            Description { request: required("SettleRequest"), answers: vec![ok("Results")], ..PLAIN }
+            Description { request: required::<SettleRequest>(), answers: vec![ok::<Results>()], ..PLAIN }
         }
-        _ => Description { request: required("ExtendRequest"), answers: vec![ok("Settled")], ..PLAIN },
+        _ => Description { request: required::<ExtendRequest>(), answers: vec![ok::<Settled>()], ..PLAIN },
     }
 }
 
@@ -89,18 +100,18 @@ pub(super) fn result() -> Description {
 pub(super) fn group() -> Description {
     Description {
         parameters: vec![IDEMPOTENCY],
-        request: required("GroupRequest"),
-        answers: vec![answer(201, "Stored", Content::Json("GroupSent"))],
+        request: required::<groups::Send>(),
+        answers: vec![answer(201, "Stored", json_of::<groups::Sent>())],
         ..PLAIN
     }
 }
 
 pub(super) fn schedule() -> Description {
     Description {
-        request: required("SchedulePut"),
+        request: required::<schedules::Put>(),
         answers: vec![
-            answer(201, "Created", Content::Json("Schedule")),
-            answer(200, "Changed", Content::Json("Schedule")),
+            answer(201, "Created", json_of::<schedules::Schedule>()),
+            answer(200, "Changed", json_of::<schedules::Schedule>()),
         ],
         ..PLAIN
     }

@@ -4,8 +4,11 @@ mod events;
 mod messages;
 mod server;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 use sluice_calls::Operation;
+use sluice_calls::events::{OfNamespace, OfQueue};
+use sluice_calls::hot::receive::WAIT_MS_MAX;
 
 use super::Described;
 use messages::{moving, settling};
@@ -30,7 +33,10 @@ pub(super) const TAGS: &[(&str, &str)] = &[
 /// The parameters, body and answers of an operation.
 #[derive(Clone, Debug)]
 pub(super) struct Description {
+    /// Those that no type has.
     pub(super) parameters: Vec<Parameter>,
+    /// The type whose fields are parameters in the query.
+    pub(super) query: Option<fn(&mut SchemaGenerator) -> Vec<Value>>,
     pub(super) request: Option<Request>,
     pub(super) answers: Vec<Answer>,
 }
@@ -53,14 +59,14 @@ pub(super) struct Answer {
 /// What a body is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content {
-    /// JSON of a named schema.
-    Json(&'static str),
+    /// JSON of a type.
+    Json(fn(&mut SchemaGenerator) -> Schema),
     /// Any JSON object.
     AnyJson,
     /// Any octets.
     Octets,
-    /// Server-sent events, whose data is JSON of a named schema.
-    Events(&'static str),
+    /// Server-sent events, whose data is JSON of a type.
+    Events(fn(&mut SchemaGenerator) -> Schema),
     /// Text of this media type.
     Text(&'static str),
 }
@@ -110,16 +116,20 @@ const fn answer(status: u16, about: &'static str, content: Content) -> Answer {
     Answer { status, about, content: Some(content) }
 }
 
-const fn ok(schema: &'static str) -> Answer {
-    answer(200, "Done", Content::Json(schema))
+const fn json_of<T: JsonSchema>() -> Content {
+    Content::Json(|generator| generator.subschema_for::<T>())
 }
 
-const fn required(schema: &'static str) -> Option<Request> {
-    Some(Request { required: true, content: Content::Json(schema) })
+const fn ok<T: JsonSchema>() -> Answer {
+    answer(200, "Done", json_of::<T>())
 }
 
-const fn optional(schema: &'static str) -> Option<Request> {
-    Some(Request { required: false, content: Content::Json(schema) })
+const fn required<T: JsonSchema>() -> Option<Request> {
+    Some(Request { required: true, content: json_of::<T>() })
+}
+
+const fn optional<T: JsonSchema>() -> Option<Request> {
+    Some(Request { required: false, content: json_of::<T>() })
 }
 
 const IDEMPOTENCY: Parameter = header(
@@ -129,13 +139,14 @@ const IDEMPOTENCY: Parameter = header(
 );
 
 const RESULT_WAIT: Parameter =
-    query("wait_ms", Kind::Integer(0, 60_000), "How long to wait for the message's end; default 0");
+    query("wait_ms", Kind::Integer(0, WAIT_MS_MAX), "How long to wait for the message's end; default 0");
 
-const PLAIN: Description = Description { parameters: Vec::new(), request: None, answers: Vec::new() };
+const PLAIN: Description =
+    Description { parameters: Vec::new(), query: None, request: None, answers: Vec::new() };
 
 /// Describes an operation that is not typed.
-pub(super) fn described(operation: Operation) -> Described {
-    let Description { parameters, request, answers } = describe(operation);
+pub(super) fn described(operation: Operation, generator: &mut SchemaGenerator) -> Described {
+    let Description { parameters, query, request, answers } = describe(operation);
     let parameter = |parameter: Parameter| {
         let place = match parameter.place {
             Place::Query => "query",
@@ -146,22 +157,23 @@ pub(super) fn described(operation: Operation) -> Described {
             "description": parameter.about, "schema": parameter.schema(),
         })
     };
+    let of_type = query.map(|parameters| parameters(generator)).unwrap_or_default();
+    let mut content = |content: Content| content.described(generator);
     Described {
-        parameters: parameters.into_iter().map(parameter).collect(),
-        request: request.map(|body| json!({"required": body.required, "content": body.content.described()})),
+        parameters: parameters.into_iter().map(parameter).chain(of_type).collect(),
+        request: request.map(|body| json!({"required": body.required, "content": content(body.content)})),
         answers: answers
             .into_iter()
-            .map(|one| (one.status, one.about, one.content.map(Content::described)))
+            .map(|one| (one.status, one.about, one.content.map(&mut content)))
             .collect(),
     }
 }
 
 impl Content {
-    fn described(self) -> Value {
-        let reference = |schema| json!({"$ref": format!("#/components/schemas/{schema}")});
+    fn described(self, generator: &mut SchemaGenerator) -> Value {
         match self {
-            Content::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
-            Content::Events(schema) => json!({"text/event-stream": {"schema": reference(schema)}}),
+            Content::Json(schema) => json!({"application/json": {"schema": schema(generator)}}),
+            Content::Events(schema) => json!({"text/event-stream": {"schema": schema(generator)}}),
             Content::Octets => json!({"application/octet-stream": {"schema": {}}}),
             Content::Text(media_type) => json!({media_type: {"schema": {"type": "string"}}}),
             Content::AnyJson => json!({"application/json": {"schema": {"type": "object"}}}),
@@ -174,7 +186,8 @@ fn describe(operation: Operation) -> Description {
     match operation {
         O::Send | O::SendRaw | O::Receive | O::ReceiveMany | O::ReceiveRaw => moving(operation),
         O::Ack | O::Nack | O::Release | O::Reject | O::Settle | O::Extend => settling(operation),
-        O::Events | O::QueueEvents => events::events(operation),
+        O::Events => events::events::<OfNamespace>(),
+        O::QueueEvents => events::events::<OfQueue>(),
         O::GroupSend => messages::group(),
         O::SchedulePut => messages::schedule(),
         O::ResultRaw => messages::result(),

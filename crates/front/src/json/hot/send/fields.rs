@@ -46,7 +46,7 @@ macro_rules! with_message_fields {
 /// Fields of a message.
 pub const MESSAGE_FIELDS: &[&str] = with_message_fields!();
 /// Fields at the top of a send: those of one message, or the list.
-pub(super) const SEND_FIELDS: &[&str] = with_message_fields!("messages");
+pub(crate) const SEND_FIELDS: &[&str] = with_message_fields!("messages");
 /// Fields of a group.
 pub(crate) const GROUP_FIELDS: &[&str] = &["messages", "callback"];
 /// Fields of its messages: those of a message, and its queue.

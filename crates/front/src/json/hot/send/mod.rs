@@ -10,7 +10,7 @@ use sluice_calls::{CallError, Permit};
 pub(crate) use batch::Batch;
 pub use fields::MESSAGE_FIELDS;
 #[cfg(test)]
-pub(crate) use fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, STEP_FIELDS};
+pub(crate) use fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, SEND_FIELDS, STEP_FIELDS};
 
 use crate::json::{Json, object, push_number};
 
