@@ -56,8 +56,8 @@ pub struct Consumer {
 
 fn example() -> Value {
     json!({
-        "id": "12", "name": "mailer-1", "state": "attached", "queues": ["mail"], "credit": 100, "in_flight": 1,
-        "since_at_ms": AT_MS_EXAMPLE, "oldest_leased_at_ms": AT_MS_EXAMPLE,
+        "id": "12", "name": "mailer-1", "state": "attached", "queues": ["mail"], "credit": 100,
+        "in_flight": 1, "since_at_ms": AT_MS_EXAMPLE, "oldest_leased_at_ms": AT_MS_EXAMPLE,
     })
 }
 

@@ -29,7 +29,9 @@ pub struct CallError {
 /// The answer to a call that failed.
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(rename = "Error", example = json!({
-    "error": {"code": "queue_not_found", "message": "queue \"mial\" does not exist", "details": {"queue": "mial"}},
+    "error": {
+        "code": "queue_not_found", "message": "queue \"mial\" does not exist", "details": {"queue": "mial"},
+    },
 }))]
 pub struct ErrorAnswer {
     /// The error.

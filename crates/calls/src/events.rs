@@ -69,7 +69,7 @@ pub struct Event {
     pub attempt: Option<u16>,
     /// `delivered`: when the lease ends, in milliseconds since the Unix epoch.
     pub lease_until_ms: Option<u64>,
-    /// `delivered`: id of the consumer, if that has a name or is attached.
+    /// `delivered`: id of the consumer, if that has a name.
     pub consumer: Option<String>,
     /// `delayed`: when it is ready, in milliseconds since the Unix epoch.
     pub ready_at_ms: Option<u64>,

@@ -88,8 +88,8 @@ pub struct Token {
 
 fn example() -> Value {
     json!({
-        "id": "4f1d20c5a3b2e697", "name": "billing", "scopes": [SCOPE_EXAMPLE], "created_at_ms": AT_MS_EXAMPLE,
-        "created_by": "ops",
+        "id": "4f1d20c5a3b2e697", "name": "billing", "scopes": [SCOPE_EXAMPLE],
+        "created_at_ms": AT_MS_EXAMPLE, "created_by": "ops",
     })
 }
 

@@ -158,7 +158,7 @@ pub struct Results {
 pub struct ItemResult {
     /// Whether it was done, now or before.
     pub ok: bool,
-    /// Whether the delivery was settled in the same way before; absent when it was not.
+    /// Whether this receipt had settled its message before; absent when it had not.
     #[schemars(default)]
     pub already_settled: bool,
     /// Why it was not done.
@@ -171,7 +171,7 @@ pub struct ItemResult {
 pub enum Settled {
     /// One delivery.
     One {
-        /// Whether it was settled in the same way before; absent when it was not.
+        /// Whether this receipt had settled its message before; absent when it had not.
         #[schemars(default)]
         already_settled: bool,
     },

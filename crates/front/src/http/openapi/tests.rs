@@ -1,4 +1,4 @@
-//! The description holds what the calls take: the decoders that are written by hand are held to the types here.
+//! The description holds what the calls take: tests hold the decoders that are written by hand to the types.
 
 use serde::de::DeserializeOwned;
 use sluice_calls::hot::message::Message;
