@@ -1,5 +1,6 @@
-//! The table of settings in docs/api.md is the one in `settings`: `SLUICE_WRITE_DOCS=1 cargo test -p sluice-calls --test
-//! docs` writes it anew.
+//! The table of settings in docs/api.md is the one in `settings`:
+//! `SLUICE_WRITE_DOCS=1 cargo test -p sluice-calls --test docs` writes it anew.
+#![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
 use std::path::Path;
