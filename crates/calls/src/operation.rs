@@ -36,7 +36,8 @@ macro_rules! operations {
             grpc: first(&[$($grpc)?]),
         }),*];
 
-        /// Hands the operations with one request and one answer to a macro, each with the type of its request.
+        /// Hands the operations with one request and one answer to a macro, each with the type of its request,
+        /// whose path begins with a module that is in scope where the macro is called.
         macro_rules! unary_operations {
             ($callback:ident) => {
                 $callback! { $($($operation => $request,)?)* }
@@ -100,47 +101,47 @@ operations! {
         Post V1 ["queues" / "{queue}" / "receive" / "raw"];
     /// List queues by name.
     QueueList "queue_list" in "queues": Namespaced Observe SomeQueue [Long]
-        Get V1 ["queues"] "Queues/List" => crate::queues::List;
+        Get V1 ["queues"] "Queues/List" => queues::List;
     /// Show a queue.
     QueueShow "queue_show" in "queues": Namespaced Observe Queue []
-        Get V1 ["queues" / "{queue}"] "Queues/Get" => crate::queues::Show;
+        Get V1 ["queues" / "{queue}"] "Queues/Get" => queues::Show;
     /// Create a queue, or change its settings.
     /// Settings that are not named keep their value.
     QueuePut "queue_put" in "queues": Namespaced Operate Queue []
-        Put V1 ["queues" / "{queue}"] "Queues/Put" => crate::queues::Put;
+        Put V1 ["queues" / "{queue}"] "Queues/Put" => queues::Put;
     /// Change settings of a queue that exists.
     QueuePatch "queue_patch" in "queues": Namespaced Operate Queue []
-        Patch V1 ["queues" / "{queue}"] "Queues/Change" => crate::queues::Patch;
+        Patch V1 ["queues" / "{queue}"] "Queues/Change" => queues::Patch;
     /// Delete a queue and everything in it.
     QueueDelete "queue_delete" in "queues": Namespaced Operate Queue []
-        Delete V1 ["queues" / "{queue}"] "Queues/Delete" => crate::queues::Delete;
+        Delete V1 ["queues" / "{queue}"] "Queues/Delete" => queues::Delete;
     /// Deliver nothing.
     /// Sends go on, and what is leased runs on.
     QueuePause "queue_pause" in "queues": Namespaced Operate Queue []
-        Post V1 ["queues" / "{queue}" / "pause"] "Queues/Pause" => crate::queues::Pause<true>;
+        Post V1 ["queues" / "{queue}" / "pause"] "Queues/Pause" => queues::Pause<true>;
     /// Deliver again.
     /// Receives that wait get their messages at once.
     QueueResume "queue_resume" in "queues": Namespaced Operate Queue []
-        Post V1 ["queues" / "{queue}" / "resume"] "Queues/Resume" => crate::queues::Pause<false>;
+        Post V1 ["queues" / "{queue}" / "resume"] "Queues/Resume" => queues::Pause<false>;
     /// Refuse sends.
     /// What the queue holds is delivered.
     QueueClose "queue_close" in "queues": Namespaced Operate Queue []
-        Post V1 ["queues" / "{queue}" / "close"] "Queues/Close" => crate::queues::Close<true>;
+        Post V1 ["queues" / "{queue}" / "close"] "Queues/Close" => queues::Close<true>;
     /// Accept sends again.
     QueueOpen "queue_open" in "queues": Namespaced Operate Queue []
-        Post V1 ["queues" / "{queue}" / "open"] "Queues/Open" => crate::queues::Close<false>;
+        Post V1 ["queues" / "{queue}" / "open"] "Queues/Open" => queues::Close<false>;
     /// Drop what waits.
     /// Ready, delayed and held messages go; leased ones and dead letters stay.
     QueuePurge "queue_purge" in "queues": Namespaced Operate Queue []
-        Post V1 ["queues" / "{queue}" / "purge"] "Queues/Purge" => crate::queues::Purge;
+        Post V1 ["queues" / "{queue}" / "purge"] "Queues/Purge" => queues::Purge;
     /// List the messages of a queue.
     /// By id. A page may be short, even empty, and have a next one.
     MessageList "message_list" in "looking": Namespaced Observe Queue [Long]
-        Get V1 ["queues" / "{queue}" / "messages"] "Messages/List" => crate::messages::List;
+        Get V1 ["queues" / "{queue}" / "messages"] "Messages/List" => messages::List;
     /// Look at the messages next in line.
     /// At most some 16 MiB; the answer is truncated when that cuts it short.
     MessagePeek "message_peek" in "looking": Namespaced Observe Queue [Long]
-        Get V1 ["queues" / "{queue}" / "peek"] "Messages/Peek" => crate::messages::Peek;
+        Get V1 ["queues" / "{queue}" / "peek"] "Messages/Peek" => messages::Peek;
     /// Watch what happens to the messages of a namespace.
     /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes
     /// back with the id of the last one gets those since, or a gap that tells what is lost.
@@ -153,174 +154,174 @@ operations! {
         Get V1 ["queues" / "{queue}" / "events"] "Events/WatchQueue";
     /// Show a message with its history.
     MessageShow "message_show" in "looking": Namespaced Observe SomeQueue [Long]
-        Get V1 ["messages" / "{id}"] "Messages/Get" => crate::messages::Show;
+        Get V1 ["messages" / "{id}"] "Messages/Get" => messages::Show;
     /// Wait for a message's end, and get its result.
     /// message_not_found when it is gone: no longer kept, purged, or acked without anybody wanting its
     /// result.
     ResultShow "result_show" in "looking": Namespaced Result SomeQueue [Long]
-        Get V1 ["messages" / "{id}" / "result"] "Messages/AwaitResult" => crate::results::Show;
+        Get V1 ["messages" / "{id}" / "result"] "Messages/AwaitResult" => results::Show;
     /// Wait for a message's end, and get its result as the body.
     /// Sluice-State tells done, dead or pending.
     ResultRaw "result_raw" in "looking": Namespaced Result SomeQueue [Long]
         Get V1 ["messages" / "{id}" / "result" / "raw"];
     /// Cancel a message.
     MessageCancel "message_cancel" in "changing": Namespaced Operate SomeQueue []
-        Post V1 ["messages" / "{id}" / "cancel"] "Messages/Cancel" => crate::changes::Cancel;
+        Post V1 ["messages" / "{id}" / "cancel"] "Messages/Cancel" => changes::Cancel;
     /// Hold a message until a person decides.
     MessageHold "message_hold" in "changing": Namespaced Operate SomeQueue []
-        Post V1 ["messages" / "{id}" / "hold"] "Messages/Hold" => crate::changes::Hold;
+        Post V1 ["messages" / "{id}" / "hold"] "Messages/Hold" => changes::Hold;
     /// Let a held message go on.
     MessageApprove "message_approve" in "changing": Namespaced Operate SomeQueue []
-        Post V1 ["messages" / "{id}" / "approve"] "Messages/Approve" => crate::changes::Approve;
+        Post V1 ["messages" / "{id}" / "approve"] "Messages/Approve" => changes::Approve;
     /// Make a held message a dead letter.
     MessageDeny "message_deny" in "changing": Namespaced Operate SomeQueue []
-        Post V1 ["messages" / "{id}" / "deny"] "Messages/Deny" => crate::changes::Deny;
+        Post V1 ["messages" / "{id}" / "deny"] "Messages/Deny" => changes::Deny;
     /// Make a message ready now.
     MessageRetry "message_retry" in "changing": Namespaced Operate SomeQueue []
-        Post V1 ["messages" / "{id}" / "retry"] "Messages/Retry" => crate::changes::Retry;
+        Post V1 ["messages" / "{id}" / "retry"] "Messages/Retry" => changes::Retry;
     /// Move a message to another queue.
     /// Its id stays.
     MessageMove "message_move" in "changing": Namespaced Operate SomeQueue []
-        Post V1 ["messages" / "{id}" / "move"] "Messages/Move" => crate::changes::Move;
+        Post V1 ["messages" / "{id}" / "move"] "Messages/Move" => changes::Move;
     /// Change fields of a message.
     MessageChange "message_change" in "changing": Namespaced Operate SomeQueue []
-        Post V1 ["messages" / "{id}" / "change"] "Messages/Change" => crate::changes::Change;
+        Post V1 ["messages" / "{id}" / "change"] "Messages/Change" => changes::Change;
     /// List bulks, oldest first.
     BulkList "bulk_list" in "changing": Namespaced Observe Namespace [Long]
-        Get V1 ["bulk"] "Bulks/List" => crate::bulk::List;
+        Get V1 ["bulk"] "Bulks/List" => bulk::List;
     /// Change all messages of a queue that match, in the background.
     /// Messages that come later are not changed.
     BulkStart "bulk_start" in "changing": Namespaced Operate Namespace []
-        Post V1 ["bulk"] "Bulks/Start" => crate::bulk::Start;
+        Post V1 ["bulk"] "Bulks/Start" => bulk::Start;
     /// Show the progress of a bulk.
     BulkShow "bulk_show" in "changing": Namespaced Observe Namespace []
-        Get V1 ["bulk" / "{bulk}"] "Bulks/Get" => crate::bulk::Show;
+        Get V1 ["bulk" / "{bulk}"] "Bulks/Get" => bulk::Show;
     /// End a bulk.
     /// What it has changed stays changed. Answers when it has ended.
     BulkCancel "bulk_cancel" in "changing": Namespaced Operate Namespace []
-        Delete V1 ["bulk" / "{bulk}"] "Bulks/Cancel" => crate::bulk::Cancel;
+        Delete V1 ["bulk" / "{bulk}"] "Bulks/Cancel" => bulk::Cancel;
     /// Count dead letters by the text of their last error.
     /// Looks at a part of a long queue at a time; `next` goes on behind it.
     DeadErrors "dead_errors" in "dead letters": Namespaced Observe Queue [Long]
-        Get V1 ["queues" / "{queue}" / "dead" / "errors"] "Queues/CountDeadErrors" => crate::dead::Errors;
+        Get V1 ["queues" / "{queue}" / "dead" / "errors"] "Queues/CountDeadErrors" => dead::Errors;
     /// List dead letters.
     DeadList "dead_list" in "dead letters": Namespaced Observe Queue [Long]
-        Get V1 ["queues" / "{queue}" / "dead"] "Queues/ListDead" => crate::messages::DeadList;
+        Get V1 ["queues" / "{queue}" / "dead"] "Queues/ListDead" => messages::DeadList;
     /// Make dead letters ready again.
     /// With per_second the answer tells how many will be; a new redrive replaces one that runs.
     DeadRedrive "dead_redrive" in "dead letters": Namespaced Operate Queue []
-        Post V1 ["queues" / "{queue}" / "dead" / "redrive"] "Queues/Redrive" => crate::dead::Redrive;
+        Post V1 ["queues" / "{queue}" / "dead" / "redrive"] "Queues/Redrive" => dead::Redrive;
     /// End a redrive at a rate.
     /// What is left of it stays dead.
     DeadRedriveEnd "dead_redrive_end" in "dead letters": Namespaced Operate Queue []
-        Delete V1 ["queues" / "{queue}" / "dead" / "redrive"] "Queues/EndRedrive" => crate::dead::RedriveEnd;
+        Delete V1 ["queues" / "{queue}" / "dead" / "redrive"] "Queues/EndRedrive" => dead::RedriveEnd;
     /// Delete dead letters.
     DeadDelete "dead_delete" in "dead letters": Namespaced Operate Queue []
-        Post V1 ["queues" / "{queue}" / "dead" / "delete"] "Queues/DeleteDead" => crate::dead::Delete;
+        Post V1 ["queues" / "{queue}" / "dead" / "delete"] "Queues/DeleteDead" => dead::Delete;
     /// List consumers in the order in which they came.
     ConsumerList "consumer_list" in "consumers": Namespaced Observe Namespace [Long]
-        Get V1 ["consumers"] "Consumers/List" => crate::consumers::List;
+        Get V1 ["consumers"] "Consumers/List" => consumers::List;
     /// Show a consumer and what it holds.
     ConsumerShow "consumer_show" in "consumers": Namespaced Observe Namespace [Long]
-        Get V1 ["consumers" / "{consumer}"] "Consumers/Get" => crate::consumers::Show;
+        Get V1 ["consumers" / "{consumer}"] "Consumers/Get" => consumers::Show;
     /// Detach a consumer.
     /// It gets nothing more. What it holds goes back after a time of grace, and the attempt does not count.
     ConsumerDetach "consumer_detach" in "consumers": Namespaced Operate Namespace []
-        Delete V1 ["consumers" / "{consumer}"] "Consumers/Detach" => crate::consumers::Detach;
+        Delete V1 ["consumers" / "{consumer}"] "Consumers/Detach" => consumers::Detach;
     /// List limits by name.
     LimitList "limit_list" in "limits": Namespaced Observe Namespace [Long]
-        Get V1 ["limits"] "Limits/List" => crate::limits::List;
+        Get V1 ["limits"] "Limits/List" => limits::List;
     /// Send messages, and one more when all of them have ended.
     /// All or nothing. The callback carries the headers sluice-done and sluice-dead.
     GroupSend "group_send" in "flows": Namespaced Send SomeQueue []
         Post V1 ["groups"] "Messages/SendGroup";
     /// Show how many members of a group have ended.
     GroupShow "group_show" in "flows": Namespaced Result SomeQueue [Long]
-        Get V1 ["groups" / "{group}"] "Messages/GetGroup" => crate::groups::Show;
+        Get V1 ["groups" / "{group}"] "Messages/GetGroup" => groups::Show;
     /// Show what a message waits for, and what follows it.
     /// Its parents, the steps of its chain, and as a tree what waits for it; at most 256 of all of them.
     FlowShow "flow_show" in "flows": Namespaced Result Namespace [Long]
-        Get V1 ["flows" / "{id}"] "Messages/GetFlow" => crate::flows::Show;
+        Get V1 ["flows" / "{id}"] "Messages/GetFlow" => flows::Show;
     /// Show a limit and what it holds back.
     /// With a page of its keys. A page may be short, even empty, and have a next one.
     LimitShow "limit_show" in "limits": Namespaced Observe Namespace [Long]
-        Get V1 ["limits" / "{limit}"] "Limits/Get" => crate::limits::Show;
+        Get V1 ["limits" / "{limit}"] "Limits/Get" => limits::Show;
     /// Create a limit, or replace what it allows.
     /// It acts at once. What is not named is not limited.
     LimitPut "limit_put" in "limits": Namespaced Operate Namespace []
-        Put V1 ["limits" / "{limit}"] "Limits/Put" => crate::limits::Put;
+        Put V1 ["limits" / "{limit}"] "Limits/Put" => limits::Put;
     /// List schedules by name.
     ScheduleList "schedule_list" in "schedules": Namespaced Observe Namespace [Long]
-        Get V1 ["schedules"] "Schedules/List" => crate::schedules::List;
+        Get V1 ["schedules"] "Schedules/List" => schedules::List;
     /// Show a schedule and what it sends.
     ScheduleShow "schedule_show" in "schedules": Namespaced Observe Namespace [Long]
-        Get V1 ["schedules" / "{schedule}"] "Schedules/Get" => crate::schedules::Show;
+        Get V1 ["schedules" / "{schedule}"] "Schedules/Get" => schedules::Show;
     /// Create a schedule, or replace what it does.
     /// One of cron and every_ms. It stays paused if it is, and keeps its next time if that is said as before.
     SchedulePut "schedule_put" in "schedules": Namespaced Operate Namespace []
         Put V1 ["schedules" / "{schedule}"] "Schedules/Put";
     /// Delete a schedule; messages that it has sent stay.
     ScheduleDelete "schedule_delete" in "schedules": Namespaced Operate Namespace []
-        Delete V1 ["schedules" / "{schedule}"] "Schedules/Delete" => crate::schedules::Delete;
+        Delete V1 ["schedules" / "{schedule}"] "Schedules/Delete" => schedules::Delete;
     /// Tell when a schedule fires next.
     ScheduleNext "schedule_next" in "schedules": Namespaced Observe Namespace []
-        Get V1 ["schedules" / "{schedule}" / "next"] "Schedules/Next" => crate::schedules::Next;
+        Get V1 ["schedules" / "{schedule}" / "next"] "Schedules/Next" => schedules::Next;
     /// Skip the times of a schedule.
     SchedulePause "schedule_pause" in "schedules": Namespaced Operate Namespace []
-        Post V1 ["schedules" / "{schedule}" / "pause"] "Schedules/Pause" => crate::schedules::Pause<true>;
+        Post V1 ["schedules" / "{schedule}" / "pause"] "Schedules/Pause" => schedules::Pause<true>;
     /// Let a paused schedule go on with its next time.
     ScheduleResume "schedule_resume" in "schedules": Namespaced Operate Namespace []
-        Post V1 ["schedules" / "{schedule}" / "resume"] "Schedules/Resume" => crate::schedules::Pause<false>;
+        Post V1 ["schedules" / "{schedule}" / "resume"] "Schedules/Resume" => schedules::Pause<false>;
     /// Send a schedule's message now.
     /// Its times stay as they are.
     ScheduleTrigger "schedule_trigger" in "schedules": Namespaced Operate Namespace []
-        Post V1 ["schedules" / "{schedule}" / "trigger"] "Schedules/Trigger" => crate::schedules::Trigger;
+        Post V1 ["schedules" / "{schedule}" / "trigger"] "Schedules/Trigger" => schedules::Trigger;
     /// Delete a limit that no queue follows.
     LimitDelete "limit_delete" in "limits": Namespaced Operate Namespace []
-        Delete V1 ["limits" / "{limit}"] "Limits/Delete" => crate::limits::Delete;
+        Delete V1 ["limits" / "{limit}"] "Limits/Delete" => limits::Delete;
     /// List settings of queues not yet made, by pattern.
     DefaultsList "defaults_list" in "queues": Namespaced Observe Namespace [Long]
-        Get V1 ["queue-defaults"] "Queues/ListDefaults" => crate::queue_defaults::List;
+        Get V1 ["queue-defaults"] "Queues/ListDefaults" => queue_defaults::List;
     /// Show the settings of a pattern.
     DefaultsShow "defaults_show" in "queues": Namespaced Observe Namespace []
-        Get V1 ["queue-defaults" / "{pattern}"] "Queues/GetDefaults" => crate::queue_defaults::Show;
+        Get V1 ["queue-defaults" / "{pattern}"] "Queues/GetDefaults" => queue_defaults::Show;
     /// Set what queues begin with whose names match.
     /// The longest pattern that matches counts, of equals the first by name. Queues that exist stay as they
     /// are.
     DefaultsPut "defaults_put" in "queues": Namespaced Operate Namespace []
-        Put V1 ["queue-defaults" / "{pattern}"] "Queues/PutDefaults" => crate::queue_defaults::Put;
+        Put V1 ["queue-defaults" / "{pattern}"] "Queues/PutDefaults" => queue_defaults::Put;
     /// Delete the settings of a pattern.
     DefaultsDelete "defaults_delete" in "queues": Namespaced Operate Namespace []
-        Delete V1 ["queue-defaults" / "{pattern}"] "Queues/DeleteDefaults" => crate::queue_defaults::Delete;
+        Delete V1 ["queue-defaults" / "{pattern}"] "Queues/DeleteDefaults" => queue_defaults::Delete;
     /// List namespaces.
     NamespaceList "namespace_list" in "namespaces": Server Open Server [Long]
-        Get V1 ["namespaces"] "Namespaces/List" => crate::namespaces::List;
+        Get V1 ["namespaces"] "Namespaces/List" => namespaces::List;
     /// Show a namespace.
     NamespaceShow "namespace_show" in "namespaces": Namespace Observe Namespace []
-        Get V1 ["namespaces" / "{namespace}"] "Namespaces/Get" => crate::namespaces::Show;
+        Get V1 ["namespaces" / "{namespace}"] "Namespaces/Get" => namespaces::Show;
     /// Create a namespace, or set its quotas.
     NamespacePut "namespace_put" in "namespaces": Namespace Admin Server []
-        Put V1 ["namespaces" / "{namespace}"] "Namespaces/Put" => crate::namespaces::Put;
+        Put V1 ["namespaces" / "{namespace}"] "Namespaces/Put" => namespaces::Put;
     /// Change quotas of a namespace.
     NamespacePatch "namespace_patch" in "namespaces": Namespace Admin Server []
-        Patch V1 ["namespaces" / "{namespace}"] "Namespaces/Change" => crate::namespaces::Patch;
+        Patch V1 ["namespaces" / "{namespace}"] "Namespaces/Change" => namespaces::Patch;
     /// Delete a namespace.
     NamespaceDelete "namespace_delete" in "namespaces": Namespace Admin Server []
-        Delete V1 ["namespaces" / "{namespace}"] "Namespaces/Delete" => crate::namespaces::Delete;
+        Delete V1 ["namespaces" / "{namespace}"] "Namespaces/Delete" => namespaces::Delete;
     /// Figures of the server and its shards.
     Status "status" in "server": Server Observe Server []
-        Get V1 ["status"] => crate::status::Show;
+        Get V1 ["status"] => status::Show;
     /// A consistent copy of everything, taken while serving.
     /// One stream, for `sluice restore`.
     Backup "backup" in "server": Server Admin Server []
         Get V1 ["admin" / "backup"];
     /// Show what is encrypted under which root key.
     KeysShow "keys_show" in "server": Server Admin Server []
-        Get V1 ["admin" / "keys"] => crate::keys::Show;
+        Get V1 ["admin" / "keys"] => keys::Show;
     /// Encrypt what is written from now on under a new root key.
     /// What was written before keeps its key until it is compacted.
     KeysRotate "keys_rotate" in "server": Server Admin Server []
-        Post V1 ["admin" / "keys" / "rotate"] => crate::keys::Rotate;
+        Post V1 ["admin" / "keys" / "rotate"] => keys::Rotate;
     /// Whether the process lives.
     Health "health" in "server": Server Open Server [Public Always]
         Get Root ["healthz"];
@@ -338,24 +339,24 @@ operations! {
         Get Root ["docs"];
     /// List tokens, without their secrets.
     TokenList "token_list" in "access": Server Admin Server []
-        Get V1 ["tokens"] => crate::tokens::List;
+        Get V1 ["tokens"] => tokens::List;
     /// Make a token.
     /// Its text is in this answer and nowhere else: only a hash of it is kept. From the first identity on,
     /// every caller is asked who they are.
     TokenCreate "token_create" in "access": Server Admin Server []
-        Post V1 ["tokens"] => crate::tokens::Create;
+        Post V1 ["tokens"] => tokens::Create;
     /// Revoke a token, by its id or name.
     /// It counts no more from here on, on open connections too.
     TokenRevoke "token_revoke" in "access": Server Admin Server []
-        Delete V1 ["tokens" / "{token}"] => crate::tokens::Revoke;
+        Delete V1 ["tokens" / "{token}"] => tokens::Revoke;
     /// Read the audit log, the oldest entries first.
     /// Administrative acts and changes of queues and messages by hand, also those that were refused, since
     /// callers are asked who they are.
     Audit "audit" in "access": Server Admin Server [Long]
-        Get V1 ["admin" / "audit"] => crate::tokens::ReadAudit;
+        Get V1 ["admin" / "audit"] => tokens::ReadAudit;
     /// Show who the caller is to this server, and what they may do.
     WhoAmI "whoami" in "access": Server Open Server []
-        Get V1 ["whoami"] => crate::tokens::WhoAmI;
+        Get V1 ["whoami"] => tokens::WhoAmI;
 }
 
 /// The properties of an operation.

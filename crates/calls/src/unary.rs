@@ -8,6 +8,10 @@ use crate::error::CallError;
 use crate::fault::Read;
 use crate::operation::{Operation, unary_operations};
 use crate::permit::Permit;
+use crate::{
+    bulk, changes, consumers, dead, flows, groups, keys, limits, messages, namespaces, queue_defaults,
+    queues, results, schedules, status, tokens,
+};
 
 macro_rules! unary {
     ($($operation:ident => $request:ty),* $(,)?) => {
