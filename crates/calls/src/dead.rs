@@ -1,4 +1,5 @@
-//! Dead letters of a queue: count them by error, make them ready again, at once or at a rate, and delete them.
+//! Dead letters of a queue: count them by error, make them ready again, at once or at a rate, and delete
+//! them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -219,8 +220,8 @@ fn chosen(ids: Option<Ids>, all: Option<bool>, ids_max: u32) -> Read<Vec<Message
     }
 }
 
-/// A list of message ids in a request. After the first text that is not an id the rest of the list is read and
-/// dropped, so that the list takes less memory than the request.
+/// A list of message ids in a request. After the first text that is not an id the rest of the list is read
+/// and dropped, so that the list takes less memory than the request.
 #[derive(Clone, Default, Debug)]
 struct Ids {
     ids: Vec<MessageId>,

@@ -110,7 +110,8 @@ pub struct Limit {
     in_flight: u64,
     /// Messages that it holds back.
     waiting: u64,
-    /// When its rate lets the next message begin, in milliseconds since the Unix epoch; absent when it does now.
+    /// When its rate lets the next message begin, in milliseconds since the Unix epoch; absent when it does
+    /// now.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_at_ms: Option<u64>,
     /// A page of its keys, when one limit is shown.
@@ -136,7 +137,8 @@ pub struct LimitKey {
     in_flight: u64,
     /// Messages that it holds back.
     waiting: u64,
-    /// When its rate lets the next message begin, in milliseconds since the Unix epoch; absent when it does now.
+    /// When its rate lets the next message begin, in milliseconds since the Unix epoch; absent when it does
+    /// now.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_at_ms: Option<u64>,
 }
@@ -167,8 +169,8 @@ impl From<&LimitKeyView> for LimitKey {
     }
 }
 
-/// Rounded up: at that millisecond it is allowed. The engine tells of its latest record; while nothing happens, the time
-/// may have come since.
+/// Rounded up: at that millisecond it is allowed. The engine tells of its latest record; while nothing
+/// happens, the time may have come since.
 fn next_at_ms(next_at_us: Option<u64>) -> Option<u64> {
     next_at_us.map(|at_us| at_us.div_ceil(1_000)).filter(|at_ms| *at_ms > now_ms())
 }

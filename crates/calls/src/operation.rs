@@ -36,8 +36,8 @@ macro_rules! operations {
             grpc: first(&[$($grpc)?]),
         }),*];
 
-        /// Hands the operations with one request and one answer to a macro, each with the type of its request,
-        /// whose path begins with a module that is in scope where the macro is called.
+        /// Hands the operations with one request and one answer to a macro, each with the type of its
+        /// request, whose path begins with a module that is in scope where the macro is called.
         macro_rules! unary_operations {
             ($callback:ident) => {
                 $callback! { $($($operation => $request,)?)* }

@@ -84,7 +84,8 @@ pub(crate) fn page_size(asked: Option<PageSize>) -> usize {
     asked.map_or(PAGE_DEFAULT, PageSize::get) as usize
 }
 
-/// Cuts a list that has one entry more than the page when there is a next one; gives the name after which that begins.
+/// Cuts a list that has one entry more than the page when there is a next one; gives the name after which
+/// that begins.
 pub(crate) fn cut_page<T>(entries: &mut Vec<T>, size: usize, name: impl Fn(&T) -> &str) -> Option<String> {
     let more = entries.len() > size;
     entries.truncate(size);

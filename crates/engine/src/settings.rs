@@ -159,8 +159,8 @@ fn write_setting(out: &mut Vec<u8>, tag: u8, value: &impl Setting) {
     value.write(out);
 }
 
-// The number before each is its tag in records and snapshots: never changed, never given again. What follows the default
-// value checks one that is set.
+// The number before each is its tag in records and snapshots: never changed, never given again. What follows
+// the default value checks one that is set.
 queue_settings! {
     1 /// The lease of a receive that names none, in milliseconds (default 30,000; at most 12 h).
     lease_ms: u64 = 30_000,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sluice_engine::query::NamespaceView;
@@ -100,11 +100,22 @@ fn start(options: Options) -> Result<Node, StartError> {
     Ok(Node { inner: Arc::new(inner) })
 }
 
+/// Term of a start in memory: that of the time, and more than those of the earlier starts of this process, of
+/// which two can fall into one millisecond.
+fn memory_term() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let now = term_min(&SystemClock::new());
+    let after = |last: u64| now.max(last + 1);
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
+    after(last.unwrap_or_default())
+}
+
 impl Starting<'_> {
     fn start_all(&mut self) -> Result<(), StartError> {
         let shards = self.options.shards;
         let Some(dir) = &self.options.data_dir else {
-            return (0..shards).try_for_each(|number| self.start_memory(number));
+            let term = memory_term();
+            return (0..shards).try_for_each(|number| self.start_memory(number, term));
         };
         let directory = Directory::open(dir, shards)?;
         (0..shards).try_for_each(|number| self.start_disk(dir, &directory, number))?;
@@ -121,10 +132,10 @@ impl Starting<'_> {
         self.keyrings.clear();
     }
 
-    fn start_memory(&mut self, number: u32) -> Result<(), StartError> {
+    fn start_memory(&mut self, number: u32, term: u64) -> Result<(), StartError> {
         let shard = self.shard(number, Engine::new(), MemoryJournal::new(), 0)?;
         self.reports.push(RecoveryReport { fresh: true, ..RecoveryReport::default() });
-        self.run(number, shard, term_min(&SystemClock::new()), Writing::Memory, EventFlag::default())
+        self.run(number, shard, term, Writing::Memory, EventFlag::default())
     }
 
     fn start_disk(&mut self, data_dir: &Path, directory: &Directory, number: u32) -> Result<(), StartError> {

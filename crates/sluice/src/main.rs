@@ -19,7 +19,8 @@ mod terminal;
 mod top;
 mod work;
 
-/// Counts what benchmarks and `serve --count-allocations` allocate; one load and one branch a call while it does not.
+/// Counts what benchmarks and `serve --count-allocations` allocate; one load and one branch a call while it
+/// does not.
 #[global_allocator]
 static ALLOCATOR: sluice_alloc_count::Counting = sluice_alloc_count::Counting;
 

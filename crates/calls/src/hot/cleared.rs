@@ -18,8 +18,8 @@ use crate::permit::Permit;
 #[derive(Clone, Copy, Debug)]
 pub struct Cleared<'c>(Permit<'c>);
 
-/// A permit of a request to send, whose messages lead only to queues that the caller may send to. The messages that they
-/// wait for are still to be checked.
+/// A permit of a request to send, whose messages lead only to queues that the caller may send to. The
+/// messages that they wait for are still to be checked.
 #[derive(Debug)]
 pub struct Onward<'c> {
     permit: Permit<'c>,
@@ -39,8 +39,8 @@ impl<'c> Permit<'c> {
         Err(Error::Internal { reason: format!("{} is about more than its name", operation.name()) }.into())
     }
 
-    /// Clears a request to send messages that lead nowhere, or of a caller who may send to every queue; `None`: what they
-    /// lead to is to be checked.
+    /// Clears a request to send messages that lead nowhere, or of a caller who may send to every queue;
+    /// `None`: what they lead to is to be checked.
     pub fn cleared_sends(self, items: &[SendItem<'_>]) -> Option<Cleared<'c>> {
         let plain = items.iter().all(|item| item.options.is_none());
         (plain || self.may_everywhere(Right::Send)).then_some(Cleared(self))
@@ -113,7 +113,8 @@ impl<'c> Permit<'c> {
     }
 }
 
-/// The proof that what a request of this operation names in this namespace was checked, for a request that goes on later.
+/// The proof that what a request of this operation names in this namespace was checked, for a request that
+/// goes on later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
     operation: Operation,
@@ -167,8 +168,8 @@ impl<'c> Cleared<'c> {
         &self.0
     }
 
-    /// Begins to send `items` to the queue that the request names. An empty key is none; else a repeat with it gets the
-    /// outcome of the first.
+    /// Begins to send `items` to the queue that the request names. An empty key is none; else a repeat with
+    /// it gets the outcome of the first.
     ///
     /// # Errors
     /// Those of the engine's checks before the proposal; `overloaded`.
@@ -233,7 +234,8 @@ impl<'c> Cleared<'c> {
         }
     }
 
-    /// Extends leases, by receipt and milliseconds from now; 0: those of the queue. One result for each, in their order.
+    /// Extends leases, by receipt and milliseconds from now; 0: those of the queue. One result for each, in
+    /// their order.
     ///
     /// # Errors
     /// Those of the node. An item that fails does not fail the others.

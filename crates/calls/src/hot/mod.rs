@@ -1,14 +1,15 @@
-//! The calls that move messages: send, receive, settle, extend, and those of attached consumers. They come by the hundred
-//! thousand and are decoded by hand, so fronts hand over what the engine takes.
+//! The calls that move messages: send, receive, settle, extend, and those of attached consumers. They come by
+//! the hundred thousand and are decoded by hand, so fronts hand over what the engine takes.
 //!
-//! Two steps stand before the node. A [`Permit`](crate::Permit) says that the caller may do this as far as the request's name
-//! tells; [`Cleared`] says that the queues and messages in its body were checked as well, and only that reaches the node.
+//! Two steps stand before the node. A [`Permit`](crate::Permit) says that the caller may do this as far as
+//! the request's name tells; [`Cleared`] says that the queues and messages in its body were checked as well,
+//! and only that reaches the node.
 //!
-//! The requests and answers stand here as types as well: the description of the API comes from them, and tests
-//! hold the decoders to them.
+//! The requests and answers stand here as types as well: the description of the API comes from them, and
+//! tests hold the decoders to them.
 //!
-//! Map: `cleared` the check of what a body names, [`send`], [`receive`], [`settle`], [`extend`] what the calls
-//! take and give, [`message`] the messages of a send.
+//! Map: `cleared` the check of what a body names, [`send`], [`receive`], [`settle`], [`extend`] what the
+//! calls take and give, [`message`] the messages of a send.
 
 mod cleared;
 pub mod extend;

@@ -190,8 +190,8 @@ pub struct Receive<'a> {
     pub room: Option<Arc<dyn Room>>,
 }
 
-/// Waits for the messages of a receive. The standing of one that waits is looked at again before it is given anything; its wait
-/// ends empty when `stopping` resolves: the server stops.
+/// Waits for the messages of a receive. The standing of one that waits is looked at again before it is given
+/// anything; its wait ends empty when `stopping` resolves: the server stops.
 ///
 /// # Errors
 /// Those of the node; why the caller may not have messages any more.

@@ -131,8 +131,8 @@ impl Client {
         self.get(path).await
     }
 
-    /// Counts dead letters by the text of their last error: a part of a long queue at a time, from `cursor` on, which is
-    /// the `next` of the part before.
+    /// Counts dead letters by the text of their last error: a part of a long queue at a time, from `cursor`
+    /// on, which is the `next` of the part before.
     pub async fn dead_errors(&self, queue: &str, cursor: Option<&str>) -> Result<DeadErrors, ClientError> {
         let mut path = self.path(&format!("/queues/{}/dead/errors", encoded(queue)));
         if let Some(cursor) = cursor {

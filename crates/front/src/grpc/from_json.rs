@@ -1,4 +1,5 @@
-//! From the JSON that the HTTP API gives to the message of a call's answer, on the way through, without a tree in between.
+//! From the JSON that the HTTP API gives to the message of a call's answer, on the way through, without a
+//! tree in between.
 
 use std::borrow::Cow;
 use std::fmt;

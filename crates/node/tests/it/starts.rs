@@ -1,5 +1,6 @@
 //! What one start gives, no other gives again: ids, tokens and with them receipts.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -61,4 +62,15 @@ async fn a_start_in_memory_gives_other_ids_and_tokens_than_the_one_before() {
     let acked = settle(&node, &[before], Settlement::Ack).await;
     assert!(acked[0].is_err(), "{acked:?}");
     assert_eq!(payloads(&[after]), [b"after"]);
+}
+
+#[tokio::test]
+async fn starts_in_memory_in_one_millisecond_have_different_ids() {
+    let mut ids = HashSet::new();
+    for _ in 0..20 {
+        let node = memory();
+        ids.insert(taken_one(&node, b"one").await.delivery.receipt.id);
+        stop(node).await;
+    }
+    assert_eq!(ids.len(), 20);
 }

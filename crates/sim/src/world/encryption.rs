@@ -7,7 +7,8 @@ use sluice_journal::{Encryption, Random, RootKey, RootKeys};
 
 use crate::rng::Rng;
 
-/// Randomness that the seed decides. Clones go on with the same sequence, so that nothing is ever drawn twice.
+/// Randomness that the seed decides. Clones go on with the same sequence, so that nothing is ever drawn
+/// twice.
 #[derive(Clone, Debug)]
 struct Drawn(Arc<Mutex<Rng>>);
 
@@ -21,7 +22,8 @@ impl Random for Drawn {
     }
 }
 
-/// How the runs of a seed encrypt. `rng` is for this alone, so that the other draws of a seed stay what they were.
+/// How the runs of a seed encrypt. `rng` is for this alone, so that the other draws of a seed stay what they
+/// were.
 pub(super) fn draw(mut rng: Rng) -> Encryption {
     let encrypted = rng.chance(1, 2);
     let random = Drawn(Arc::new(Mutex::new(rng)));

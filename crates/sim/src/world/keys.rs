@@ -1,5 +1,5 @@
-//! Encryption at rest: in a share of the runs, with keys that the seed decides, which are changed while the server runs,
-//! and missing or lost when it starts.
+//! Encryption at rest: in a share of the runs, with keys that the seed decides, which are changed while the
+//! server runs, and missing or lost when it starts.
 
 use sluice_journal::disk::Disk;
 use sluice_journal::{KeyId, RootKey, RootKeys, keys_needed};

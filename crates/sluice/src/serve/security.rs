@@ -54,8 +54,8 @@ impl Security {
         Ok(Security { tls, access: access.map_err(CliError::usage)?, made })
     }
 
-    /// Loads changed files. Logs an error unless `reported` holds it already, and keeps the former contents in
-    /// use. Returns whether anything has changed or is wrong.
+    /// Loads changed files. Logs an error unless `reported` holds it already, and keeps the former contents
+    /// in use. Returns whether anything has changed or is wrong.
     fn reload(&self, reported: &mut ReportedErrors) -> bool {
         let certificates = self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map_err(|e| e.to_string()));
         let policy = self.access.reload();

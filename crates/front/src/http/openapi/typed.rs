@@ -74,7 +74,8 @@ pub(super) fn describe(operation: Operation, generator: &mut SchemaGenerator) ->
     })
 }
 
-/// The schema that a reference leads to in the end: types that stand for another one have no name of their own.
+/// The schema that a reference leads to in the end: types that stand for another one have no name of their
+/// own.
 fn resolved(generator: &mut SchemaGenerator, mut reference: Value) -> Value {
     while let Some(alias) =
         generator.definitions().get(name_of(&reference)).filter(|one| one["$ref"].is_string())

@@ -1,5 +1,5 @@
-//! The calls that carry messages and receipts, as JSON: decoded without an allocation per message. HTTP has them as they
-//! are; gRPC for what is rare in them.
+//! The calls that carry messages and receipts, as JSON: decoded without an allocation per message. HTTP has
+//! them as they are; gRPC for what is rare in them.
 
 pub(crate) mod extend;
 mod groups;

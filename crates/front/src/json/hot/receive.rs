@@ -56,7 +56,8 @@ pub(super) async fn receive_many(
     Ok(answer(&take(cleared, room, &terms, &queues, terms.consumer()).await?))
 }
 
-/// Receives. Nothing is detached: a client that goes away drops the wait, and the node gives back what was on its way.
+/// Receives. Nothing is detached: a client that goes away drops the wait, and the node gives back what was on
+/// its way.
 pub(crate) async fn take(
     cleared: Cleared<'_>,
     room: Arc<dyn Room>,

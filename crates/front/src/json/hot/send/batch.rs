@@ -364,7 +364,8 @@ impl<'a> Batch<'a> {
         self.options.iter().map(|options| options.as_engine(&self.scratch)).collect()
     }
 
-    /// The messages as the engine takes them, with what [`Batch::headers`], [`Batch::tags`] and [`Batch::options`] gave.
+    /// The messages as the engine takes them, with what [`Batch::headers`], [`Batch::tags`] and
+    /// [`Batch::options`] gave.
     pub(crate) fn items<'s>(
         &'s self,
         headers: &'s [(&'s str, &'s str)],

@@ -26,7 +26,8 @@ pub(super) async fn send(
     Ok(answer(&sending.done().await?, batch.is_list))
 }
 
-/// `{"id"}` or `{"ids"}`. What a message by its unique key, or the request by its idempotency key, repeats is a duplicate.
+/// `{"id"}` or `{"ids"}`. What a message by its unique key, or the request by its idempotency key, repeats is
+/// a duplicate.
 pub(crate) fn answer(sent: &Sent, is_list: bool) -> Json {
     let mut out = Vec::with_capacity(64 + sent.count as usize * 23);
     object(&mut out, |o| {

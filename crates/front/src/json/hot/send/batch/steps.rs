@@ -101,8 +101,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The steps of all messages, with what [`Batch::headers`], [`Batch::tags`] and [`Batch::options`] gave, for
-    /// [`Batch::chains`] to take from.
+    /// The steps of all messages, with what [`Batch::headers`], [`Batch::tags`] and [`Batch::options`] gave,
+    /// for [`Batch::chains`] to take from.
     pub(crate) fn steps<'s>(
         &'s self,
         headers: &'s [(&'s str, &'s str)],
@@ -117,7 +117,8 @@ impl<'a> Batch<'a> {
         self.steps.iter().map(step).collect()
     }
 
-    /// The chains of those messages that carry one, each with the place of its message's options, for [`Batch::chained`].
+    /// The chains of those messages that carry one, each with the place of its message's options, for
+    /// [`Batch::chained`].
     pub(crate) fn chains<'s>(&self, steps: &'s [Step<'s>]) -> Vec<(usize, Steps<'s>)> {
         let chain = |message: &Message<'a>| {
             message.carried.first()?;
