@@ -141,6 +141,8 @@ pub struct Errors {
 
 /// Dead letters by the text of their last error.
 #[derive(Clone, Default, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({"errors": [{"error": "smtp: 451", "messages": 12}], "without_text": 2,
+    "with_other_texts": 0, "scanned": 14}))]
 pub struct DeadErrors {
     /// The texts, the most frequent first, equals by text; at most 1,000 of them.
     errors: Vec<DeadError>,
