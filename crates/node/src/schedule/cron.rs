@@ -11,7 +11,10 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 use sluice_engine::Error;
 
-use super::{CRON_BYTES_MAX, TIME_ZONE_BYTES_MAX, invalid};
+/// Longest expression, in bytes.
+pub const CRON_BYTES_MAX: usize = 256;
+/// Longest name of a time zone, in bytes.
+pub const TIME_ZONE_BYTES_MAX: usize = 64;
 
 /// An expression that was read, in its time zone.
 #[derive(Debug)]
@@ -178,6 +181,11 @@ fn timestamp(us: u64) -> Option<Timestamp> {
 
 fn micros(at: Timestamp) -> Option<u64> {
     u64::try_from(at.as_second()).ok()?.checked_mul(1_000_000)
+}
+
+/// The error of a field of a schedule.
+pub(crate) fn invalid(field: &str, reason: String) -> Error {
+    Error::InvalidArgument { field: field.into(), reason }
 }
 
 #[cfg(test)]

@@ -8,14 +8,12 @@ use sluice_engine::Error;
 use sluice_engine::limits::DELAY_MS_MAX;
 
 use cron::Cron;
+pub(crate) use cron::invalid;
+pub use cron::{CRON_BYTES_MAX, TIME_ZONE_BYTES_MAX};
 pub(crate) use firing::{Firing, firings};
 
 /// Shortest interval, in milliseconds.
 pub const EVERY_MS_MIN: u64 = 1_000;
-/// Longest expression, in bytes.
-pub const CRON_BYTES_MAX: usize = 256;
-/// Longest name of a time zone, in bytes.
-pub const TIME_ZONE_BYTES_MAX: usize = 64;
 /// Most instants that are caught up one by one.
 pub const CAUGHT_UP_MAX: usize = 1_000;
 /// How late an instant may be and yet count as on time, in microseconds.
@@ -128,10 +126,6 @@ impl ScheduleSpec {
             invalid("cron", reason)
         })
     }
-}
-
-pub(crate) fn invalid(field: &str, reason: String) -> Error {
-    Error::InvalidArgument { field: field.into(), reason }
 }
 
 /// A way to compute instants, all in microseconds since the Unix epoch.

@@ -10,7 +10,7 @@ use sluice_node::Node;
 
 use super::auto::AutoCertificates;
 use super::security::Security;
-use crate::config::Loaded;
+use crate::config::{Config, Loaded};
 use crate::root_keys::ServerEncryption;
 use crate::terminal::data_dir::NOT_IN_ORDER;
 use crate::terminal::format::{counted, quoted, size};
@@ -60,7 +60,7 @@ pub(super) async fn print(
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
             "data_dir": (!config.memory).then(|| data_dir.display().to_string()),
-            "durability": super::durability(config),
+            "durability": spelled_durability(config),
             "shards": config.shards.0,
             "encryption": chosen.as_ref().map(|chosen| json!({
                 "root_key": chosen.encryption.root_of_new().map(|id| id.to_string()),
@@ -141,6 +141,12 @@ async fn look(node: &Node) -> Recovery {
         found.notes.extend(report.notes.iter().map(|note| format!("shard {number}: {note}")));
     }
     found
+}
+
+/// The durability as the configuration spells it.
+pub(super) fn spelled_durability(config: &Config) -> String {
+    use crate::config::SettingValue as _;
+    if config.memory { "memory".to_owned() } else { config.durability.show() }
 }
 
 fn durability(durability: sluice_node::Durability) -> &'static str {

@@ -130,7 +130,10 @@ fn serve_until_stopped(
         options.hosts = hosts(config, security.tls.is_some(), address);
         options.connections_max =
             open_files::connections_max(options.connections_max, config.shards.as_u32());
-        let about = About { version: env!("CARGO_PKG_VERSION").to_owned(), durability: durability(config) };
+        let about = About {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            durability: banner::spelled_durability(config),
+        };
         let calls = Calls::new(node.clone(), security.access.clone(), about);
         let stopped = serve(listener, calls, options, stopping.begun()).await;
         security.access.sum_up_refusals(&node, true).await;
@@ -243,12 +246,6 @@ fn guard_options(config: &Config) -> GuardOptions {
         ban: config.guard_ban,
         own_machine: false,
     }
-}
-
-/// The durability as the configuration spells it.
-fn durability(config: &Config) -> String {
-    use crate::config::SettingValue as _;
-    if config.memory { "memory".to_owned() } else { config.durability.show() }
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub(super) fn page(call: &Call<'_>) -> Response<Body> {
 /// The parameters, body and answers of an operation.
 #[derive(Debug)]
 struct Described {
-    /// Those that are not part of the path.
+    /// Parameters that are not part of the path.
     parameters: Vec<Value>,
     request: Option<Value>,
     /// Status, meaning and content of each.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use sluice_calls::events::Event;
 
 use super::super::typed::query_of;
-use super::{Content, Description, Kind, PLAIN, answer, header};
+use super::parts::{Content, Description, Kind, PLAIN, answer, header};
 
 /// Describes a stream of events whose request is `T`.
 pub(super) fn events<T: JsonSchema>() -> Description {

@@ -9,7 +9,7 @@ use sluice_calls::hot::settle::{
 use sluice_calls::{Operation, groups, schedules};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 
-use super::{
+use super::parts::{
     Answer, Content, Description, IDEMPOTENCY, Kind, PLAIN, RESULT_WAIT, Request, answer, header, json_of,
     ok, optional, query, required,
 };
