@@ -46,7 +46,7 @@ impl AmountArgs {
     }
 }
 
-/// Which server is measured, and how it is secured.
+/// The server to measure, and how it is secured.
 #[derive(clap::Args, Clone, Debug)]
 pub(super) struct TargetArgs {
     /// Address of a running server to measure, with the credentials of SLUICE_CA, SLUICE_CERT,

@@ -159,7 +159,7 @@ pub struct Start {
     max_attempts: Option<Attempts>,
     /// `change`: all tags that a message has from then on.
     tags: Option<Vec<String>>,
-    /// Who changes them, for the history; up to 256 bytes.
+    /// Name of the person who changes them, for the history; up to 256 bytes.
     #[serde(default)]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
@@ -257,7 +257,7 @@ pub struct Bulk {
     to: Option<String>,
     /// The messages that it changes.
     filter: Filter,
-    /// Who wants it.
+    /// Name of the person who asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     /// Why.

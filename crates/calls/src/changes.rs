@@ -113,7 +113,7 @@ pub(crate) fn from_hex(text: &str) -> Option<u64> {
 #[schemars(rename = "ChangeRequest")]
 #[schemars(example = json!({"by": "ann", "why": "sent by mistake"}))]
 pub struct Plain {
-    /// Who changes it, for the history; up to 256 bytes.
+    /// Name of the person who changes it, for the history; up to 256 bytes.
     by: String,
     /// Why, for the history; up to 4,096 bytes.
     why: String,
@@ -211,7 +211,7 @@ impl Unary for Retry {
 #[schemars(rename = "MoveRequest")]
 #[schemars(example = json!({"to": "b", "by": "ann"}))]
 pub struct Move {
-    /// Who moves it, for the history; up to 256 bytes.
+    /// Name of the person who moves it, for the history; up to 256 bytes.
     #[serde(default)]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
@@ -243,7 +243,7 @@ impl Unary for Move {
 #[schemars(rename = "FieldsRequest")]
 #[schemars(example = json!({"priority": 9, "tags": ["urgent"]}))]
 pub struct Change {
-    /// Who changes it, for the history; up to 256 bytes.
+    /// Name of the person who changes it, for the history; up to 256 bytes.
     by: String,
     /// Why, for the history; up to 4,096 bytes.
     why: String,

@@ -107,7 +107,7 @@ impl JsonSchema for EventType {
     }
 }
 
-/// Which events of a namespace, and from where on.
+/// Selection of events of a namespace, and the place to begin at.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "EventsRequest")]
@@ -120,7 +120,7 @@ pub struct OfNamespace {
     after: Option<String>,
 }
 
-/// Which events of a queue, and from where on.
+/// Selection of events of a queue, and the place to begin at.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "QueueEventsRequest")]

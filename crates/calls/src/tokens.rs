@@ -244,7 +244,7 @@ impl Unary for ReadAudit {
 #[schemars(rename = "WhoAmIRequest")]
 pub struct WhoAmI {}
 
-/// Who the caller is to the server, and what they may do.
+/// Identity of the caller to the server, and what they may do.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WhoAmI")]
 #[schemars(example = json!({"name": "billing", "proof": "token", "grants": [SCOPE_EXAMPLE]}))]

@@ -37,8 +37,8 @@ pub struct SentIds<'a> {
     pub ids: Vec<Cow<'a, str>>,
     /// Whether the idempotency key had been used for this request before.
     pub duplicate: bool,
-    /// Which messages of a list, from 0, are duplicates by their unique key: each has the id of the first
-    /// with its key.
+    /// Places, from 0, of the messages of a list that are duplicates by their unique key: each has the id of
+    /// the first with its key.
     pub duplicates: Vec<u32>,
 }
 
@@ -70,7 +70,7 @@ pub struct DeliveredRef<'a> {
     pub headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
     /// Priority, 0 to 9.
     pub priority: u8,
-    /// Which attempt this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: u32,
     /// Attempts in all.
     pub max_attempts: u32,
@@ -211,7 +211,7 @@ pub struct Delivered {
     pub headers: BTreeMap<String, String>,
     /// Priority, 0 to 9.
     pub priority: u8,
-    /// Which attempt this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: u32,
     /// Attempts in all.
     pub max_attempts: u32,

@@ -11,7 +11,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::error::ClientError;
 
-/// Which version of HTTP a connection is for (RFC 7301).
+/// Version of HTTP for which a connection is made (RFC 7301).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Alpn {
     Http1,

@@ -143,7 +143,7 @@ pub enum OrderingRetry {
     StepAside,
 }
 
-/// Which of several consumers with credit gets the next message.
+/// Rule by which one of several consumers with credit gets the next message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
@@ -166,10 +166,10 @@ impl Placement {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExpire {
-    /// It becomes a dead letter.
+    /// The message becomes a dead letter.
     #[default]
     DeadLetter,
-    /// It is removed.
+    /// The message is removed.
     Drop,
 }
 

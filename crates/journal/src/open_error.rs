@@ -40,7 +40,7 @@ pub enum OpenError {
         dir: PathBuf,
         /// The key that is needed.
         needed: KeyId,
-        /// Those that were given.
+        /// Root keys that were given.
         given: Vec<KeyId>,
     },
     /// Bytes that must be there are not, or are wrong.
@@ -141,7 +141,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// Which sluice wrote another version of a format than the one that is known.
+/// The kind of server that wrote another version of a format than the one that is known.
 pub(crate) fn writer(found: u32, known: u32) -> &'static str {
     if found < known { "an older" } else { "a newer" }
 }

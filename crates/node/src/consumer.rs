@@ -30,7 +30,7 @@ pub enum Event {
     Delivered(Vec<Delivered>),
     /// Messages that it holds were cancelled: it may drop its work, and settle them in any way.
     Cancelled(Vec<Receipt>),
-    /// It gets nothing more. What it holds stays its own for the time of grace.
+    /// A consumer that gets nothing more. What it holds stays its own for the time of grace.
     Detached(DetachedBy),
 }
 

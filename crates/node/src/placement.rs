@@ -1,4 +1,4 @@
-//! Which namespace lives on which shard. The truth is in shard 0's engine; this is the node's copy of it.
+//! The shard of each namespace. The truth is in shard 0's engine; this is the node's copy of it.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};

@@ -23,9 +23,9 @@ const DRIP: Duration = Duration::from_millis(500);
 /// A kind of bad handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// It says nothing.
+    /// A connection that sends nothing.
     Silent,
-    /// Half of a hello, and no more.
+    /// A connection that sends half of a hello.
     HalfHello,
     /// A whole hello, for which the server does its part, and no more.
     Hello,

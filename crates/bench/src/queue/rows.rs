@@ -17,7 +17,7 @@ use crate::table::{Table, figure};
 const SHARDS: [u32; 3] = [1, 3, 6];
 /// Messages of a lone client: each takes a round trip and a sync.
 const LONE_MESSAGES: u64 = 3_000;
-/// Of messages sent one by one, so many fewer are enough.
+/// Divisor of the number of messages in the row that sends one by one, which is slower.
 const BATCH_1_DIVISOR: u64 = 10;
 
 /// Runs a row on the server that the main row used.

@@ -49,7 +49,8 @@ pub enum SendAnswer {
         ids: Vec<String>,
         /// Whether the request repeats one with the same idempotency key.
         duplicate: bool,
-        /// Which messages, from 0, were there already by their unique keys; absent when none was.
+        /// Places, from 0, of the messages that were there already by their unique keys; absent when none
+        /// was.
         duplicates: Option<Vec<u32>>,
     },
 }

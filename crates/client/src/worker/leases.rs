@@ -13,7 +13,7 @@ use crate::worker::stop::Stop;
 /// The reason why a lease was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Loss {
-    /// It is over, or its message is gone.
+    /// The lease is over, or its message is gone.
     Over,
     /// Its message was cancelled: it may still be settled, in any way.
     Cancelled,

@@ -117,7 +117,7 @@ struct WorkerState<'a, F> {
     waiting: VecDeque<Delivered>,
     leases: Leases,
     running: JoinSet<Settle>,
-    /// Which message each running handler has, so that a handler that panics still gets its message settled.
+    /// Message of each running handler, so that the message of a handler that panics is settled too.
     jobs: Vec<(Id, String)>,
     receive: Option<JoinHandle<Received>>,
     extend: Option<JoinHandle<Extended>>,

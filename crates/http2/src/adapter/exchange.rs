@@ -37,7 +37,7 @@ pub(super) struct Exchange<F, B, C> {
 enum Incoming {
     /// Nothing came yet.
     Nothing,
-    /// It is over; what came is still here if the service has not got it.
+    /// A request that is over; what came is still here if the service has not got it.
     Over(Bytes),
     Streamed(Arc<Shared>),
 }

@@ -1,4 +1,4 @@
-//! Which calls of a connection can go on.
+//! The calls of a connection that can go on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

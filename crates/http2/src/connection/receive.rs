@@ -219,8 +219,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Those priorities have no meaning here in any case. But what the first SETTINGS said of them stays (RFC
-    /// 9218 §2.1).
+    /// Refuses a change of the setting: the priorities have no meaning here in any case, but what the first
+    /// SETTINGS said of them stays (RFC 9218 §2.1).
     fn on_no_rfc7540_priorities(&mut self, on: bool) -> Result<(), Fault> {
         if self.phase != Phase::FirstSettings && on != self.no_rfc7540_priorities {
             let what = "SETTINGS_NO_RFC7540_PRIORITIES changes after the first SETTINGS";

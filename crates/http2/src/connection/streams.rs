@@ -45,7 +45,7 @@ pub(crate) enum Sending {
 pub(crate) enum Ended {
     /// Both sides were through, or the peer has reset it.
     ByPeer,
-    /// It was reset here, so that frames on their way may still come in.
+    /// A reset by this side, so that frames on their way may still come in.
     ByUs,
 }
 

@@ -11,9 +11,9 @@ pub struct Priority {
 }
 
 impl Default for Priority {
-    /// Of a stream about which the client has said nothing. It shares with its equals: RFC 9218 would have
-    /// such streams wait for each other, which is right for a page that is shown in order and wrong for
-    /// requests that know nothing of each other.
+    /// Priority of a stream about which the client has said nothing. It shares with its equals: RFC 9218
+    /// would have such streams wait for each other, which is right for a page that is shown in order and
+    /// wrong for requests that know nothing of each other.
     fn default() -> Self {
         Self { urgency: 3, incremental: true }
     }

@@ -1,4 +1,4 @@
-//! Which stream sends next (RFC 9218 §10).
+//! The order in which streams send (RFC 9218 §10).
 //!
 //! The more urgent go first. Among equals there are two lists: streams that share take turns of one frame;
 //! those that were asked for in an order that matters go one after the other, by id. When both lists have
@@ -49,7 +49,7 @@ pub(crate) struct Schedule {
     lists: [SlotList; 2 * Priority::URGENCIES],
     /// A bit for each list that has some.
     occupied: u16,
-    /// Whose turn it is where both lists of an urgency have some.
+    /// True if it is the turn of the streams that share, where both lists of an urgency have some.
     sharing_turn: bool,
 }
 

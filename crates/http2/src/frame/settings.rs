@@ -79,7 +79,7 @@ impl Setting {
 pub struct SettingsPayload<'a>(&'a [u8]);
 
 impl<'a> SettingsPayload<'a> {
-    /// Of a payload whose size was checked to be a multiple of six.
+    /// Reads a payload whose size was checked to be a multiple of six.
     pub(super) fn new(payload: &'a [u8]) -> Self {
         debug_assert!(payload.len().is_multiple_of(6));
         Self(payload)

@@ -28,7 +28,7 @@ pub enum DecodeError {
 /// The fault of a malformed header block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
-    /// It ends inside of a field.
+    /// A block that ends inside of a field.
     #[error("it ends in the middle of a field")]
     Truncated,
     /// An integer that is cut off, larger than 32 bits, or padded beyond five octets (§5.1).

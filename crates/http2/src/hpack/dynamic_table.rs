@@ -11,7 +11,7 @@ use super::{DEFAULT_TABLE_BYTES, field_bytes};
 pub(super) struct DynamicTable {
     /// Oldest first.
     entries: VecDeque<Entry>,
-    /// Those of the entries, in their order, behind those of entries that are gone.
+    /// Bytes of the entries, in their order, behind those of entries that are gone.
     bytes: Vec<u8>,
     size_bytes: usize,
     max_bytes: usize,
@@ -22,7 +22,7 @@ struct Entry {
     start: usize,
     name_len: usize,
     value_len: usize,
-    /// Of name and value; whoever inserts says what it is.
+    /// Hash of name and value, given by the caller that inserts.
     hash: u32,
 }
 

@@ -33,11 +33,11 @@ pub enum RestoreError {
         /// The one that this program reads.
         known: u32,
     },
-    /// It is encrypted, and a root key that it needs is not given. Nothing was written.
+    /// The backup is encrypted, and a root key that it needs is not given. Nothing was written.
     Key {
         /// The key.
         needed: KeyId,
-        /// Those that were given.
+        /// Root keys that were given.
         given: Vec<KeyId>,
     },
     /// The directory is not empty.

@@ -66,10 +66,10 @@ pub(crate) struct Header {
     pub(crate) synced_to: Position,
     pub(crate) len: u32,
     pub(crate) records: u32,
-    /// Of the records, or of their tags when they are encrypted.
+    /// Checksum of the records, or of their tags when they are encrypted.
     pub(crate) content_checksum: u32,
     pub(crate) previous: u32,
-    /// Of the first chunk; `None`: the records are not encrypted.
+    /// Nonce of the first chunk; `None`: the records are not encrypted.
     pub(crate) nonce: Option<u64>,
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Sealed {
     pub(crate) len: u64,
     /// Length of its table's file; 0: no blobs, and no file.
     pub(crate) table_len: u64,
-    /// Of that file.
+    /// Checksum of that file.
     pub(crate) table_checksum: u32,
 }
 

@@ -45,7 +45,7 @@ pub enum Event {
         /// Reason.
         why: Refused,
     },
-    /// It is unknown whether a proposed batch is in the log.
+    /// A proposed batch may or may not be in the log.
     Unknown {
         /// Index that was given to its first record.
         first_index: u64,

@@ -1,12 +1,13 @@
-//! Which messages a bulk is about.
+//! The filter of a bulk.
 
 use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::change::{TAG_BYTES_MAX, Verb};
+use sluice_engine::change::Verb;
+use sluice_engine::limits::TAG_BYTES_MAX;
 use sluice_engine::query::{MessageView, State};
 
-/// Which messages of a queue; what is not given does not matter.
+/// Selection of messages of a queue; conditions that are not given do not count.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
     /// Name of the queue.

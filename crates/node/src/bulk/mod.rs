@@ -48,7 +48,7 @@ pub struct BulkRequest {
     pub filter: Filter,
     /// What becomes of each.
     pub action: BulkAction,
-    /// Who wants it; may be empty.
+    /// Name of the person who asked for it; may be empty.
     pub by: String,
     /// Why; may be empty.
     pub why: String,
@@ -153,13 +153,13 @@ impl BulkAction {
 /// How far a bulk is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BulkState {
-    /// It goes on.
+    /// The bulk goes on.
     Running,
-    /// It has come to the end.
+    /// The bulk has come to the end.
     Done,
     /// Somebody has ended it.
     Cancelled,
-    /// It could not go on: see [`BulkView::error`].
+    /// The bulk could not go on: see [`BulkView::error`].
     Failed,
 }
 
@@ -189,12 +189,12 @@ pub struct BulkView {
     pub total: u64,
     /// Messages that it has looked at.
     pub scanned: u64,
-    /// Those of them that match the filter.
+    /// Scanned messages that match the filter.
     pub matched: u64,
-    /// Those of them that are changed; of a dry run: that would be.
+    /// Matched messages that are changed; of a dry run: that would be.
     pub changed: u64,
-    /// Those of them that are not, since their state does not allow it, or because they have changed or gone
-    /// meanwhile.
+    /// Matched messages that are not, since their state does not allow it, or because they have changed or
+    /// gone meanwhile.
     pub skipped: u64,
     /// When it began, in microseconds since the Unix epoch.
     pub started_at_us: u64,
@@ -205,7 +205,7 @@ pub struct BulkView {
 }
 
 impl BulkView {
-    /// Of a bulk that begins; it has no id yet.
+    /// The view of a bulk that begins; it has no id yet.
     fn new(request: Arc<BulkRequest>, total: u64, started_at_us: u64) -> BulkView {
         BulkView {
             id: 0,

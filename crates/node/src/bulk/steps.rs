@@ -240,7 +240,7 @@ impl Steps {
         }
     }
 
-    /// Those messages of a page whose bytes match as well are found in portions.
+    /// Finds, in portions, the messages of a page whose bytes match as well.
     fn read(&mut self, now_us: u64, mut rest: Vec<SeenMessage>, matching: Vec<MessageView>) -> Next {
         if rest.is_empty() {
             return self.change(now_us, matching);

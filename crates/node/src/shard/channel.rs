@@ -78,7 +78,7 @@ impl Handed {
 /// Reason for which a consumer gets nothing more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DetachedBy {
-    /// It was detached, or its namespace was deleted.
+    /// The consumer was detached, or its namespace was deleted.
     Asked,
     /// Its reader did not take a message before the end of its lease was near.
     Stalled,

@@ -49,7 +49,7 @@ impl Store for DiskJournal {
     }
 }
 
-/// It keeps nothing across restarts, so that it never needs a snapshot.
+/// A store that keeps nothing across restarts, so that it never needs a snapshot.
 impl Store for MemoryJournal {
     fn wants_snapshot(&self) -> bool {
         false

@@ -31,7 +31,7 @@ pub(crate) struct Pair {
     pub(crate) key: String,
 }
 
-/// Who makes a certificate. The server replaces only its own certificates, which carry a mark: the
+/// The maker of a certificate. The server replaces only its own certificates, which carry a mark: the
 /// organisation of the subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Maker {

@@ -24,7 +24,7 @@ const IN_FLIGHT_BYTES: usize = 64 << 20;
 /// measures free space about as often.
 const RETRY_US: u64 = 100_000;
 
-/// Who waits for a record to be committed and applied.
+/// The caller that waits for a record to be committed and applied.
 #[derive(Debug)]
 pub(super) enum Pending {
     /// Nobody.
@@ -71,7 +71,7 @@ pub(super) struct Proposals {
     pub(super) batch: Batch,
     /// Class of each record of `batch`, and who waits for it.
     pub(super) batch_pending: Vec<(Class, Pending)>,
-    /// Who waits for each record in flight, in the order of the log.
+    /// The caller that waits for each record in flight, in the order of the log.
     pub(super) in_flight: VecDeque<Pending>,
     /// First index and length in bytes of each batch in flight.
     pub(super) in_flight_bytes: VecDeque<(u64, usize)>,
