@@ -5,9 +5,8 @@
 //! taken over the decoded fields, not over their layout in a protocol. It tells honest mistakes apart, not
 //! adversaries: those could only fool their own idempotency keys.
 
-use sluice_engine::chain::{Chain, Steps};
 use sluice_engine::command::{Deliver, QueueItem, SendItem};
-use sluice_engine::options::{DependsOn, Expires, SendOptions};
+use sluice_engine::item::{Chain, DependsOn, Expires, SendOptions, Steps};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
 /// Stands before tags, where no priority stands.
@@ -169,7 +168,7 @@ impl Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sluice_engine::options::DependsMode;
+    use sluice_engine::item::DependsMode;
 
     fn item<'a>(payload: &'a [u8], content_type: &'a str) -> SendItem<'a> {
         SendItem { payload, content_type, ..SendItem::default() }

@@ -8,7 +8,7 @@ use data_encoding::BASE64;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::change::{TAG_BYTES_MAX, TAGS_MAX};
+use sluice_engine::limits::{TAG_BYTES_MAX, TAGS_MAX};
 
 /// UTF-8 text.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,15 +1,11 @@
 //! What a person, or a program, may change of messages that are there already.
 
-use crate::command::Deliver;
 use crate::id::{MessageId, NamespaceId};
-use crate::query::State;
+use crate::item::Deliver;
+use crate::state::State;
 
 /// Most messages of one [`Change`]: it is applied in one step, which must not take long.
 pub const CHANGE_ITEMS_MAX: usize = 1_000;
-/// Most tags of a message.
-pub const TAGS_MAX: usize = 16;
-/// Longest tag, in bytes.
-pub const TAG_BYTES_MAX: usize = 128;
 /// Longest text that tells who changes a message, in bytes.
 pub const BY_BYTES_MAX: usize = 256;
 /// Longest text that tells why, in bytes.
@@ -22,11 +18,12 @@ pub const CHANGES_REMEMBERED_MAX: usize = 32;
 pub struct Change<'a> {
     /// Namespace of the messages.
     pub namespace: NamespaceId,
-    /// Which, and the version that each must have: see [`crate::query::MessageView::version`]; 0: any.
+    /// Messages, and the version that each must have: see [`crate::query::MessageView::version`]; 0: any.
     pub items: &'a [(MessageId, u64)],
     /// What becomes of them.
     pub action: ChangeAction<'a>,
-    /// Who changes them; may be empty. With it or `why`, each message remembers the change.
+    /// Name of the person who changes them; may be empty. With it or `why`, each message remembers the
+    /// change.
     pub by: &'a str,
     /// Why; may be empty.
     pub why: &'a str,

@@ -3,10 +3,10 @@
 
 use crate::change::Change;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
+pub use crate::item::{Deliver, SendItem};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
-use crate::options::SendOptions;
-use crate::settings::{Backoff, QueuePatch, Quotas};
+use crate::settings::{QueuePatch, Quotas};
 
 /// Takes the bytes of a record: first the body in any number of pieces, then the blobs in order.
 pub trait RecordSink {
@@ -69,7 +69,7 @@ pub enum Command<'a> {
     Credit {
         /// The namespace that it belongs to.
         namespace: NamespaceId,
-        /// Which.
+        /// The consumer.
         consumer: ConsumerId,
         /// The new total; 0: it gets nothing for now.
         credit: u32,
@@ -78,7 +78,7 @@ pub enum Command<'a> {
     Detach {
         /// The namespace that it belongs to.
         namespace: NamespaceId,
-        /// Which.
+        /// The consumer.
         consumer: ConsumerId,
         /// How long its receipts still count, in milliseconds, if their leases do not end before; see
         /// [`DETACH_GRACE_MS`].
@@ -94,7 +94,7 @@ pub enum Command<'a> {
     Resume {
         /// The namespace that it belongs to.
         namespace: NamespaceId,
-        /// Which.
+        /// The consumer.
         consumer: ConsumerId,
         /// What it holds from now on.
         receipts: &'a [Receipt],
@@ -112,14 +112,14 @@ pub enum Command<'a> {
     },
     /// Replaces the quotas of a namespace.
     NamespaceSet {
-        /// Which.
+        /// The namespace.
         namespace: NamespaceId,
         /// The new quotas.
         quotas: Quotas,
     },
     /// Deletes a namespace; with `force` its queues and messages too.
     NamespaceDelete {
-        /// Which.
+        /// The namespace.
         namespace: NamespaceId,
         /// Whether queues in it are deleted as well.
         force: bool,
@@ -155,7 +155,7 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// Name of the queue whose dead letters they are.
         queue: &'a str,
-        /// Which; empty: all that are dead at this moment, done in slices.
+        /// Dead letters; empty: all that are dead at this moment, done in slices.
         ids: &'a [MessageId],
     },
     /// Makes those ready again that are dead at this moment, oldest first and so many per second, instead of
@@ -174,7 +174,7 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// Name of the queue whose dead letters they are.
         queue: &'a str,
-        /// Which; empty: all that are dead at this moment, done in slices.
+        /// Dead letters; empty: all that are dead at this moment, done in slices.
         ids: &'a [MessageId],
     },
     /// Sets all that queues begin with which are made from here on with a name that matches a pattern.
@@ -240,7 +240,7 @@ pub enum Command<'a> {
     },
     /// Holds a message whose payload could not be read back; proposed by the node.
     HoldDamaged {
-        /// Which.
+        /// Id of the message.
         id: MessageId,
         /// The blob that did not verify; nothing happens if the message has another by now.
         blob: BlobRef,
@@ -287,29 +287,6 @@ pub struct QueueItem<'a> {
     pub item: SendItem<'a>,
 }
 
-/// One message to send.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct SendItem<'a> {
-    /// Opaque bytes.
-    pub payload: &'a [u8],
-    /// Media type of the payload; empty: unstated.
-    pub content_type: &'a str,
-    /// Names and values, in order; written with the payload as one blob.
-    pub headers: &'a [(&'a str, &'a str)],
-    /// Words to find it by; written with the headers.
-    pub tags: &'a [&'a str],
-    /// 0 to 9, higher first.
-    pub priority: u8,
-    /// When it becomes ready.
-    pub deliver: Deliver,
-    /// Attempts before it becomes a dead letter; 0: the queue's `max_attempts`.
-    pub max_attempts: u16,
-    /// `None`: the queue's backoff.
-    pub backoff: Option<Backoff>,
-    /// Keys and other optional fields; `None`: none.
-    pub options: Option<&'a SendOptions<'a>>,
-}
-
 /// Creates a schedule, or replaces what it does. Its counters stay; it stays paused, if it is; and with the
 /// same `spec` its next instant stays.
 #[derive(Clone, PartialEq, Debug)]
@@ -332,7 +309,7 @@ pub struct SchedulePut<'a> {
 /// may be proposed more than once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScheduleFire {
-    /// Which, as [`crate::Engine::schedules_by_time`] tells.
+    /// Number of the schedule, as [`crate::Engine::schedules_by_time`] tells.
     pub number: u64,
     /// The instant, in microseconds since the Unix epoch.
     pub instant_us: u64,
@@ -340,28 +317,6 @@ pub struct ScheduleFire {
     pub send: bool,
     /// The next instant, after this one; 0: there is none.
     pub next_at_us: u64,
-}
-
-/// When a sent message becomes ready.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Deliver {
-    /// At once.
-    #[default]
-    Now,
-    /// After so many milliseconds.
-    AfterMs(u64),
-    /// At this time, in microseconds since the Unix epoch; a past time means at once.
-    AtUs(u64),
-}
-
-impl Deliver {
-    /// The field by which the APIs give it: `delay_ms` or `deliver_at_ms`.
-    pub(crate) fn field(self) -> &'static str {
-        match self {
-            Deliver::Now | Deliver::AfterMs(_) => "delay_ms",
-            Deliver::AtUs(_) => "deliver_at_ms",
-        }
-    }
 }
 
 /// Takes ready messages under a lease. Nothing is created by it: an unknown queue yields nothing.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Who has to act on an error.
+/// The party that has to act on an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blame {
     /// The caller sent something that cannot be done.
@@ -53,7 +53,7 @@ macro_rules! errors {
                 match self { $(Error::$name { .. } => $code,)* }
             }
 
-            /// Who has to act.
+            /// The party that has to act.
             pub fn blame(&self) -> Blame {
                 match self { $(Error::$name { .. } => Blame::$blame,)* }
             }

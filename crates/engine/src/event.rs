@@ -62,7 +62,7 @@ pub struct Event {
     pub namespace: NamespaceId,
     /// The queue that the message is in afterwards, or was in.
     pub queue: QueueId,
-    /// Which message; `None`: many, see [`EventDetail::Many`].
+    /// Id of the message; `None`: many, see [`EventDetail::Many`].
     pub id: Option<MessageId>,
     /// The attempt that began, ended or has ended; 0: none.
     pub attempt: u16,
@@ -75,13 +75,13 @@ pub struct Event {
 pub enum EventDetail {
     /// Nothing.
     None,
-    /// It waits until then, in microseconds since the Unix epoch.
+    /// End of its wait, in microseconds since the Unix epoch.
     Until(u64),
-    /// It is leased.
+    /// The lease that began.
     Lease {
         /// When the lease ends, in microseconds since the Unix epoch.
         until_us: u64,
-        /// Who has it, if that has a name.
+        /// Consumer that has it, if that has a name.
         consumer: Option<ConsumerId>,
     },
     /// Why, in the words of [`crate::query::MessageView::reason`], or `deleted`.

@@ -91,7 +91,7 @@ impl fmt::Debug for ReceiptKey {
 pub struct BlobRef {
     /// Index of the record in the shard's log.
     pub index: u64,
-    /// Which blob of the record.
+    /// Number of the blob in the record.
     pub item: u32,
     /// Length in bytes.
     pub len: u32,

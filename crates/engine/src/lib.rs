@@ -10,7 +10,7 @@
 //!
 //! Words that all folders share: [`command`] what can be asked of the engine, [`outcome`] and [`event`] what
 //! an apply gives, [`query`] and [`flow`] what reads give, [`blob`] content type, headers and payload as one
-//! blob, [`options`] and [`chain`] optional fields of a message, [`change`] changes to messages,
+//! blob, [`item`] a message to send, [`change`] changes to messages,
 //! [`settings`], [`limit`] and [`limits`], [`error`] every error, [`id`] ids, numbers and receipts.
 //!
 //! Folders, each using only those before it: `store` containers, `core` what modules share, `queue` the
@@ -20,7 +20,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod blob;
-pub mod chain;
 pub mod change;
 pub mod command;
 mod core;
@@ -30,10 +29,10 @@ pub mod event;
 pub mod flow;
 mod hash;
 pub mod id;
+pub mod item;
 mod layout;
 pub mod limit;
 pub mod limits;
-pub mod options;
 pub mod outcome;
 #[cfg(feature = "plant")]
 pub mod plant;
@@ -42,7 +41,9 @@ mod plant;
 pub mod query;
 mod queue;
 mod record;
+mod rules;
 pub mod settings;
+mod state;
 mod store;
 mod wire;
 

@@ -5,6 +5,12 @@ use crate::wire::{Put, Reader};
 
 /// Longest name of a namespace, queue or consumer, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
+/// Longest ordering, fair, limit or unique key, and longest correlation id, in bytes.
+pub const KEY_BYTES_MAX: usize = 128;
+/// Most tags of a message.
+pub const TAGS_MAX: usize = 16;
+/// Longest tag, in bytes.
+pub const TAG_BYTES_MAX: usize = 128;
 /// Highest priority of a message; the lowest, and the default, is 0.
 pub const PRIORITY_MAX: u8 = 9;
 /// Longest delay, in milliseconds: ten years.

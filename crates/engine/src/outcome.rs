@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::event::Event;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
-use crate::query::State;
+use crate::state::State;
 
 /// Everything that one apply brought about. Cleared by the engine at the start of each apply.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -67,7 +67,7 @@ impl Outcome {
 /// The end of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// Which.
+    /// Id of the message.
     pub id: MessageId,
     /// Done (and perhaps gone by now) or dead; `None`: gone in another way.
     pub state: Option<State>,
@@ -142,7 +142,7 @@ pub struct Delivery {
     pub lease_until_us: u64,
     /// When it was sent, in microseconds since the Unix epoch.
     pub sent_at_us: u64,
-    /// Which attempt this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: u16,
     /// Attempts in all before it becomes a dead letter.
     pub max_attempts: u16,

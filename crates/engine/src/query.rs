@@ -5,47 +5,7 @@ use crate::change::Verb;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
 use crate::limit::LimitRules;
 use crate::settings::{Backoff, QueuePatch, QueueSettings, Quotas};
-
-/// Where a message stands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum State {
-    /// Waits for its time.
-    Delayed,
-    /// Waits for a consumer.
-    Ready,
-    /// Held by a consumer.
-    Leased,
-    /// Waits for a person.
-    Held,
-    /// A dead letter.
-    Dead,
-    /// Would be ready, but waits on what blocks it: another message, or a limit.
-    Blocked,
-    /// Finished, and kept for a while for those who ask.
-    Done,
-}
-
-impl State {
-    /// All states, in the order of [`Counters::states`].
-    pub const ALL: [State; State::COUNT] =
-        [State::Delayed, State::Ready, State::Leased, State::Held, State::Dead, State::Blocked, State::Done];
-    /// How many states there are.
-    pub const COUNT: usize = 7;
-
-    /// The name used in every API.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Delayed => "delayed",
-            State::Ready => "ready",
-            State::Leased => "leased",
-            State::Held => "held",
-            State::Dead => "dead",
-            State::Blocked => "blocked",
-            State::Done => "done",
-        }
-    }
-}
+pub use crate::state::State;
 
 /// Counters of a queue: kept with each transition, never counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -99,11 +59,11 @@ pub struct QueueView {
     pub counters: Counters,
     /// When it was created, in microseconds since the Unix epoch.
     pub created_at_us: u64,
-    /// Of the blocked messages, those that wait for another one with their ordering key.
+    /// Blocked messages that wait for another one with their ordering key.
     pub blocked_by_ordering_key: u64,
-    /// Of the blocked messages, those that wait for their limit key.
+    /// Blocked messages that wait for their limit key.
     pub blocked_by_limit: u64,
-    /// Of the blocked messages, those that wait for messages that they depend on.
+    /// Blocked messages that wait for messages that they depend on.
     pub blocked_by_parents: u64,
     /// Blocked messages that wait for the credit of the consumer that has their ordering key.
     pub blocked_by_consumer: u64,
@@ -170,7 +130,7 @@ pub enum AttemptEnd {
 /// One attempt of a message, as its history tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Attempt {
-    /// Which attempt, from 1.
+    /// Number of the attempt, from 1.
     pub number: u16,
     /// How it ended.
     pub end: AttemptEnd,
@@ -326,9 +286,9 @@ pub struct Holder {
 pub enum ConsumerState {
     /// Messages are given to it as they become ready, while it has credit.
     Attached,
-    /// It gets nothing more; what it holds goes back when its grace period is over.
+    /// A consumer that gets nothing more; what it holds goes back when its grace period is over.
     Detached,
-    /// It takes messages by itself, under a name; known while it holds some.
+    /// A consumer that receives by itself, under a name; known while it holds messages.
     Pulling,
 }
 
@@ -380,11 +340,11 @@ pub struct ConsumerView {
 /// A message in the hands of a consumer, as seen from outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeldView {
-    /// Which.
+    /// Id of the message.
     pub id: MessageId,
     /// Name of its queue.
     pub queue: String,
-    /// Which attempt this is, from 1.
+    /// Number of this attempt, from 1.
     pub attempt: u16,
     /// When it was given, in microseconds since the Unix epoch.
     pub leased_at_us: u64,

@@ -1,9 +1,8 @@
 //! Rules of names, numbers and lists, of which checks are made.
 
-use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
 use crate::error::Error;
 use crate::id::MessageId;
-use crate::limits::{Limits, NAME_BYTES_MAX};
+use crate::limits::{Limits, NAME_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
 
 /// Names: 1 to 128 of `A-Z a-z 0-9 . _ -`.
 pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {

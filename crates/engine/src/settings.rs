@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::core::rules::{at_most, between, invalid, name_rule};
 use crate::error::Error;
-use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
-use crate::options::KEY_BYTES_MAX;
+use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, KEY_BYTES_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
+use crate::rules::{at_most, between, invalid, name_rule};
 use crate::wire::{Put, Reader};
 
 /// How the delay before the next attempt grows.
@@ -179,7 +178,7 @@ queue_settings! {
         FairWeights::check;
     11 /// What a message does to its ordering key while it waits for its time.
     ordering_retry: OrderingRetry = OrderingRetry::Block;
-    37 /// Which of several consumers with credit gets the next message.
+    37 /// Rule by which one of several consumers with credit gets the next message.
     placement: Placement = Placement::Fair;
     12 /// Name of the limit that the queue follows; empty: none.
     limit: Box<str> = Box::default(),
@@ -228,7 +227,7 @@ impl QueueSettings {
     }
 }
 
-/// Which of several consumers with credit gets the next message.
+/// Rule by which one of several consumers with credit gets the next message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Placement {
     /// Each in turn.
@@ -260,30 +259,30 @@ impl Setting for Placement {
 /// ordering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OrderingRetry {
-    /// They wait for it.
+    /// The later messages wait for it.
     #[default]
     Block,
-    /// They go on; it comes back before those that were sent later.
+    /// The later messages go on; it comes back before those that were sent later.
     StepAside,
 }
 
 /// What becomes of a message that still waits when its time is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnExpire {
-    /// It is a dead letter.
+    /// The message becomes a dead letter.
     #[default]
     DeadLetter,
-    /// It is gone.
+    /// The message is removed.
     Drop,
 }
 
 /// What a send does that would make its queue longer than it may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overflow {
-    /// It is refused.
+    /// The send is refused.
     #[default]
     RefuseNew,
-    /// Those that wait longest, by the order of sending, become dead letters.
+    /// The messages that wait longest, by the order of sending, become dead letters.
     DeadLetterOldest,
 }
 
@@ -362,7 +361,7 @@ impl FairWeights {
         Ok(())
     }
 
-    /// Of keys that are given twice the first counts.
+    /// Weights by key; of a key that is given twice the first counts.
     pub fn new(mut weights: Vec<(Box<[u8]>, u16)>) -> FairWeights {
         weights.sort_by(|(one, _), (other, _)| one.cmp(other));
         weights.dedup_by(|(later, _), (earlier, _)| later == earlier);

@@ -7,8 +7,8 @@ mod common;
 use common::Driver;
 use sluice_engine::command::{Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::NamespaceId;
+use sluice_engine::item::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use sluice_engine::limit::LimitRules;
-use sluice_engine::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine};
 

@@ -8,7 +8,7 @@ mod common;
 use common::Driver;
 use sluice_engine::command::{Send, SendItem};
 use sluice_engine::id::NamespaceId;
-use sluice_engine::options::{DependsOn, Expires, OnParentFailed, SendOptions, Unique, UniqueUntil};
+use sluice_engine::item::{DependsOn, Expires, OnParentFailed, SendOptions, Unique, UniqueUntil};
 use sluice_engine::query::State;
 use sluice_engine::{BEHAVIOUR_VERSION, Command};
 

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use sluice_alloc_count::{Mode, set_mode};
-use sluice_engine::chain::{Chain, Step, Steps};
 use sluice_engine::command::{Command, Deliver, SendItem};
 use sluice_engine::id::NamespaceId;
+use sluice_engine::item::{Chain, DependsOn, SendOptions, Step, Steps};
 use sluice_engine::limit::LimitRules;
-use sluice_engine::options::{DependsOn, SendOptions};
 use sluice_engine::query::State;
 use sluice_engine::settings::QueuePatch;
 

@@ -1,8 +1,8 @@
 //! The rows: what is done once per step, and on how many messages.
 
 use sluice_engine::command::{SendItem, SettleItem};
+use sluice_engine::item::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 use sluice_engine::limit::{LimitRules, Rate};
-use sluice_engine::options::{OnDuplicate, SendOptions, Unique, UniqueUntil};
 
 use super::features::follow_limit;
 use super::rig::{PAYLOAD_BYTES_MAX, QUEUES, Rig, ack_of, message, usual_message};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::change::{Change, ChangeAction};
 use sluice_engine::command::{Send, SendItem};
-use sluice_engine::options::{Expires, SendOptions};
+use sluice_engine::item::{Expires, SendOptions};
 use sluice_engine::settings::{OnExpire, QueuePatch};
 use sluice_engine::{Error, NamespaceId};
 use sluice_node::Node;

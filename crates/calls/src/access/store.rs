@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{Send, SendItem};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
 use sluice_engine::query::State;
 use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::Node;

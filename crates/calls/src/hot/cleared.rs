@@ -1,8 +1,8 @@
 //! The check of what a body names.
 
-use sluice_engine::chain::Chain;
 use sluice_engine::command::{Attach, Group, QueueItem, ReportItem, Send, SendItem, SettleItem};
 use sluice_engine::id::{ConsumerId, Receipt};
+use sluice_engine::item::Chain;
 use sluice_engine::{Error, MessageId, NamespaceId};
 use sluice_node::api::ReceiveOptions;
 use sluice_node::{Consumer, Receiving, Sending, Sent, Settling};

@@ -6,11 +6,10 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::json;
-use sluice_engine::chain::STEPS_MAX;
-use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PARENTS_MAX, PRIORITY_MAX};
-use sluice_engine::options::{
-    DependsMode, KEY_BYTES_MAX, OnDuplicate, OnParentFailed, UniqueUntil, WINDOW_MS_MAX,
+use sluice_engine::item::{
+    DependsMode, KEY_BYTES_MAX, OnDuplicate, OnParentFailed, STEPS_MAX, UniqueUntil, WINDOW_MS_MAX,
 };
+use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PARENTS_MAX, PRIORITY_MAX};
 
 use crate::payload::{self, Octets, Text};
 use crate::settings::Backoff;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sluice_engine::command::Deliver;
-use sluice_engine::options::{self as engine, Expires, OnDuplicate, UniqueUntil};
+use sluice_engine::item::{self as engine, Expires, OnDuplicate, UniqueUntil};
 use sluice_engine::query::MessageTemplate;
 
 use crate::payload::{Content, Headers, Octets, Tags, Text};
@@ -134,7 +134,7 @@ impl ScheduledMessage {
 mod tests {
     use sluice_engine::NamespaceId;
     use sluice_engine::command::SendItem;
-    use sluice_engine::options::SendOptions;
+    use sluice_engine::item::SendOptions;
     use sluice_node::schedule::{Missed, ScheduleSpec, When};
 
     use super::super::Show;

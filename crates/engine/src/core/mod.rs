@@ -6,7 +6,6 @@
 pub(crate) mod field;
 pub(crate) mod namespace;
 pub(crate) mod namespaces;
-pub(crate) mod rules;
 pub(crate) mod shared_blobs;
 pub(crate) mod tokens;
 pub(crate) mod wheel;

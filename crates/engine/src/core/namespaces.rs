@@ -1,11 +1,11 @@
 //! Namespaces: creation, quotas, deletion, and look-ups by number and name.
 
 use crate::core::namespace::{Namespace, NamespaceSlot};
-use crate::core::rules::name_rule;
 use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::hash::hash;
 use crate::id::NamespaceId;
+use crate::rules::name_rule;
 use crate::settings::Quotas;
 use crate::store::NIL;
 

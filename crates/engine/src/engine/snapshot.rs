@@ -18,7 +18,7 @@ use crate::wire::{FORMAT, Put};
 /// The first bytes of a head; the version of the format follows.
 pub(crate) const MAGIC: &[u8; 7] = b"sluiceS";
 
-/// Which part of the state a frame holds.
+/// Numbers of the parts of the state that frames hold.
 pub(crate) mod section {
     pub(crate) const HEAD: u8 = 0;
     pub(crate) const MESSAGES: u8 = 1;

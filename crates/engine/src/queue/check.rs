@@ -1,9 +1,9 @@
 //! Checks of the rules of limits that do not look at the state.
 
-use crate::core::rules::{at_most, between, invalid};
 use crate::error::Error;
 use crate::limit::{IN_FLIGHT_MAX, LimitRules, RATE_COUNT_MAX, RATE_PERIOD_MS_MAX};
 use crate::limits::{DELAY_MS_MAX, Limits};
+use crate::rules::{at_most, between, invalid};
 
 pub(crate) fn check_rules(rules: &LimitRules) -> Result<(), Error> {
     for (field, count) in [("in_flight", rules.in_flight), ("in_flight_per_key", rules.in_flight_per_key)] {
@@ -64,7 +64,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{TAG_BYTES_MAX, TAGS_MAX};
+    use crate::limits::{TAG_BYTES_MAX, TAGS_MAX};
 
     #[test]
     fn the_defaults_pass_their_own_check() {

@@ -1,7 +1,6 @@
 //! Queues: create, set, purge, delete.
 
 use crate::core::namespace::NamespaceSlot;
-use crate::core::rules::name_rule;
 use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::id::{NamespaceId, QueueId};
@@ -11,6 +10,7 @@ use crate::queue::QueueModule;
 use crate::queue::message::lookup::{queue_hash, queue_not_found};
 use crate::queue::state::{Queue, QueueSlot, Ready};
 use crate::queue::work::Work;
+use crate::rules::name_rule;
 use crate::settings::QueuePatch;
 use crate::store::list::List;
 

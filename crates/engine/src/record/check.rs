@@ -1,14 +1,14 @@
 //! Checks of commands that do not look at the state: ranges, names, sizes. Rules of one concern lie in the
-//! `check` of its room; [`crate::core::rules`] has what they are made of.
+//! `check` of its room; [`crate::rules`] has what they are made of.
 
 use crate::command::Command;
-use crate::core::rules::{at_most, check_ids, check_items, name_rule, pattern_rule};
 use crate::error::Error;
 use crate::limits::{LEASE_MS_MAX, Limits, REDRIVE_PER_SECOND_MAX};
 use crate::queue::check::check_rules;
 use crate::queue::consumer::record as consumers;
 use crate::queue::delivery::check::{check_receive, check_report, check_settle};
 use crate::queue::send::check::{check_group, check_schedule, check_send};
+use crate::rules::{at_most, check_ids, check_items, name_rule, pattern_rule};
 
 impl Command<'_> {
     /// Refuses what is wrong whatever the state is. Fronts and node call it before they propose.

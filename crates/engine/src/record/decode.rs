@@ -8,8 +8,8 @@ use crate::queue::send::record::{SendRecord, decode_send};
 use crate::record::table::{RareRecord, head, layout, read_rare};
 use crate::wire::Reader;
 
-/// Which function reads a record. The hot ones are read apart, and never lie in one enum: their fields stay
-/// in registers.
+/// The function that reads a record. The hot ones are read apart, and never lie in one enum: their fields
+/// stay in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Tick,

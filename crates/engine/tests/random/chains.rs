@@ -1,8 +1,7 @@
 //! Steps for random messages.
 
-use sluice_engine::chain::{Chain, Step, Steps};
 use sluice_engine::command::SendItem;
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::{Chain, SendOptions, Step, Steps};
 
 use super::Run;
 

@@ -4,7 +4,7 @@
 use sluice_engine::change::{Change, ChangeAction};
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::{MessageId, NamespaceId};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::State;
 use sluice_engine::settings::Quotas;

@@ -2,7 +2,7 @@
 
 use sluice_engine::Command;
 use sluice_engine::command::{Deliver, ScheduleFire, SchedulePut, SendItem};
-use sluice_engine::options::Expires;
+use sluice_engine::item::Expires;
 use sluice_engine::outcome::Reply;
 
 use super::Run;

@@ -3,7 +3,7 @@
 use sluice_engine::Command;
 use sluice_engine::command::{Deliver, Group, QueueItem, Send, SendItem};
 use sluice_engine::id::{MessageId, NamespaceId};
-use sluice_engine::options::{
+use sluice_engine::item::{
     DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
 use sluice_engine::outcome::Reply;

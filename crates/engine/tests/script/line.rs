@@ -1,10 +1,9 @@
 //! A line of a script: its words, and what they say.
 
-use sluice_engine::chain::Step;
 use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::id::EPOCH_SHIFT;
+use sluice_engine::item::{Expires, OnDuplicate, SendOptions, Step, Unique, UniqueUntil};
 use sluice_engine::limit::{LimitRules, Rate};
-use sluice_engine::options::{Expires, OnDuplicate, SendOptions, Unique, UniqueUntil};
 use sluice_engine::settings::{
     Backoff, BackoffKind, FairWeights, OnExpire, OrderingRetry, Overflow, Placement, QueuePatch, Quotas,
 };

@@ -1,13 +1,12 @@
 //! From lines to commands.
 
-use sluice_engine::chain::{Chain, Step, Steps};
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{
     Attach, Content, DETACH_GRACE_MS, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire,
     SchedulePut, Send, SendItem, SettleItem, Settlement,
 };
 use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
-use sluice_engine::options::{DependsMode, DependsOn, OnParentFailed, SendOptions};
+use sluice_engine::item::{Chain, DependsMode, DependsOn, OnParentFailed, SendOptions, Step, Steps};
 use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits, ReceiptKey};
 
 use super::line::{Line, backoff, chain, deliver, options, patch, rules, words};

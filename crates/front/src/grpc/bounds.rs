@@ -4,9 +4,8 @@
 
 use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
-use sluice_engine::chain::STEPS_MAX;
-use sluice_engine::change::TAGS_MAX;
-use sluice_engine::limits::{Limits, PARENTS_MAX, RECEIVE_QUEUES_MAX};
+use sluice_engine::item::STEPS_MAX;
+use sluice_engine::limits::{Limits, PARENTS_MAX, RECEIVE_QUEUES_MAX, TAGS_MAX};
 
 use super::schema::{Field, Kind, MessageType, schema};
 use super::wire::{INVALID, Raw, next_field};

@@ -53,7 +53,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Of a message that came in several pieces they count together; of anything else the last.
+    /// Reads a field that is no list: a message that came in several pieces as one, of anything else the
+    /// last.
     fn single(&mut self, kind: Kind, rows: &[(usize, Raw<'_>)]) -> Read<()> {
         match (kind, rows) {
             (Kind::Message(at), [(_, Raw::Bytes(bytes))]) => self.message(at, bytes),

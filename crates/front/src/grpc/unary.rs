@@ -87,7 +87,7 @@ fn closing(error: CallError) -> Response<Body> {
     response
 }
 
-/// Who calls, and what about.
+/// Caller of a request, and what the request is about.
 struct By<'p> {
     peer: &'p Arc<Peer>,
     caller: Caller,

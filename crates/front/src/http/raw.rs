@@ -15,8 +15,8 @@ use sluice_calls::settings::Backoff;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Deliver, SendItem};
+use sluice_engine::item::SendOptions;
 use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
-use sluice_engine::options::SendOptions;
 
 use super::codec::idempotency::idempotency_key;
 use crate::http::route::call::Call;

@@ -1,8 +1,8 @@
 //! `depends_on`: the messages that a message waits for.
 
 use sluice_engine::id::MessageId;
+use sluice_engine::item::DependsOn;
 use sluice_engine::limits::PARENTS_MAX;
-use sluice_engine::options::DependsOn;
 
 use crate::json::{Fault, Read, Reader, clip};
 

@@ -1,11 +1,10 @@
 //! Optional fields of a message to send: keys, an expiry, where results go.
 
-use sluice_engine::chain::Chain;
-use sluice_engine::limits::DELAY_MS_MAX;
-use sluice_engine::options::{
-    DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
+use sluice_engine::item::{
+    Chain, DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
     WINDOW_MS_MAX,
 };
+use sluice_engine::limits::DELAY_MS_MAX;
 
 use sluice_calls::value::Words;
 

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use sluice_engine::chain::{Chain, Step, Steps};
 use sluice_engine::command::{
     Attach, Command, Deliver, Group, QueueItem, Receive, Send, SendItem, SettleItem, Settlement,
 };
 use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
+use sluice_engine::item::{
+    Chain, DependsOn, Expires, OnParentFailed, SendOptions, Step, Steps, Unique, UniqueUntil,
+};
 use sluice_engine::limit::LimitRules;
-use sluice_engine::options::{DependsOn, Expires, OnParentFailed, SendOptions, Unique, UniqueUntil};
 use sluice_engine::outcome::Reply;
 use sluice_engine::settings::{OnExpire, OrderingRetry, Overflow, Placement, QueuePatch};
 use sluice_engine::{BEHAVIOUR_VERSION, Engine, Outcome};

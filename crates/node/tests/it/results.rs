@@ -6,7 +6,7 @@ use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Content, Progress, ReportItem, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{MessageId, NamespaceId};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
 use sluice_engine::query::State;
 use sluice_node::{Awaited, Delivered, Node};
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use sluice_engine::chain::{Chain, Step as ChainStep, Steps};
 use sluice_engine::command::{Content, Progress, ReportItem, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::NamespaceId;
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::{Chain, SendOptions, Step as ChainStep, Steps};
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{BlobRef, Command, Error};
 use sluice_journal::BlobKey;

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use sluice_engine::chain::{Chain, Step};
 use sluice_engine::command::{Command, Deliver, SendItem};
 use sluice_engine::id::{MessageId, Receipt};
-use sluice_engine::options::{DependsMode, Expires, OnParentFailed, SendOptions};
+use sluice_engine::item::{Chain, DependsMode, Expires, OnParentFailed, SendOptions, Step};
 use sluice_engine::outcome::Reply;
 
 use super::life::{Carried, Life};

@@ -4,7 +4,7 @@ use sluice_engine::Engine;
 use sluice_engine::command::{Command, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::event::{Event, EventDetail, EventKind};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
 use sluice_engine::outcome::{Delivery, Outcome, Reply};
 
 use super::Lives;

@@ -5,7 +5,7 @@ use sluice_engine::blob::BlobHead;
 use sluice_engine::change::{CHANGES_REMEMBERED_MAX, Change, ChangeAction, NewFields, Verb};
 use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
 use sluice_engine::query::{Changed, MessageView};
 
 use super::item::code;

@@ -4,7 +4,7 @@
 
 use sluice_engine::Engine;
 use sluice_engine::id::MessageId;
-use sluice_engine::options::Expires;
+use sluice_engine::item::Expires;
 use sluice_engine::query::{MessageView, State};
 use sluice_engine::settings::OnExpire;
 

@@ -6,11 +6,10 @@
 //! the step before it.
 
 use sluice_engine::Engine;
-use sluice_engine::chain::{Chain, Step};
 use sluice_engine::command::{Deliver, Group, QueueItem, SendItem};
 use sluice_engine::flow::FlowView;
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
-use sluice_engine::options::{DependsMode, OnParentFailed, SendOptions};
+use sluice_engine::item::{Chain, DependsMode, OnParentFailed, SendOptions, Step};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::{MessageView, State};
 use sluice_engine::settings::Quotas;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use sluice_engine::command::Command;
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
+use sluice_engine::item::SendOptions;
 use sluice_engine::limit::{LimitRules, Rate};
-use sluice_engine::options::SendOptions;
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::State;
 use sluice_engine::settings::{OrderingRetry, QueuePatch};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{Deliver, ReportItem};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, QueueId};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{MessageView, Progress};
 

@@ -2,8 +2,8 @@
 
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
+use sluice_engine::item::Expires;
 use sluice_engine::limits::PRIORITY_MAX;
-use sluice_engine::options::Expires;
 use sluice_engine::outcome::Reply;
 
 use super::change::Changes;

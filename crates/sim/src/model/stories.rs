@@ -4,7 +4,7 @@
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{Command, Deliver, Receive, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{MessageId, NamespaceId};
-use sluice_engine::options::{Expires, OnDuplicate, SendOptions, Unique, UniqueUntil};
+use sluice_engine::item::{Expires, OnDuplicate, SendOptions, Unique, UniqueUntil};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::Counters;
 use sluice_engine::settings::QueuePatch;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::{BlobRef, MessageId, QueueId};
-use sluice_engine::options::{DependsMode, Expires, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
+use sluice_engine::item::{DependsMode, Expires, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
 use sluice_engine::outcome::Reply;
 use sluice_node::Duplicates;
 
@@ -304,6 +304,6 @@ impl Apply<'_> {
     }
 }
 
-fn unique_of<'a>(item: &SendItem<'a>) -> Option<sluice_engine::options::Unique<'a>> {
+fn unique_of<'a>(item: &SendItem<'a>) -> Option<sluice_engine::item::Unique<'a>> {
     item.options?.unique
 }

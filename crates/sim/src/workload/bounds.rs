@@ -1,7 +1,7 @@
 //! Draws unique keys and ends of messages, and bounds of queues.
 
 use sluice_engine::command::Deliver;
-use sluice_engine::options::{Expires, OnDuplicate, Unique, UniqueUntil};
+use sluice_engine::item::{Expires, OnDuplicate, Unique, UniqueUntil};
 use sluice_engine::settings::{OnExpire, Overflow, QueuePatch};
 
 use super::Generator;

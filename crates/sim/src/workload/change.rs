@@ -4,7 +4,7 @@ use sluice_engine::Engine;
 use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
 use sluice_engine::command::{Command, Deliver};
 use sluice_engine::id::{MessageId, NamespaceId};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
 
 use super::Generator;
 use super::names::wrong_name;

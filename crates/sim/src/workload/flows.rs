@@ -1,10 +1,9 @@
 //! Draws what messages have to do with others: parents, groups, chains.
 
-use sluice_engine::chain::{Chain, Step, Steps};
 use sluice_engine::command::{Command, Group, QueueItem, SendItem};
 use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::item::{Chain, DependsMode, DependsOn, OnParentFailed, SendOptions, Step, Steps};
 use sluice_engine::limits::PRIORITY_MAX;
-use sluice_engine::options::{DependsMode, DependsOn, OnParentFailed, SendOptions};
 
 use super::Generator;
 use super::keys::KEYED_QUEUES;

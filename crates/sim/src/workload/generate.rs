@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use sluice_engine::command::{Deliver, Settlement};
 use sluice_engine::id::{MessageId, NamespaceId, Receipt};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
 use sluice_engine::settings::{Backoff, BackoffKind};
 
 use super::flows::Relations;

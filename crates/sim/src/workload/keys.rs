@@ -2,8 +2,8 @@
 
 use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
+use sluice_engine::item::SendOptions;
 use sluice_engine::limit::{LimitRules, Rate};
-use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{FairWeights, OrderingRetry, QueuePatch};
 
 use super::Generator;

@@ -24,8 +24,8 @@ use std::collections::VecDeque;
 
 use sluice_engine::command::{Command, Deliver, ScheduleFire, Settlement};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt, ReceiptKey};
+use sluice_engine::item::SendOptions;
 use sluice_engine::limits::Limits;
-use sluice_engine::options::SendOptions;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
 use crate::rng::Rng;

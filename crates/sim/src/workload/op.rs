@@ -5,8 +5,8 @@ use sluice_engine::command::{
     Command, Content, Progress, Receive, ReportItem, Send, SendItem, SettleItem, Settlement,
 };
 use sluice_engine::id::Receipt;
+use sluice_engine::item::SendOptions;
 use sluice_engine::limits::PRIORITY_MAX;
-use sluice_engine::options::SendOptions;
 
 use super::flows::{blob_of, with_items};
 use super::names::wrong_name;

@@ -2,7 +2,7 @@
 
 use sluice_engine::command::Settlement;
 use sluice_engine::id::Receipt;
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
 use sluice_engine::settings::QueuePatch;
 
 use super::Generator;

@@ -4,16 +4,16 @@
 use crate::blob::BlobHead;
 use crate::change::{BY_BYTES_MAX, CHANGE_ITEMS_MAX, Change, ChangeAction, NewFields, Verb, WHY_BYTES_MAX};
 use crate::command::{Deliver, RecordSink};
-use crate::core::rules::{at_most, between, check_tags, invalid, name_rule};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
+use crate::rules::{at_most, between, check_tags, invalid, name_rule};
 use crate::wire::{Put, Reader};
 
 /// Sequence and version.
 const ITEM_BYTES: usize = 16;
 
-/// Which fields a change sets.
+/// Bits of the fields that a change sets.
 mod set {
     pub(crate) const PRIORITY: u8 = 1;
     pub(crate) const DELIVER_AFTER: u8 = 2;

@@ -28,7 +28,8 @@ impl QueueModule {
         self.consumers.forget_unused(slot);
     }
 
-    /// Who pulls under a name holds what it was given; of very many names the later ones are not kept.
+    /// Lets a consumer that pulls under a name hold what it was given; of very many names the later ones are
+    /// not kept.
     #[inline(never)]
     pub(crate) fn hold_by_name(
         &mut self,

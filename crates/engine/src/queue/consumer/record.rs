@@ -1,11 +1,11 @@
 //! Layouts and checks of attach, detach and resume.
 
 use crate::command::{Attach, DETACH_GRACE_MS_MAX, RecordSink};
-use crate::core::rules::{at_most, between, invalid, name_rule};
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId, Receipt};
 use crate::layout::{RECEIPT_BYTES, fixed_items, receipt_at, receipt_into};
 use crate::limits::{CREDIT_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
+use crate::rules::{at_most, between, invalid, name_rule};
 use crate::wire::{Put, Reader};
 
 /// A consumer that wants messages.

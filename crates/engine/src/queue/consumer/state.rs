@@ -24,7 +24,7 @@ pub(crate) enum Standing {
     Attached,
     /// Detached: it gets nothing more, and what it holds has a grace period.
     Detached,
-    /// It receives by itself, under a name; known while it holds messages.
+    /// A consumer that receives by itself, under a name; known while it holds messages.
     Pulls,
 }
 
@@ -40,7 +40,8 @@ pub(crate) struct Member {
     pub(crate) name: Box<str>,
     /// Slot of the queue; `NIL`: there is none of this name.
     pub(crate) queue: QueueSlot,
-    /// Which of all deliveries to consumers was the last one of this queue to this consumer; 0: none was.
+    /// Number, among all deliveries to consumers, of the last one of this queue to this consumer; 0: none
+    /// was.
     pub(crate) served: u64,
 }
 
@@ -224,7 +225,7 @@ pub(crate) struct Turn {
     /// See [`Member::served`].
     pub(crate) served: u64,
     pub(crate) consumer: ConsumerSlot,
-    /// Which of its members the queue is.
+    /// Place of the queue among its members.
     pub(crate) at: u8,
 }
 

@@ -20,7 +20,7 @@ use crate::settings::Placement;
 use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Whose turn it is for the first in line of a queue, if consumers keep their keys there, instead of
+    /// Gives the turn for the first in line of a queue, if consumers keep their keys there, instead of
     /// `turn`; `None`: it was parked.
     #[cold]
     pub(crate) fn sticky_turn(&mut self, queue_slot: QueueSlot, turn: Turn, core: &Core) -> Option<Turn> {

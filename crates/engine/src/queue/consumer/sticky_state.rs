@@ -1,4 +1,4 @@
-//! Which consumer has an ordering key, in queues that keep a key with its consumer. Of very many keys those
+//! The consumers of ordering keys, in queues that keep a key with its consumer. Of very many keys those
 //! that were used last are known.
 
 use std::collections::BTreeMap;

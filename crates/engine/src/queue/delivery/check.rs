@@ -1,14 +1,12 @@
 //! Checks of receives, settles and reports that do not look at the state.
 
 use crate::command::{Receive, ReportItem, SettleItem, Settlement};
-use crate::core::rules::{
-    at_most, between, check_bytes, check_content_type, check_items, invalid, name_rule,
-};
 use crate::error::Error;
 use crate::limits::{
     CHECKPOINT_BYTES_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, LEASE_MS_MAX, Limits, NAME_BYTES_MAX,
     PROGRESS_NOTE_BYTES_MAX, RECEIVE_QUEUES_MAX, RESULT_BYTES_MAX,
 };
+use crate::rules::{at_most, between, check_bytes, check_content_type, check_items, invalid, name_rule};
 
 pub(crate) fn check_receive(receive: &Receive<'_>, limits: &Limits) -> Result<(), Error> {
     between("max", u64::from(receive.max_messages), 1, u64::from(limits.receive_messages))?;

@@ -320,7 +320,7 @@ fn next_by_weight(weighted: &mut [Weighted]) -> Option<QueueSlot> {
 mod tests {
     use super::*;
 
-    /// Which queue gives each of `count` messages of one receive.
+    /// The queue that gives each of `count` messages of one receive.
     fn receive(weights: [i64; 3], count: usize, chance: u64) -> Vec<QueueSlot> {
         let mut weighted = Vec::new();
         for (queue_slot, weight) in (0..).map(QueueSlot::new).zip(weights) {

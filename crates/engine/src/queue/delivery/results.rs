@@ -9,7 +9,7 @@ use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
 use crate::id::{BlobRef, MessageId};
-use crate::options::SendOptions;
+use crate::item::SendOptions;
 use crate::outcome::{Ended, Outcome};
 use crate::query::State;
 use crate::queue::QueueModule;

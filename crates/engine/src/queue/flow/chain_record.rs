@@ -2,16 +2,16 @@
 //! first then, and the others in order. Each has its length before it, so that the first one can be taken
 //! off.
 
-use crate::chain::{CHAIN_BYTES_MAX, Chain, STEPS_MAX, Step, Steps};
 use crate::command::{RecordSink, SendItem};
-use crate::core::rules::{at_most, invalid, name_rule};
 use crate::error::Error;
 use crate::id::BlobRef;
+use crate::item::{CHAIN_BYTES_MAX, Chain, STEPS_MAX, Step, Steps};
 use crate::limits::Limits;
 use crate::queue::schedule::record::Gathered;
 use crate::queue::send::check::check_send_item;
 use crate::queue::send::options::read_options;
 use crate::queue::send::record::{SendItemRecord, encode_send_item, read_send_item, send_blob};
+use crate::rules::{at_most, invalid, name_rule};
 use crate::wire::{Put, Reader};
 
 /// One step as it lies in a record, and in the state.

@@ -14,12 +14,11 @@
 //! - A dead letter keeps its chain, unless the step for its failure was sent, or it has gone to another
 //!   queue.
 
-use crate::chain::Chain as Given;
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::BlobRef;
-use crate::options::SendOptions;
+use crate::item::{Chain as Given, SendOptions};
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::flow::chain_record::{chain_is_sound, read_headers, read_steps};
@@ -59,7 +58,7 @@ impl QueueModule {
             if !alone || options.chain != Given::None {
                 return Err(Error::Internal { reason: "a step that cannot belong to a chain".into() });
             }
-            crate::core::rules::name_rule("queue", step.queue).map_err(crate::core::internal)?;
+            crate::rules::name_rule("queue", step.queue).map_err(crate::core::internal)?;
             if !core.limits.auto_create && self.find_queue(namespace_slot, step.queue).is_none() {
                 return Err(queue_not_found(step.queue));
             }

@@ -9,11 +9,10 @@ use crate::queue::flow::state::FlowSlot;
 use crate::queue::state::QueueSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::chain::Chain;
 use crate::core::Core;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId};
-use crate::options::{DependsMode, OnParentFailed, SendOptions};
+use crate::item::{Chain, DependsMode, OnParentFailed, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::GroupView;
 use crate::queue::QueueModule;

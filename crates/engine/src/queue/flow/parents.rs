@@ -11,7 +11,7 @@
 use crate::core::Core;
 use crate::error::Error;
 use crate::id::{MessageId, NamespaceId};
-use crate::options::{DependsOn, OnParentFailed, SendOptions};
+use crate::item::{DependsOn, OnParentFailed, SendOptions};
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;

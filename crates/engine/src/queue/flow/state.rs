@@ -5,7 +5,7 @@ use crate::queue::message::state::MessageSlot;
 use crate::queue::send::pending_state::PendingSlot;
 use std::collections::BTreeMap;
 
-use crate::options::{DependsMode, OnParentFailed};
+use crate::item::{DependsMode, OnParentFailed};
 use crate::plant::{self, Plant};
 use crate::queue::flow::chain_state::AllChains;
 use crate::store::slab::{PlainItem, Slab};

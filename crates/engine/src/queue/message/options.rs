@@ -1,6 +1,6 @@
 //! Keys and times that a message was sent with: a slot of its own for those that have any.
 
-use crate::options::UniqueUntil;
+use crate::item::UniqueUntil;
 use crate::queue::change::state::ChangedSlot;
 use crate::queue::expiry::state::ExpirySlot;
 use crate::queue::fair::state::LaneSlot;

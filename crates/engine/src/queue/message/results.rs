@@ -27,7 +27,7 @@ pub(crate) struct Results {
     pub(crate) progress: Option<Progress>,
     /// The checkpoint that the next attempt gets.
     pub(crate) checkpoint: Option<BlobRef>,
-    /// Of the ack.
+    /// Result that the ack has brought.
     pub(crate) result: Option<BlobRef>,
     next_vacant: Option<ResultsSlot>,
 }

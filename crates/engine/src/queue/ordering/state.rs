@@ -31,8 +31,8 @@ pub(crate) struct OrderingKey {
     generation: u32,
     /// Messages of this generation that wait for it, in the order of sending, without those in `returned`.
     waiting: List<Message, PLACE>,
-    /// Those that wait for it and came when later ones waited already: they have stepped aside, or were held,
-    /// moved or redriven. Slots by generation and sequence.
+    /// Messages that wait for the key and came when later ones waited already: they have stepped aside, or
+    /// were held, moved or redriven. Slots by generation and sequence.
     returned: BTreeMap<(u32, u64), MessageSlot>,
     /// Whether letting its next message go on is listed among the consequences.
     pub(crate) working: bool,

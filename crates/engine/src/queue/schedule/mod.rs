@@ -11,7 +11,6 @@ use crate::queue::schedule::state::ScheduleSlot;
 use std::ops::Bound;
 
 use crate::command::{Deliver, ScheduleFire};
-use crate::core::rules::name_rule;
 use crate::core::{Core, PAGE_ITEMS_MAX, internal};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
@@ -27,6 +26,7 @@ use crate::queue::schedule::record::{SchedulePutRecord, read_template};
 use crate::queue::schedule::state::Schedule;
 use crate::queue::send::options::read_options;
 use crate::queue::send::own::{OwnSend, OwnSent};
+use crate::rules::name_rule;
 
 impl QueueModule {
     /// Creates a schedule, or replaces what it does. Its counters stay, it stays paused, and one that is as

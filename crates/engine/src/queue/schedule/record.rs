@@ -4,7 +4,7 @@ use crate::blob::BlobHead;
 use crate::command::{RecordSink, ScheduleFire, SchedulePut, SendItem};
 use crate::core::field::{ReadField, WriteField};
 use crate::id::NamespaceId;
-use crate::options::SendOptions;
+use crate::item::SendOptions;
 use crate::query::MessageTemplate;
 use crate::queue::send::options::read_options;
 use crate::queue::send::record::{SendItemRecord, encode_send_item, read_send_item};

@@ -1,17 +1,16 @@
 //! Checks of messages to send, alone and with others of their record, that do not look at the state.
 
 use crate::blob::BlobHead;
-use crate::chain::Chain;
 use crate::command::{Deliver, Group, QueueItem, SchedulePut, Send, SendItem};
-use crate::core::rules::{at_most, between, check_content_type, check_items, check_tags, invalid, name_rule};
 use crate::error::Error;
 use crate::id::NamespaceId;
+use crate::item::{Chain, DependsOn, Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
 use crate::limits::{
     ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, Limits, PARENTS_MAX, PRIORITY_MAX,
     SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
 };
-use crate::options::{DependsOn, Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
 use crate::queue::flow::chain_record::check_chain;
+use crate::rules::{at_most, between, check_content_type, check_items, check_tags, invalid, name_rule};
 
 pub(crate) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
     name_rule("queue", send.queue)?;

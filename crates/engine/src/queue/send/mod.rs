@@ -8,17 +8,15 @@ pub(crate) mod pending;
 pub(crate) mod pending_state;
 pub(crate) mod record;
 
-use crate::chain::Chain;
 use crate::command::Deliver;
 use crate::core::namespace::NamespaceSlot;
 use crate::core::namespaces::namespace_not_found;
-use crate::core::rules::name_rule;
 use crate::core::{Core, internal};
 use crate::error::Error;
 use crate::event::{EventKind, Watched};
 use crate::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
+use crate::item::{Chain, Expires, SendOptions};
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_DUPLICATES_MAX, PRIORITY_MAX};
-use crate::options::{Expires, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
@@ -29,6 +27,7 @@ use crate::queue::send::idempotency::Sent;
 use crate::queue::send::options::{ItemOptions, read_options};
 use crate::queue::send::record::{SendItemRecord, SendRecord};
 use crate::queue::state::QueueSlot;
+use crate::rules::name_rule;
 use crate::settings::Backoff;
 use crate::store::slot::Slot;
 

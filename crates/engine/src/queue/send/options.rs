@@ -1,9 +1,8 @@
 //! Optional fields of a sent item: a length, then for each field its tag, its length and its bytes.
 
-use crate::chain::Chain;
 use crate::command::RecordSink;
-use crate::options::{
-    DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
+use crate::item::{
+    Chain, DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
 use crate::queue::flow::chain_record::write_chain;
 use crate::queue::send::record::{SendItemRecord, SendRecord};

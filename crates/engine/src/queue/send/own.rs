@@ -6,7 +6,7 @@ use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
-use crate::options::SendOptions;
+use crate::item::SendOptions;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::flow::chain_state::Chain;
@@ -41,7 +41,7 @@ pub(crate) struct OwnSent {
 pub(crate) struct Beside {
     /// The steps that it carries on.
     pub(crate) chain: Chain,
-    /// Which failure it follows.
+    /// Failure that it follows.
     pub(crate) origin: Option<Origin>,
 }
 

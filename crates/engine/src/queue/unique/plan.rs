@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::core::Core;
 use crate::error::Error;
 use crate::id::MessageId;
-use crate::options::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
+use crate::item::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptions, UniqueUntil};
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;

@@ -1,7 +1,7 @@
 //! State of unique keys: which message of a queue has a key, or had it in a window that has not ended.
 
 use crate::core::wheel::{Timed, Wheel};
-use crate::options::UniqueUntil;
+use crate::item::UniqueUntil;
 use crate::queue::flow::state::End;
 use crate::queue::message::state::{MessageSlot, PLACE};
 use crate::store::NIL;

@@ -6,10 +6,9 @@
 
 use std::str::from_utf8;
 
-use sluice_engine::change::TAGS_MAX;
 use sluice_engine::command::{Deliver, SendItem};
-use sluice_engine::limits::{Limits, PRIORITY_MAX};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
+use sluice_engine::limits::{Limits, PRIORITY_MAX, TAGS_MAX};
 use smallvec::SmallVec;
 
 use crate::grpc::wire::{Raw, next_field};

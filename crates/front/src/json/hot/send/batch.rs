@@ -5,10 +5,9 @@ mod steps;
 mod tests;
 
 use sluice_engine::Error;
-use sluice_engine::change::TAGS_MAX;
 use sluice_engine::command::{Deliver, SendItem};
-use sluice_engine::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX};
-use sluice_engine::options::SendOptions;
+use sluice_engine::item::SendOptions;
+use sluice_engine::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX, TAGS_MAX};
 use sluice_engine::settings::Backoff;
 
 use self::steps::{Carried, StepFields};

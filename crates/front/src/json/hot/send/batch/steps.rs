@@ -1,9 +1,8 @@
 //! The steps that messages carry: `chain` and `on_failure`.
 
 use sluice_engine::Error;
-use sluice_engine::chain::{Chain, STEPS_MAX, Step, Steps};
+use sluice_engine::item::{Chain, STEPS_MAX, SendOptions, Step, Steps};
 use sluice_engine::limits::Limits;
-use sluice_engine::options::SendOptions;
 
 use super::{Batch, Message, Payload};
 use crate::json::hot::send::fields::STEP_FIELDS;
