@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::base64;
-use crate::flows::{QueueMessage, Step};
+use crate::flows::QueueMessage;
 use crate::json::plain_len;
-use crate::message::{Message, MessageOptions, Receive, Report, Settle, SettleItem};
+use crate::message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Step};
 use crate::types::Backoff;
 
 /// A receipt of 45 characters, its quotes and its comma.

@@ -15,30 +15,6 @@ pub struct QueueMessage<'a> {
     pub message: Message<'a>,
 }
 
-/// A later message of a chain.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Step<'a> {
-    /// Name of the queue.
-    pub queue: Cow<'a, str>,
-    /// The message.
-    pub message: Message<'a>,
-    /// Whether the payload is that of `message`. If not, it is the result of the step before; of the step
-    /// that follows a failure, the payload of the message that failed.
-    pub own_payload: bool,
-}
-
-impl<'a> Step<'a> {
-    /// A step whose payload is the result of the step before it.
-    pub fn to(queue: impl Into<Cow<'a, str>>) -> Step<'a> {
-        Step { queue: queue.into(), ..Step::default() }
-    }
-
-    /// A step with a payload of its own.
-    pub fn with_payload(queue: impl Into<Cow<'a, str>>, message: Message<'a>) -> Step<'a> {
-        Step { queue: queue.into(), message, own_payload: true }
-    }
-}
-
 /// A group that was sent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GroupSent {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::flows::Step;
 use crate::types::Backoff;
 
 /// A message to send. A field that is `None` follows the settings of the queue.
@@ -208,5 +207,29 @@ impl<'a> SettleItem<'a> {
     /// An ack of this delivery.
     pub fn ack(receipt: &'a str) -> SettleItem<'a> {
         SettleItem { receipt: Cow::Borrowed(receipt), settle: Settle::Ack }
+    }
+}
+
+/// A later message of a chain.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step<'a> {
+    /// Name of the queue.
+    pub queue: Cow<'a, str>,
+    /// The message.
+    pub message: Message<'a>,
+    /// Whether the payload is that of `message`. If not, it is the result of the step before; of the step
+    /// that follows a failure, the payload of the message that failed.
+    pub own_payload: bool,
+}
+
+impl<'a> Step<'a> {
+    /// A step whose payload is the result of the step before it.
+    pub fn to(queue: impl Into<Cow<'a, str>>) -> Step<'a> {
+        Step { queue: queue.into(), ..Step::default() }
+    }
+
+    /// A step with a payload of its own.
+    pub fn with_payload(queue: impl Into<Cow<'a, str>>, message: Message<'a>) -> Step<'a> {
+        Step { queue: queue.into(), message, own_payload: true }
     }
 }

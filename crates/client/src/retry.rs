@@ -3,8 +3,8 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant};
 
-use crate::client::Options;
 use crate::error::{ClientError, TransportKind};
+use crate::options::Options;
 
 const FIRST_DELAY: Duration = Duration::from_millis(25);
 const DELAY_MAX: Duration = Duration::from_secs(5);

@@ -18,10 +18,10 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::client::Options;
 use crate::credentials::Alpn;
 use crate::error::{ClientError, TransportKind};
-use crate::session::{self, Outgoing};
+use crate::options::Options;
+use crate::outgoing::{self, Outgoing};
 use crate::tls_fault::TlsFault;
 use crate::types::ErrorBody;
 
@@ -209,7 +209,7 @@ impl Transport {
             let scheme = if self.tls.is_some() { "https" } else { "http" };
             let uri =
                 format!("{scheme}://{}{path}", self.address).parse().map_err(|e| Failure::broken(&e))?;
-            let mut request = session::request(uri, outgoing);
+            let mut request = outgoing::request(uri, outgoing);
             request.headers_mut().insert(USER_AGENT, self.user_agent.clone());
             if let Some(authorization) = &self.authorization {
                 request.headers_mut().insert(AUTHORIZATION, authorization.clone());

@@ -19,9 +19,10 @@ use super::server::{ServerOptions, Target};
 use super::setup::{AmountArgs, FolderArgs, TargetArgs};
 use super::stats::Samples;
 pub(super) use pace::Rate;
+use paced::tell_server_cpu;
 use phases::SessionPhases;
-pub(super) use phases::{SessionLoad, combined, paced};
-pub(super) use sessions::{SessionRun, check, error_of, next};
+pub(super) use phases::{combined, paced};
+pub(super) use sessions::{SessionLoad, SessionRun, check, error_of, next};
 
 /// Default duration of a run at a constant rate, and its duration in a smoke test.
 const PACED_FOR: Duration = Duration::from_secs(5);
@@ -139,13 +140,4 @@ fn tell(rounds: &[SessionPhases], report: &mut Report) {
     report.figure("work_per_s", median(&|phases| Some(phases.work.per_s())));
     report.figure("combined_per_s", median(&|phases| Some(phases.combined.per_s())));
     tell_server_cpu(rounds.iter().filter_map(|phases| phases.server_cpu_us).collect(), report);
-}
-
-/// The median processor time for each message, in microseconds; there is none of a server that is not ours.
-fn tell_server_cpu(found: Samples, report: &mut Report) {
-    if found.is_empty() {
-        report.note("the server is not ours: its processor time is not known");
-    } else {
-        report.figure("server_cpu_us_per_message", found.median());
-    }
 }

@@ -10,20 +10,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::pace::{Pace, Rate, send_due};
-use super::sessions::{SessionRun, send, work};
+use super::sessions::{SessionLoad, SessionRun, send, work};
 use crate::load::{Amount, Done, Ledger, histogram};
 use crate::process::Usage;
 use crate::server::Target;
-
-/// The load of a benchmark over sessions: how many sessions and messages.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SessionLoad {
-    pub(crate) sessions: usize,
-    pub(crate) batch: usize,
-    pub(crate) window: usize,
-    pub(crate) payload_bytes: usize,
-    pub(crate) amount: Amount,
-}
 
 /// The results of the phases of one round.
 #[derive(Clone, Debug)]

@@ -15,13 +15,22 @@ use sluice_client::{Client, Frames, Session};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::phases::SessionLoad;
-use crate::load::{Ledger, NUMBER_BYTES, SendTime, histogram, write_number};
+use crate::load::{Amount, Ledger, NUMBER_BYTES, SendTime, histogram, write_number};
 
 /// Wait for a frame, after which a loop checks whether the phase has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Without any progress for so long a run is given up: something is lost.
 const STALLED: Duration = Duration::from_secs(60);
+
+/// The load of a benchmark over sessions: how many sessions and messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionLoad {
+    pub(crate) sessions: usize,
+    pub(crate) batch: usize,
+    pub(crate) window: usize,
+    pub(crate) payload_bytes: usize,
+    pub(crate) amount: Amount,
+}
 
 /// The state that all loops of a phase share.
 #[derive(Debug)]

@@ -2,19 +2,17 @@
 //! to them, without waiting for answers: who sends a frame gets its number, and whoever reads the frames of
 //! the server sees its result.
 //!
-//! Map: `convert` from and to the types of the client, `outgoing` frames on their way to the server, `status`
-//! how a session ended.
+//! Map: `convert` from and to the types of the client, `status` how a session ended.
 
 mod convert;
-mod outgoing;
 mod status;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use http::Response;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request, Response};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use sluice_proto::framing::Deframer;
@@ -22,9 +20,8 @@ use sluice_proto::v1::{ClientFrame, Open, ServerFrame, SettleMany, client_frame,
 
 use crate::client::Client;
 use crate::error::ClientError;
+use crate::outgoing::{FrameQueue, Outgoing};
 pub(crate) use convert::{delivered, error_of, item_results, settlement};
-use outgoing::FrameQueue;
-pub(crate) use outgoing::Outgoing;
 use status::ended;
 
 /// Longest frame of a server that is taken, in bytes: far above what it sends at once.
@@ -98,17 +95,6 @@ fn check(response: &Response<Incoming>) -> Result<(), ClientError> {
         }));
     }
     Ok(())
-}
-
-/// The request that begins a stream.
-pub(crate) fn request(uri: http::Uri, outgoing: Outgoing) -> Request<Outgoing> {
-    let mut request = Request::new(outgoing);
-    *request.method_mut() = http::Method::POST;
-    *request.uri_mut() = uri;
-    let headers = request.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc+proto"));
-    headers.insert("te", HeaderValue::from_static("trailers"));
-    request
 }
 
 impl Session {

@@ -1,14 +1,16 @@
 //! Leases of held messages: when each is extended, and when it ends by this process's clock.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::worker::link::HeldReceipts;
 use crate::worker::options::WorkerEvent;
 use crate::worker::stop::Stop;
+
+/// Receipts of the held messages, shared by the worker and its session.
+pub(super) type HeldReceipts = Arc<Mutex<BTreeSet<String>>>;
 
 /// The reason why a lease was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,8 @@
 //! Messages over a session: what comes goes to the worker, and its settlements and extensions go back as
 //! frames. A session that breaks is begun again, with the receipts of what is still in hand.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use crate::answers::{Delivered, ItemResult};
 use crate::client::Client;
 use crate::error::{ClientError, TransportKind};
 use crate::session::{Frames, Session, delivered, error_of, item_results};
-use crate::worker::leases::Loss;
+use crate::worker::leases::{HeldReceipts, Loss};
 
 /// Number of the worker's consumer within its session.
 const CONSUMER: u32 = 1;
@@ -29,9 +29,6 @@ const SILENCE_MAX: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Timeout of ending a session.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
-
-/// Receipts of the held messages, shared by the worker and its session.
-pub(super) type HeldReceipts = Arc<Mutex<BTreeSet<String>>>;
 
 /// An event of the session, for the worker.
 #[derive(Debug)]

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use http::Request;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http_body::{Body, Frame};
 use sluice_proto::framing::Framer;
 use sluice_proto::v1::ClientFrame;
@@ -111,6 +113,17 @@ impl Drop for Outgoing {
         state.is_gone = true;
         state.waiting = Framer::default();
     }
+}
+
+/// The request that begins a stream.
+pub(crate) fn request(uri: http::Uri, outgoing: Outgoing) -> Request<Outgoing> {
+    let mut request = Request::new(outgoing);
+    *request.method_mut() = http::Method::POST;
+    *request.uri_mut() = uri;
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc+proto"));
+    headers.insert("te", HeaderValue::from_static("trailers"));
+    request
 }
 
 #[cfg(test)]
