@@ -160,9 +160,11 @@ pub struct Start {
     /// `change`: all tags that a message has from then on.
     tags: Option<Vec<String>>,
     /// Name of the person who changes them, for the history; up to 256 bytes.
+    #[schemars(length(max = 256))]
     #[serde(default)]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
+    #[schemars(length(max = 4_096))]
     #[serde(default)]
     why: String,
     /// Whether messages are only counted and none is changed; false unless told.

@@ -114,8 +114,10 @@ pub(crate) fn from_hex(text: &str) -> Option<u64> {
 #[schemars(example = json!({"by": "ann", "why": "sent by mistake"}))]
 pub struct Plain {
     /// Name of the person who changes it, for the history; up to 256 bytes.
+    #[schemars(length(max = 256))]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
+    #[schemars(length(max = 4_096))]
     why: String,
     /// Change it only if it still has this version.
     version: Option<Version>,
@@ -212,9 +214,11 @@ impl Unary for Retry {
 #[schemars(example = json!({"to": "b", "by": "ann"}))]
 pub struct Move {
     /// Name of the person who moves it, for the history; up to 256 bytes.
+    #[schemars(length(max = 256))]
     #[serde(default)]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
+    #[schemars(length(max = 4_096))]
     #[serde(default)]
     why: String,
     /// Move it only if it still has this version.
@@ -244,8 +248,10 @@ impl Unary for Move {
 #[schemars(example = json!({"priority": 9, "tags": ["urgent"]}))]
 pub struct Change {
     /// Name of the person who changes it, for the history; up to 256 bytes.
+    #[schemars(length(max = 256))]
     by: String,
     /// Why, for the history; up to 4,096 bytes.
+    #[schemars(length(max = 4_096))]
     why: String,
     /// Change it only if it still has this version.
     version: Option<Version>,

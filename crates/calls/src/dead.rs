@@ -144,11 +144,11 @@ pub struct Errors {
 #[schemars(example = json!({"errors": [{"error": "smtp: 451", "messages": 12}], "without_text": 2,
     "with_other_texts": 0, "scanned": 14}))]
 pub struct DeadErrors {
-    /// The texts, the most frequent first, equals by text; at most 1,000 of them.
+    /// The first 1,000 texts, fewer if memory is short; the most frequent first, equals by text.
     errors: Vec<DeadError>,
     /// Dead letters whose last attempt gave no text, such as those whose lease ended.
     without_text: u64,
-    /// Dead letters with texts beyond the 1,000.
+    /// Dead letters with other texts than these.
     with_other_texts: u64,
     /// Dead letters that were looked at.
     scanned: u64,
@@ -173,7 +173,7 @@ impl Unary for Errors {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<DeadErrors>, CallError> {
         let mut cursor = cursor(self.cursor.as_deref())?;
         let limit = self.limit.map_or(LOOKED_AT_DEFAULT, Within::get);
-        permit.room().reserve(TEXTS_MAX * ERROR_TEXT_BYTES_MAX)?;
+        let mut room = permit.room().reserve_up_to(TEXTS_MAX * ERROR_TEXT_BYTES_MAX)?;
         let namespace = permit.namespace_id()?;
         let mut by_text = HashMap::new();
         let mut counted = DeadErrors::default();
@@ -181,7 +181,7 @@ impl Unary for Errors {
             let most = SLICE.min((limit - counted.scanned) as usize);
             let page = permit.node().dead_errors(namespace, permit.name(), cursor, most).await?;
             counted.scanned += page.items.len() as u64;
-            page.items.into_iter().for_each(|error| counted.count(error, &mut by_text));
+            page.items.into_iter().for_each(|error| counted.count(error, &mut by_text, &mut room));
             cursor = page.next;
             if cursor.is_none() {
                 break;
@@ -197,16 +197,20 @@ impl Unary for Errors {
 }
 
 impl DeadErrors {
-    fn count(&mut self, error: Option<String>, by_text: &mut HashMap<String, u64>) {
+    /// Counts a dead letter; `room`: bytes that are left for texts.
+    fn count(&mut self, error: Option<String>, by_text: &mut HashMap<String, u64>, room: &mut usize) {
         let Some(text) = error else {
             self.without_text += 1;
             return;
         };
-        let is_full = by_text.len() >= TEXTS_MAX;
+        let (is_full, bytes) = (by_text.len() >= TEXTS_MAX || text.len() > *room, text.len());
         match by_text.entry(text) {
             Entry::Occupied(mut known) => *known.get_mut() += 1,
             Entry::Vacant(_) if is_full => self.with_other_texts += 1,
-            Entry::Vacant(new) => drop(new.insert(1)),
+            Entry::Vacant(new) => {
+                new.insert(1);
+                *room -= bytes;
+            }
         }
     }
 }
@@ -395,11 +399,21 @@ mod tests {
 
     #[test]
     fn texts_beyond_the_bound_are_counted_together() {
-        let (mut counted, mut by_text) = (DeadErrors::default(), HashMap::new());
+        let (mut counted, mut by_text, mut room) = (DeadErrors::default(), HashMap::new(), usize::MAX);
         for at in 0..TEXTS_MAX + 7 {
-            counted.count(Some(at.to_string()), &mut by_text);
+            counted.count(Some(at.to_string()), &mut by_text, &mut room);
         }
-        counted.count(Some("0".to_owned()), &mut by_text);
+        counted.count(Some("0".to_owned()), &mut by_text, &mut room);
         assert_eq!((by_text.len(), by_text["0"], counted.with_other_texts), (TEXTS_MAX, 2, 7));
+    }
+
+    #[test]
+    fn texts_beyond_the_memory_that_there_is_are_counted_together() {
+        let (mut counted, mut by_text, mut room) = (DeadErrors::default(), HashMap::new(), 10);
+        for text in ["12345", "123456", "1234", "12345"] {
+            counted.count(Some(text.to_owned()), &mut by_text, &mut room);
+        }
+        assert_eq!((by_text["12345"], by_text["1234"], room), (2, 1, 1));
+        assert_eq!((by_text.len(), counted.with_other_texts), (2, 1));
     }
 }

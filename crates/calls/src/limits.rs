@@ -24,9 +24,11 @@ type RateCount = Within<0, { RATE_COUNT_MAX as u64 }>;
 pub struct Put {
     /// Leased messages of all queues that follow the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     in_flight: Option<InFlight>,
     /// Leased messages of each limit key.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     in_flight_per_key: Option<InFlight>,
     /// Deliveries of all queues that follow the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,10 +48,13 @@ fn settings_example() -> Value {
 #[schemars(rename = "Rate")]
 pub struct RateSettings {
     /// Deliveries in each period.
+    #[schemars(range(min = 1))]
     count: RateCount,
     /// The period, in milliseconds.
+    #[schemars(range(min = 1))]
     period_ms: Within<0, RATE_PERIOD_MS_MAX>,
     /// Deliveries at once after a time without any; `count` unless told.
+    #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     burst: Option<RateCount>,
 }

@@ -532,6 +532,11 @@ impl Operation {
         self.http().method == Method::Get
     }
 
+    /// True if a request over HTTP has no body: its fields stand behind the `?`.
+    pub fn is_query(self) -> bool {
+        matches!(self.http().method, Method::Get | Method::Delete)
+    }
+
     /// True if the audit log records it.
     pub fn is_audited(self) -> bool {
         let changes = matches!(self.right(), Right::Operate | Right::Admin) && !self.only_looks();

@@ -25,7 +25,7 @@ use super::schema::{MessageType, schema};
 use super::status::{GRPC, refusal, success};
 use super::to_json::write_object;
 use super::watching::watch;
-use super::wire::INVALID;
+use super::wire::{INVALID, Raw};
 use super::{bounds, de, from_json, ser, session};
 use crate::json::hot;
 use crate::net::activity::Activity;
@@ -35,6 +35,7 @@ use crate::net::body::{Body, BodyRules, Inbound, read};
 use crate::net::context::Context;
 use crate::net::errors::HttpError as _;
 use crate::net::in_flight::InFlight;
+use crate::net::options::{BodyLimits, SMALL_BODY_BYTES_MAX};
 
 /// Whether a request is a call of gRPC.
 pub(crate) fn is_call(headers: &HeaderMap) -> bool {
@@ -154,7 +155,7 @@ async fn answer(
         return Err(no_such_call(path));
     };
     let rules = BodyRules {
-        bytes_max: context.body_limits.send + PREFIX_BYTES,
+        bytes_max: message_bytes_max(&context.body_limits, operation) + PREFIX_BYTES,
         timeout: context.options.body_timeout,
     };
     let upload = read(body, &head.headers, rules, &context.body_budget).await?;
@@ -169,9 +170,18 @@ async fn answer(
     let asker = Asker { calls: &context.calls, peer, caller, authorization: authorization(head), room, path };
     let permit = asker.permit(CallName { operation, namespace: request.namespace, name: request.name })?;
     match unary::run(&permit, &mut Protobuf { input, rows: &request.rows, output, path }).await? {
-        Some(response) => Ok(response),
+        Some(response) => {
+            in_flight.reserve(operation, response.body().bytes_there())?;
+            Ok(response)
+        }
         None => untyped(context, in_flight, permit, &request, (input, output)).await,
     }
+}
+
+/// The largest message of a call, in bytes. One that may wait keeps its message for as long.
+fn message_bytes_max(limits: &BodyLimits, operation: Operation) -> usize {
+    let may_wait = matches!(operation, Operation::ReceiveMany | Operation::ResultShow);
+    if may_wait { SMALL_BODY_BYTES_MAX } else { limits.send }
 }
 
 /// A request as its message has it.
@@ -186,6 +196,10 @@ struct Request<'b> {
 impl<'b> Request<'b> {
     fn read(operation: Operation, message: &MessageType, bytes: &'b [u8]) -> Read<Request<'b>> {
         let mut rows = read_rows(message, bytes)?;
+        if operation.is_query() {
+            // An empty text is one that is not given, as behind the `?` of a path.
+            rows.retain(|(_, value)| !matches!(value, Raw::Bytes([])));
+        }
         let mut take = |field: Option<usize>| -> Read<Option<&'b str>> {
             let Some(at) = field else { return Ok(None) };
             let text = text_of(message, &rows, at)?;

@@ -9,7 +9,7 @@ use http::{Method, Request, StatusCode};
 use sluice_calls::CallError;
 use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
-use sluice_calls::operation::{Operation, Trait};
+use sluice_calls::operation::Operation;
 use sluice_calls::permit::{Asker, CallName, identify};
 use sluice_engine::Error;
 
@@ -155,10 +155,7 @@ pub(crate) async fn operate(call: &Call<'_>, body: &mut Inbound) -> Result<Respo
             None => handler(call, body).await?,
         },
     };
-    if call.operation().is(Trait::Long) && call.operation().only_looks() {
-        // Several may have been begun while there was room for one.
-        call.in_flight.share.reserve(response.body().bytes_there())?;
-    }
+    call.in_flight.reserve(call.operation(), response.body().bytes_there())?;
     Ok(response)
 }
 

@@ -3,7 +3,7 @@
 use http::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sluice_calls::operation::{Method, Operation};
+use sluice_calls::operation::Operation;
 use sluice_calls::unary::{self, Codec, Done};
 use sluice_calls::{CallError, Read};
 
@@ -17,18 +17,14 @@ use crate::net::options::SMALL_BODY_BYTES_MAX;
 
 /// True if a typed request of this operation comes as parameters.
 pub(super) fn reads_query(operation: Operation) -> bool {
-    is_query(operation) && unary::body(operation).is_some()
-}
-
-fn is_query(operation: Operation) -> bool {
-    matches!(operation.http().method, Method::Get | Method::Delete)
+    operation.is_query() && unary::body(operation).is_some()
 }
 
 /// Runs a typed call; `None`: the operation is none.
 pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Option<Response<Body>>, CallError> {
     let Some(takes) = unary::body(call.operation()) else { return Ok(None) };
     let bytes_max = match takes {
-        _ if is_query(call.operation()) => None,
+        _ if call.operation().is_query() => None,
         unary::Body::None => None,
         unary::Body::Small => Some(SMALL_BODY_BYTES_MAX),
         unary::Body::Items => Some(call.context.body_limits.items),

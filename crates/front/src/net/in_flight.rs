@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use sluice_calls::operation::{Operation, Trait};
+use sluice_engine::Error;
+
 use super::activity::Activity;
 use super::context::Context;
 use super::memory::answers::Share;
@@ -27,6 +30,18 @@ impl InFlight {
             context: Arc::clone(context),
             activity: Arc::clone(activity),
         })
+    }
+
+    /// Sets aside the memory of an answer of so many bytes that only shows something: several calls may have
+    /// begun while there was room for one.
+    ///
+    /// # Errors
+    /// `overloaded`, when there is no memory for it.
+    pub(crate) fn reserve(&self, operation: Operation, bytes: usize) -> Result<(), Error> {
+        if operation.is(Trait::Long) && operation.only_looks() {
+            self.share.reserve(bytes)?;
+        }
+        Ok(())
     }
 }
 

@@ -296,3 +296,10 @@ async fn a_cancelled_call_is_in_the_audit_log_with_what_it_has_done() {
         made.filter(|queue| !audit.contains(&format!("/sluice.v1.Queues/Put /{queue}\""))).collect();
     assert_eq!(missing, [""; 0], "made, and not in the audit log");
 }
+
+#[tokio::test]
+async fn an_empty_text_of_a_call_that_looks_is_one_that_is_not_given() {
+    let mut client = client().await;
+    client.call("Queues/Put", json!({"queue": "q"})).await.unwrap();
+    client.call("Messages/List", json!({"queue": "q", "state": "", "cursor": ""})).await.unwrap();
+}

@@ -1,5 +1,6 @@
 //! What a session takes of memory whose client does not read.
 
+use serde_json::json;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::*;
 
@@ -39,4 +40,25 @@ async fn however_many_consumers_a_session_has_it_takes_one_delivery_after_the_ot
         most = most.max(answer_bytes(&mut client).await);
     }
     assert!(most < 2 << 20, "{most}");
+}
+
+#[tokio::test]
+async fn an_answer_that_only_shows_something_needs_memory_for_it() {
+    let address = start(|http, _| http.connection_answers_bytes_max = 16 << 10).await;
+    let mut client = Client::connect(address).await;
+    for number in 0..100 {
+        let put = json!({"queue": format!("q{number}"), "description": "d".repeat(255)});
+        client.call("Queues/Put", put).await.unwrap();
+    }
+    client.call("Queues/List", json!({"limit": 10})).await.unwrap();
+    let (code, ..) = client.call("Queues/List", json!({"limit": 100})).await.unwrap_err();
+    assert_eq!(code, "overloaded");
+}
+
+#[tokio::test]
+async fn a_call_that_may_wait_has_a_small_message() {
+    let mut client = Client::connect(start(|_, _| {}).await).await;
+    let request = json!({"queues": [{"name": "q"}], "consumer": "c".repeat(70_000), "wait_ms": 60_000});
+    let (code, ..) = client.call("Messages/Receive", request).await.unwrap_err();
+    assert_eq!(code, "body_too_large");
 }

@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use sluice_calls::operation::{Method, Operation};
+use sluice_calls::operation::Operation;
 use sluice_calls::unary::{Body, How, Schemas, body, schemas};
 
 use super::Described;
@@ -53,7 +53,6 @@ fn one_of(schema: &mut Schema) {
 /// Describes a call; `None`: it is not one with one request and one answer.
 pub(super) fn describe(operation: Operation, generator: &mut SchemaGenerator) -> Option<Described> {
     let Schemas { request, answer, how } = schemas(operation, generator)?;
-    let in_query = matches!(operation.http().method, Method::Get | Method::Delete);
     let request = resolved(generator, Value::from(request));
     let answer = resolved(generator, Value::from(answer));
     let answers = how.iter().map(|how| {
@@ -66,7 +65,7 @@ pub(super) fn describe(operation: Operation, generator: &mut SchemaGenerator) ->
         (status, about, Some(json!({"application/json": {"schema": schema}})))
     });
     let answers = answers.collect();
-    Some(match in_query {
+    Some(match operation.is_query() {
         true => Described { parameters: parameters(&take(generator, &request)), request: None, answers },
         false => {
             Described { parameters: Vec::new(), request: body_of(operation, request, generator), answers }
@@ -109,6 +108,9 @@ fn parameters(schema: &Value) -> Vec<Value> {
     let properties = schema["properties"].as_object().into_iter().flatten();
     let parameter = |(name, schema): (&String, &Value)| {
         let mut schema = schema.clone();
+        if let Ok(schema) = <&mut Schema>::try_from(&mut schema) {
+            without_null(schema);
+        }
         let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
         json!({
             "name": name, "in": "query", "required": required.contains(&&json!(name)),
