@@ -27,6 +27,31 @@ async fn the_description_is_served_and_its_examples_follow_their_schemas() {
     }
 }
 
+#[tokio::test]
+async fn nothing_that_may_be_left_out_is_null() {
+    let server = Server::start().await;
+    let api = server.get("/openapi.json").await.json();
+    assert_eq!(nulls(&api["components"]["schemas"]), 0);
+    for (place, operation) in operations(&api) {
+        assert_eq!(nulls(&operation["parameters"]), 0, "{place}");
+    }
+}
+
+/// The number of types, words and defaults in schemas that are null.
+fn nulls(schema: &Value) -> usize {
+    match schema {
+        Value::Object(fields) => {
+            let own = |name: &str| match fields.get(name) {
+                Some(Value::Array(all)) => all.iter().filter(|one| one.is_null() || *one == "null").count(),
+                one => usize::from(one.is_some_and(|one| one.is_null() || one == "null")),
+            };
+            own("type") + own("enum") + own("default") + fields.values().map(nulls).sum::<usize>()
+        }
+        Value::Array(all) => all.iter().map(nulls).sum(),
+        _ => 0,
+    }
+}
+
 /// Each operation with its method and path.
 fn operations(api: &Value) -> Vec<(String, &Value)> {
     let mut operations = Vec::new();

@@ -31,6 +31,9 @@ fn without_null(schema: &mut Schema) {
             schema.insert("type".to_owned(), one);
         }
     }
+    if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        words.retain(|word| !word.is_null());
+    }
     if let Some([one, other]) = schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
         && *other == null
     {
