@@ -2,6 +2,7 @@
 //! place in which every protocol runs them.
 
 use schemars::SchemaGenerator;
+use sluice_engine::Error;
 
 pub use crate::call::{Body, Codec, Done, How, Schemas, Unary};
 use crate::error::CallError;
@@ -15,14 +16,14 @@ use crate::{
 
 macro_rules! unary {
     ($($operation:ident => $request:ty),* $(,)?) => {
-        /// Runs a call; `None`: the operation is not one with one request and one answer.
+        /// Runs a call.
         ///
         /// # Errors
-        /// Those of the operation.
-        pub async fn run<C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<Option<C::Output>, CallError> {
+        /// Those of the operation; `internal`: it is none of these.
+        pub async fn run<C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C::Output, CallError> {
             match permit.operation() {
-                $(Operation::$operation => one::<$request, C>(permit, codec).await.map(Some),)*
-                _ => Ok(None),
+                $(Operation::$operation => one::<$request, C>(permit, codec).await,)*
+                other => Err(none_of_these(other).into()),
             }
         }
 
@@ -35,11 +36,14 @@ macro_rules! unary {
             }
         }
 
-        /// The body that a call takes; `None`: it is not one with one request and one answer.
-        pub fn body(operation: Operation) -> Option<Body> {
+        /// The body that a call takes.
+        ///
+        /// # Errors
+        /// `internal`: it is none of these.
+        pub fn body(operation: Operation) -> Result<Body, Error> {
             match operation {
-                $(Operation::$operation => Some(<$request as Unary>::BODY),)*
-                _ => None,
+                $(Operation::$operation => Ok(<$request as Unary>::BODY),)*
+                other => Err(none_of_these(other)),
             }
         }
 
@@ -55,6 +59,11 @@ macro_rules! unary {
             }
         }
     };
+}
+
+#[cold]
+fn none_of_these(operation: Operation) -> Error {
+    Error::Internal { reason: format!("{} has no typed request", operation.name()) }
 }
 
 async fn one<R: Unary, C: Codec>(permit: &Permit<'_>, codec: &mut C) -> Result<C::Output, CallError> {

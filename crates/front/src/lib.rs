@@ -5,17 +5,20 @@
 //! (that is the node's).
 //!
 //! Map: `net` the listener, TLS, connections and budgets; [`http`] the HTTP API; `grpc` the methods and
-//! sessions of gRPC; `json` the JSON of calls and `events` the tasks behind streams of events, for both;
-//! [`serve()`] puts network and protocols together.
+//! sessions of gRPC; `hot` the decoders of the calls that carry messages and receipts, `json` the JSON of
+//! calls and `events` the tasks behind streams of events, for both; [`serve()`] puts network and protocols
+//! together.
 //!
 //! Imports lead downwards: `serve`, then `http` and `grpc` (neither imports the other), then `events`,
-//! then `net`, then `json`.
+//! then `net`, then `json`,
+//! then `hot`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod events;
 #[doc(hidden)]
 pub mod grpc;
+mod hot;
 pub mod http;
 mod json;
 mod net;

@@ -18,6 +18,14 @@ pub(super) fn from_rows<T: DeserializeOwned>(message: &'static MessageType, rows
     T::deserialize(Message { message, rows })
 }
 
+/// Reads a value from a field, by its rows: one for each time that it came.
+///
+/// # Errors
+/// The first fault, with its place inside the field.
+pub(super) fn from_field<T: DeserializeOwned>(field: &'static Field, rows: &[(usize, Raw<'_>)]) -> Read<T> {
+    T::deserialize(Value { field, rows, is_item: false })
+}
+
 /// A message as an object.
 struct Message<'r, 'b> {
     message: &'static MessageType,

@@ -1,6 +1,8 @@
 //! The decoders of calls and frames, for fuzzing: each takes any bytes. No part of the API.
 
 use bytes::Bytes;
+use prost::Message as _;
+use sluice_calls::operation::{Hot, Kind};
 use sluice_engine::Limits;
 use sluice_proto::framing::Deframer;
 use sluice_proto::v1::ClientFrame;
@@ -9,12 +11,14 @@ use sluice_proto::v1::client_frame::Frame;
 use super::methods::all;
 use super::rows::read_rows;
 use super::schema::schema;
-use super::session::{Plain, as_json, send_as_json};
-use super::to_json::write_object;
+use super::session::{Plain, messages_of, source};
+use super::source::MessageSource;
 use super::unary::reads;
-use crate::json::hot::extend::Extensions;
-use crate::json::hot::send::Batch;
-use crate::json::hot::settle::Settlements;
+use crate::hot::extend::Extensions;
+use crate::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
+use crate::hot::schedules::Put;
+use crate::hot::send::Batch;
+use crate::hot::settle::Settlements;
 
 /// Longest frame that is taken here.
 const FRAME_BYTES_MAX: usize = 1 << 20;
@@ -49,28 +53,25 @@ fn decode(frame: Frame, plain: Option<usize>) {
     match frame {
         Frame::Send(send) => {
             assert!(plain.is_none_or(|messages| messages == send.messages.len()));
-            if let Ok(json) = send_as_json(&send)
-                && let Ok(batch) = Batch::read(&json, &limits)
-            {
+            let bytes = messages_of(&send);
+            if let Ok(batch) = source("SendMany", &bytes).and_then(|source| Batch::read(source, &limits)) {
                 let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
                 assert_eq!(batch.items(&headers, &tags, &options).len(), send.messages.len());
             }
         }
         Frame::Settle(settle) => {
-            if let Ok(json) = as_json("SettleMany", &settle) {
-                let _ = Settlements::read_mixed(&json, &limits);
-            }
+            let bytes = settle.encode_to_vec();
+            let _ = source("SettleMany", &bytes).map(|source| Settlements::read_mixed(source, &limits));
         }
         Frame::Extend(extend) => {
-            if let Ok(json) = as_json("ExtendMany", &extend) {
-                let _ = Extensions::read(&json, &limits);
-            }
+            let bytes = extend.encode_to_vec();
+            let _ = source("ExtendMany", &bytes).map(|source| Extensions::read(source, &limits));
         }
         _ => {}
     }
 }
 
-/// The message of a call, which the first byte names. What becomes JSON is JSON.
+/// The message of a call, which the first byte names.
 pub fn call(bytes: &[u8]) {
     let Some((which, bytes)) = bytes.split_first() else { return };
     let methods: Vec<_> = all().collect();
@@ -79,10 +80,19 @@ pub fn call(bytes: &[u8]) {
     let message = schema().message(input);
     let Ok(rows) = read_rows(message, bytes) else { return };
     reads(operation, message, &rows);
-    let mut json = Vec::new();
-    if write_object(message, &rows, &mut json).is_ok() {
-        let value: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&json);
-        assert!(value.is_ok(), "{}", String::from_utf8_lossy(&json));
+    let limits = Limits::default();
+    let source = MessageSource::new(message, rows, bytes.len());
+    match operation.kind() {
+        Kind::Unary | Kind::Special(_) => {}
+        Kind::Hot(call) => match call {
+            Hot::Send => drop(Batch::read(source, &limits)),
+            Hot::GroupSend => drop(Batch::read_group(source, &limits)),
+            Hot::SchedulePut => drop(Put::read(source, &limits)),
+            Hot::Receive | Hot::ReceiveMany => drop(Terms::read(source, RECEIVE_MANY_FIELDS, 1_000)),
+            Hot::Settle => drop(Settlements::read_mixed(source, &limits)),
+            Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject => {}
+            Hot::Extend => drop(Extensions::read(source, &limits)),
+        },
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! `methods` finds the operation of a method. A call with one answer goes through `unary`: once `bounds` has
 //! found no list in its message too long, the message is read into the request's type (`de`) and the answer
-//! written from its type (`ser`), by the descriptors of the package (`schema`, `wire`, `rows`). The requests
-//! of calls that move messages become JSON (`to_json`) for the decoders of the HTTP API, and their answers
-//! come from JSON (`from_json`), so that both protocols have the same rules, limits and errors. `watching`
-//! are calls that answer with a stream; a `session` moves messages fast. `status` tells how a call ended.
+//! written from its type (`ser`), by the descriptors of the package (`schema`, `wire`, `rows`). The calls
+//! that carry messages and receipts have the decoders that HTTP has for them, which read a message as a
+//! `source`; `answers` writes what they give. `watching` are calls that answer with a stream, whose events
+//! come from their JSON (`from_json`); a `session` moves messages fast. `status` tells how a call ended.
 //!
 //! Fault model: as that of the HTTP API.
 
+mod answers;
 mod bounds;
 mod de;
 mod from_json;
@@ -19,10 +20,10 @@ mod rows;
 mod schema;
 mod ser;
 mod session;
+mod source;
 mod status;
 #[cfg(test)]
 mod tests;
-mod to_json;
 mod unary;
 mod watching;
 mod wire;

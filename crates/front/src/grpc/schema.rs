@@ -42,6 +42,9 @@ pub(super) struct Field {
     pub(super) base64: String,
     pub(super) kind: Kind,
     pub(super) is_list: bool,
+    /// True if an absent field stands for its default: protobuf does not tell the two apart ("implicit
+    /// presence").
+    pub(super) is_implicit: bool,
 }
 
 impl Field {
@@ -163,6 +166,7 @@ impl MessageType {
                 name: field.name().to_owned(),
                 base64: if kind == Kind::Octets { format!("{}_base64", field.name()) } else { String::new() },
                 is_list: is_list && !matches!(kind, Kind::Entries(_)),
+                is_implicit: !is_list && !matches!(kind, Kind::Message(_)) && !field.proto3_optional(),
                 kind,
             }
         });

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
 use sluice_calls::hot::send::check_idempotency_key;
-use sluice_calls::operation::Scope;
+use sluice_calls::operation::{Hot, Kind, Scope, Special};
 use sluice_calls::permit::{identify, require_known};
 use sluice_calls::unary;
 use sluice_calls::{Asker, CallError, CallName, Codec, Done, Fault, Operation, Permit, Read};
@@ -22,12 +22,12 @@ use sluice_proto::framing::{Deframer, PREFIX_BYTES, frame_with};
 use super::methods::operation_of;
 use super::rows::{Rows, read_rows, text_of};
 use super::schema::{MessageType, schema};
+use super::source::MessageSource;
 use super::status::{GRPC, refusal, success};
-use super::to_json::write_object;
 use super::watching::watch;
 use super::wire::{INVALID, Raw};
-use super::{bounds, de, from_json, ser, session};
-use crate::json::hot;
+use super::{answers, bounds, de, ser, session};
+use crate::hot;
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
 use crate::net::arrived::{Arrived, CLOSE, Finished};
@@ -35,6 +35,7 @@ use crate::net::body::{Body, BodyRules, Inbound, read};
 use crate::net::context::Context;
 use crate::net::errors::HttpError as _;
 use crate::net::in_flight::InFlight;
+use crate::net::memory::answers::Share;
 use crate::net::options::{BodyLimits, SMALL_BODY_BYTES_MAX};
 
 /// Whether a request is a call of gRPC.
@@ -169,13 +170,18 @@ async fn answer(
     let (peer, caller, room) = (by.peer, &by.caller, &*in_flight.share);
     let asker = Asker { calls: &context.calls, peer, caller, authorization: authorization(head), room, path };
     let permit = asker.permit(CallName { operation, namespace: request.namespace, name: request.name })?;
-    match unary::run(&permit, &mut Protobuf { input, rows: &request.rows, output, path }).await? {
-        Some(response) => {
-            in_flight.reserve(operation, response.body().bytes_there())?;
-            Ok(response)
+    let response = match operation.kind() {
+        Kind::Unary => {
+            unary::run(&permit, &mut Protobuf { input, rows: &request.rows, output, path }).await?
         }
-        None => untyped(context, in_flight, permit, &request, (input, output)).await,
-    }
+        Kind::Hot(call) => hot_call(permit, call, request, (input, output), &in_flight.share).await?,
+        Kind::Special(call) => {
+            let source = (input, &request.rows);
+            return special(context, &in_flight.share, permit, call, source, output).await;
+        }
+    };
+    in_flight.reserve(operation, response.body().bytes_there())?;
+    Ok(response)
 }
 
 /// The largest message of a call, in bytes. One that may wait keeps its message for as long.
@@ -191,6 +197,8 @@ struct Request<'b> {
     idempotency_key: Option<&'b str>,
     /// The other fields.
     rows: Rows<'b>,
+    /// Length of the message, in bytes.
+    bytes: usize,
 }
 
 impl<'b> Request<'b> {
@@ -216,7 +224,7 @@ impl<'b> Request<'b> {
         if let (Some(at), None) = (captured, &name) {
             return Err(Fault::missing(&message.fields[at].name, "the call needs to know which"));
         }
-        Ok(Request { namespace, name: name.unwrap_or_default(), idempotency_key, rows })
+        Ok(Request { namespace, name: name.unwrap_or_default(), idempotency_key, rows, bytes: bytes.len() })
     }
 }
 
@@ -237,9 +245,7 @@ impl Codec for Protobuf<'_, '_> {
 
     fn write<T: Serialize>(&mut self, done: &Done<T>) -> Result<Response<Body>, CallError> {
         let message = ser::encode(self.output, &done.answer);
-        message.map(success_with).map_err(|error| {
-            Error::Internal { reason: format!("the answer of {}: {error}", self.path) }.into()
-        })
+        message.map(success_with).map_err(|error| unwritten(self.path, &error))
     }
 }
 
@@ -268,51 +274,46 @@ fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, CallError> {
     }
 }
 
-/// Answers a call that is not typed: its message as JSON goes through the decoders of the hot calls.
-async fn untyped(
-    context: &Arc<Context>,
-    in_flight: &Arc<InFlight>,
+/// Runs a call that carries messages or receipts.
+async fn hot_call(
     permit: Permit<'_>,
-    request: &Request<'_>,
+    call: Hot,
+    request: Request<'_>,
     (input, output): (&'static MessageType, usize),
+    room: &Arc<Share>,
 ) -> Result<Response<Body>, CallError> {
-    let share = &in_flight.share;
-    match permit.operation() {
-        Operation::Events => {
-            return watch::<OfNamespace>(context, share, permit, input, &request.rows, output).await;
-        }
-        Operation::QueueEvents => {
-            return watch::<OfQueue>(context, share, permit, input, &request.rows, output).await;
-        }
-        _ => {}
-    }
-    let mut body = Vec::new();
-    write_object(input, &request.rows, &mut body)?;
-    empty_lists(input, &request.rows, &mut body);
     let idempotency_key = request.idempotency_key.unwrap_or_default().as_bytes();
     check_idempotency_key(idempotency_key).map_err(|fault| fault.inside("idempotency_key"))?;
-    let room = Arc::clone(share);
-    let answer = hot::run(&permit, hot::Request { body: &body, idempotency_key, room }).await?;
-    let internal = |reason| CallError::from(Error::Internal { reason });
-    let answer = answer.ok_or_else(|| internal(format!("{} has no handler", permit.operation().name())))?;
-    let message = from_json::encode(output, &answer.document);
-    message.map(success_with).map_err(|error| internal(format!("the answer of {}: {error}", permit.path())))
+    let source = MessageSource::new(input, request.rows, request.bytes);
+    let room = Arc::clone(room) as _;
+    let answer = hot::run(&permit, call, hot::Request { source, idempotency_key, room }).await?;
+    let message = answers::encode(output, &answer);
+    message.map(success_with).map_err(|error| unwritten(permit.path(), &error))
 }
 
-/// Adds the lists that calls work through where they are empty: protobuf does not tell these from absent
-/// ones.
-fn empty_lists(message: &MessageType, rows: &Rows<'_>, json: &mut Vec<u8>) {
-    for name in ["messages", "items", "queues"] {
-        let Some(at) = message.by_name(name).filter(|at| message.fields[*at].is_list) else { continue };
-        if rows.iter().any(|(other, _)| *other == at) {
-            continue;
+/// Runs a call that answers with a stream; the others of these have no method.
+async fn special(
+    context: &Arc<Context>,
+    room: &Arc<Share>,
+    permit: Permit<'_>,
+    call: Special,
+    (input, rows): (&'static MessageType, &Rows<'_>),
+    output: usize,
+) -> Result<Response<Body>, CallError> {
+    match call {
+        Special::Events => watch::<OfNamespace>(context, room, permit, input, rows, output).await,
+        Special::QueueEvents => watch::<OfQueue>(context, room, permit, input, rows, output).await,
+        Special::SendRaw | Special::ReceiveRaw | Special::ResultRaw | Special::Backup => {
+            Err(no_such_call(permit.path()))
         }
-        json.pop();
-        if json.len() > 1 {
-            json.push(b',');
+        Special::Health | Special::Ready | Special::Metrics | Special::OpenApi | Special::Docs => {
+            Err(no_such_call(permit.path()))
         }
-        json.extend_from_slice(format!("\"{name}\":[]}}").as_bytes());
     }
+}
+
+fn unwritten(path: &str, error: &serde_json::Error) -> CallError {
+    Error::Internal { reason: format!("the answer of {path}: {error}") }.into()
 }
 
 fn success_with(message: Vec<u8>) -> Response<Body> {

@@ -9,14 +9,12 @@ use http::{Method, Request, StatusCode};
 use sluice_calls::CallError;
 use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
-use sluice_calls::operation::Operation;
+use sluice_calls::operation::{Kind, Operation, Special};
 use sluice_calls::permit::{Asker, CallName, identify};
-use sluice_engine::Error;
 
 use super::codec::query::Params;
 use super::compression::{compress, concerns};
 use super::handlers::{admin, prometheus, results};
-use super::parameters::parameters;
 use super::route::call::Call;
 use super::route::table::{Found, find};
 use super::{events, hot, openapi, raw, typed};
@@ -99,20 +97,21 @@ impl Arrived {
     }
 }
 
-/// Checks that an operation knows all parameters behind the `?`. Typed requests check their own when they are
-/// read.
+/// Checks that a call knows all parameters behind the `?`. Those that read their own check them then.
 fn check_parameters(operation: Operation, query: Option<&str>) -> Result<(), CallError> {
-    let query = query.filter(|query| !query.is_empty() && !checks_own(operation));
-    query.map_or(Ok(()), |query| knows(operation, query))
-}
-
-fn checks_own(operation: Operation) -> bool {
-    typed::reads_query(operation) || matches!(operation, Operation::Events | Operation::QueueEvents)
-}
-
-#[cold]
-fn knows(operation: Operation, query: &str) -> Result<(), CallError> {
-    Params::read(Some(query), parameters(operation))?;
+    let Some(query) = query.filter(|query| !query.is_empty()) else { return Ok(()) };
+    let known = match operation.kind() {
+        Kind::Unary if operation.is_query() => return Ok(()),
+        Kind::Unary | Kind::Hot(_) => &[],
+        Kind::Special(call) => match call {
+            Special::Events | Special::QueueEvents => return Ok(()),
+            Special::ReceiveRaw => raw::RECEIVE_PARAMS,
+            Special::ResultRaw => results::RESULT_PARAMS,
+            Special::SendRaw | Special::Backup | Special::Health | Special::Ready => &[],
+            Special::Metrics | Special::OpenApi | Special::Docs => &[],
+        },
+    };
+    Params::read(Some(query), known)?;
     Ok(())
 }
 
@@ -148,30 +147,32 @@ fn other_method(head: &Parts, allow: &str) -> Response<Body> {
 /// Those of the operation; `overloaded` for an answer that only shows something when there is no memory for
 /// it.
 pub(crate) async fn operate(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
-    let response = match hot::answer(call, body).await? {
-        Some(response) => response,
-        None => match typed::answer(call, body).await? {
-            Some(response) => response,
-            None => handler(call, body).await?,
-        },
+    let response = match call.operation().kind() {
+        Kind::Hot(hot) => hot::answer(call, hot, body).await?,
+        // Rare: their futures are not to make that of every request larger.
+        Kind::Unary => Box::pin(typed::answer(call, body)).await?,
+        Kind::Special(special) => Box::pin(answer_special(call, special, body)).await?,
     };
     call.in_flight.reserve(call.operation(), response.body().bytes_there())?;
     Ok(response)
 }
 
-async fn handler(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
-    match call.operation() {
-        Operation::SendRaw => raw::send(call, body).await,
-        Operation::ReceiveRaw => raw::receive(call, body).await,
-        Operation::ResultRaw => results::raw(call).await,
-        Operation::Events => events::stream::<OfNamespace>(call).await,
-        Operation::QueueEvents => events::stream::<OfQueue>(call).await,
-        Operation::Backup => admin::backup(call).await,
-        Operation::Health => Ok(admin::health()),
-        Operation::Ready => Ok(admin::ready(call)),
-        Operation::Metrics => prometheus::metrics(call).await,
-        Operation::OpenApi => Ok(openapi::document(call)),
-        Operation::Docs => Ok(openapi::page(call)),
-        other => Err(Error::Internal { reason: format!("{} has no handler", other.name()) }.into()),
+async fn answer_special(
+    call: &Call<'_>,
+    special: Special,
+    body: &mut Inbound,
+) -> Result<Response<Body>, CallError> {
+    match special {
+        Special::SendRaw => raw::send(call, body).await,
+        Special::ReceiveRaw => raw::receive(call, body).await,
+        Special::ResultRaw => results::raw(call).await,
+        Special::Events => events::stream::<OfNamespace>(call).await,
+        Special::QueueEvents => events::stream::<OfQueue>(call).await,
+        Special::Backup => admin::backup(call).await,
+        Special::Health => Ok(admin::health()),
+        Special::Ready => Ok(admin::ready(call)),
+        Special::Metrics => prometheus::metrics(call).await,
+        Special::OpenApi => Ok(openapi::document(call)),
+        Special::Docs => Ok(openapi::page(call)),
     }
 }

@@ -7,11 +7,12 @@ use sluice_engine::Limits;
 
 use super::codec::query::percent_decode;
 use super::codec::query_de::from_query;
+use crate::hot::extend::Extensions;
+use crate::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
+use crate::hot::send::Batch;
+use crate::hot::settle::{Outcome, Settlements};
+use crate::json::Reader;
 use crate::json::de::from_body;
-use crate::json::hot::extend::Extensions;
-use crate::json::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
-use crate::json::hot::send::Batch;
-use crate::json::hot::settle::{Outcome, Settlements};
 use crate::net::connection::check_pieces;
 
 /// The decoders of outside bytes. Seeds name them by place: append new ones.
@@ -19,7 +20,7 @@ pub const DECODERS: &[fn(&[u8])] =
     &[send, ack, nack, release, reject, settle, extend, receive, settings, dead_choice, namespace, query];
 
 fn send(body: &[u8]) {
-    if let Ok(batch) = Batch::read(body, &Limits::default()) {
+    if let Ok(batch) = Reader::new(body).and_then(|reader| Batch::read(reader, &Limits::default())) {
         let bytes = batch.with_items(|items| items.iter().map(|item| item.payload.len()).sum::<usize>());
         assert!(bytes <= body.len());
     }
@@ -42,25 +43,32 @@ fn reject(body: &[u8]) {
 }
 
 fn settle_as(body: &[u8], outcome: Outcome) {
-    if let Ok(settlements) = Settlements::read_one_outcome(body, outcome, &Limits::default()) {
+    if let Ok(settlements) = Reader::new(body)
+        .and_then(|reader| Settlements::read_one_outcome(reader, outcome, &Limits::default()))
+    {
         settlements.items();
     }
 }
 
 fn settle(body: &[u8]) {
-    if let Ok(settlements) = Settlements::read_mixed(body, &Limits::default()) {
+    if let Ok(settlements) =
+        Reader::new(body).and_then(|reader| Settlements::read_mixed(reader, &Limits::default()))
+    {
         settlements.items();
     }
 }
 
 fn extend(body: &[u8]) {
-    if let Ok(extensions) = Extensions::read(body, &Limits::default()) {
+    if let Ok(extensions) = Reader::new(body).and_then(|reader| Extensions::read(reader, &Limits::default()))
+    {
         extensions.items();
     }
 }
 
 fn receive(body: &[u8]) {
-    if let Ok(terms) = Terms::read(body, RECEIVE_MANY_FIELDS, Limits::default().receive_messages) {
+    if let Ok(terms) = Reader::new(body)
+        .and_then(|reader| Terms::read(reader, RECEIVE_MANY_FIELDS, Limits::default().receive_messages))
+    {
         // A list of queues without one is refused only here.
         let _ = terms.queues();
     }

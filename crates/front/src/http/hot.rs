@@ -3,30 +3,37 @@
 use std::sync::Arc;
 
 use http::response::Response;
-use sluice_calls::{CallError, Operation};
+use sluice_calls::CallError;
+use sluice_calls::operation::Hot;
 
 use super::codec::idempotency::idempotency_key;
 use super::route::call::Call;
-use crate::json::hot::{Request, run};
+use crate::hot::{Request, run};
+use crate::json::Reader;
+use crate::json::answers::answer as document;
 use crate::net::body::{Body, Inbound};
 use crate::net::options::SMALL_BODY_BYTES_MAX;
 
-/// Runs a call; `None`: it is none of these.
-pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Option<Response<Body>>, CallError> {
-    use Operation as O;
+/// Runs a call.
+pub(super) async fn answer(
+    call: &Call<'_>,
+    hot: Hot,
+    body: &mut Inbound,
+) -> Result<Response<Body>, CallError> {
     let limits = &call.context.body_limits;
-    let bytes_max = match call.operation() {
-        O::Send | O::GroupSend | O::SchedulePut => limits.send,
-        O::Receive | O::ReceiveMany => SMALL_BODY_BYTES_MAX,
-        O::Settle | O::Ack | O::Nack | O::Release | O::Reject | O::Extend => limits.contents(),
-        _ => return Ok(None),
+    let bytes_max = match hot {
+        Hot::Send | Hot::GroupSend | Hot::SchedulePut => limits.send,
+        Hot::Receive | Hot::ReceiveMany => SMALL_BODY_BYTES_MAX,
+        Hot::Settle | Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject | Hot::Extend => limits.contents(),
     };
     let upload = call.json(body, bytes_max).await?;
-    let idempotency_key = match call.operation() {
-        O::Send | O::GroupSend => idempotency_key(&call.head.headers)?,
-        _ => b"",
+    let idempotency_key = match hot {
+        Hot::Send | Hot::GroupSend => idempotency_key(&call.head.headers)?,
+        Hot::SchedulePut | Hot::Receive | Hot::ReceiveMany | Hot::Extend => b"",
+        Hot::Settle | Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject => b"",
     };
+    let source = Reader::new(upload.bytes())?;
     let room = Arc::clone(&call.in_flight.share);
-    let request = Request { body: upload.bytes(), idempotency_key, room };
-    Ok(run(&call.permit, request).await?.map(Response::from))
+    let answer = run(&call.permit, hot, Request { source, idempotency_key, room }).await?;
+    Ok(document(answer)?.into())
 }

@@ -8,12 +8,11 @@
 //! | `codec` | JSON and parameters that several calls have in common |
 //! | `route` | the table of routes, what is asked before anything is read, and what a handler gets |
 //! | `direct`, `hot` | send, receive, settle, extend: from the bytes of HTTP/2, and from any request |
-//! | `raw` | sends and receives whose payload is the body |
+//! | `raw`, `raw_options` | sends and receives whose payload is the body |
 //! | `events` | streams of events |
 //! | `handlers` | figures, backup, and results as bodies |
 //! | `openapi` | the description of the API |
 //! | `compression` | which answers are compressed |
-//! | `parameters` | the parameters that each call knows |
 //! | `dispatch` | from a request to its answer |
 //! | `typed` | calls with one request and one answer, by their types |
 
@@ -27,14 +26,14 @@ pub mod fuzzing;
 mod handlers;
 mod hot;
 mod openapi;
-mod parameters;
 mod raw;
+mod raw_options;
 pub(crate) mod route;
 mod typed;
 
 pub use sluice_calls::hot::receive::WEIGHT_MAX;
 
-pub use crate::json::hot::send::MESSAGE_FIELDS;
+pub use crate::hot::send::MESSAGE_FIELDS;
 pub use crate::net::compression::Compression;
 pub use crate::net::head::hosts::Hosts;
 pub use crate::net::listener::Stopped;

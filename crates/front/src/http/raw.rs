@@ -19,12 +19,13 @@ use sluice_engine::item::SendOptions;
 use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 
 use super::codec::idempotency::idempotency_key;
+use super::raw_options;
+use crate::hot::options::AT_MS_MAX;
+use crate::hot::receive::{Terms, take};
+use crate::hot::source::Source as _;
 use crate::http::route::call::Call;
-use crate::json::de::read_value;
-use crate::json::hot::receive::{Terms, take};
-use crate::json::hot::send::answer;
+use crate::json::answers::sent;
 use crate::json::number::integer;
-use crate::json::send_options;
 use crate::json::{Fault, Read, Reader, object, push_text};
 use crate::net::body::{Body, Inbound};
 use crate::net::respond;
@@ -57,8 +58,6 @@ const CHECKPOINT_BYTES_MAX: usize = 8 << 10;
 const FIELDS_BASE64: HeaderName = HeaderName::from_static("sluice-fields-base64");
 /// Prefix of the name of a message's header.
 const HEADER_PREFIX: &str = "sluice-header-";
-/// Latest time in microseconds that milliseconds can name.
-const AT_MS_MAX: u64 = u64::MAX / 1_000;
 
 /// `POST P/queues/{queue}/messages/raw`
 pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
@@ -79,8 +78,8 @@ pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response
     };
     let key = idempotency_key(&call.head.headers)?;
     let cleared = call.permit.onward([&item])?.cleared().await?;
-    let sent = cleared.begin_send(key, &[item])?.done().await?;
-    Ok(answer(&sent, false).into())
+    let stored = cleared.begin_send(key, &[item])?.done().await?;
+    Ok(sent(&stored, false).into())
 }
 
 fn too_large(headers: &HeaderMap, limit: usize) -> CallError {
@@ -143,12 +142,12 @@ fn read_field<'h>(
         "sluice-max-attempts" => item.max_attempts = integer(value, 1, u64::from(ATTEMPTS_MAX))? as u16,
         "sluice-backoff" => {
             let mut reader = Reader::new(value.as_bytes())?;
-            item.backoff = Some(read_value::<Backoff>(&mut reader)?.into());
+            item.backoff = Some(reader.value::<Backoff>()?.into());
             reader.finish()?;
         }
         _ => match name.strip_prefix(HEADER_PREFIX) {
             Some(name) if !name.is_empty() => pairs.push((name, value)),
-            _ if send_options::header(options, name, value)? => {}
+            _ if raw_options::header(options, name, value)? => {}
             _ => {
                 let unknown = Fault::unknown("header", name, SEND_HEADERS);
                 return Err(Box::new(Fault { field: String::new(), ..*unknown }));

@@ -3,7 +3,6 @@
 use http::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sluice_calls::operation::Operation;
 use sluice_calls::unary::{self, Codec, Done};
 use sluice_calls::{CallError, Read};
 
@@ -15,15 +14,9 @@ use crate::net::arrived::Made;
 use crate::net::body::{Body, Inbound};
 use crate::net::options::SMALL_BODY_BYTES_MAX;
 
-/// True if a typed request of this operation comes as parameters.
-pub(super) fn reads_query(operation: Operation) -> bool {
-    operation.is_query() && unary::body(operation).is_some()
-}
-
-/// Runs a typed call; `None`: the operation is none.
-pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Option<Response<Body>>, CallError> {
-    let Some(takes) = unary::body(call.operation()) else { return Ok(None) };
-    let bytes_max = match takes {
+/// Runs a typed call.
+pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
+    let bytes_max = match unary::body(call.operation())? {
         _ if call.operation().is_query() => None,
         unary::Body::None => None,
         unary::Body::Small => Some(SMALL_BODY_BYTES_MAX),

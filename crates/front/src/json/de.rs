@@ -5,7 +5,9 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqA
 use serde::forward_to_deserialize_any;
 use sluice_calls::fault::{Fault, Read};
 
-use super::reader::{Kind, Reader, Text};
+use super::reader::{Kind, Reader};
+use crate::hot::content::Text;
+use crate::hot::source::Source as _;
 
 /// Reads a request from a body that is JSON; a blank one stands for an object without fields.
 ///

@@ -5,21 +5,19 @@
 //! right, unknown and repeated fields included, and a batch of messages must cost no allocation per message.
 
 mod answer;
-pub(crate) mod content;
+pub(crate) mod answers;
 pub(crate) mod de;
 pub(crate) mod error_details;
-pub(crate) mod hot;
 pub(crate) mod item_results;
 pub(crate) mod message;
 pub(crate) mod number;
-mod parents;
 mod reader;
 mod scan;
-pub(crate) mod send_options;
+mod source;
 mod writer;
 
 pub(crate) use answer::Json;
-pub(crate) use reader::{Kind, Reader, Text};
+pub(crate) use reader::Reader;
 pub(crate) use sluice_calls::fault::{Fault, Read, clip};
 pub(crate) use writer::{Object, key, object, push_list, push_number, push_text};
 

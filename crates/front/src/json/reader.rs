@@ -1,30 +1,10 @@
 //! The strict reader.
 
-use sluice_calls::fault::{Fault, Read, clip};
+use sluice_calls::fault::{Fault, Read};
 
 use super::scan::plain_len;
-
-/// Text of the body: a piece of it, or, when it held escapes, a piece of the reader's scratch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Text<'a> {
-    /// Stands in the body as it is.
-    Plain(&'a str),
-    /// Start and end in the scratch buffer.
-    Unescaped(usize, usize),
-}
-
-impl<'a> Text<'a> {
-    /// The text itself; `scratch` is what [`Reader::finish`] gave.
-    pub(crate) fn get<'s>(self, scratch: &'s str) -> &'s str
-    where
-        'a: 's,
-    {
-        match self {
-            Text::Plain(text) => text,
-            Text::Unescaped(from, to) => scratch.get(from..to).unwrap_or_default(),
-        }
-    }
-}
+use crate::hot::content::Text;
+use crate::hot::source::Source as _;
 
 /// The type of a value, told by its first character.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,9 +27,11 @@ pub(crate) enum Kind {
 /// so nesting is bounded.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    scratch: String,
+    pub(super) text: &'a str,
+    /// Place of the next byte to read.
+    pub(super) at: usize,
+    /// Texts read so far that held escapes.
+    pub(super) scratch: String,
 }
 
 impl<'a> Reader<'a> {
@@ -65,57 +47,6 @@ impl<'a> Reader<'a> {
                 ),
             )),
         }
-    }
-
-    /// Ends the document: nothing but blanks may follow. Gives the scratch that texts refer to.
-    pub(crate) fn finish(mut self) -> Read<String> {
-        match self.peek() {
-            None => Ok(self.scratch),
-            Some(_) => Err(self.syntax("expected the end of the body")),
-        }
-    }
-
-    /// True if only blanks are left.
-    pub(crate) fn is_blank(&mut self) -> bool {
-        self.peek().is_none()
-    }
-
-    /// Texts read so far that held escapes.
-    pub(crate) fn scratch(&self) -> &str {
-        &self.scratch
-    }
-
-    /// Reads an object whose fields are among `allowed`; `field` reads the value of the one that it is given.
-    pub(crate) fn object(
-        &mut self,
-        allowed: &'static [&'static str],
-        mut field: impl FnMut(&mut Self, &'static str) -> Read<()>,
-    ) -> Read<()> {
-        debug_assert!(allowed.len() <= 32, "seen has 32 bits");
-        let mut seen = 0u32;
-        self.entries(|reader, key| {
-            let name = key.get(&reader.scratch);
-            let Some(at) = allowed.iter().position(|known| *known == name) else {
-                return Err(Fault::unknown("field", name, allowed));
-            };
-            let name = allowed[at];
-            if seen & (1 << at) != 0 {
-                return Err(Fault::new("duplicate_field", "the field is given twice").inside(name));
-            }
-            seen |= 1 << at;
-            field(reader, name).map_err(|fault| fault.inside(name))
-        })
-    }
-
-    /// Reads an object with any fields.
-    pub(crate) fn entries(&mut self, mut entry: impl FnMut(&mut Self, Text<'a>) -> Read<()>) -> Read<()> {
-        self.begin(Kind::Object, "an object")?;
-        let mut is_first = true;
-        while let Some(key) = self.next_key(is_first)? {
-            is_first = false;
-            entry(self, key)?;
-        }
-        Ok(())
     }
 
     /// Reads the beginning of an object or array.
@@ -158,41 +89,6 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Reads an array; `item` reads the item at the index that it is given.
-    pub(crate) fn array(&mut self, mut item: impl FnMut(&mut Self, usize) -> Read<()>) -> Read<()> {
-        self.begin(Kind::Array, "an array")?;
-        let mut index = 0;
-        while self.next_item(index == 0)? {
-            item(self, index).map_err(|fault| fault.at(index))?;
-            index += 1;
-        }
-        Ok(())
-    }
-
-    /// Reads a text.
-    pub(crate) fn string(&mut self) -> Read<Text<'a>> {
-        self.expect(Kind::String, "a string")?;
-        let start = self.at + 1;
-        let plain = plain_len(&self.text.as_bytes()[start..]);
-        if self.text.as_bytes().get(start + plain) == Some(&b'"') {
-            self.at = start + plain + 1;
-            return Ok(Text::Plain(&self.text[start..start + plain]));
-        }
-        self.at = start;
-        let from = self.scratch.len();
-        self.unescape()?;
-        Ok(Text::Unescaped(from, self.scratch.len()))
-    }
-
-    /// Reads an integer between `min` and `max`, both included.
-    pub(crate) fn integer(&mut self, min: u64, max: u64) -> Read<u64> {
-        let token = self.integer_token()?;
-        match token.parse::<u64>() {
-            Ok(value) if (min..=max).contains(&value) => Ok(value),
-            _ => Err(Fault::invalid(format!("expected a number from {min} to {max}, got {}", clip(token)))),
-        }
-    }
-
     /// Reads an integer of any size, as text.
     pub(super) fn integer_token(&mut self) -> Read<&'a str> {
         self.expect(Kind::Number, "an integer")?;
@@ -203,14 +99,6 @@ impl<'a> Reader<'a> {
             return Err(self.wrong_type("an integer without fraction or exponent"));
         }
         Ok(token)
-    }
-
-    /// Reads `true` or `false`.
-    pub(crate) fn boolean(&mut self) -> Read<bool> {
-        self.expect(Kind::Boolean, "true or false")?;
-        let value = self.text[self.at..].starts_with('t');
-        self.word(if value { "true" } else { "false" })?;
-        Ok(value)
     }
 
     /// The kind of the value that comes next.
@@ -230,35 +118,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The fault of a value that is not of the type `expected`; tells what stands there.
-    #[cold]
-    pub(crate) fn wrong_type(&mut self, expected: &str) -> Box<Fault> {
-        let got = match self.kind() {
-            Err(fault) => return fault,
-            Ok(Kind::Object) => "an object".to_owned(),
-            Ok(Kind::Array) => "an array".to_owned(),
-            Ok(Kind::Null) => "null (leave the field out instead)".to_owned(),
-            Ok(Kind::Boolean) => "a boolean".to_owned(),
-            Ok(Kind::String) => match self.string() {
-                Ok(text) => format!("the string {:?}", clip(text.get(&self.scratch))),
-                Err(fault) => return fault,
-            },
-            Ok(Kind::Number) => match self.number_token() {
-                Ok(token) => format!("the number {}", clip(token)),
-                Err(fault) => return fault,
-            },
-        };
-        Fault::new("wrong_type", format!("expected {expected}, got {got}"))
-    }
-
     #[inline]
-    fn expect(&mut self, kind: Kind, expected: &str) -> Read<()> {
+    pub(super) fn expect(&mut self, kind: Kind, expected: &str) -> Read<()> {
         if self.kind()? == kind { Ok(()) } else { Err(self.wrong_type(expected)) }
     }
 
     /// The next byte that is not blank.
     #[inline]
-    fn peek(&mut self) -> Option<u8> {
+    pub(super) fn peek(&mut self) -> Option<u8> {
         loop {
             match self.text.as_bytes().get(self.at) {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
@@ -274,7 +141,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    fn word(&mut self, word: &str) -> Read<()> {
+    pub(super) fn word(&mut self, word: &str) -> Read<()> {
         if !self.text[self.at..].starts_with(word) {
             return Err(self.syntax("expected a value"));
         }
@@ -283,7 +150,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A number as RFC 8259 §6 has it, as text.
-    fn number_token(&mut self) -> Read<&'a str> {
+    pub(super) fn number_token(&mut self) -> Read<&'a str> {
         let start = self.at;
         self.at += usize::from(self.text.as_bytes().get(self.at) == Some(&b'-'));
         let whole = self.digits();
@@ -308,7 +175,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the rest of a string, after its opening quote, into the scratch.
-    fn unescape(&mut self) -> Read<()> {
+    pub(super) fn unescape(&mut self) -> Read<()> {
         loop {
             let plain = plain_len(&self.text.as_bytes()[self.at..]);
             self.scratch.push_str(&self.text[self.at..self.at + plain]);
@@ -383,7 +250,7 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    fn syntax(&self, reason: &str) -> Box<Fault> {
+    pub(super) fn syntax(&self, reason: &str) -> Box<Fault> {
         let before = &self.text.as_bytes()[..self.at.min(self.text.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use super::reader::Kind;
 use super::*;
+use crate::hot::source::Source as _;
 
 /// Reads any value, to compare with the library's view.
 fn any(reader: &mut Reader<'_>, depth: usize) -> Read<Value> {

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use prost::Message as _;
 use sluice_calls::access::{Caller, Peer, Right};
 use sluice_calls::hot::send::check_idempotency_key;
 use sluice_calls::hot::settle::{Refused, in_order};
@@ -18,11 +19,11 @@ use sluice_proto::v1::{ExtendMany, SendMany, SettleMany, Settlement as Settlemen
 use smallvec::{SmallVec, smallvec};
 
 use super::PATH;
-use super::decode::{as_json, is_plain_ack, is_plain_extension, receipt, send_as_json, text};
+use super::decode::{is_plain_ack, is_plain_extension, messages_of, receipt, source, text};
 use super::plain::Plain;
-use crate::json::hot::extend::Extensions;
-use crate::json::hot::send::Batch;
-use crate::json::hot::settle::Settlements;
+use crate::hot::extend::Extensions;
+use crate::hot::send::Batch;
+use crate::hot::settle::Settlements;
 use crate::net::context::Context;
 
 /// The answer to a frame, or to several.
@@ -159,8 +160,8 @@ impl SessionCalls {
     pub(super) fn send(&self, number: u64, send: SendMany) -> FrameCall {
         let calls = self.clone();
         let sending = async move {
-            let json = send_as_json(&send)?;
-            let batch = Batch::read(&json, calls.context.calls.limits())?;
+            let bytes = messages_of(&send);
+            let batch = Batch::read(source("SendMany", &bytes)?, calls.context.calls.limits())?;
             let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
             let steps = batch.steps(&headers, &tags, &plain);
             let chains = batch.chains(&steps);
@@ -210,8 +211,8 @@ impl SessionCalls {
     async fn extended(&self, extend: &ExtendMany, proof: Proof) -> Result<Done, CallError> {
         let cleared = self.cleared_by(Operation::Extend, proof)?;
         if extend.items.is_empty() || !extend.items.iter().all(is_plain_extension) {
-            let json = as_json("ExtendMany", extend)?;
-            let request = Extensions::read(&json, self.context.calls.limits())?;
+            let bytes = extend.encode_to_vec();
+            let request = Extensions::read(source("ExtendMany", &bytes)?, self.context.calls.limits())?;
             return Ok(Done::Items(request.extend(cleared).await?));
         }
         let mut refused = Refused::new();
@@ -233,8 +234,9 @@ impl SessionCalls {
         let receipts = readable(settle.items.iter().map(|item| &item.receipt));
         self.about(Operation::Settle, receipts.into_iter(), number, move |calls, proof| {
             answering(number, async move {
-                let json = as_json("SettleMany", &settle)?;
-                let request = Settlements::read_mixed(&json, calls.context.calls.limits())?;
+                let bytes = settle.encode_to_vec();
+                let request =
+                    Settlements::read_mixed(source("SettleMany", &bytes)?, calls.context.calls.limits())?;
                 Ok(Done::Items(request.settle(calls.cleared_by(Operation::Settle, proof)?).await?))
             })
         })

@@ -1,17 +1,17 @@
-//! Frames of a client as the engine takes them. What is plain is taken as it is; what has any of the fields
-//! that have rules of their own goes through the decoder of the HTTP API, which knows them.
+//! Frames of a client as the engine takes them. A plain one is taken as it is; one with any of the fields
+//! that have rules of their own goes through the decoders of the hot calls, which know them.
 
 use std::str::{FromStr, from_utf8};
 
 use bytes::Bytes;
-use sluice_calls::CallError;
+use prost::Message as _;
 use sluice_calls::{Fault, Read};
 use sluice_engine::id::Receipt;
 use sluice_proto::v1::{Extension, SendMany, Settlement};
 
 use crate::grpc::rows::read_rows;
 use crate::grpc::schema::schema;
-use crate::grpc::to_json::write_object;
+use crate::grpc::source::MessageSource;
 
 /// A text of a frame.
 pub(super) fn text<'b>(bytes: &'b Bytes, field: &str) -> Read<&'b str> {
@@ -26,20 +26,16 @@ pub(super) fn receipt(bytes: &Bytes) -> Result<Receipt, sluice_engine::Error> {
     }
 }
 
-/// The JSON that says the same as a message of the contract, for the decoders of the HTTP API.
-pub(in crate::grpc) fn as_json(name: &str, message: &impl prost::Message) -> Result<Vec<u8>, CallError> {
-    let message_type = schema().named(name);
-    let bytes = message.encode_to_vec();
-    let mut json = Vec::with_capacity(bytes.len() * 2);
-    write_object(message_type, &read_rows(message_type, &bytes)?, &mut json)?;
-    Ok(json)
+/// A source for the decoders of the hot calls, of the bytes of a message with this name.
+pub(in crate::grpc) fn source<'b>(name: &str, bytes: &'b [u8]) -> Read<MessageSource<'b>> {
+    let message = schema().named(name);
+    Ok(MessageSource::new(message, read_rows(message, bytes)?, bytes.len()))
 }
 
-/// The JSON of a send without what stands in the path and headers over HTTP.
-pub(in crate::grpc) fn send_as_json(send: &SendMany) -> Result<Vec<u8>, CallError> {
+/// The bytes of the messages of a send, without its queue and key.
+pub(in crate::grpc) fn messages_of(send: &SendMany) -> Vec<u8> {
     // A clone of bytes is a clone of their handle.
-    let messages = SendMany { messages: send.messages.clone(), ..SendMany::default() };
-    as_json("SendMany", &messages)
+    SendMany { messages: send.messages.clone(), ..SendMany::default() }.encode_to_vec()
 }
 
 /// True if a settlement is an ack without further fields.

@@ -20,7 +20,7 @@ mod reading;
 pub(super) use reading::open;
 #[cfg(feature = "fuzzing")]
 pub(super) use {
-    decode::{as_json, send_as_json},
+    decode::{messages_of, source},
     plain::Plain,
 };
 

@@ -9,3 +9,4 @@ mod memory;
 mod order;
 mod session;
 pub(super) mod support;
+mod to_json;

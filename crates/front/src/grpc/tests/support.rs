@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::grpc::from_json;
 use crate::grpc::rows::read_rows;
 use crate::grpc::schema::schema;
-use crate::grpc::to_json::write_object;
+use crate::grpc::tests::to_json::write_object;
 use crate::http::HttpOptions;
 use crate::serve;
 

@@ -20,7 +20,7 @@ use http::response::Response;
 use sluice_calls::access::{Caller, Peer, Right};
 use sluice_calls::hot::receive::done;
 use sluice_calls::hot::settle::in_order;
-use sluice_calls::operation::{Operation, Trait};
+use sluice_calls::operation::{Hot, Kind, Operation, Trait};
 use sluice_calls::standing::Waited;
 use sluice_calls::{self as calls, Asker, CallError, Permit};
 use sluice_engine::Limits;
@@ -29,13 +29,13 @@ use sluice_http2::connection::RequestHead;
 use sluice_http2::hpack::{Encoded, Field};
 
 use super::codec::idempotency::{IDEMPOTENCY_KEY, only_key};
+use crate::hot::receive::{RECEIVE_FIELDS, Terms};
+use crate::hot::send::Batch;
+use crate::hot::settle::{Outcome, Settlements};
 use crate::http::route::call::is_json;
 use crate::http::route::table::{Captured, find_hot};
-use crate::json::Json;
-use crate::json::hot::receive::{RECEIVE_FIELDS, Terms};
-use crate::json::hot::send::Batch;
-use crate::json::hot::settle::{Outcome, Settlements};
-use crate::json::hot::{receive, send, settle};
+use crate::json::answers::{delivered, sent, settled};
+use crate::json::{Json, Reader};
 use crate::net::activity::Activity;
 use crate::net::admit::has_room;
 use crate::net::arrived::{REQUEST_ID, request_id};
@@ -73,15 +73,16 @@ impl Direct for HotCalls {
 
     fn call(&mut self, head: RequestHead<'_>, body: &[u8]) -> Option<PendingAnswer> {
         let asked = HotCall::new(self, head, body)?;
-        match asked.operation {
-            Operation::Send => asked.send(),
-            Operation::Receive => asked.receive(),
-            Operation::Settle => asked.settle(None),
-            Operation::Ack => asked.settle(Some(Outcome::Ack)),
-            Operation::Nack => asked.settle(Some(Outcome::Nack)),
-            Operation::Release => asked.settle(Some(Outcome::Release)),
-            Operation::Reject => asked.settle(Some(Outcome::Reject)),
-            _ => None,
+        let Kind::Hot(call) = asked.operation.kind() else { return None };
+        match call {
+            Hot::Send => asked.send(),
+            Hot::Receive => asked.receive(),
+            Hot::Settle => asked.settle(None),
+            Hot::Ack => asked.settle(Some(Outcome::Ack)),
+            Hot::Nack => asked.settle(Some(Outcome::Nack)),
+            Hot::Release => asked.settle(Some(Outcome::Release)),
+            Hot::Reject => asked.settle(Some(Outcome::Reject)),
+            Hot::ReceiveMany | Hot::Extend | Hot::GroupSend | Hot::SchedulePut => None,
         }
     }
 }
@@ -125,6 +126,7 @@ struct HotCall<'a> {
     path: &'a str,
     operation: Operation,
     captured: Captured<'a>,
+    authorization: Option<&'a [u8]>,
     caller: Caller,
     in_flight: Arc<InFlight>,
     started: Instant,
@@ -138,13 +140,25 @@ impl<'a> HotCall<'a> {
         let in_flight = InFlight::enter(context, activity);
         has_room(context, &in_flight, Some(operation)).ok()?;
         let authority = head.authority().or_else(|| head.field(b"host")).unwrap_or_default();
-        let caller = peer.standing(head.field(b"authorization")).ok()?;
+        let authorization = head.field(b"authorization");
+        let caller = peer.standing(authorization).ok()?;
         if !admits(&context.options.hosts, context.calls.access(), simple(authority)?, || false)
             || !caller.may_ask_once_more(operation.is(Trait::Relieves))
         {
             return None;
         }
-        Some(HotCall { hot, head, body, path, operation, captured, caller, in_flight, started })
+        Some(HotCall {
+            hot,
+            head,
+            body,
+            path,
+            operation,
+            captured,
+            authorization,
+            caller,
+            in_flight,
+            started,
+        })
     }
 
     /// The permit of the call by its path; `None`: it is refused.
@@ -153,7 +167,7 @@ impl<'a> HotCall<'a> {
             calls: &self.hot.context.calls,
             peer: &self.hot.peer,
             caller: &self.caller,
-            authorization: self.head.field(b"authorization"),
+            authorization: self.authorization,
             room: &*self.in_flight.share,
             path: self.path,
         };
@@ -167,13 +181,18 @@ impl<'a> HotCall<'a> {
         self.caller.asks_once_more(self.operation.is(Trait::Relieves)).ok()
     }
 
+    /// The body as JSON.
+    fn json(&self) -> Option<Reader<'a>> {
+        Reader::new(self.body).ok()
+    }
+
     fn limits(&self) -> &Limits {
         self.hot.context.calls.limits()
     }
 
     fn send(self) -> Option<PendingAnswer> {
         let permit = self.permit()?;
-        let batch = Batch::read(self.body, self.limits()).ok()?;
+        let batch = Batch::read(self.json()?, self.limits()).ok()?;
         let is_list = batch.is_list;
         let keys = self.head.fields().filter(|(name, _)| *name == IDEMPOTENCY_KEY.as_bytes());
         let key = only_key(keys.map(|(_, value)| value)).ok()?;
@@ -182,14 +201,14 @@ impl<'a> HotCall<'a> {
             self.counts()?;
             Some(cleared.begin_send(key, items))
         })?;
-        Some(self.answer(async move { Ok(send::answer(&sending?.done().await?, is_list)) }))
+        Some(self.answer(async move { Ok(sent(&sending?.done().await?, is_list)) }))
     }
 
     fn receive(self) -> Option<PendingAnswer> {
         let permit = self.permit()?;
         let cleared = permit.cleared_by_name().ok()?;
         let context = Arc::clone(&self.hot.context);
-        let terms = Terms::read(self.body, RECEIVE_FIELDS, self.limits().receive_messages).ok()?;
+        let terms = Terms::read(self.json()?, RECEIVE_FIELDS, self.limits().receive_messages).ok()?;
         self.counts()?;
         let queues = [(&*self.captured.name, 0)];
         let receiving = cleared.begin_receive(terms.receive(
@@ -200,8 +219,8 @@ impl<'a> HotCall<'a> {
         let queue = || Waited::queues(std::iter::once(&*self.captured.name));
         let standing = (terms.wait_ms > 0).then(|| permit.standing(Right::Receive, queue));
         Some(self.answer(async move {
-            let delivered = done(receiving?, standing, context.calls.stopping()).await?;
-            Ok(receive::answer(&delivered))
+            let messages = done(receiving?, standing, context.calls.stopping()).await?;
+            Ok(delivered(&messages))
         }))
     }
 
@@ -210,8 +229,8 @@ impl<'a> HotCall<'a> {
         // In which queues they are is looked up elsewhere.
         let cleared = self.permit()?.cleared_everywhere()?;
         let request = match outcome {
-            Some(outcome) => Settlements::read_one_outcome(self.body, outcome, self.limits()).ok()?,
-            None => Settlements::read_mixed(self.body, self.limits()).ok()?,
+            Some(outcome) => Settlements::read_one_outcome(self.json()?, outcome, self.limits()).ok()?,
+            None => Settlements::read_mixed(self.json()?, self.limits()).ok()?,
         };
         let (items, refused) = request.items();
         if items.is_empty() {
@@ -220,7 +239,7 @@ impl<'a> HotCall<'a> {
         self.counts()?;
         let settling = cleared.begin_settle(&items);
         let is_list = request.is_list;
-        Some(self.answer(async move { settle::answer(in_order(settling?.done().await?, refused), is_list) }))
+        Some(self.answer(async move { settled(in_order(settling?.done().await?, refused), is_list) }))
     }
 
     /// Waits for what comes of it, and answers.

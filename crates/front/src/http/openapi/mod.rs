@@ -12,7 +12,7 @@ use http::response::Response;
 use serde_json::{Map, Value, json};
 use sluice_calls::Operation;
 use sluice_calls::error::ErrorAnswer;
-use sluice_calls::operation::Root;
+use sluice_calls::operation::{Kind, Root};
 
 use super::codec::document::Document;
 use super::route::call::Call;
@@ -25,8 +25,12 @@ pub fn openapi(version: &str) -> Value {
     let error = Value::from(generator.subschema_for::<ErrorAnswer>());
     let mut paths = Map::new();
     for operation in Operation::ALL.iter().copied() {
-        let described = typed::describe(operation, &mut generator)
-            .unwrap_or_else(|| operations::described(operation, &mut generator));
+        let described = match operation.kind() {
+            Kind::Unary => typed::describe(operation, &mut generator),
+            Kind::Hot(call) => Some(operations::of_hot(call, &mut generator)),
+            Kind::Special(call) => Some(operations::of_special(call, &mut generator)),
+        };
+        let Some(described) = described else { continue };
         for (at, path) in table::paths(operation).into_iter().enumerate() {
             let item = paths.entry(path).or_insert_with(|| json!({}));
             let method = operation.http().method.as_str().to_ascii_lowercase();

@@ -8,8 +8,9 @@ use sluice_calls::{Read, groups, schedules};
 use sluice_engine::limits::Limits;
 
 use super::*;
-use crate::json::hot::{extend, receive, schedules as put, send, settle};
-use crate::json::send_options::UNIQUE_FIELDS;
+use crate::hot::options::UNIQUE_FIELDS;
+use crate::hot::{extend, receive, schedules as put, send, settle};
+use crate::json::Reader;
 
 /// Fields of a schema, those of all its forms together.
 fn fields(schemas: &Value, schema: &Value) -> Vec<String> {
@@ -70,24 +71,28 @@ fn decoders_take_the_examples() {
         }
     };
     let settle = |name: &str, outcome: Outcome| {
-        check(name, &|body| settle::Settlements::read_one_outcome(body, outcome, &limits).map(drop));
+        check(name, &|body| {
+            settle::Settlements::read_one_outcome(Reader::new(body)?, outcome, &limits).map(drop)
+        });
     };
     let most = limits.receive_messages;
-    let receive = |body: &[u8]| receive::Terms::read(body, receive::RECEIVE_FIELDS, most).map(drop);
-    let receive_many =
-        |body: &[u8]| receive::Terms::read(body, receive::RECEIVE_MANY_FIELDS, most)?.queues().map(drop);
-    check("Message", &|body| send::Batch::read(body, &limits).map(drop));
-    check("SendRequest", &|body| send::Batch::read(body, &limits).map(drop));
-    check("GroupRequest", &|body| send::Batch::read_group(body, &limits).map(drop));
-    check("SchedulePut", &|body| put::Put::read(body, &limits).map(drop));
+    let receive =
+        |body: &[u8]| receive::Terms::read(Reader::new(body)?, receive::RECEIVE_FIELDS, most).map(drop);
+    let receive_many = |body: &[u8]| {
+        receive::Terms::read(Reader::new(body)?, receive::RECEIVE_MANY_FIELDS, most)?.queues().map(drop)
+    };
+    check("Message", &|body| send::Batch::read(Reader::new(body)?, &limits).map(drop));
+    check("SendRequest", &|body| send::Batch::read(Reader::new(body)?, &limits).map(drop));
+    check("GroupRequest", &|body| send::Batch::read_group(Reader::new(body)?, &limits).map(drop));
+    check("SchedulePut", &|body| put::Put::read(Reader::new(body)?, &limits).map(drop));
     check("ReceiveRequest", &receive);
     check("ReceiveManyRequest", &receive_many);
     settle("AckRequest", Outcome::Ack);
     settle("NackRequest", Outcome::Nack);
     settle("ReleaseRequest", Outcome::Release);
     settle("RejectRequest", Outcome::Reject);
-    check("SettleRequest", &|body| settle::Settlements::read_mixed(body, &limits).map(drop));
-    check("ExtendRequest", &|body| extend::Extensions::read(body, &limits).map(drop));
+    check("SettleRequest", &|body| settle::Settlements::read_mixed(Reader::new(body)?, &limits).map(drop));
+    check("ExtendRequest", &|body| extend::Extensions::read(Reader::new(body)?, &limits).map(drop));
 }
 
 #[test]

@@ -1,12 +1,14 @@
-//! What operations that send, receive, settle and look do.
+//! Operations that send, receive and settle.
 
+use schemars::JsonSchema;
 use sluice_calls::hot::extend::ExtendRequest;
 use sluice_calls::hot::receive::{ReceiveAnswer, ReceiveManyRequest, ReceiveRequest, WAIT_MS_MAX};
 use sluice_calls::hot::send::{SendAnswer, SendRequest};
 use sluice_calls::hot::settle::{
     AckRequest, NackRequest, RejectRequest, ReleaseRequest, Results, SettleRequest, Settled,
 };
-use sluice_calls::{Operation, groups, schedules};
+use sluice_calls::operation::Hot;
+use sluice_calls::{groups, schedules};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 
 use super::parts::{
@@ -14,75 +16,77 @@ use super::parts::{
     ok, optional, query, required,
 };
 
-pub(super) fn moving(operation: Operation) -> Description {
-    match operation {
-        Operation::Send => Description {
+/// Describes a call that carries messages or receipts.
+pub(super) fn hot(call: Hot) -> Description {
+    match call {
+        Hot::Send => Description {
             parameters: vec![IDEMPOTENCY],
             request: required::<SendRequest>(),
             answers: vec![answer(201, "Stored", json_of::<SendAnswer>())],
             ..PLAIN
         },
-        Operation::SendRaw => Description {
-            parameters: vec![
-                IDEMPOTENCY,
-                header("Sluice-Priority", Kind::Integer(0, PRIORITY_MAX as u64), "Higher first; default 0"),
-                header("Sluice-Delay-Ms", Kind::Integer(0, DELAY_MS_MAX), "Ready after so long"),
-                header("Sluice-Deliver-At-Ms", Kind::Integer(0, u64::MAX / 1_000), "Ready at this time"),
-                header(
-                    "Sluice-Max-Attempts",
-                    Kind::Integer(1, ATTEMPTS_MAX as u64),
-                    "Attempts before it is a dead letter",
-                ),
-                header("Sluice-Backoff", Kind::Text, "A backoff, as JSON"),
-                header("Sluice-Header-{name}", Kind::Text, "A header of the message"),
-            ],
-            request: Some(Request { required: false, content: Content::Octets }),
-            answers: vec![answer(201, "Stored", json_of::<SendAnswer>())],
-            ..PLAIN
-        },
-        Operation::Receive => Description {
+        Hot::Receive => Description {
             request: optional::<ReceiveRequest>(),
             answers: vec![ok::<ReceiveAnswer>()],
             ..PLAIN
         },
-        Operation::ReceiveMany => Description {
+        Hot::ReceiveMany => Description {
             request: required::<ReceiveManyRequest>(),
             answers: vec![ok::<ReceiveAnswer>()],
             ..PLAIN
         },
-        _ => Description {
-            parameters: vec![
-                query("wait_ms", Kind::Integer(0, WAIT_MS_MAX), "How long to wait for a message; default 0"),
-                query("lease_ms", Kind::Integer(1, LEASE_MS_MAX), "The lease; default: the queue's"),
-                query("consumer", Kind::Text, "A name for those who look"),
-            ],
-            answers: vec![
-                answer(200, "A message", Content::Octets),
-                Answer { status: 204, about: "There is none", content: None },
-            ],
-            ..PLAIN
-        },
+        Hot::Ack => settled::<AckRequest>(),
+        Hot::Nack => settled::<NackRequest>(),
+        Hot::Release => settled::<ReleaseRequest>(),
+        Hot::Reject => settled::<RejectRequest>(),
+        Hot::Extend => settled::<ExtendRequest>(),
+        Hot::Settle => {
+            Description { request: required::<SettleRequest>(), answers: vec![ok::<Results>()], ..PLAIN }
+        }
+        Hot::GroupSend => group(),
+        Hot::SchedulePut => schedule(),
     }
 }
 
-pub(super) fn settling(operation: Operation) -> Description {
-    match operation {
-        Operation::Ack => {
-            Description { request: required::<AckRequest>(), answers: vec![ok::<Settled>()], ..PLAIN }
-        }
-        Operation::Nack => {
-            Description { request: required::<NackRequest>(), answers: vec![ok::<Settled>()], ..PLAIN }
-        }
-        Operation::Release => {
-            Description { request: required::<ReleaseRequest>(), answers: vec![ok::<Settled>()], ..PLAIN }
-        }
-        Operation::Reject => {
-            Description { request: required::<RejectRequest>(), answers: vec![ok::<Settled>()], ..PLAIN }
-        }
-        Operation::Settle => {
-            Description { request: required::<SettleRequest>(), answers: vec![ok::<Results>()], ..PLAIN }
-        }
-        _ => Description { request: required::<ExtendRequest>(), answers: vec![ok::<Settled>()], ..PLAIN },
+fn settled<R: JsonSchema>() -> Description {
+    Description { request: required::<R>(), answers: vec![ok::<Settled>()], ..PLAIN }
+}
+
+/// Describes a send whose payload is the body.
+pub(super) fn send_raw() -> Description {
+    Description {
+        parameters: vec![
+            IDEMPOTENCY,
+            header("Sluice-Priority", Kind::Integer(0, PRIORITY_MAX as u64), "Higher first; default 0"),
+            header("Sluice-Delay-Ms", Kind::Integer(0, DELAY_MS_MAX), "Ready after so long"),
+            header("Sluice-Deliver-At-Ms", Kind::Integer(0, u64::MAX / 1_000), "Ready at this time"),
+            header(
+                "Sluice-Max-Attempts",
+                Kind::Integer(1, ATTEMPTS_MAX as u64),
+                "Attempts before it is a dead letter",
+            ),
+            header("Sluice-Backoff", Kind::Text, "A backoff, as JSON"),
+            header("Sluice-Header-{name}", Kind::Text, "A header of the message"),
+        ],
+        request: Some(Request { required: false, content: Content::Octets }),
+        answers: vec![answer(201, "Stored", json_of::<SendAnswer>())],
+        ..PLAIN
+    }
+}
+
+/// Describes a receive whose payload is the body.
+pub(super) fn receive_raw() -> Description {
+    Description {
+        parameters: vec![
+            query("wait_ms", Kind::Integer(0, WAIT_MS_MAX), "How long to wait for a message; default 0"),
+            query("lease_ms", Kind::Integer(1, LEASE_MS_MAX), "The lease; default: the queue's"),
+            query("consumer", Kind::Text, "A name for those who look"),
+        ],
+        answers: vec![
+            answer(200, "A message", Content::Octets),
+            Answer { status: 204, about: "There is none", content: None },
+        ],
+        ..PLAIN
     }
 }
 
@@ -97,7 +101,7 @@ pub(super) fn result() -> Description {
     }
 }
 
-pub(super) fn group() -> Description {
+fn group() -> Description {
     Description {
         parameters: vec![IDEMPOTENCY],
         request: required::<groups::Send>(),
@@ -106,7 +110,7 @@ pub(super) fn group() -> Description {
     }
 }
 
-pub(super) fn schedule() -> Description {
+fn schedule() -> Description {
     Description {
         request: required::<schedules::Put>(),
         answers: vec![

@@ -7,13 +7,11 @@ mod server;
 
 use schemars::SchemaGenerator;
 use serde_json::json;
-use sluice_calls::Operation;
 use sluice_calls::events::{OfNamespace, OfQueue};
+use sluice_calls::operation::{Hot, Special};
 
 use super::Described;
-use messages::{moving, settling};
 use parts::{Content, Description, Parameter, Place};
-use server::server;
 
 /// Groups of operations.
 pub(super) const TAGS: &[(&str, &str)] = &[
@@ -31,9 +29,18 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("server", "The server itself"),
 ];
 
-/// Describes an operation that is not typed.
-pub(super) fn described(operation: Operation, generator: &mut SchemaGenerator) -> Described {
-    let Description { parameters, query, request, answers } = describe(operation);
+/// Describes a call that carries messages or receipts.
+pub(super) fn of_hot(call: Hot, generator: &mut SchemaGenerator) -> Described {
+    described(messages::hot(call), generator)
+}
+
+/// Describes a call without a typed request.
+pub(super) fn of_special(call: Special, generator: &mut SchemaGenerator) -> Described {
+    described(special(call), generator)
+}
+
+fn described(description: Description, generator: &mut SchemaGenerator) -> Described {
+    let Description { parameters, query, request, answers } = description;
     let parameter = |parameter: Parameter| {
         let place = match parameter.place {
             Place::Query => "query",
@@ -56,16 +63,18 @@ pub(super) fn described(operation: Operation, generator: &mut SchemaGenerator) -
     }
 }
 
-fn describe(operation: Operation) -> Description {
-    use Operation as O;
-    match operation {
-        O::Send | O::SendRaw | O::Receive | O::ReceiveMany | O::ReceiveRaw => moving(operation),
-        O::Ack | O::Nack | O::Release | O::Reject | O::Settle | O::Extend => settling(operation),
-        O::Events => events::events::<OfNamespace>(),
-        O::QueueEvents => events::events::<OfQueue>(),
-        O::GroupSend => messages::group(),
-        O::SchedulePut => messages::schedule(),
-        O::ResultRaw => messages::result(),
-        _ => server(operation),
+fn special(call: Special) -> Description {
+    match call {
+        Special::SendRaw => messages::send_raw(),
+        Special::ReceiveRaw => messages::receive_raw(),
+        Special::ResultRaw => messages::result(),
+        Special::Events => events::events::<OfNamespace>(),
+        Special::QueueEvents => events::events::<OfQueue>(),
+        Special::Backup => server::backup(),
+        Special::Health => server::health(),
+        Special::Ready => server::ready(),
+        Special::Metrics => server::metrics(),
+        Special::OpenApi => server::openapi(),
+        Special::Docs => server::docs(),
     }
 }

@@ -3,14 +3,18 @@
 //! Routing of HTTP, the methods of gRPC, the API description, the labels of metrics, and who may do what come
 //! from it.
 
+mod properties;
+
 use crate::access::Right;
+
+pub use properties::{Hot, HttpName, Kind, Method, Root, Scope, Special, Subject, Trait};
 
 macro_rules! operations {
     ($(
         $(#[doc = $doc:literal])+
         $operation:ident $name:literal in $topic:literal: $scope:ident $right:ident $about:ident [$($trait:ident)*]
             $method:ident $root:ident [$($segment:literal)/ *] $($grpc:literal)?
-            $(=> $request:ty)?;
+            $(by $kind:ident $call:ident)? $(=> $request:ty)?;
     )*) => {
         /// The operations of a server.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -34,6 +38,7 @@ macro_rules! operations {
             traits: 0 $(| Trait::$trait as u8)*,
             http: HttpName { method: Method::$method, root: Root::$root, segments: &[$($segment),*] },
             grpc: first(&[$($grpc)?]),
+            kind: [$(unary(stringify!($request)),)? $(Kind::$kind($kind::$call),)?][0],
         }),*];
 
         /// Hands the operations with one request and one answer to a macro, each with the type of its
@@ -54,51 +59,56 @@ const fn first(names: &'static [&'static str]) -> Option<&'static str> {
     }
 }
 
+const fn unary(_request: &'static str) -> Kind {
+    Kind::Unary
+}
+
 // Each row: the name of the operation in metrics and the API description, its topic, where its names are
 // looked up, the right that it asks of its caller at its subject, its traits; its method and path in HTTP,
-// and its method in gRPC; behind `=>` the type of its request, when it has one answer (`call::Unary`).
+// and its method in gRPC; behind `=>` the type of its request, when it has one answer (`call::Unary`), else
+// behind `by` its kind.
 operations! {
     /// Send one message or many, all or nothing.
     /// The queue is created by its first message.
     Send "send" in "messages": Namespaced Send Queue [Hot]
-        Post V1 ["queues" / "{queue}" / "messages"] "Messages/Send";
+        Post V1 ["queues" / "{queue}" / "messages"] "Messages/Send" by Hot Send;
     /// Take messages under a lease.
     /// Returns with the first messages there are; waits up to wait_ms for a first one.
     Receive "receive" in "messages": Namespaced Receive Queue [Hot Long]
-        Post V1 ["queues" / "{queue}" / "receive"];
+        Post V1 ["queues" / "{queue}" / "receive"] by Hot Receive;
     /// Settle many, each with its own outcome.
     Settle "settle" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
-        Post V1 ["settle"] "Messages/Settle";
+        Post V1 ["settle"] "Messages/Settle" by Hot Settle;
     /// Done: the message is gone, or kept with its result.
     Ack "ack" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
-        Post V1 ["ack"];
+        Post V1 ["ack"] by Hot Ack;
     /// Failed: another attempt after the backoff.
     /// After max_attempts the message becomes a dead letter.
     Nack "nack" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
-        Post V1 ["nack"];
+        Post V1 ["nack"] by Hot Nack;
     /// Not now: give back, the attempt does not count.
     Release "release" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
-        Post V1 ["release"];
+        Post V1 ["release"] by Hot Release;
     /// Never: to the dead letters.
     Reject "reject" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
-        Post V1 ["reject"];
+        Post V1 ["reject"] by Hot Reject;
     /// Extend leases.
     /// The lease ends lease_ms from now. Progress and checkpoint are kept, and the checkpoint is handed to
     /// the next attempt.
     Extend "extend" in "messages": Namespaced Receive SomeQueue [Relieves]
-        Post V1 ["extend"] "Messages/Extend";
+        Post V1 ["extend"] "Messages/Extend" by Hot Extend;
     /// Take messages from several queues.
     /// In the order given, or in proportion to weights.
     ReceiveMany "receive_many" in "messages": Namespaced Receive SomeQueue [Long]
-        Post V1 ["receive"] "Messages/Receive";
+        Post V1 ["receive"] "Messages/Receive" by Hot ReceiveMany;
     /// Send one message, its payload as the body.
     /// Content-Type is kept with the message, and so is traceparent.
     SendRaw "send_raw" in "messages": Namespaced Send Queue []
-        Post V1 ["queues" / "{queue}" / "messages" / "raw"];
+        Post V1 ["queues" / "{queue}" / "messages" / "raw"] by Special SendRaw;
     /// Take one message, its payload as the body.
     /// The fields are in Sluice- headers; those of the message in Sluice-Header-{name}.
     ReceiveRaw "receive_raw" in "messages": Namespaced Receive Queue [Long]
-        Post V1 ["queues" / "{queue}" / "receive" / "raw"];
+        Post V1 ["queues" / "{queue}" / "receive" / "raw"] by Special ReceiveRaw;
     /// List queues by name.
     QueueList "queue_list" in "queues": Namespaced Observe SomeQueue [Long]
         Get V1 ["queues"] "Queues/List" => queues::List;
@@ -146,12 +156,12 @@ operations! {
     /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes
     /// back with the id of the last one gets those since, or a gap that tells what is lost.
     Events "events" in "looking": Namespaced Observe Namespace []
-        Get V1 ["events"] "Events/Watch";
+        Get V1 ["events"] "Events/Watch" by Special Events;
     /// Watch what happens to the messages of a queue.
     /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes
     /// back with the id of the last one gets those since, or a gap that tells what is lost.
     QueueEvents "queue_events" in "looking": Namespaced Observe Queue []
-        Get V1 ["queues" / "{queue}" / "events"] "Events/WatchQueue";
+        Get V1 ["queues" / "{queue}" / "events"] "Events/WatchQueue" by Special QueueEvents;
     /// Show a message with its history.
     MessageShow "message_show" in "looking": Namespaced Observe SomeQueue [Long]
         Get V1 ["messages" / "{id}"] "Messages/Get" => messages::Show;
@@ -163,7 +173,7 @@ operations! {
     /// Wait for a message's end, and get its result as the body.
     /// Sluice-State tells done, dead or pending.
     ResultRaw "result_raw" in "looking": Namespaced Result SomeQueue [Long]
-        Get V1 ["messages" / "{id}" / "result" / "raw"];
+        Get V1 ["messages" / "{id}" / "result" / "raw"] by Special ResultRaw;
     /// Cancel a message.
     MessageCancel "message_cancel" in "changing": Namespaced Operate SomeQueue []
         Post V1 ["messages" / "{id}" / "cancel"] "Messages/Cancel" => changes::Cancel;
@@ -234,7 +244,7 @@ operations! {
     /// Send messages, and one more when all of them have ended.
     /// All or nothing. The callback carries the headers sluice-done and sluice-dead.
     GroupSend "group_send" in "flows": Namespaced Send SomeQueue []
-        Post V1 ["groups"] "Messages/SendGroup";
+        Post V1 ["groups"] "Messages/SendGroup" by Hot GroupSend;
     /// Show how many members of a group have ended.
     GroupShow "group_show" in "flows": Namespaced Result SomeQueue [Long]
         Get V1 ["groups" / "{group}"] "Messages/GetGroup" => groups::Show;
@@ -259,7 +269,7 @@ operations! {
     /// Create a schedule, or replace what it does.
     /// One of cron and every_ms. It stays paused if it is, and keeps its next time if that is said as before.
     SchedulePut "schedule_put" in "schedules": Namespaced Operate Namespace []
-        Put V1 ["schedules" / "{schedule}"] "Schedules/Put";
+        Put V1 ["schedules" / "{schedule}"] "Schedules/Put" by Hot SchedulePut;
     /// Delete a schedule; messages that it has sent stay.
     ScheduleDelete "schedule_delete" in "schedules": Namespaced Operate Namespace []
         Delete V1 ["schedules" / "{schedule}"] "Schedules/Delete" => schedules::Delete;
@@ -314,7 +324,7 @@ operations! {
     /// A consistent copy of everything, taken while serving.
     /// One stream, for `sluice restore`.
     Backup "backup" in "server": Server Admin Server []
-        Get V1 ["admin" / "backup"];
+        Get V1 ["admin" / "backup"] by Special Backup;
     /// Show what is encrypted under which root key.
     KeysShow "keys_show" in "server": Server Admin Server []
         Get V1 ["admin" / "keys"] => keys::Show;
@@ -324,19 +334,19 @@ operations! {
         Post V1 ["admin" / "keys" / "rotate"] => keys::Rotate;
     /// Whether the process lives.
     Health "health" in "server": Server Open Server [Public Always]
-        Get Root ["healthz"];
+        Get Root ["healthz"] by Special Health;
     /// Whether requests are served.
     Ready "ready" in "server": Server Open Server [Public Always]
-        Get Root ["readyz"];
+        Get Root ["readyz"] by Special Ready;
     /// Figures for Prometheus.
     Metrics "metrics" in "server": Server Observe Server [Always]
-        Get Root ["metrics"];
+        Get Root ["metrics"] by Special Metrics;
     /// This description.
     OpenApi "openapi" in "server": Server Open Server [Long Public]
-        Get Root ["openapi.json"];
+        Get Root ["openapi.json"] by Special OpenApi;
     /// This description as a page.
     Docs "docs" in "server": Server Open Server [Long Public]
-        Get Root ["docs"];
+        Get Root ["docs"] by Special Docs;
     /// List tokens, without their secrets.
     TokenList "token_list" in "access": Server Admin Server []
         Get V1 ["tokens"] => tokens::List;
@@ -371,103 +381,7 @@ struct Declaration {
     traits: u8,
     http: HttpName,
     grpc: Option<&'static str>,
-}
-
-/// The place where the names of a call are looked up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
-    /// A namespace that the call names, or the default one.
-    Namespaced,
-    /// The call is about a namespace, whose name it gives.
-    Namespace,
-    /// The server as a whole.
-    Server,
-}
-
-/// The part of the server at which a caller needs the right.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Subject {
-    /// The server.
-    Server,
-    /// The whole namespace.
-    Namespace,
-    /// The queue that the call names.
-    Queue,
-    /// Queues that are known only when the body is read or the message is found: at least one of the
-    /// namespace, and each of them as it is found.
-    SomeQueue,
-}
-
-/// A property of operations.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Trait {
-    /// Called by the hundred thousand; decoded by hand.
-    Hot = 1,
-    /// Makes less of the work that the server has: refused last.
-    Relieves = 2,
-    /// Answers with messages or lists, which may take much memory until the client has read them. The others,
-    /// settling and sending above all, are never refused for lack of it.
-    Long = 4,
-    /// Open to every caller, without authentication.
-    Public = 8,
-    /// Answered however busy the server is.
-    Always = 16,
-}
-
-/// The method of an operation in HTTP (RFC 9110 §9.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Method {
-    /// Changes nothing; stands for HEAD as well.
-    Get,
-    /// Sets what its path names.
-    Put,
-    /// Does something.
-    Post,
-    /// Changes a part of what its path names.
-    Patch,
-    /// Removes what its path names.
-    Delete,
-}
-
-/// The root of an operation's path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Root {
-    /// `/v1`; for those in a namespace also `/v1/namespaces/{namespace}`.
-    V1,
-    /// `/`.
-    Root,
-}
-
-/// The name of an operation in HTTP.
-#[derive(Clone, Copy, Debug)]
-pub struct HttpName {
-    /// The method.
-    pub method: Method,
-    /// The root of the path.
-    pub root: Root,
-    /// The rest of the path; at most one segment is a `{name}`.
-    pub segments: &'static [&'static str],
-}
-
-impl Method {
-    /// The method as HTTP writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Method::Get => "GET",
-            Method::Put => "PUT",
-            Method::Post => "POST",
-            Method::Patch => "PATCH",
-            Method::Delete => "DELETE",
-        }
-    }
-}
-
-impl HttpName {
-    /// The name in the path, without its braces; `None`: the path names nothing.
-    pub fn captured(&self) -> Option<&'static str> {
-        self.segments.iter().find_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
-    }
+    kind: Kind,
 }
 
 impl Operation {
@@ -525,6 +439,12 @@ impl Operation {
     /// Service and method in gRPC behind `/sluice.v1.`; `None`: it has none.
     pub fn grpc(self) -> Option<&'static str> {
         self.declaration().grpc
+    }
+
+    /// The way in which its requests are decoded and run.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        self.declaration().kind
     }
 
     /// True if it changes nothing.

@@ -5,15 +5,18 @@ use sluice_calls::{CallError, Permit};
 use sluice_engine::limits::{DELAY_MS_MAX, Limits};
 
 use super::send::Batch;
-use crate::json::send_options::word;
-use crate::json::{Fault, Json, Read, Reader, Text};
+use crate::hot::Answer;
+use crate::hot::content::Text;
+use crate::hot::options::word;
+use crate::hot::source::Source;
+use sluice_calls::fault::{Fault, Read};
 
 /// Fields of a schedule that is put.
 pub(crate) const SCHEDULE_FIELDS: &[&str] = &["cron", "time_zone", "every_ms", "missed", "queue", "message"];
 
 /// Creates a schedule, or replaces it.
-pub(super) async fn put(permit: &Permit<'_>, body: &[u8]) -> Result<Json, CallError> {
-    let read = Put::read(body, permit.calls().limits())?;
+pub(super) async fn put<'b>(permit: &Permit<'_>, source: impl Source<'b>) -> Result<Answer, CallError> {
+    let read = Put::read(source, permit.calls().limits())?;
     let message = &read.message;
     let (headers, tags, plain) = (message.headers(), message.tags(), message.options());
     let steps = message.steps(&headers, &tags, &plain);
@@ -21,7 +24,7 @@ pub(super) async fn put(permit: &Permit<'_>, body: &[u8]) -> Result<Json, CallEr
     let options = message.chained(plain.clone(), &chains);
     let items = message.items(&headers, &tags, &options);
     let item = items.first().ok_or_else(|| Fault::missing("message", "a schedule sends a message"))?;
-    Json::of(&schedules::put(permit, &read.queue, &read.spec, item).await?)
+    Ok(Answer::Schedule(Box::new(schedules::put(permit, &read.queue, &read.spec, item).await?)))
 }
 
 /// A schedule as it comes in.
@@ -32,8 +35,7 @@ pub(crate) struct Put<'a> {
 }
 
 impl<'a> Put<'a> {
-    pub(crate) fn read(body: &'a [u8], limits: &Limits) -> Read<Put<'a>> {
-        let mut reader = Reader::new(body)?;
+    pub(crate) fn read(mut reader: impl Source<'a>, limits: &Limits) -> Read<Put<'a>> {
         let (mut cron, mut time_zone, mut every_ms, mut queue) = (None, None, None, None);
         let (mut missed, mut message) = (Missed::default(), None);
         reader.object(SCHEDULE_FIELDS, |reader, name| {
@@ -63,7 +65,7 @@ impl<'a> Put<'a> {
     }
 }
 
-fn owned(reader: &mut Reader<'_>) -> Read<String> {
+fn owned<'a>(reader: &mut impl Source<'a>) -> Read<String> {
     let text: Text<'_> = reader.string()?;
     Ok(text.get(reader.scratch()).to_owned())
 }
@@ -71,16 +73,18 @@ fn owned(reader: &mut Reader<'_>) -> Read<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Reader;
 
     fn read(body: &str) -> Result<ScheduleSpec, String> {
-        let put = Put::read(body.as_bytes(), &Limits::default());
+        let put = Reader::new(body.as_bytes()).and_then(|reader| Put::read(reader, &Limits::default()));
         put.map(|put| put.spec).map_err(|fault| format!("{} {}: {}", fault.code, fault.field, fault.reason))
     }
 
     #[test]
     fn a_schedule_is_read() {
         let body = r#"{"cron":"0 9 * * *","queue":"a","missed":"skip","message":{"payload":"a\"b","headers":{"x":"\u0041"}}}"#;
-        let put = Put::read(body.as_bytes(), &Limits::default()).unwrap();
+        let put =
+            Reader::new(body.as_bytes()).and_then(|reader| Put::read(reader, &Limits::default())).unwrap();
         let when = When::Cron { expression: "0 9 * * *".into(), time_zone: "UTC".into() };
         assert_eq!(put.spec, ScheduleSpec { when, missed: Missed::Skip });
         let (headers, options) = (put.message.headers(), put.message.options());

@@ -6,9 +6,11 @@ use sluice_engine::command::{Progress, ReportItem};
 use sluice_engine::limits::{LEASE_MS_MAX, PROGRESS_NOTE_BYTES_MAX};
 use sluice_engine::{Error, Limits};
 
-use super::settle::{Bounded, answer, cleared};
-use crate::json::content::{Content, Names};
-use crate::json::{Fault, Json, Read, Reader, Text};
+use super::settle::{Bounded, cleared};
+use crate::hot::Answer;
+use crate::hot::content::{Content, Names, Text};
+use crate::hot::source::Source;
+use sluice_calls::fault::{Fault, Read};
 use sluice_calls::hot::settle::{Parsed, in_order, parse_receipts};
 
 /// Fields of extend.
@@ -23,11 +25,11 @@ pub(crate) const PROGRESS_FIELDS: &[&str] = &["percent", "note"];
 const CHECKPOINT: Names = Names { text: "checkpoint", base64: "checkpoint_base64" };
 
 /// Extends leases, and keeps what their holders report.
-pub(super) async fn extend(permit: &Permit<'_>, body: &[u8]) -> Result<Json, CallError> {
-    let request = Extensions::read(body, permit.calls().limits())?;
+pub(super) async fn extend<'b>(permit: &Permit<'_>, source: impl Source<'b>) -> Result<Answer, CallError> {
+    let request = Extensions::read(source, permit.calls().limits())?;
     let ids = || request.items().0.into_iter().map(|item| item.receipt.id);
-    let extended = request.extend(cleared(permit, ids).await?).await?;
-    answer(extended, request.is_list)
+    let results = request.extend(cleared(permit, ids).await?).await?;
+    Ok(Answer::Settled { results, is_list: request.is_list })
 }
 
 /// A request to extend.
@@ -49,12 +51,12 @@ struct Extension<'a> {
 }
 
 impl<'a> Extension<'a> {
-    fn field(&mut self, reader: &mut Reader<'a>, name: &'static str) -> Read<()> {
+    fn field(&mut self, reader: &mut impl Source<'a>, name: &'static str) -> Read<()> {
         match name {
             "receipt" => self.receipt = Some(reader.string()?),
             "lease_ms" => self.lease_ms = Some(reader.integer(1, LEASE_MS_MAX)?),
             "progress" => self.progress = Some(read_progress(reader)?),
-            _ => Content::read(&mut self.checkpoint, reader, CHECKPOINT, name)?,
+            _ => reader.content(&mut self.checkpoint, CHECKPOINT, name)?,
         }
         Ok(())
     }
@@ -70,7 +72,7 @@ impl<'a> Extension<'a> {
     }
 }
 
-fn read_progress<'a>(reader: &mut Reader<'a>) -> Read<(u8, Option<Text<'a>>)> {
+fn read_progress<'a>(reader: &mut impl Source<'a>) -> Read<(u8, Option<Text<'a>>)> {
     let (mut percent, mut note) = (None, None);
     reader.object(PROGRESS_FIELDS, |reader, name| {
         match name {
@@ -92,8 +94,7 @@ fn read_progress<'a>(reader: &mut Reader<'a>) -> Read<(u8, Option<Text<'a>>)> {
 }
 
 impl<'a> Extensions<'a> {
-    pub(crate) fn read(body: &'a [u8], limits: &Limits) -> Read<Extensions<'a>> {
-        let mut reader = Reader::new(body)?;
+    pub(crate) fn read(mut reader: impl Source<'a>, limits: &Limits) -> Read<Extensions<'a>> {
         let mut one = Extension::default();
         let mut items: Option<Bounded<Extension<'a>>> = None;
         reader.object(EXTEND_FIELDS, |reader, name| {
@@ -159,7 +160,7 @@ impl<'a> Extensions<'a> {
     }
 }
 
-fn read_extension<'a>(reader: &mut Reader<'a>) -> Read<Extension<'a>> {
+fn read_extension<'a>(reader: &mut impl Source<'a>) -> Read<Extension<'a>> {
     let mut item = Extension::default();
     reader.object(EXTEND_ITEM_FIELDS, |reader, name| item.field(reader, name))?;
     if item.receipt.is_none() {
@@ -173,9 +174,10 @@ mod tests {
     use sluice_engine::Receipt;
 
     use super::*;
+    use crate::json::Reader;
 
     fn read(body: &str) -> Read<Extensions<'_>> {
-        Extensions::read(body.as_bytes(), &Limits::default())
+        Reader::new(body.as_bytes()).and_then(|reader| Extensions::read(reader, &Limits::default()))
     }
 
     #[test]
@@ -222,7 +224,9 @@ mod tests {
         for _ in 0..20_000 {
             let mut body = seed.as_bytes().to_vec();
             random.mutate(&mut body);
-            if let Ok(request) = Extensions::read(&body, &Limits::default()) {
+            if let Ok(request) =
+                Reader::new(&body).and_then(|reader| Extensions::read(reader, &Limits::default()))
+            {
                 request.items();
             }
         }

@@ -6,13 +6,15 @@ use sluice_engine::item::{
 };
 use sluice_engine::limits::DELAY_MS_MAX;
 
+use sluice_calls::fault::{Fault, Read};
 use sluice_calls::value::Words;
 
+use super::content::Text;
 use super::parents::Parents;
-use crate::json::{Fault, Read, Reader, Text};
+use super::source::Source;
 
 /// Latest time in microseconds that milliseconds can name.
-const AT_MS_MAX: u64 = u64::MAX / 1_000;
+pub(crate) const AT_MS_MAX: u64 = u64::MAX / 1_000;
 /// Fields of `unique`.
 pub(crate) const UNIQUE_FIELDS: &[&str] = &["key", "window_ms", "until", "on_duplicate"];
 /// Window of a unique key unless the sender gives one, in milliseconds: one day.
@@ -45,7 +47,7 @@ struct UniqueFields<'a> {
 
 impl<'a> Options<'a> {
     /// Reads a field; false if it is none of these.
-    pub(crate) fn field(&mut self, reader: &mut Reader<'a>, name: &'static str) -> Read<bool> {
+    pub(crate) fn field(&mut self, reader: &mut impl Source<'a>, name: &'static str) -> Read<bool> {
         match name {
             "ordering_key" => self.ordering_key = Some(key(reader)?),
             "fair_key" => self.fair_key = Some(key(reader)?),
@@ -120,7 +122,7 @@ impl<'a> Options<'a> {
 }
 
 /// A text that is not empty: an empty one would mean that none is given.
-fn key<'a>(reader: &mut Reader<'a>) -> Read<Text<'a>> {
+fn key<'a>(reader: &mut impl Source<'a>) -> Read<Text<'a>> {
     let text = reader.string()?;
     if text.get(reader.scratch()).is_empty() {
         return Err(Fault::invalid("expected at least one character (leave the field out instead)"));
@@ -128,7 +130,7 @@ fn key<'a>(reader: &mut Reader<'a>) -> Read<Text<'a>> {
     Ok(text)
 }
 
-fn unique<'a>(reader: &mut Reader<'a>) -> Read<UniqueFields<'a>> {
+fn unique<'a>(reader: &mut impl Source<'a>) -> Read<UniqueFields<'a>> {
     let mut name = None;
     let (mut window_ms, mut until, mut on_duplicate) =
         (WINDOW_MS_DEFAULT, UniqueUntil::default(), OnDuplicate::default());
@@ -146,47 +148,18 @@ fn unique<'a>(reader: &mut Reader<'a>) -> Read<UniqueFields<'a>> {
 }
 
 /// Reads a word that stands for a value.
-pub(crate) fn word<T: Words>(reader: &mut Reader<'_>) -> Read<T> {
+pub(crate) fn word<'a, T: Words>(reader: &mut impl Source<'a>) -> Read<T> {
     let text = reader.string()?;
     let text = text.get(reader.scratch());
     let known = T::WORDS.iter().find(|(_, word)| *word == text);
     known.map(|(value, _)| *value).ok_or_else(|| Fault::one_of(T::NAMES, text))
 }
 
-/// Reads the value of a `sluice-...` header of a raw send; false if the header is none of these.
-pub(crate) fn header<'h>(options: &mut SendOptions<'h>, name: &str, value: &'h str) -> Read<bool> {
-    use super::number::integer;
-    let both = || Fault::conflict("Sluice-Ttl-Ms", "Sluice-Expires-At-Ms");
-    match name {
-        "sluice-ordering-key" => options.ordering_key = given(value)?.as_bytes(),
-        "sluice-fair-key" => options.fair_key = given(value)?.as_bytes(),
-        "sluice-limit-key" => options.limit_key = given(value)?.as_bytes(),
-        "sluice-unique" => options.unique = Some(unique_header(value)?),
-        "sluice-ttl-ms" | "sluice-expires-at-ms" if options.expires != Expires::Never => return Err(both()),
-        "sluice-ttl-ms" => options.expires = Expires::AfterMs(integer(value, 1, DELAY_MS_MAX)?),
-        "sluice-expires-at-ms" => options.expires = Expires::AtUs(integer(value, 1, AT_MS_MAX)? * 1_000),
-        "sluice-result-ttl-ms" => options.result_ttl_ms = integer(value, 0, WINDOW_MS_MAX)?,
-        "sluice-correlation-id" => options.correlation_id = given(value)?.as_bytes(),
-        "sluice-reply-to" => options.reply_to = given(value)?,
-        "sluice-hold" => match value {
-            "true" | "false" => options.hold = value == "true",
-            _ => return Err(Fault::one_of(&["true", "false"], value)),
-        },
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-fn given(value: &str) -> Read<&str> {
-    if value.is_empty() {
-        return Err(Fault::invalid("expected at least one character (leave the header out instead)"));
-    }
-    Ok(value)
-}
-
-/// The JSON object of `unique` in a header; its key may hold no escapes there, since nothing keeps them.
-fn unique_header(value: &str) -> Read<Unique<'_>> {
-    let mut reader = Reader::new(value.as_bytes())?;
+/// Reads a unique key whose text stands in the request as it is.
+///
+/// # Errors
+/// `invalid_argument`: it holds escapes, which nothing would keep.
+pub(crate) fn plain_unique<'a>(mut reader: impl Source<'a>) -> Read<Unique<'a>> {
     let fields = unique(&mut reader)?;
     reader.finish()?;
     let Text::Plain(key) = fields.key else {
@@ -199,11 +172,13 @@ fn unique_header(value: &str) -> Read<Unique<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::hot::send::Batch;
+    use crate::hot::send::Batch;
+    use crate::json::Reader;
     use sluice_engine::limits::Limits;
 
     fn read(body: &str) -> Result<usize, String> {
-        Batch::read(body.as_bytes(), &Limits::default())
+        Reader::new(body.as_bytes())
+            .and_then(|reader| Batch::read(reader, &Limits::default()))
             .map(|_| 1)
             .map_err(|fault| format!("{}: {}", fault.field, fault.reason))
     }
@@ -214,7 +189,8 @@ mod tests {
             "unique":{"key":"u","window_ms":9,"until":"window","on_duplicate":"debounce"},
             "ttl_ms":7,"result_ttl_ms":8,"correlation_id":"c","reply_to":"r","hold":true,
             "depends_on":["00000080000g0000000g"],"depends_mode":"any","on_parent_failed":"run"}"#;
-        let batch = Batch::read(body.as_bytes(), &Limits::default()).unwrap();
+        let batch =
+            Reader::new(body.as_bytes()).and_then(|reader| Batch::read(reader, &Limits::default())).unwrap();
         let (headers, options) = (batch.headers(), batch.options());
         let tags = batch.tags();
         let items = batch.items(&headers, &tags, &options);

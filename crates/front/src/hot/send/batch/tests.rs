@@ -1,9 +1,11 @@
 //! How the JSON of messages is read.
 
 use super::*;
+use crate::json::Reader;
 
 fn fault(body: &str) -> String {
-    let fault = Batch::read(body.as_bytes(), &Limits::default()).unwrap_err();
+    let fault =
+        Reader::new(body.as_bytes()).and_then(|reader| Batch::read(reader, &Limits::default())).unwrap_err();
     format!("{} {}: {}", fault.code, fault.field, fault.reason)
 }
 
@@ -11,7 +13,7 @@ fn fault(body: &str) -> String {
 fn one_message_with_everything() {
     let body = br#"{"payload":"a\"b","content_type":"text/plain","headers":{"x":"1","y":"\u00e9"},
         "priority":9,"deliver_at_ms":5,"max_attempts":3,"backoff":{"kind":"fixed","base_ms":7}}"#;
-    let batch = Batch::read(body, &Limits::default()).unwrap();
+    let batch = Reader::new(body).and_then(|reader| Batch::read(reader, &Limits::default())).unwrap();
     let headers = batch.headers();
     let options = batch.options();
     let tags = batch.tags();
@@ -28,7 +30,8 @@ fn one_message_with_everything() {
 #[test]
 fn a_group_has_queues_and_a_callback() {
     let body = br#"{"callback":{"queue":"c","payload":"z"},"messages":[{"queue":"a","payload":"x"}]}"#;
-    let (batch, queues) = Batch::read_group(body, &Limits::default()).unwrap();
+    let (batch, queues) =
+        Reader::new(body).and_then(|reader| Batch::read_group(reader, &Limits::default())).unwrap();
     let (headers, tags, options) = (batch.headers(), batch.tags(), batch.options());
     let payloads: Vec<&[u8]> =
         batch.items(&headers, &tags, &options).iter().map(|item| item.payload).collect();
@@ -43,7 +46,9 @@ fn a_group_has_queues_and_a_callback() {
             "invalid_argument callback.payload_base64",
         ),
     ] {
-        let fault = Batch::read_group(body.as_bytes(), &Limits::default()).unwrap_err();
+        let fault = Reader::new(body.as_bytes())
+            .and_then(|reader| Batch::read_group(reader, &Limits::default()))
+            .unwrap_err();
         let told = format!("{} {}: {}", fault.code, fault.field, fault.reason);
         assert!(told.starts_with(expected), "{body}: {told}");
     }
@@ -53,7 +58,7 @@ fn a_group_has_queues_and_a_callback() {
 fn a_list_keeps_payloads_and_headers_apart() {
     let body = br#"{"messages":[{"payload":"","headers":{"a":"1"}},{"payload_base64":"/wA="},
         {"payload_base64":"","headers":{"a":"2"}}]}"#;
-    let batch = Batch::read(body, &Limits::default()).unwrap();
+    let batch = Reader::new(body).and_then(|reader| Batch::read(reader, &Limits::default())).unwrap();
     let headers = batch.headers();
     let options = batch.options();
     let tags = batch.tags();
@@ -119,10 +124,10 @@ fn mistakes_are_named_with_their_place() {
 fn what_is_over_a_limit_is_counted_but_not_kept() {
     let limits = Limits { batch_items: 2, headers: 1, ..Limits::default() };
     let body = r#"{"messages":[{"payload":""},{"payload":""},{"payload":""},{"payload":""}]}"#;
-    let fault = Batch::read(body.as_bytes(), &limits).unwrap_err();
+    let fault = Reader::new(body.as_bytes()).and_then(|reader| Batch::read(reader, &limits)).unwrap_err();
     assert_eq!(fault.engine, Some(Error::BatchTooLarge { what: "messages", size: 4, limit: 2 }));
     let body = r#"{"payload":"","headers":{"a":"","b":""}}"#;
-    let fault = Batch::read(body.as_bytes(), &limits).unwrap_err();
+    let fault = Reader::new(body.as_bytes()).and_then(|reader| Batch::read(reader, &limits)).unwrap_err();
     assert_eq!(fault.engine, Some(Error::HeadersTooLarge { what: "headers", size: 2, limit: 1 }));
 }
 
@@ -134,7 +139,7 @@ fn noise_never_panics() {
     for _ in 0..50_000 {
         let mut body = seed.to_vec();
         random.mutate(&mut body);
-        if let Ok(batch) = Batch::read(&body, &Limits::default()) {
+        if let Ok(batch) = Reader::new(&body).and_then(|reader| Batch::read(reader, &Limits::default())) {
             let headers = batch.headers();
             good += batch.items(&headers, &batch.tags(), &batch.options()).len();
         }

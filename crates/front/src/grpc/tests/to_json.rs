@@ -1,10 +1,10 @@
-//! From a message of a call to the JSON that the HTTP API takes.
+//! A message of a call as JSON, to look at.
 
 use std::borrow::Cow;
 
-use super::rows::{read_rows, text, text_of};
-use super::schema::{Field, Kind, MessageType, Schema, schema};
-use super::wire::Raw;
+use crate::grpc::rows::{read_rows, text, text_of};
+use crate::grpc::schema::{Field, Kind, MessageType, Schema, schema};
+use crate::grpc::wire::Raw;
 use sluice_calls::Read;
 
 use crate::json::{push_number, push_text};

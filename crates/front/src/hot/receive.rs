@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
 use sluice_calls::access::Right;
 use sluice_calls::hot::receive::{Receive, Room, WAIT_MS_MAX, WEIGHT_MAX, check_consumer, done};
 use sluice_calls::hot::{Cleared, Delivered};
@@ -11,8 +10,10 @@ use sluice_calls::standing::Waited;
 use sluice_calls::{CallError, Permit};
 use sluice_engine::limits::{LEASE_MS_MAX, RECEIVE_QUEUES_MAX};
 
-use crate::json::message::{write_checkpoint, write_payload_and, write_request, write_tags};
-use crate::json::{Fault, Json, Kind, Object, Read, Reader, Text, key, object, push_text};
+use crate::hot::Answer;
+use crate::hot::content::Text;
+use crate::hot::source::{Form, Source};
+use sluice_calls::fault::{Fault, Read};
 
 /// Fields of a receive from the queue in the path.
 pub(crate) const RECEIVE_FIELDS: &[&str] = &["max", "wait_ms", "lease_ms", "consumer"];
@@ -33,27 +34,27 @@ pub(crate) struct Terms<'a> {
 }
 
 /// Takes messages from the queue that the request names.
-pub(super) async fn receive(
+pub(super) async fn receive<'b>(
     permit: &Permit<'_>,
     room: Arc<dyn Room>,
-    body: &[u8],
-) -> Result<Json, CallError> {
-    let terms = Terms::read(body, RECEIVE_FIELDS, permit.calls().limits().receive_messages)?;
+    source: impl Source<'b>,
+) -> Result<Answer, CallError> {
+    let terms = Terms::read(source, RECEIVE_FIELDS, permit.calls().limits().receive_messages)?;
     let cleared = permit.cleared_by_name()?;
     let delivered = take(cleared, room, &terms, &[(permit.name(), 0)], terms.consumer()).await?;
-    Ok(answer(&delivered))
+    Ok(Answer::Delivered(delivered))
 }
 
 /// Takes messages from several queues.
-pub(super) async fn receive_many(
+pub(super) async fn receive_many<'b>(
     permit: &Permit<'_>,
     room: Arc<dyn Room>,
-    body: &[u8],
-) -> Result<Json, CallError> {
-    let terms = Terms::read(body, RECEIVE_MANY_FIELDS, permit.calls().limits().receive_messages)?;
+    source: impl Source<'b>,
+) -> Result<Answer, CallError> {
+    let terms = Terms::read(source, RECEIVE_MANY_FIELDS, permit.calls().limits().receive_messages)?;
     let queues = terms.queues()?;
     let cleared = permit.cleared_queues(queues.iter().map(|(queue, _)| *queue))?;
-    Ok(answer(&take(cleared, room, &terms, &queues, terms.consumer()).await?))
+    Ok(Answer::Delivered(take(cleared, room, &terms, &queues, terms.consumer()).await?))
 }
 
 /// Receives. Nothing is detached: a client that goes away drops the wait, and the node gives back what was on
@@ -80,12 +81,11 @@ impl<'a> Terms<'a> {
 
     /// Reads a body with fields among `allowed`; it may be empty.
     pub(crate) fn read(
-        body: &'a [u8],
+        mut reader: impl Source<'a>,
         allowed: &'static [&'static str],
         max_messages: u32,
     ) -> Read<Terms<'a>> {
         let mut terms = Terms::new(1, 0, 0);
-        let mut reader = Reader::new(body)?;
         if reader.is_blank() {
             return Ok(terms);
         }
@@ -156,10 +156,10 @@ impl<'a> Terms<'a> {
 }
 
 /// A name, or a name with a weight.
-fn read_queue<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, Option<u16>)> {
-    match reader.kind()? {
-        Kind::String => Ok((reader.string()?, None)),
-        Kind::Object => {
+fn read_queue<'a>(reader: &mut impl Source<'a>) -> Read<(Text<'a>, Option<u16>)> {
+    match reader.form()? {
+        Form::Text => Ok((reader.string()?, None)),
+        Form::Object => {
             let (mut queue, mut weight) = (None, None);
             reader.object(WEIGHTED_FIELDS, |reader, field| {
                 match field {
@@ -171,72 +171,22 @@ fn read_queue<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, Option<u16>)> {
             let queue = queue.ok_or_else(|| Fault::missing("name", "name the queue"))?;
             Ok((queue, weight))
         }
-        _ => Err(reader.wrong_type("a queue's name, or an object with name and weight")),
-    }
-}
-
-pub(crate) fn answer(delivered: &[Delivered]) -> Json {
-    Json::new(StatusCode::OK, encode(delivered))
-}
-
-fn encode(delivered: &[Delivered]) -> Vec<u8> {
-    let checkpoint = |message: &Delivered| Some(message.details.as_ref()?.checkpoint.as_ref()?.len());
-    let bytes = |message: &Delivered| message.blob.len() + checkpoint(message).unwrap_or(0);
-    let blobs: usize = delivered.iter().map(bytes).sum();
-    // 320: the fields around a payload; 1/8: escapes.
-    let mut out = Vec::with_capacity(32 + blobs + blobs / 8 + delivered.len() * 320);
-    object(&mut out, |o| {
-        o.list("messages", delivered, |out, message| {
-            object(out, |o| write_delivered(o, message));
-        });
-    });
-    out
-}
-
-fn write_delivered(o: &mut Object<'_>, message: &Delivered) {
-    let delivery = &message.delivery;
-    o.ascii("id", &delivery.receipt.id.to_text());
-    o.ascii("receipt", &delivery.receipt.to_text());
-    push_text(o.key(key!("queue")), &message.queue);
-    let added = message.details.as_ref().map_or(&[][..], |details| &details.headers);
-    write_payload_and(o, &message.blob, added);
-    write_tags_of(o, message);
-    o.number_by_key(key!("priority"), u64::from(delivery.priority));
-    o.number_by_key(key!("attempt"), u64::from(delivery.attempt));
-    o.number_by_key(key!("max_attempts"), u64::from(delivery.max_attempts));
-    o.number_by_key(key!("deliveries"), u64::from(delivery.deliveries));
-    o.number_by_key(key!("sent_at_ms"), delivery.sent_at_us / 1_000);
-    o.number_by_key(key!("lease_until_ms"), delivery.lease_until_us / 1_000);
-    if let Some(details) = &message.details {
-        write_request(o, &details.correlation_id, &details.reply_to);
-        if let Some(checkpoint) = &details.checkpoint {
-            write_checkpoint(o, checkpoint);
-        }
-        if let Some(reason) = details.reason {
-            o.text("from_queue", &details.from_queue);
-            o.text("reason", reason);
-        }
-    }
-}
-
-/// Appends the tags of a delivered message: those that it was sent with, unless others have replaced them.
-fn write_tags_of(o: &mut Object<'_>, message: &Delivered) {
-    if let Some(blob) = message.tagged() {
-        write_tags(o, blob.tags());
+        Form::Other => Err(reader.wrong_type("a queue's name, or an object with name and weight")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Reader;
 
     fn many(body: &str) -> Read<Terms<'_>> {
-        Terms::read(body.as_bytes(), RECEIVE_MANY_FIELDS, 1_000)
+        Reader::new(body.as_bytes()).and_then(|reader| Terms::read(reader, RECEIVE_MANY_FIELDS, 1_000))
     }
 
     #[test]
     fn an_empty_body_takes_one_and_does_not_wait() {
-        let terms = Terms::read(b"", RECEIVE_FIELDS, 1_000).unwrap();
+        let terms = Reader::new(b"").and_then(|reader| Terms::read(reader, RECEIVE_FIELDS, 1_000)).unwrap();
         assert_eq!((terms.max, terms.wait_ms, terms.lease_ms), (1, 0, 0));
         assert_eq!(terms.consumer(), "");
     }
@@ -290,7 +240,9 @@ mod tests {
         for _ in 0..20_000 {
             let mut body = seed.as_bytes().to_vec();
             random.mutate(&mut body);
-            if let Ok(terms) = Terms::read(&body, RECEIVE_MANY_FIELDS, 1_000) {
+            if let Ok(terms) =
+                Reader::new(&body).and_then(|reader| Terms::read(reader, RECEIVE_MANY_FIELDS, 1_000))
+            {
                 let _ = terms.queues();
             }
         }

@@ -7,10 +7,12 @@ use sluice_engine::id::{MessageId, Receipt};
 use sluice_engine::limits::{DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX};
 use sluice_engine::{Error, Limits};
 
-use crate::json::content::{Content, Names};
-use crate::json::item_results::results;
-use crate::json::send_options::word;
-use crate::json::{Fault, Json, Read, Reader, Text, object};
+use crate::hot::Answer;
+use crate::hot::content::Text;
+use crate::hot::content::{Content, Names};
+use crate::hot::options::word;
+use crate::hot::source::Source;
+use sluice_calls::fault::{Fault, Read};
 pub(crate) use sluice_calls::hot::settle::Outcome;
 use sluice_calls::hot::settle::{Parsed, in_order, parse_receipts};
 use sluice_calls::value::Words;
@@ -48,19 +50,19 @@ fn name_of(outcome: Outcome) -> &'static str {
 }
 
 /// Settles deliveries, all with this outcome; `None`: each says its own.
-pub(super) async fn settle(
+pub(super) async fn settle<'b>(
     permit: &Permit<'_>,
     outcome: Option<Outcome>,
-    body: &[u8],
-) -> Result<Json, CallError> {
+    source: impl Source<'b>,
+) -> Result<Answer, CallError> {
     let limits = permit.calls().limits();
     let request = match outcome {
-        Some(outcome) => Settlements::read_one_outcome(body, outcome, limits)?,
-        None => Settlements::read_mixed(body, limits)?,
+        Some(outcome) => Settlements::read_one_outcome(source, outcome, limits)?,
+        None => Settlements::read_mixed(source, limits)?,
     };
     let ids = || request.items().0.into_iter().map(|item| item.receipt.id);
-    let settled = request.settle(cleared(permit, ids).await?).await?;
-    answer(settled, request.is_list)
+    let results = request.settle(cleared(permit, ids).await?).await?;
+    Ok(Answer::Settled { results, is_list: request.is_list })
 }
 
 /// Clears a request about the messages of receipts.
@@ -71,21 +73,6 @@ pub(super) async fn cleared<'c, I: Iterator<Item = MessageId>>(
     match permit.cleared_everywhere() {
         Some(cleared) => Ok(cleared),
         None => permit.cleared_messages(ids()).await,
-    }
-}
-
-pub(crate) fn answer(done: Vec<Result<(), Error>>, is_list: bool) -> Result<Json, CallError> {
-    if is_list {
-        return Ok(results(&done));
-    }
-    match done.into_iter().next() {
-        None | Some(Ok(())) => Ok(Json::empty_object()),
-        Some(Err(Error::AlreadySettled { .. })) => {
-            let mut out = Vec::new();
-            object(&mut out, |o| o.boolean("already_settled", true));
-            Ok(Json::new(http::StatusCode::OK, out))
-        }
-        Some(Err(error)) => Err(error.into()),
     }
 }
 
@@ -161,12 +148,12 @@ struct ResultFields<'a> {
 const RESULT: Names = Names { text: "result", base64: "result_base64" };
 
 impl<'a> ResultFields<'a> {
-    fn field(&mut self, reader: &mut Reader<'a>, name: &str) -> Read<()> {
+    fn field(&mut self, reader: &mut impl Source<'a>, name: &str) -> Read<()> {
         if name == "result_content_type" {
             self.content_type = Some(reader.string()?);
             return Ok(());
         }
-        Content::read(&mut self.content, reader, RESULT, name)
+        reader.content(&mut self.content, RESULT, name)
     }
 
     fn finish(self) -> Read<Option<ResultText<'a>>> {
@@ -182,11 +169,10 @@ impl<'a> ResultFields<'a> {
 
 impl<'a> Settlements<'a> {
     pub(crate) fn read_one_outcome(
-        body: &'a [u8],
+        mut reader: impl Source<'a>,
         outcome: Outcome,
         limits: &Limits,
     ) -> Read<Settlements<'a>> {
-        let mut reader = Reader::new(body)?;
         let (mut receipt, mut error, mut delay_ms) = (None, None, None);
         let mut receipts: Option<Bounded<Text<'a>>> = None;
         let mut result = ResultFields::default();
@@ -194,7 +180,7 @@ impl<'a> Settlements<'a> {
             match name {
                 "receipt" => receipt = Some(reader.string()?),
                 "receipts" => {
-                    let list = receipts.insert(Bounded::with_room(body.len() / RECEIPT_BYTES, limits));
+                    let list = receipts.insert(Bounded::with_room(reader.bytes() / RECEIPT_BYTES, limits));
                     reader.array(|reader, _| {
                         list.push(reader.string()?);
                         Ok(())
@@ -224,8 +210,7 @@ impl<'a> Settlements<'a> {
         Ok(Settlements { receipts, ends, scratch, octets, is_list })
     }
 
-    pub(crate) fn read_mixed(body: &'a [u8], limits: &Limits) -> Read<Settlements<'a>> {
-        let mut reader = Reader::new(body)?;
+    pub(crate) fn read_mixed(mut reader: impl Source<'a>, limits: &Limits) -> Read<Settlements<'a>> {
         let mut items = Bounded::new(limits);
         reader.object(SETTLE_FIELDS, |reader, _| {
             reader.array(|reader, _| {
@@ -273,7 +258,7 @@ impl<'a> Settlements<'a> {
 }
 
 /// A receipt, and how its delivery ended.
-fn read_settlement<'a>(reader: &mut Reader<'a>) -> Read<(Text<'a>, End<'a>)> {
+fn read_settlement<'a>(reader: &mut impl Source<'a>) -> Read<(Text<'a>, End<'a>)> {
     let (mut receipt, mut outcome, mut error, mut delay_ms) = (None, None, None, None);
     let mut result = ResultFields::default();
     reader.object(SETTLE_ITEM_FIELDS, |reader, name| {
@@ -309,6 +294,7 @@ fn cut(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Reader;
 
     fn receipt(token: u64) -> Receipt {
         let id = sluice_engine::MessageId { namespace: sluice_engine::NamespaceId(1), sequence: 5 };
@@ -325,7 +311,9 @@ mod tests {
             receipt(2),
             receipt(3)
         );
-        let request = Settlements::read_mixed(body.as_bytes(), &Limits::default()).unwrap();
+        let request = Reader::new(body.as_bytes())
+            .and_then(|reader| Settlements::read_mixed(reader, &Limits::default()))
+            .unwrap();
         let (items, refused) = request.items();
         assert_eq!(items.len(), 3);
         assert_eq!(items[1].settlement, Settlement::Nack { delay_ms: Some(7) });
@@ -342,32 +330,27 @@ mod tests {
             receipt(1),
             receipt(2)
         );
-        let request = Settlements::read_mixed(body.as_bytes(), &Limits::default()).unwrap();
+        let request = Reader::new(body.as_bytes())
+            .and_then(|reader| Settlements::read_mixed(reader, &Limits::default()))
+            .unwrap();
         let (items, _) = request.items();
         assert_eq!(items[0].result, Some(Octets { content_type: "image/x", bytes: &[255, 0] }));
         assert_eq!(items[1].result, Some(Octets::default()));
     }
 
     #[test]
-    fn refused_items_stand_at_their_place() {
-        let error = |text: &str| Error::InvalidReceipt { receipt: text.into() };
-        let done = vec![Ok(()), Err(Error::AlreadySettled { receipt: "r".into() })];
-        let answer =
-            answer(in_order(done, vec![(0, error("a")), (2, error("b")), (4, error("c"))]), true).unwrap();
-        let value: serde_json::Value = serde_json::from_slice(&answer.document).unwrap();
-        let oks: Vec<bool> =
-            value["results"].as_array().unwrap().iter().map(|r| r["ok"].as_bool().unwrap()).collect();
-        assert_eq!(oks, [false, true, false, true, false]);
-        assert_eq!(value["results"][3]["already_settled"], true);
-        assert_eq!(value["results"][4]["error"]["details"]["receipt"], "c");
-    }
-
-    #[test]
     fn mistakes_are_named() {
         let limits = Limits { batch_items: 2, ..Limits::default() };
-        let mixed = |body: &str| Settlements::read_mixed(body.as_bytes(), &limits).unwrap_err();
-        let ack =
-            |body: &str| Settlements::read_one_outcome(body.as_bytes(), Outcome::Ack, &limits).unwrap_err();
+        let mixed = |body: &str| {
+            Reader::new(body.as_bytes())
+                .and_then(|reader| Settlements::read_mixed(reader, &limits))
+                .unwrap_err()
+        };
+        let ack = |body: &str| {
+            Reader::new(body.as_bytes())
+                .and_then(|reader| Settlements::read_one_outcome(reader, Outcome::Ack, &limits))
+                .unwrap_err()
+        };
         assert_eq!(ack("{}").field, "receipt");
         assert_eq!(ack(r#"{"receipt":"a","receipts":[]}"#).code, "conflicting_fields");
         assert_eq!(ack(r#"{"receipt":"a","delay_ms":1}"#).code, "unknown_field");
@@ -401,11 +384,15 @@ mod tests {
         for _ in 0..30_000 {
             let mut body = seed.clone().into_bytes();
             random.mutate(&mut body);
-            if let Ok(request) = Settlements::read_mixed(&body, &Limits::default()) {
+            if let Ok(request) =
+                Reader::new(&body).and_then(|reader| Settlements::read_mixed(reader, &Limits::default()))
+            {
                 request.items();
             }
-            let _ = Settlements::read_one_outcome(&body, Outcome::Ack, &Limits::default());
-            let _ = Settlements::read_one_outcome(&body, Outcome::Nack, &Limits::default());
+            let _ = Reader::new(&body)
+                .and_then(|reader| Settlements::read_one_outcome(reader, Outcome::Ack, &Limits::default()));
+            let _ = Reader::new(&body)
+                .and_then(|reader| Settlements::read_one_outcome(reader, Outcome::Nack, &Limits::default()));
         }
     }
 }

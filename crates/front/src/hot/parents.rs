@@ -4,7 +4,9 @@ use sluice_engine::id::MessageId;
 use sluice_engine::item::DependsOn;
 use sluice_engine::limits::PARENTS_MAX;
 
-use crate::json::{Fault, Read, Reader, clip};
+use sluice_calls::fault::{Fault, Read, clip};
+
+use super::source::Source;
 
 /// The parents of a message, as they were read.
 #[derive(Debug, Default)]
@@ -17,13 +19,13 @@ pub(crate) struct Parents {
 
 impl Parents {
     /// Reads a list of ids, and of places like `"#0"`.
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Read<Parents> {
+    pub(crate) fn read<'a>(source: &mut impl Source<'a>) -> Read<Parents> {
         let mut parents = Parents::default();
         let mut count = 0u64;
-        reader.array(|reader, _| {
+        source.array(|source, _| {
             count += 1;
-            let text = reader.string()?;
-            let text = text.get(reader.scratch());
+            let text = source.string()?;
+            let text = text.get(source.scratch());
             if count <= PARENTS_MAX as u64 {
                 parents.add(text)?;
             }

@@ -12,15 +12,16 @@ use sluice_engine::settings::Backoff;
 
 use self::steps::{Carried, StepFields};
 use super::fields::{GROUP_FIELDS, GROUP_MESSAGE_FIELDS, MESSAGE_FIELDS, SEND_FIELDS};
-use crate::json::content::{BASE64_EXPECTED, decode_base64};
-use crate::json::send_options::Options;
+use crate::hot::content::{Content, Names};
+use crate::hot::options::{AT_MS_MAX, Options};
 use sluice_calls::settings;
 
-use crate::json::de::read_value;
-use crate::json::{Fault, Read, Reader, Text};
+use crate::hot::content::Text;
+use crate::hot::source::Source;
+use sluice_calls::fault::{Fault, Read};
 
-/// Latest time in microseconds that milliseconds can name.
-const AT_MS_MAX: u64 = u64::MAX / 1_000;
+/// The fields of a payload.
+const PAYLOAD: Names = Names { text: "payload", base64: "payload_base64" };
 
 /// The messages of a request, in flat lists that all messages share.
 #[derive(Debug, Default)]
@@ -42,7 +43,7 @@ pub(crate) struct Batch<'a> {
 
 #[derive(Debug, Default)]
 struct Message<'a> {
-    payload: Payload<'a>,
+    payload: Option<Content<'a>>,
     content_type: Option<Text<'a>>,
     /// From and to in the list of headers.
     headers: (usize, usize),
@@ -58,20 +59,9 @@ struct Message<'a> {
     carried: Carried,
 }
 
-#[derive(Debug, Default)]
-enum Payload<'a> {
-    #[default]
-    Missing,
-    Text(Text<'a>),
-    Base64(Text<'a>),
-    /// From and to in the octets.
-    Octets(usize, usize),
-}
-
 impl<'a> Batch<'a> {
     /// Reads one message or a list of them.
-    pub(crate) fn read(body: &'a [u8], limits: &Limits) -> Read<Batch<'a>> {
-        let mut reader = Reader::new(body)?;
+    pub(crate) fn read(mut reader: impl Source<'a>, limits: &Limits) -> Read<Batch<'a>> {
         let mut batch = Batch::default();
         let mut single = Message::default();
         let mut count = 0u64;
@@ -117,8 +107,10 @@ impl<'a> Batch<'a> {
     }
 
     /// Reads the messages of a group and its callback, which comes last here, with their queues.
-    pub(crate) fn read_group(body: &'a [u8], limits: &Limits) -> Read<(Batch<'a>, Vec<Text<'a>>)> {
-        let mut reader = Reader::new(body)?;
+    pub(crate) fn read_group(
+        mut reader: impl Source<'a>,
+        limits: &Limits,
+    ) -> Read<(Batch<'a>, Vec<Text<'a>>)> {
         let mut batch = Batch { is_list: true, has_callback: true, ..Batch::default() };
         let (mut queues, mut callback, mut count) = (Vec::new(), None, None);
         let limit = u64::from(limits.batch_items);
@@ -170,7 +162,11 @@ impl<'a> Batch<'a> {
         self.steps.truncate(message.carried.first().unwrap_or(self.steps.len()));
     }
 
-    fn group_message(&mut self, reader: &mut Reader<'a>, limits: &Limits) -> Read<(Message<'a>, Text<'a>)> {
+    fn group_message(
+        &mut self,
+        reader: &mut impl Source<'a>,
+        limits: &Limits,
+    ) -> Read<(Message<'a>, Text<'a>)> {
         let read = self.message_with_queue(reader, GROUP_MESSAGE_FIELDS, "the message", limits)?;
         read.0.check()?;
         Ok(read)
@@ -179,7 +175,7 @@ impl<'a> Batch<'a> {
     /// Reads a message that names its queue.
     fn message_with_queue(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut impl Source<'a>,
         fields: &'static [&'static str],
         what: &str,
         limits: &Limits,
@@ -205,7 +201,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Reads one message that lies within a larger body; [`Batch::finish`] must follow.
-    pub(crate) fn read_one(reader: &mut Reader<'a>, limits: &Limits) -> Read<Batch<'a>> {
+    pub(crate) fn read_one(reader: &mut impl Source<'a>, limits: &Limits) -> Read<Batch<'a>> {
         let mut batch = Batch::default();
         let mut message = Message::default();
         reader
@@ -224,18 +220,14 @@ impl<'a> Batch<'a> {
 
     fn message_field(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut impl Source<'a>,
         name: &'static str,
         message: &mut Message<'a>,
         limits: &Limits,
     ) -> Read<()> {
         match name {
             "payload" | "payload_base64" => {
-                if !matches!(message.payload, Payload::Missing) {
-                    return Err(Fault::conflict("payload", "payload_base64"));
-                }
-                let text = reader.string().map_err(Fault::of_payload)?;
-                message.payload = if name == "payload" { Payload::Text(text) } else { Payload::Base64(text) };
+                reader.content(&mut message.payload, PAYLOAD, name).map_err(Fault::of_payload)?;
             }
             "content_type" => message.content_type = Some(reader.string()?),
             "headers" => message.headers = self.read_headers(reader, limits)?,
@@ -251,7 +243,7 @@ impl<'a> Batch<'a> {
                 };
             }
             "max_attempts" => message.max_attempts = reader.integer(1, u64::from(ATTEMPTS_MAX))? as u16,
-            "backoff" => message.backoff = Some(read_value::<settings::Backoff>(reader)?.into()),
+            "backoff" => message.backoff = Some(reader.value::<settings::Backoff>()?.into()),
             "chain" | "on_failure" => self.read_steps(reader, name, message, limits)?,
             other => {
                 let at = self.enter_options(message);
@@ -276,7 +268,7 @@ impl<'a> Batch<'a> {
         message.options.and_then(|at| self.options.get(at)).map_or(Ok(()), Options::check)
     }
 
-    fn read_headers(&mut self, reader: &mut Reader<'a>, limits: &Limits) -> Read<(usize, usize)> {
+    fn read_headers(&mut self, reader: &mut impl Source<'a>, limits: &Limits) -> Read<(usize, usize)> {
         let from = self.headers.len();
         let mut count = 0u64;
         let limit = u64::from(limits.headers);
@@ -303,7 +295,7 @@ impl<'a> Batch<'a> {
         Ok((from, self.headers.len()))
     }
 
-    fn read_tags(&mut self, reader: &mut Reader<'a>) -> Read<(usize, usize)> {
+    fn read_tags(&mut self, reader: &mut impl Source<'a>) -> Read<(usize, usize)> {
         let from = self.tags.len();
         reader.array(|reader, at| {
             let tag = reader.string()?;
@@ -318,12 +310,17 @@ impl<'a> Batch<'a> {
 
     fn decode_base64(&mut self) -> Read<()> {
         let (scratch, octets) = (&self.scratch, &mut self.octets);
-        let mut wrong = |message: &mut Message<'_>| decode_payload(message, scratch, octets).is_err();
-        if let Some(at) = self.messages.iter_mut().position(&mut wrong) {
-            return Err(self.place_of_message(at, not_base64()));
+        let mut decode = |message: &mut Message<'_>| match &mut message.payload {
+            Some(payload) => payload.decode(PAYLOAD, scratch, octets).err(),
+            None => None,
+        };
+        let mut messages = self.messages.iter_mut().enumerate();
+        if let Some((at, fault)) = messages.find_map(|(at, message)| Some((at, decode(message)?))) {
+            return Err(self.place_of_message(at, fault));
         }
-        if let Some(at) = self.steps.iter_mut().position(|step| wrong(&mut step.message)) {
-            return Err(self.place_of_step(at, not_base64()));
+        let mut steps = self.steps.iter_mut().enumerate();
+        if let Some((at, fault)) = steps.find_map(|(at, step)| Some((at, decode(&mut step.message)?))) {
+            return Err(self.place_of_step(at, fault));
         }
         Ok(())
     }
@@ -381,15 +378,9 @@ impl<'a> Batch<'a> {
         tags: &'s [&'s str],
         options: &'s [SendOptions<'s>],
     ) -> SendItem<'s> {
-        let payload = match message.payload {
-            Payload::Text(text) => text.get(&self.scratch).as_bytes(),
-            Payload::Octets(from, to) => &self.octets[from..to],
-            // `check` and `decode_base64` leave none of these.
-            Payload::Missing | Payload::Base64(_) => b"",
-        };
         SendItem {
             options: message.options.and_then(|at| options.get(at)),
-            payload,
+            payload: message.payload.map_or(b"", |payload| payload.get(&self.scratch, &self.octets)),
             content_type: message.content_type.map_or("", |text| text.get(&self.scratch)),
             headers: &headers[message.headers.0..message.headers.1],
             tags: &tags[message.tags.0..message.tags.1],
@@ -401,26 +392,13 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Turns a payload that is base64 into octets.
-fn decode_payload(message: &mut Message<'_>, scratch: &str, octets: &mut Vec<u8>) -> Result<(), ()> {
-    let Payload::Base64(text) = message.payload else { return Ok(()) };
-    let from = octets.len();
-    decode_base64(text.get(scratch), octets)?;
-    message.payload = Payload::Octets(from, octets.len());
-    Ok(())
-}
-
-fn not_base64() -> Box<Fault> {
-    Fault::invalid(BASE64_EXPECTED).inside("payload_base64")
-}
-
 impl Message<'_> {
     fn check(&self) -> Read<()> {
         match self.payload {
-            Payload::Missing => {
+            Some(_) => Ok(()),
+            None => {
                 Err(Fault::missing("payload", "a message needs payload (text) or payload_base64 (octets)"))
             }
-            _ => Ok(()),
         }
     }
 }

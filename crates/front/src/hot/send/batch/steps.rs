@@ -4,9 +4,11 @@ use sluice_engine::Error;
 use sluice_engine::item::{Chain, STEPS_MAX, SendOptions, Step, Steps};
 use sluice_engine::limits::Limits;
 
-use super::{Batch, Message, Payload};
-use crate::json::hot::send::fields::STEP_FIELDS;
-use crate::json::{Fault, Read, Reader, Text};
+use super::{Batch, Message};
+use crate::hot::content::Text;
+use crate::hot::send::fields::STEP_FIELDS;
+use crate::hot::source::Source;
+use sluice_calls::fault::{Fault, Read};
 
 /// One step, as it was read.
 #[derive(Debug)]
@@ -41,7 +43,7 @@ impl<'a> Batch<'a> {
     /// Reads `chain` or `on_failure`.
     pub(super) fn read_steps(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut impl Source<'a>,
         name: &'static str,
         message: &mut Message<'a>,
         limits: &Limits,
@@ -80,7 +82,7 @@ impl<'a> Batch<'a> {
 
     fn read_step(
         &mut self,
-        reader: &mut Reader<'a>,
+        reader: &mut impl Source<'a>,
         place: Option<usize>,
         limits: &Limits,
     ) -> Read<StepFields<'a>> {
@@ -110,7 +112,7 @@ impl<'a> Batch<'a> {
     ) -> Vec<Step<'s>> {
         let step = |step: &'s StepFields<'a>| Step {
             queue: step.queue.get(&self.scratch),
-            own_payload: !matches!(step.message.payload, Payload::Missing),
+            own_payload: step.message.payload.is_some(),
             item: self.item(&step.message, headers, tags, options),
         };
         self.steps.iter().map(step).collect()
@@ -146,13 +148,14 @@ impl<'a> Batch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Reader;
 
     #[test]
     fn a_chain_is_read_with_its_places() {
         let body = br#"{"messages":[{"payload":"a"},{"chain":[{"queue":"\u0062","ordering_key":"k"},
             {"queue":"c","payload_base64":"/wA=","tags":["t"]}],"payload":"x",
             "on_failure":{"queue":"d","headers":{"h":"1"}},"fair_key":"f"}]}"#;
-        let batch = Batch::read(body, &Limits::default()).unwrap();
+        let batch = Reader::new(body).and_then(|reader| Batch::read(reader, &Limits::default())).unwrap();
         let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
         let steps = batch.steps(&headers, &tags, &plain);
         let chains = batch.chains(&steps);
@@ -192,7 +195,9 @@ mod tests {
                 "invalid_argument on_failure.payload_base64: expected standard base64",
             ),
         ] {
-            let fault = Batch::read(body.as_bytes(), &Limits::default()).unwrap_err();
+            let fault = Reader::new(body.as_bytes())
+                .and_then(|reader| Batch::read(reader, &Limits::default()))
+                .unwrap_err();
             let told = format!("{} {}: {}", fault.code, fault.field, fault.reason);
             assert!(told.starts_with(expected), "{body}: {told}");
         }
