@@ -25,11 +25,12 @@ use bytes::Bytes;
 
 use crate::codec::Put;
 use crate::disk::File;
+use crate::disk::shortage::is_out_of_handles;
 use crate::file_kind::Kind;
 use crate::keys::chunks;
 use crate::keys::keyring::KEYRING;
 use crate::lock::lock;
-use crate::log::files::{Pin, is_out_of_handles};
+use crate::log::files::Pin;
 use crate::log::header::Position;
 use crate::log::manifest::{FORMAT_VERSION, MANIFEST, Manifest};
 use crate::log::shared::Shared;

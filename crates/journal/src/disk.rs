@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub use fs::FsDisk;
 
 mod fs;
+pub(crate) mod shortage;
 pub(crate) mod whole;
 
 /// How to open a file.

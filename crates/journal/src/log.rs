@@ -40,6 +40,7 @@ pub(crate) mod shared;
 pub(crate) mod signal;
 pub(crate) mod snapshot;
 mod space;
+pub(crate) mod spans;
 pub(crate) mod table;
 mod writer;
 

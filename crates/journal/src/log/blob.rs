@@ -6,9 +6,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use crate::disk::File;
+use crate::disk::shortage::is_out_of_handles;
 use crate::keys::chunks::ChunkCipher;
 use crate::keys::cipher::BatchCipher;
-use crate::log::files::{LogFile, is_out_of_handles};
+use crate::log::files::LogFile;
 use crate::log::header::Position;
 use crate::log::sealing;
 use crate::seam::batch::{BLOB_HEAD, blob_checksum};

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 
+use crate::disk::shortage::is_out_of_handles;
 use crate::disk::whole::write_whole;
 use crate::disk::{Disk, File, OpenMode, read_exact_at};
 use crate::file_kind::Kind;
@@ -19,8 +20,8 @@ use crate::keys::chunks::{self, ChunkCipher, HEAD};
 use crate::keys::cipher::{BatchCipher, FileKey};
 use crate::lock::lock;
 use crate::log::file_keys::Keys;
-use crate::log::read_ahead::ReadAhead;
 use crate::log::signal::Signal;
+use crate::log::spans::Spans;
 use crate::open_error::OpenError;
 use crate::seam::blob::BlobError;
 
@@ -30,7 +31,7 @@ pub(crate) struct Files {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     keys: Arc<Keys>,
-    ahead: ReadAhead,
+    spans: Spans,
     /// Upper limit of files kept open for reading alone.
     open_max: usize,
     /// Files open for reading alone, in the order of opening.
@@ -52,23 +53,23 @@ struct Names {
 impl Files {
     /// Without read-ahead.
     pub(crate) fn new(disk: Arc<dyn Disk>, dir: &Path, open_max: usize, keys: Arc<Keys>) -> Arc<Files> {
-        Files::with_ahead(disk, dir, open_max, keys, ReadAhead::default())
+        Files::with_spans(disk, dir, open_max, keys, Spans::default())
     }
 
-    pub(crate) fn with_ahead(
+    pub(crate) fn with_spans(
         disk: Arc<dyn Disk>,
         dir: &Path,
         open_max: usize,
         keys: Arc<Keys>,
-        ahead: ReadAhead,
+        spans: Spans,
     ) -> Arc<Files> {
         let (open, names, signal) = (Mutex::default(), Mutex::default(), Arc::default());
-        Arc::new(Files { disk, dir: dir.to_owned(), keys, ahead, open_max, open, names, signal })
+        Arc::new(Files { disk, dir: dir.to_owned(), keys, spans, open_max, open, names, signal })
     }
 
     /// Spans read ahead.
-    pub(crate) fn ahead(&self) -> &ReadAhead {
-        &self.ahead
+    pub(crate) fn spans(&self) -> &Spans {
+        &self.spans
     }
 
     /// The keys of the files.
@@ -371,8 +372,8 @@ impl LogFile {
     }
 
     /// Spans read ahead, of all files.
-    pub(crate) fn ahead(&self) -> &ReadAhead {
-        &self.files.ahead
+    pub(crate) fn spans(&self) -> &Spans {
+        &self.files.spans
     }
 
     fn get(&self) -> io::Result<Arc<dyn File>> {
@@ -424,12 +425,6 @@ impl File for LogFile {
     fn len(&self) -> io::Result<u64> {
         self.get()?.len()
     }
-}
-
-/// True when the process or the system has no file handles left, which passes.
-pub(crate) fn is_out_of_handles(error: &io::Error) -> bool {
-    let errno = rustix::io::Errno::from_io_error(error);
-    matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use crate::log::blob::{BlobLocation, BlobRead};
 use crate::log::cache::Cache;
 use crate::log::header::HEADER;
 use crate::log::index::{FoundBlob, Index};
-use crate::log::read_ahead::budget_of;
 use crate::log::shared::{Note, Proposal, Shared};
 use crate::log::snapshot::{Head, Work};
+use crate::log::spans::budget_of;
 use crate::open_error::OpenError;
 use crate::options::Durability;
 use crate::seam::Journal;
@@ -124,7 +124,7 @@ impl DiskJournal {
         let dead = self.shared.dead_uncovered.load(Relaxed);
         // After most of the messages have gone, the next snapshot is far smaller than the one on disk.
         let shrunk = last_len >= enough && self.index.live_blobs() * 2 < live_blobs;
-        let frees_room = self.shared.dead_kept().is_some_and(|kept| dead > kept);
+        let frees_room = self.shared.space.dead_kept().is_some_and(|kept| dead > kept);
         let much_dead = frees_room || dead >= (enough / 2).max(last_len / 2);
         requested || log_bytes >= enough.max(last_len) || much_dead || shrunk
     }
@@ -199,7 +199,7 @@ impl DiskJournal {
             snapshot_running: self.snapshots.running,
             compacted_bytes: counters.compacted_bytes.load(Relaxed),
             damaged_blobs: counters.damaged_blobs.load(Relaxed),
-            cache_bytes: self.cache.bytes() + self.shared.files.ahead().bytes(),
+            cache_bytes: self.cache.bytes() + self.shared.files.spans().bytes(),
             cache_misses: self.cache_misses,
             full: self.shared.space.full.load(Relaxed),
             low: free < self.shared.options.low_water_bytes,
@@ -311,7 +311,7 @@ impl Journal for DiskJournal {
         if batch.is_empty() {
             return Ok(first_index);
         }
-        self.shared.room_for(class, (HEADER + bytes) as u64)?;
+        self.shared.space.room_for(class, (HEADER + bytes) as u64)?;
         if self.shared.space.taken.fetch_add((HEADER + bytes) as u64, Relaxed) == 0 {
             // The first since free space was looked at.
             self.shared.maintenance_signal.notify();

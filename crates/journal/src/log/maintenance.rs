@@ -14,13 +14,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::disk::File;
+use crate::disk::shortage::{is_full, is_out_of_handles, is_passing};
 use crate::file_kind::Kind;
 use crate::lock::lock;
-use crate::log::files::is_out_of_handles;
 use crate::log::manifest::Sealed;
 use crate::log::sealed_file::SealedFile;
 use crate::log::sealing::write_table;
-use crate::log::shared::{Note, Shared, is_full, is_passing};
+use crate::log::shared::{Note, Shared};
 use crate::log::table::Table;
 use crate::log::writer::Writer;
 use crate::options::Durability;
@@ -189,7 +189,7 @@ impl Maintenance {
 
     fn give_up(&mut self, job: Job, now_us: u64, error: &io::Error) {
         if is_full(error) {
-            self.shared.release_reserve();
+            self.shared.space.release_reserve();
             self.space_at_us = now_us;
         } else {
             self.shared.files.close_all();
@@ -213,7 +213,7 @@ impl Maintenance {
             return Ok(());
         }
         self.space_at_us = now_us + SPACE_EVERY_US;
-        match self.shared.look_at_space() {
+        match self.shared.space.look() {
             Err(error) if is_out_of_handles(&error) => self.notices.out_of_handles(now_us, &error),
             // The reserve is taken again when there is room for it.
             Err(error) if is_full(&error) => {}
@@ -227,7 +227,7 @@ impl Maintenance {
     }
 
     fn space_due_us(&self) -> u64 {
-        if self.shared.is_short() || self.shared.space.taken.load(Relaxed) > 0 {
+        if self.shared.space.is_short() || self.shared.space.taken.load(Relaxed) > 0 {
             return self.space_at_us;
         }
         self.space_at_us + SPACE_IDLE_US - SPACE_EVERY_US
@@ -260,7 +260,7 @@ impl Maintenance {
     /// On a full disk: ends the segment that grows, as nothing of it can go before, however much of it is
     /// dead.
     fn end_dead_segment(&self) -> Result<(), String> {
-        match self.shared.dead_kept() {
+        match self.shared.space.dead_kept() {
             Some(kept) if self.writer.fill().0 > kept => self.writer.roll(),
             _ => Ok(()),
         }

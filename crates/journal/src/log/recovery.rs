@@ -33,13 +33,13 @@ use crate::log::index::{Current, Index};
 use crate::log::journal::{DiskJournal, SnapshotTrigger};
 use crate::log::maintenance::Maintenance;
 use crate::log::manifest::{BlobFile, MANIFEST, Manifest, RESTORING, Sealed};
-use crate::log::read_ahead::{ReadAhead, budget_of};
 use crate::log::replay::{Replay, Stretch};
 use crate::log::sealed_file::SealedFile;
 use crate::log::sealing::{load_table, write_table};
 use crate::log::shared::Shared;
 use crate::log::snapshot::SnapshotReader;
 use crate::log::space::RESERVE;
+use crate::log::spans::{Spans, budget_of};
 use crate::log::table::{LogTable, Table};
 use crate::log::writer::{Writer, WriterState};
 use crate::open_error::OpenError;
@@ -109,8 +109,8 @@ impl Opening {
             }
         };
         report.term = manifest.next_term(options.term_min);
-        let ahead = ReadAhead::new(budget_of(options.cache_bytes));
-        let files = Files::with_ahead(disk.clone(), &dir, options.open_files, keys, ahead);
+        let spans = Spans::new(budget_of(options.cache_bytes));
+        let files = Files::with_spans(disk.clone(), &dir, options.open_files, keys, spans);
         Ok(Opening { disk, options, files, lock, manifest, report })
     }
 
@@ -392,12 +392,12 @@ fn pick_identity(given: u64) -> u64 {
 
 /// Takes the reserve, and looks how much room there is.
 fn take_room(shared: &Shared) -> io::Result<()> {
-    shared.find_reserve()?;
-    shared.look_at_space()?;
+    shared.space.find_reserve()?;
+    shared.space.look()?;
     let missing = shared.options.reserve_bytes.saturating_sub(shared.space.reserve.load(Relaxed));
     if shared.space.free.load(Relaxed) > missing.saturating_add(shared.options.full_margin_bytes) {
-        shared.take_reserve()?;
-        shared.look_at_space()?;
+        shared.space.take_reserve()?;
+        shared.space.look()?;
     }
     Ok(())
 }

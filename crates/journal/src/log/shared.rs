@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::disk::shortage::is_out_of_handles;
 use crate::disk::whole::aside;
 use crate::disk::{DirLock, Disk};
 use crate::file_kind::Kind;
 use crate::lock::lock;
 use crate::log::blob_holder::BlobHolder;
-use crate::log::files::{Files, Handle, is_out_of_handles};
+use crate::log::files::{Files, Handle};
 use crate::log::header::Position;
 use crate::log::manifest::{Link, MANIFEST, Manifest};
 use crate::log::signal::Signal;
@@ -150,6 +151,7 @@ impl Shared {
         lock: Box<dyn DirLock>,
     ) -> Shared {
         Shared {
+            space: Space::new(disk.clone(), &options),
             disk,
             options,
             identity: manifest.identity,
@@ -165,7 +167,6 @@ impl Shared {
             committed_index: AtomicU64::new(last_index),
             committed: Mutex::new(committed),
             counters: Counters::default(),
-            space: Space::default(),
             snapshot: crate::log::snapshot::Pipe::default(),
             live_known: AtomicBool::new(false),
             released: AtomicBool::new(false),
@@ -294,14 +295,4 @@ impl Shared {
     pub(crate) fn count_syncs(&self, count: u64) {
         self.counters.fsyncs.fetch_add(count, Ordering::Relaxed);
     }
-}
-
-/// True for failures that pass: the disk is full, or the process has no file handles left.
-pub(crate) fn is_passing(error: &io::Error) -> bool {
-    is_full(error) || is_out_of_handles(error)
-}
-
-/// True when the error means that the disk is full.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -6,12 +6,14 @@
 //! batches, a snapshot and a compaction. It is taken again as soon as there is room for it.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use crate::disk::{File, OpenMode};
+use crate::disk::shortage::is_full;
+use crate::disk::{Disk, File, OpenMode};
 use crate::lock::lock;
-use crate::log::shared::{Shared, is_full};
+use crate::options::Options;
 use crate::seam::event::{Class, Refused};
 
 /// File name of the reserve.
@@ -24,8 +26,14 @@ const DRAINING_MARGIN_PART: u64 = 16;
 const AGAIN_PART: u64 = 4;
 
 /// Free space at the last measurement, and what was used since.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Space {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    /// Size that the reserve is to have, in bytes.
+    reserve_wanted: u64,
+    /// [`Options::full_margin_bytes`].
+    margin_bytes: u64,
     pub(crate) free: AtomicU64,
     /// Bytes proposed since the measurement.
     pub(crate) taken: AtomicU64,
@@ -41,13 +49,27 @@ pub(crate) struct Space {
 }
 
 impl Space {
+    pub(crate) fn new(disk: Arc<dyn Disk>, options: &Options) -> Space {
+        Space {
+            disk,
+            dir: options.dir.clone(),
+            reserve_wanted: options.reserve_bytes,
+            margin_bytes: options.full_margin_bytes,
+            free: AtomicU64::default(),
+            taken: AtomicU64::default(),
+            reserve: AtomicU64::default(),
+            stalled: AtomicBool::default(),
+            full: AtomicBool::default(),
+            no_reserve: AtomicBool::default(),
+            file: Mutex::default(),
+        }
+    }
+
     /// Estimate of free space, in bytes: the last measurement less what was used since.
     fn free_now(&self) -> u64 {
         self.free.load(Relaxed).saturating_sub(self.taken.load(Relaxed))
     }
-}
 
-impl Shared {
     /// Checks that a batch of this size and class fits.
     ///
     /// # Errors
@@ -55,14 +77,14 @@ impl Shared {
     pub(crate) fn room_for(&self, class: Class, bytes: u64) -> Result<(), Refused> {
         let refused = match class {
             Class::Growing => {
-                let full = self.space.full.load(Relaxed) || self.room(class) <= bytes;
-                self.space.full.store(full, Relaxed);
+                let full = self.full.load(Relaxed) || self.room(class) <= bytes;
+                self.full.store(full, Relaxed);
                 full
             }
             Class::Draining => self.room(class) <= bytes,
         };
         if refused {
-            let free_bytes = self.space.free_now();
+            let free_bytes = self.free_now();
             return Err(Refused::Full { free_bytes, needed_bytes: self.needed(class, bytes) });
         }
         Ok(())
@@ -70,15 +92,13 @@ impl Shared {
 
     /// Free space that a batch of this size and class needs, in bytes.
     fn needed(&self, class: Class, bytes: u64) -> u64 {
-        let space = &self.space;
-        let margin = self.options.full_margin_bytes;
         match class {
             Class::Growing => {
-                let reserve = self.options.reserve_bytes.saturating_sub(space.reserve.load(Relaxed));
-                bytes.max(margin / AGAIN_PART) + margin + reserve
+                let reserve = self.reserve_wanted.saturating_sub(self.reserve.load(Relaxed));
+                bytes.max(self.margin_bytes / AGAIN_PART) + self.margin_bytes + reserve
             }
             Class::Draining => {
-                (bytes + margin / DRAINING_MARGIN_PART).saturating_sub(space.reserve.load(Relaxed))
+                (bytes + self.margin_bytes / DRAINING_MARGIN_PART).saturating_sub(self.reserve.load(Relaxed))
             }
         }
     }
@@ -86,41 +106,37 @@ impl Shared {
     /// Whether growing batches are refused, and how much log a full disk leaves to what is dead: more is
     /// ended, or covered by a snapshot, so that it can go.
     pub(crate) fn dead_kept(&self) -> Option<u64> {
-        self.space.full.load(Relaxed).then_some(self.options.full_margin_bytes / AGAIN_PART)
+        self.full.load(Relaxed).then_some(self.margin_bytes / AGAIN_PART)
     }
 
     /// Space left for batches of this class, in bytes.
     fn room(&self, class: Class) -> u64 {
-        let space = &self.space;
-        let left = space.free_now() + space.reserve.load(Relaxed);
-        let margin = self.options.full_margin_bytes;
+        let left = self.free_now() + self.reserve.load(Relaxed);
         match class {
-            Class::Growing if space.stalled.load(Relaxed) => 0,
-            Class::Growing => left.saturating_sub(self.options.reserve_bytes + margin),
-            Class::Draining => left.saturating_sub(margin / DRAINING_MARGIN_PART),
+            Class::Growing if self.stalled.load(Relaxed) => 0,
+            Class::Growing => left.saturating_sub(self.reserve_wanted + self.margin_bytes),
+            Class::Draining => left.saturating_sub(self.margin_bytes / DRAINING_MARGIN_PART),
         }
     }
 
     /// True while space is short: more may become free at any time.
     pub(crate) fn is_short(&self) -> bool {
-        let little = self.room(Class::Growing) <= self.options.full_margin_bytes / AGAIN_PART;
-        little || self.space.full.load(Relaxed) || self.reserve_missing()
+        let little = self.room(Class::Growing) <= self.margin_bytes / AGAIN_PART;
+        little || self.full.load(Relaxed) || self.reserve_missing()
     }
 
     /// Measures free space; gives up the reserve when it is needed and restores it when it is not.
-    pub(crate) fn look_at_space(&self) -> io::Result<()> {
-        let space = &self.space;
+    pub(crate) fn look(&self) -> io::Result<()> {
         // Before looking: what is proposed meanwhile is counted twice rather than not at all.
-        space.taken.store(0, Relaxed);
-        let free = self.disk.free_bytes(&self.options.dir)?;
-        space.free.store(free, Relaxed);
-        let margin = self.options.full_margin_bytes;
-        let full = space.full.load(Relaxed);
-        space.full.store(full && self.room(Class::Growing) <= margin / AGAIN_PART, Relaxed);
-        let missing = self.options.reserve_bytes.saturating_sub(space.reserve.load(Relaxed));
-        if free < margin / 2 {
+        self.taken.store(0, Relaxed);
+        let free = self.disk.free_bytes(&self.dir)?;
+        self.free.store(free, Relaxed);
+        let full = self.full.load(Relaxed);
+        self.full.store(full && self.room(Class::Growing) <= self.margin_bytes / AGAIN_PART, Relaxed);
+        let missing = self.reserve_wanted.saturating_sub(self.reserve.load(Relaxed));
+        if free < self.margin_bytes / 2 {
             self.release_reserve();
-        } else if missing > 0 && self.reserve_missing() && free > missing + 2 * margin {
+        } else if missing > 0 && self.reserve_missing() && free > missing + 2 * self.margin_bytes {
             self.take_reserve()?;
         }
         Ok(())
@@ -128,42 +144,40 @@ impl Shared {
 
     /// True when the reserve is to be restored.
     fn reserve_missing(&self) -> bool {
-        let space = &self.space;
-        space.reserve.load(Relaxed) < self.options.reserve_bytes && !space.no_reserve.load(Relaxed)
+        self.reserve.load(Relaxed) < self.reserve_wanted && !self.no_reserve.load(Relaxed)
     }
 
     /// Gives up the reserve. True when there was any.
     pub(crate) fn release_reserve(&self) -> bool {
-        let file = lock(&self.space.file);
+        let file = lock(&self.file);
         let Some(file) = &*file else { return false };
-        if self.space.reserve.load(Relaxed) == 0 || file.set_len(0).is_err() {
+        if self.reserve.load(Relaxed) == 0 || file.set_len(0).is_err() {
             return false;
         }
-        let freed = self.space.reserve.swap(0, Relaxed);
-        self.space.free.fetch_add(freed, Relaxed);
+        let freed = self.reserve.swap(0, Relaxed);
+        self.free.fetch_add(freed, Relaxed);
         true
     }
 
     /// Allocates the reserve; too little free space is no error.
     pub(crate) fn take_reserve(&self) -> io::Result<()> {
-        let bytes = self.options.reserve_bytes;
+        let bytes = self.reserve_wanted;
         if bytes == 0 {
             return Ok(());
         }
-        let mut file = lock(&self.space.file);
+        let mut file = lock(&self.file);
         if file.is_none() {
             *file = Some(self.open_reserve()?);
         }
         let Some(file) = &*file else { return Ok(()) };
-        let space = &self.space;
         match file.allocate(bytes) {
-            Ok(()) => space.reserve.store(bytes, Relaxed),
+            Ok(()) => self.reserve.store(bytes, Relaxed),
             // A file system without preallocation has no reserve; growing batches leave its room free all the
             // same.
             Err(error) if is_full(&error) || error.kind() == io::ErrorKind::Unsupported => {
-                space.no_reserve.store(!is_full(&error), Relaxed);
+                self.no_reserve.store(!is_full(&error), Relaxed);
                 file.set_len(0)?;
-                space.reserve.store(0, Relaxed);
+                self.reserve.store(0, Relaxed);
             }
             Err(error) => return Err(error),
         }
@@ -172,22 +186,22 @@ impl Shared {
 
     /// Reads the size of a reserve left by an earlier run.
     pub(crate) fn find_reserve(&self) -> io::Result<()> {
-        let path = self.options.dir.join(RESERVE);
+        let path = self.dir.join(RESERVE);
         match self.disk.open(&path, OpenMode::Write) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
             Ok(file) => {
-                let len = file.len()?.min(self.options.reserve_bytes);
+                let len = file.len()?.min(self.reserve_wanted);
                 file.set_len(len)?;
-                self.space.reserve.store(len, Relaxed);
-                *lock(&self.space.file) = Some(file);
+                self.reserve.store(len, Relaxed);
+                *lock(&self.file) = Some(file);
             }
         }
         Ok(())
     }
 
     fn open_reserve(&self) -> io::Result<Arc<dyn File>> {
-        let path = self.options.dir.join(RESERVE);
+        let path = self.dir.join(RESERVE);
         match self.disk.open(&path, OpenMode::Write) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.disk.open(&path, OpenMode::CreateNew)

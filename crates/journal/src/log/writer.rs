@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 use crate::disk::File;
+use crate::disk::shortage::{is_full, is_passing};
 use crate::file_kind::Kind;
 use crate::lock::lock;
 use crate::log::files::Handle;
@@ -18,7 +19,7 @@ use crate::log::header::next_sector;
 use crate::log::header::{Header, Position, front};
 use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
-use crate::log::shared::{Fresh, Note, Proposal, Shared, is_full, is_passing};
+use crate::log::shared::{Fresh, Note, Proposal, Shared};
 use crate::options::Durability;
 use crate::seam::event::Committed;
 
@@ -168,7 +169,7 @@ impl WriterState {
         let zeros = vec![0; (end - self.buffer_at) as usize];
         let mut cleared = self.segment.file.write_at(&zeros, self.buffer_at);
         if cleared.as_ref().is_err_and(is_full) {
-            shared.release_reserve();
+            shared.space.release_reserve();
             cleared = self.segment.file.write_at(&zeros, self.buffer_at);
         }
         cleared.map_err(|error| failed("clear a part of", &self.segment, &error))
@@ -476,7 +477,7 @@ impl Writer {
     /// Writes the buffer; `false` when there is no disk space.
     fn write(&self, state: &mut WriterState) -> Result<bool, String> {
         let mut result = state.segment.file.write_at(&state.buffer, state.buffer_at);
-        if result.as_ref().is_err_and(is_full) && self.shared.release_reserve() {
+        if result.as_ref().is_err_and(is_full) && self.shared.space.release_reserve() {
             result = state.segment.file.write_at(&state.buffer, state.buffer_at);
         }
         match result {

@@ -136,7 +136,7 @@ impl Maintenance {
         work.sort_unstable();
         let handle = self.shared.create(Kind::Blobs)?;
         let file = Appender::new(handle.file.clone(), handle.seal.chunks().cloned());
-        let (ahead, table) = (ReadAhead::own(), BlobTable::default());
+        let (ahead, table) = (ReadAhead::new(), BlobTable::default());
         Ok(Compaction { sources, work, next: 0, ahead, handle, table, file })
     }
 

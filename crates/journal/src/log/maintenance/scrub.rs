@@ -45,7 +45,7 @@ impl Maintenance {
         let rate = self.shared.options.scrub_bytes_per_s;
         self.scrub.allowance = (rate / (1_000_000 / STEP_EVERY_US)).clamp(1, STEP_BYTES);
         // Each step looks at the disk anew.
-        let ahead = ReadAhead::own();
+        let ahead = ReadAhead::new();
         for _ in 0..STEP_BLOBS {
             if self.scrub.allowance == 0 || !self.scrub_next(&ahead) {
                 break;

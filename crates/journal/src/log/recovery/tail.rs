@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::disk::shortage::is_full;
 use crate::disk::{Disk, File, OpenMode};
 use crate::file_kind::Kind;
 use crate::log::files::{Files, Handle};
@@ -14,7 +15,6 @@ use crate::log::replay::Stretch;
 use crate::log::scan::{Found, Scanner, content_end, highest_synced};
 use crate::log::sealing::append_batch;
 use crate::log::sealing::write_table;
-use crate::log::shared::is_full;
 use crate::log::table::{LogTable, Table};
 use crate::open_error::OpenError;
 use crate::options::Options;
