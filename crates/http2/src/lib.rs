@@ -62,6 +62,7 @@
 //! | `fuzzing` | whole sessions from arbitrary bytes, with the feature of that name |
 //! | [`hpack`] | header blocks: decoding and encoding them |
 //! | [`limits`] | everything that a peer could make large or frequent |
+//! | `streams` | the streams of a connection, with all that each holds |
 
 pub mod adapter;
 pub mod connection;
@@ -73,6 +74,7 @@ pub mod frame;
 pub mod fuzzing;
 pub mod hpack;
 pub mod limits;
+mod streams;
 
 pub use connection::{Connection, Event, StreamKey};
 pub use error::{ErrorCode, Fault};

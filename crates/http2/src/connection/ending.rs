@@ -1,10 +1,10 @@
 //! How streams and connections end: by an error, by a reset, or in peace.
 
 use super::guard::Costly;
-use super::streams::Ended;
 use super::{Connection, Event, Phase, StreamKey};
 use crate::error::{ErrorCode, Fault, Scope};
 use crate::frame::{MAX_31_BITS, write};
+use crate::streams::Ended;
 
 /// The step of a graceful shutdown (RFC 9113 §6.8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

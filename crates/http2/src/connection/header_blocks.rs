@@ -2,10 +2,10 @@
 
 use super::ending::Drain;
 use super::guard::Costly;
-use super::streams::Ended;
 use super::{Connection, Event, request};
 use crate::error::{ErrorCode, Fault};
 use crate::hpack::{DecodeError, Field};
+use crate::streams::Ended;
 
 /// A header block on its way. Its storage is used again.
 #[derive(Debug, Default)]

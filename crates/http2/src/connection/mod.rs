@@ -22,19 +22,16 @@
 //! | `deadlines` | what may not take for ever |
 //! | `rest` | what is let go of when it is idle |
 //! | `guard` | what may not happen too often |
-//! | `streams` | the streams that there are |
 
 mod deadlines;
 mod ending;
 mod event;
-mod fields;
 mod guard;
 mod header_blocks;
 mod receive;
 mod request;
 mod rest;
 mod send;
-mod streams;
 mod windows;
 
 #[cfg(test)]
@@ -47,13 +44,13 @@ use crate::error::{ErrorCode, Fault};
 use crate::frame::{MAX_31_BITS, PREFACE, Setting, write};
 use crate::hpack::{Decoder, Encoder, HeaderArena};
 use crate::limits::Limits;
+use crate::streams::Streams;
 
+pub use crate::streams::StreamKey;
 pub use event::{Event, Half};
 pub(crate) use request::KeptHead;
 pub use request::RequestHead;
 pub use send::SendError;
-pub use streams::StreamKey;
-pub(crate) use streams::{Sending, Stream, Streams};
 
 use deadlines::Deadlines;
 use ending::Drain;

@@ -2,11 +2,11 @@
 
 use super::ending::Drain;
 use super::guard::Costly;
-use super::streams::Ended;
 use super::{Connection, Event, Phase};
-use crate::emit::Priority;
 use crate::error::{ErrorCode, Fault};
 use crate::frame::{Frame, FrameHeader, PAYLOAD_BYTES_MAX, Setting, SettingsPayload, kind, write};
+use crate::streams::Ended;
+use crate::streams::Priority;
 
 /// Priorities that came before their streams (RFC 9218 §7.1); of many, only the last are kept.
 #[derive(Debug, Default)]

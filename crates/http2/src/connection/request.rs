@@ -4,8 +4,8 @@
 //! here and another behind a proxy: names in lower case, no control characters, no fields of HTTP/1.1
 //! connections, one host, one length.
 
-use crate::emit::Priority;
 use crate::hpack::HeaderArena;
+use crate::streams::Priority;
 
 /// The properties of a request whose header list is valid.
 #[derive(Clone, Copy, Default, Debug)]

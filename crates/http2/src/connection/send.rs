@@ -4,12 +4,12 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::streams::Ended;
-use super::{Connection, Sending, StreamKey, fields};
+use super::{Connection, StreamKey};
 use crate::emit::{Drained, Plan, header_block};
 use crate::error::ErrorCode;
 use crate::frame::{flag, kind, write};
 use crate::hpack::{Encoded, Field};
+use crate::streams::{Ended, Sending, fields};
 
 /// The reason why a part of a response was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

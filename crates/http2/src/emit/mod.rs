@@ -7,11 +7,10 @@
 
 mod output;
 mod plan;
-mod priority;
 mod schedule;
 
+pub use crate::streams::Priority;
 pub use output::EmitMode;
 pub(crate) use output::{Drained, Output, header_block};
 pub use plan::Plan;
-pub use priority::Priority;
-pub(crate) use schedule::{Links, Schedule};
+pub(crate) use schedule::Schedule;

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use super::{Plan, Schedule};
-use crate::connection::{Sending, Stream, Streams};
 use crate::frame::{FrameHeader, PAYLOAD_BYTES_MAX, flag, kind, write};
 use crate::limits;
+use crate::streams::{Sending, Stream, Streams};
 
 /// The way in which payloads are put into a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -4,33 +4,7 @@
 //! those that were asked for in an order that matters go one after the other, by id. When both lists have
 //! some, they take turns as well, so that neither starves.
 
-use super::Priority;
-use crate::connection::Streams;
-
-const NONE: u32 = u32::MAX;
-
-/// A stream's place in a list.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Links {
-    previous: u32,
-    next: u32,
-    /// The list that it stands in, or [`UNLINKED`].
-    list: u8,
-}
-
-const UNLINKED: u8 = u8::MAX;
-
-impl Default for Links {
-    fn default() -> Self {
-        Self { previous: NONE, next: NONE, list: UNLINKED }
-    }
-}
-
-impl Links {
-    pub(crate) fn is_linked(self) -> bool {
-        self.list != UNLINKED
-    }
-}
+use crate::streams::{Links, NONE, Priority, Streams, UNLINKED};
 
 #[derive(Clone, Copy, Debug)]
 struct SlotList {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::encoder::{Literal, indexed, indexing, literal};
+use super::representation::{Literal, indexed, literal};
 use super::static_table::{self, Indexing};
 use super::{Field, HeaderArena};
 
@@ -61,7 +61,7 @@ fn encode_alone(Field { name, value, is_secret }: Field<'_>, out: &mut Vec<u8>) 
     }
     let kind = match known {
         _ if is_secret => Literal::NeverIndexed,
-        Some((_, row)) if indexing(row, value) == Indexing::Never => Literal::NeverIndexed,
+        Some((_, row)) if row.indexing_of(value) == Indexing::Never => Literal::NeverIndexed,
         _ => Literal::Plain,
     };
     literal(kind, known.map(|(first, _)| first), name, value, out);

@@ -14,18 +14,15 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 
 use super::dynamic_table::DynamicTable;
-use super::static_table::{self, Indexing, Row};
-use super::{DEFAULT_TABLE_BYTES, Encoded, Field, field_bytes, huffman, integer};
+use super::representation::{Literal, indexed, literal};
+use super::static_table::{self, Indexing};
+use super::{DEFAULT_TABLE_BYTES, Encoded, Field, field_bytes, integer};
 
 /// Most bytes that the encoder uses of a larger table that the peer offers: it is memory of this side.
 const TABLE_BYTES_MAX: u32 = DEFAULT_TABLE_BYTES;
 
 /// A field that would take more than this part of the table does not go into it.
 const TABLE_PART: usize = 2;
-
-/// Cookies below this could be guessed, one byte after the other, by what they compress to (§7.1.3): they are
-/// never indexed.
-const GUESSABLE_COOKIE_BYTES: usize = 20;
 
 /// Number of recent fields that are remembered although they are not in the table.
 const SEEN: usize = 64;
@@ -59,14 +56,6 @@ struct RememberedSet {
     block: Vec<u8>,
     /// The state of the table for which that is right.
     right_for: Option<u64>,
-}
-
-/// The three kinds of literal fields (§6.2), each with its first bits and its prefix.
-#[derive(Clone, Copy)]
-pub(super) enum Literal {
-    Indexed,
-    Plain,
-    NeverIndexed,
 }
 
 impl Default for Encoder {
@@ -175,7 +164,7 @@ impl Encoder {
         if let Some(index) = static_table::find_value(first, value) {
             return indexed(index, out);
         }
-        match indexing(row, value) {
+        match row.indexing_of(value) {
             Indexing::Varying if !comes_again => literal(Literal::Plain, Some(first), name, value, out),
             Indexing::AtOnce | Indexing::Varying => {
                 self.dynamic_field(Some(first), name, value, comes_again, out);
@@ -216,45 +205,10 @@ impl Encoder {
     }
 }
 
-pub(super) fn indexing(row: &Row, value: &[u8]) -> Indexing {
-    if row.name == b"cookie" && value.len() < GUESSABLE_COOKIE_BYTES { Indexing::Never } else { row.indexing }
-}
-
 fn hash(name: &[u8], value: &[u8]) -> u32 {
     let mut hasher = FxHasher::default();
     hasher.write(name);
     hasher.write(value);
     // 0 is what an unused place of the seen ones holds.
     (hasher.finish() as u32).max(1)
-}
-
-/// A field of a table (§6.1).
-pub(super) fn indexed(index: usize, out: &mut Vec<u8>) {
-    integer::encode(index, 0x80, 7, out);
-}
-
-/// A field that is spelled out (§6.2), but for its name when a table has it at `named`.
-pub(super) fn literal(kind: Literal, named: Option<usize>, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
-    let (flags, prefix_bits) = match kind {
-        Literal::Indexed => (0x40, 6),
-        Literal::Plain => (0x00, 4),
-        Literal::NeverIndexed => (0x10, 4),
-    };
-    integer::encode(named.unwrap_or(0), flags, prefix_bits, out);
-    if named.is_none() {
-        string(name, out);
-    }
-    string(value, out);
-}
-
-/// A string (§5.2), in Huffman code when that is shorter.
-fn string(text: &[u8], out: &mut Vec<u8>) {
-    let encoded_bytes = huffman::encoded_bytes(text);
-    if encoded_bytes < text.len() {
-        integer::encode(encoded_bytes, 0x80, 7, out);
-        huffman::encode(text, out);
-    } else {
-        integer::encode(text.len(), 0x00, 7, out);
-        out.extend_from_slice(text);
-    }
 }

@@ -7,6 +7,7 @@
 //! | `arena` | where the fields of one block are put |
 //! | `encoded` | sets of fields that are the same in many blocks |
 //! | `encoder` | fields to header blocks, and what is worth a place in the table |
+//! | `representation` | single fields in a block (§6) |
 //! | `field` | what the encoder is given |
 //! | `dynamic_table` | the fields that were sent before, oldest evicted first (§2.3.2, §4) |
 //! | `static_table` | the 61 fields that everybody knows (Appendix A) |
@@ -20,6 +21,7 @@ mod encoder;
 mod field;
 mod huffman;
 mod integer;
+mod representation;
 mod static_table;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,10 @@
 //! The fields that everybody knows (RFC 7541 §2.3.1, Appendix A), with what an encoder does with values that
 //! are not there, and a perfect hash of their names.
 
+/// Cookies below this could be guessed, one byte after the other, by what they compress to (§7.1.3): they are
+/// never indexed.
+const GUESSABLE_COOKIE_BYTES: usize = 20;
+
 /// The way in which an encoder writes a field that is in no table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Indexing {
@@ -18,6 +22,17 @@ pub(super) struct Row {
     pub(super) name: &'static [u8],
     pub(super) value: &'static [u8],
     pub(super) indexing: Indexing,
+}
+
+impl Row {
+    /// Indexing of a field with the name of this row and this value.
+    pub(super) fn indexing_of(&self, value: &[u8]) -> Indexing {
+        if self.name == b"cookie" && value.len() < GUESSABLE_COOKIE_BYTES {
+            Indexing::Never
+        } else {
+            self.indexing
+        }
+    }
 }
 
 /// Number of fields of the static table; indexes of the dynamic table begin behind it (§2.3.3).

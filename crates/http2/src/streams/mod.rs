@@ -1,12 +1,18 @@
 //! The streams of a connection: a slab whose slots are used again, with all that a stream holds.
 
+pub(crate) mod fields;
+mod links;
+mod priority;
+
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 
-use crate::emit::{Links, Priority};
 use crate::limits::PROGRESS_BYTES;
+
+pub(crate) use links::{Links, NONE, UNLINKED};
+pub use priority::Priority;
 
 /// The key of a stream while it is open. Ids are never reused, so that a key of a closed stream refers to
 /// nothing.
@@ -75,7 +81,7 @@ pub(crate) struct Stream {
     pub(crate) queue: VecDeque<Bytes>,
     /// Bytes in `queue`.
     pub(crate) queued: usize,
-    /// Fields of trailers that follow the queue, as [`super::fields`] lays them out.
+    /// Fields of trailers that follow the queue, as [`fields`] lays them out.
     pub(crate) trailers: Vec<u8>,
     pub(crate) send_progress: Progress,
     /// Whether the producer waits for room.

@@ -6,7 +6,7 @@ use crate::hpack::Field;
 const LENGTH: usize = size_of::<u32>();
 
 /// Appends a field.
-pub(super) fn push(out: &mut Vec<u8>, field: Field<'_>) {
+pub(crate) fn push(out: &mut Vec<u8>, field: Field<'_>) {
     out.push(field.is_secret.into());
     for part in [field.name, field.value] {
         out.extend_from_slice(&(part.len() as u32).to_ne_bytes());
@@ -15,7 +15,7 @@ pub(super) fn push(out: &mut Vec<u8>, field: Field<'_>) {
 }
 
 /// The fields that were pushed, in order.
-pub(super) fn iter(mut from: &[u8]) -> impl Iterator<Item = Field<'_>> {
+pub(crate) fn iter(mut from: &[u8]) -> impl Iterator<Item = Field<'_>> {
     std::iter::from_fn(move || {
         let is_secret = *from.split_off_first()? != 0;
         Some(Field { name: take(&mut from)?, value: take(&mut from)?, is_secret })
