@@ -240,6 +240,26 @@ fn dead_table(messages: &[Stored]) -> String {
 
 fn details(m: &Stored) -> String {
     let mut table = Table::fields();
+    add_state(&mut table, m);
+    add_options(&mut table, m);
+    table.field("version", m.version.clone());
+    for changed in &m.changes {
+        let by = changed.note.by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
+        let why = changed.note.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        table.field(&changed.change, format!("{}{by}{why}", relative(changed.at_ms)));
+    }
+    table.field("size", size(m.size_bytes));
+    let mut text = table.render();
+    if !m.history.is_empty() {
+        text.push('\n');
+        text.push_str(&history(m));
+    }
+    text.push_str(&payload(m));
+    text
+}
+
+/// Adds the state, with its times and its holder.
+fn add_state(table: &mut Table, m: &Stored) {
     table.field("id", m.id.clone());
     table.field("queue", m.queue.clone());
     table.field("state", state(m));
@@ -277,6 +297,10 @@ fn details(m: &Stored) -> String {
     if let Some(at) = m.expires_at_ms {
         table.field("expires", format!("{} ({})", time(at), relative(at)));
     }
+}
+
+/// Adds the fields that the sender has given.
+fn add_options(table: &mut Table, m: &Stored) {
     for (name, value) in [
         ("ordering key", &m.ordering_key),
         ("fair key", &m.fair_key),
@@ -298,26 +322,17 @@ fn details(m: &Stored) -> String {
     if !m.tags.is_empty() {
         table.field("tags", m.tags.join(", "));
     }
-    table.field("version", m.version.clone());
-    for changed in &m.changes {
-        let by = changed.note.by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
-        let why = changed.note.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        table.field(&changed.change, format!("{}{by}{why}", relative(changed.at_ms)));
-    }
-    table.field("size", size(m.size_bytes));
-    let mut text = table.render();
-    if !m.history.is_empty() {
-        text.push('\n');
-        text.push_str(&history(m));
-    }
+}
+
+/// The payload as a paragraph, or the reason why it is not shown.
+fn payload(m: &Stored) -> String {
     match m.payload_bytes() {
         Ok(Some(payload)) => match std::str::from_utf8(&payload) {
-            Ok(payload) => text.push_str(&format!("\n{payload}\n")),
-            Err(_) => text.push_str("\nThe payload is binary: --raw prints it unchanged.\n"),
+            Ok(payload) => format!("\n{payload}\n"),
+            Err(_) => "\nThe payload is binary: --raw prints it unchanged.\n".to_owned(),
         },
-        _ => text.push_str("\nThe payload cannot be read.\n"),
+        _ => "\nThe payload cannot be read.\n".to_owned(),
     }
-    text
 }
 
 fn history(m: &Stored) -> String {

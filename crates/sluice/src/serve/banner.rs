@@ -1,10 +1,10 @@
 //! The text that is printed when the server is ready: address, storage, recovery, next steps.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sluice_engine::query::State;
 use sluice_node::Node;
 
@@ -37,6 +37,17 @@ pub(super) struct Started {
     pub(super) took: Duration,
 }
 
+/// Content of the text.
+struct Banner<'a> {
+    config: &'a Config,
+    address: SocketAddr,
+    url: String,
+    data_dir: PathBuf,
+    security: &'a Security,
+    started: Started,
+    found: Recovery,
+}
+
 /// Prints the text, or a JSON object, to stdout.
 pub(super) async fn print(
     loaded: &Loaded,
@@ -46,7 +57,6 @@ pub(super) async fn print(
     started: Started,
     out: Out,
 ) -> Result<()> {
-    let Started { chosen, took } = started;
     let found = look(node).await;
     for note in &found.notes {
         tracing::warn!("{note}");
@@ -54,15 +64,21 @@ pub(super) async fn print(
     let config = &loaded.config;
     let url = url(address, security);
     let data_dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
-    if out.json {
-        return out.object(&json!({
-            "url": url,
+    let banner = Banner { config, address, url, data_dir, security, started, found };
+    if out.json { out.object(&banner.json()) } else { out.text(&banner.text()) }
+}
+
+impl Banner<'_> {
+    fn json(&self) -> Value {
+        let Banner { config, security, started, found, .. } = self;
+        json!({
+            "url": self.url,
             "version": env!("CARGO_PKG_VERSION"),
             "pid": std::process::id(),
-            "data_dir": (!config.memory).then(|| data_dir.display().to_string()),
+            "data_dir": (!config.memory).then(|| self.data_dir.display().to_string()),
             "durability": spelled_durability(config),
             "shards": config.shards.0,
-            "encryption": chosen.as_ref().map(|chosen| json!({
+            "encryption": started.chosen.as_ref().map(|chosen| json!({
                 "root_key": chosen.encryption.root_of_new().map(|id| id.to_string()),
                 "keys_in": chosen.store.place(),
                 "made": chosen.made.is_some(),
@@ -78,39 +94,43 @@ pub(super) async fn print(
                 "messages": found.messages,
                 "dead": found.dead,
                 "bytes": found.bytes,
-                "took_ms": took.as_millis() as u64,
+                "took_ms": started.took.as_millis() as u64,
                 "notes": found.notes,
             },
-        }));
+        })
     }
-    let data = if config.memory {
-        "in memory: lost when this process ends".to_owned()
-    } else {
-        data_dir.display().to_string()
-    };
-    let mut text = format!("sluice {} is ready at {url}\n\n", env!("CARGO_PKG_VERSION"));
-    let mut field = |name: &str, value: &str| text.push_str(&format!("  {name:<12}{value}\n"));
-    field("data", &data);
-    if !config.memory {
-        field("durability", durability(config.durability));
+
+    fn text(&self) -> String {
+        let Banner { config, security, started, found, .. } = self;
+        let data = if config.memory {
+            "in memory: lost when this process ends".to_owned()
+        } else {
+            self.data_dir.display().to_string()
+        };
+        let mut text = format!("sluice {} is ready at {}\n\n", env!("CARGO_PKG_VERSION"), self.url);
+        let mut field = |name: &str, value: &str| text.push_str(&format!("  {name:<12}{value}\n"));
+        field("data", &data);
+        if !config.memory {
+            field("durability", durability(config.durability));
+        }
+        if let Some(chosen) = &started.chosen {
+            field("encryption", &encryption(chosen));
+        }
+        field("shards", &config.shards.0.to_string());
+        field("access", access(security));
+        if let Some(made) = &security.made {
+            field("names", &format!("{} (--tls-name adds more)", made.names().join(", ")));
+        }
+        field("recovered", &recovered(found, started.took));
+        for note in &found.notes {
+            field("note", note);
+        }
+        if let Some(path) = started.chosen.as_ref().and_then(|chosen| chosen.made.as_deref()) {
+            text.push_str(&key_warning(path, &data));
+        }
+        text.push_str(&next(self.address, &self.url, security));
+        text
     }
-    if let Some(chosen) = &chosen {
-        field("encryption", &encryption(chosen));
-    }
-    field("shards", &config.shards.0.to_string());
-    field("access", access(security));
-    if let Some(made) = &security.made {
-        field("names", &format!("{} (--tls-name adds more)", made.names().join(", ")));
-    }
-    field("recovered", &recovered(&found, took));
-    for note in &found.notes {
-        field("note", note);
-    }
-    if let Some(path) = chosen.and_then(|chosen| chosen.made) {
-        text.push_str(&key_warning(&path, &data));
-    }
-    text.push_str(&next(address, &url, security));
-    out.text(&text)
 }
 
 async fn look(node: &Node) -> Recovery {

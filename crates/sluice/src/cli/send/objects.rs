@@ -1,6 +1,7 @@
 //! Parses messages given as JSON objects of the HTTP API: lines of a send, members of a group, steps of a
 //! chain.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
@@ -8,12 +9,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 use sluice_calls::near::nearest;
-use sluice_client::{Backoff, Message, QueueMessage, Step};
+use sluice_client::{Backoff, Message, MessageOptions, QueueMessage, Step, Unique};
 use sluice_front::http::MESSAGE_FIELDS;
 
 use super::super::{CliError, Result};
 use super::Fields;
-use super::options::OptionFields;
 
 /// Maximum size of a file that is read as a whole, in bytes.
 const FILE_BYTES_MAX: u64 = 96 << 20;
@@ -151,6 +151,69 @@ impl Object {
         message.headers.retain(|(name, _)| !self.headers.contains_key(name.as_ref()));
         message.headers.extend(self.headers.into_iter().map(|(n, v)| (n.into(), v.into())));
         Ok((message, has_payload))
+    }
+}
+
+/// Optional fields of an object: keys, expiry, and the handling of the result.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct OptionFields {
+    tags: Option<Vec<String>>,
+    ordering_key: Option<String>,
+    fair_key: Option<String>,
+    limit_key: Option<String>,
+    unique: Option<Unique<'static>>,
+    ttl_ms: Option<u64>,
+    expires_at_ms: Option<u64>,
+    result_ttl_ms: Option<u64>,
+    correlation_id: Option<String>,
+    reply_to: Option<String>,
+    hold: Option<bool>,
+    depends_on: Option<Vec<String>>,
+    depends_mode: Option<String>,
+    on_parent_failed: Option<String>,
+    chain: Option<Vec<Value>>,
+    on_failure: Option<Value>,
+}
+
+impl OptionFields {
+    /// Merges both; fields of the object override flags.
+    fn over(
+        self,
+        flags: Option<Box<MessageOptions<'static>>>,
+    ) -> Parsed<Option<Box<MessageOptions<'static>>>> {
+        let mut all = flags.unwrap_or_default();
+        let take = |own: Option<String>, place: &mut Option<Cow<'static, str>>| {
+            if let Some(own) = own {
+                *place = Some(own.into());
+            }
+        };
+        if let Some(tags) = self.tags {
+            all.tags = tags.into_iter().map(Into::into).collect();
+        }
+        take(self.ordering_key, &mut all.ordering_key);
+        take(self.fair_key, &mut all.fair_key);
+        take(self.limit_key, &mut all.limit_key);
+        take(self.correlation_id, &mut all.correlation_id);
+        take(self.reply_to, &mut all.reply_to);
+        all.unique = self.unique.or(all.unique.take());
+        if self.ttl_ms.is_some() || self.expires_at_ms.is_some() {
+            (all.ttl_ms, all.expires_at_ms) = (self.ttl_ms, self.expires_at_ms);
+        }
+        all.result_ttl_ms = self.result_ttl_ms.or(all.result_ttl_ms);
+        all.hold = self.hold.unwrap_or(all.hold);
+        if let Some(depends_on) = self.depends_on {
+            all.depends_on = depends_on.into_iter().map(Into::into).collect();
+        }
+        take(self.depends_mode, &mut all.depends_mode);
+        take(self.on_parent_failed, &mut all.on_parent_failed);
+        if let Some(chain) = self.chain {
+            all.chain = steps(chain)?;
+        }
+        if let Some(on_failure) = self.on_failure {
+            all.on_failure = Some(step(on_failure).map_err(|why| format!("on_failure: {why}"))?);
+        }
+        Ok((*all != MessageOptions::default()).then_some(all))
     }
 }
 

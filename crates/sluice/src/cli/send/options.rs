@@ -1,12 +1,10 @@
-//! Optional fields of messages, as flags and as fields of JSON lines.
+//! Optional fields of messages, as flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use serde::Deserialize;
-use serde_json::Value;
 use sluice_client::{MessageOptions, Step, Unique};
 
 use super::super::{CliError, Result, duration, number};
@@ -122,68 +120,5 @@ impl OptionFlags {
             on_failure: self.on_failure.clone().map(Step::to),
         };
         (options != MessageOptions::default()).then(|| Box::new(options))
-    }
-}
-
-/// The same fields in a message object of the HTTP API.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct OptionFields {
-    tags: Option<Vec<String>>,
-    ordering_key: Option<String>,
-    fair_key: Option<String>,
-    limit_key: Option<String>,
-    unique: Option<Unique<'static>>,
-    ttl_ms: Option<u64>,
-    expires_at_ms: Option<u64>,
-    result_ttl_ms: Option<u64>,
-    correlation_id: Option<String>,
-    reply_to: Option<String>,
-    hold: Option<bool>,
-    depends_on: Option<Vec<String>>,
-    depends_mode: Option<String>,
-    on_parent_failed: Option<String>,
-    chain: Option<Vec<Value>>,
-    on_failure: Option<Value>,
-}
-
-impl OptionFields {
-    /// Merges both; fields of the object override flags.
-    pub(super) fn over(
-        self,
-        flags: Option<Box<MessageOptions<'static>>>,
-    ) -> std::result::Result<Option<Box<MessageOptions<'static>>>, String> {
-        let mut all = flags.unwrap_or_default();
-        let take = |own: Option<String>, place: &mut Option<std::borrow::Cow<'static, str>>| {
-            if let Some(own) = own {
-                *place = Some(own.into());
-            }
-        };
-        if let Some(tags) = self.tags {
-            all.tags = tags.into_iter().map(Into::into).collect();
-        }
-        take(self.ordering_key, &mut all.ordering_key);
-        take(self.fair_key, &mut all.fair_key);
-        take(self.limit_key, &mut all.limit_key);
-        take(self.correlation_id, &mut all.correlation_id);
-        take(self.reply_to, &mut all.reply_to);
-        all.unique = self.unique.or(all.unique.take());
-        if self.ttl_ms.is_some() || self.expires_at_ms.is_some() {
-            (all.ttl_ms, all.expires_at_ms) = (self.ttl_ms, self.expires_at_ms);
-        }
-        all.result_ttl_ms = self.result_ttl_ms.or(all.result_ttl_ms);
-        all.hold = self.hold.unwrap_or(all.hold);
-        if let Some(depends_on) = self.depends_on {
-            all.depends_on = depends_on.into_iter().map(Into::into).collect();
-        }
-        take(self.depends_mode, &mut all.depends_mode);
-        take(self.on_parent_failed, &mut all.on_parent_failed);
-        if let Some(chain) = self.chain {
-            all.chain = objects::steps(chain)?;
-        }
-        if let Some(on_failure) = self.on_failure {
-            all.on_failure = Some(objects::step(on_failure).map_err(|why| format!("on_failure: {why}"))?);
-        }
-        Ok((*all != MessageOptions::default()).then_some(all))
     }
 }
