@@ -117,7 +117,8 @@ async fn scopes_allow_what_they_say_and_nothing_else() {
     assert_eq!((&seen["name"], &seen["grants"][0]), (&json!("producer"), &json!("sluice://ns/shop?perm=w")));
 }
 
-const POLICY: &str = "
+/// An identity that may do everything in one queue.
+pub(crate) const POLICY: &str = "
 [[rule]]
 name = 'invoices'
 identities = ['billing']
@@ -136,94 +137,6 @@ identities = ['billing']
 role = 'producer'
 queues = ['invoices']
 ";
-
-#[tokio::test]
-async fn an_identity_of_one_queue_has_no_way_into_another() {
-    let ca = Ca::new();
-    let options = AccessOptions { policy: Some(ca.policy(POLICY)), ..AccessOptions::default() };
-    let access = Access::new(options).unwrap();
-    let server = Server::start_with(|http, _| http.access = access.clone()).await;
-    assert_eq!(server.get("/v1/queues").await.status, 401, "a rule is an identity");
-    let node = &server.node;
-    let new = |name: &str, scopes: Vec<_>| sluice_calls::access::NewToken {
-        name: name.to_owned(),
-        scopes,
-        expires_at_ms: None,
-    };
-    let scope = sluice_calls::access::Scope::new("*", "admin").unwrap();
-    let (_, admin) = access.token_create(node, new("root", vec![scope]), "test").await.unwrap();
-    let (_, billing) = access.token_create(node, new("billing", Vec::new()), "test").await.unwrap();
-    let as_admin = |method: &'static str, path: String, body: &'static str| {
-        let (server, admin) = (&server, admin.0.clone());
-        async move { call(server, Some(&admin), method, &path, body).await }
-    };
-    let as_billing = |method: &'static str, path: String, body: String| {
-        let (server, billing) = (&server, billing.0.clone());
-        async move { call(server, Some(&billing), method, &path, &body).await }
-    };
-    let mut ids = Vec::new();
-    for queue in ["invoices", "salaries"] {
-        let sent = as_admin("POST", format!("/v1/queues/{queue}/messages"), r#"{"payload":"a"}"#).await;
-        ids.push(sent.json()["id"].as_str().unwrap().to_owned());
-    }
-    let status = |answer: Answer| answer.status;
-    for (id, expected) in [(&ids[0], 200), (&ids[1], 403)] {
-        assert_eq!(status(as_billing("GET", format!("/v1/messages/{id}"), String::new()).await), expected);
-        assert_eq!(
-            status(as_billing("GET", format!("/v1/messages/{id}/result"), String::new()).await),
-            expected
-        );
-        assert_eq!(
-            status(as_billing("POST", format!("/v1/messages/{id}/hold"), "{}".to_owned()).await),
-            expected
-        );
-        if expected == 200 {
-            as_billing("POST", format!("/v1/messages/{id}/approve"), "{}".to_owned()).await;
-        }
-    }
-    let listed = as_billing("GET", "/v1/queues".to_owned(), String::new()).await.json();
-    let names: Vec<&str> =
-        listed["queues"].as_array().unwrap().iter().map(|q| q["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["invoices"]);
-    let receive =
-        |queues: &str| as_billing("POST", "/v1/receive".to_owned(), format!(r#"{{"queues":{queues}}}"#));
-    assert_eq!(receive(r#"["invoices","salaries"]"#).await.status, 403);
-    assert_eq!(receive(r#"["invoices"]"#).await.status, 200);
-    let other = as_admin("POST", "/v1/queues/salaries/receive".to_owned(), "").await.json();
-    let stolen = receipt(&other["messages"][0]);
-    for verb in ["ack", "extend", "release"] {
-        assert_eq!(status(as_billing("POST", format!("/v1/{verb}"), stolen.clone()).await), 403, "{verb}");
-    }
-    for body in [
-        json!({"payload": "a", "reply_to": "salaries"}),
-        json!({"messages": [{"payload": "a"}, {"payload": "b", "reply_to": "salaries"}]}),
-    ] {
-        let path = "/v1/queues/invoices/messages".to_owned();
-        assert_eq!(status(as_billing("POST", path, body.to_string()).await), 403, "{body}");
-    }
-    let group = json!({"messages": [{"queue": "invoices", "payload": "a"}],
-        "callback": {"queue": "salaries", "payload": "b"}});
-    assert_eq!(status(as_billing("POST", "/v1/groups".to_owned(), group.to_string()).await), 403);
-    for (id, expected) in [(&ids[0], 201), (&ids[1], 403)] {
-        let waits = json!({"payload": "b", "depends_on": [id]});
-        let path = "/v1/queues/invoices/messages".to_owned();
-        assert_eq!(status(as_billing("POST", path, waits.to_string()).await), expected);
-        let group = json!({"messages": [{"queue": "invoices", "payload": "a", "depends_on": [id]}],
-            "callback": {"queue": "invoices", "payload": "b"}});
-        assert_eq!(status(as_billing("POST", "/v1/groups".to_owned(), group.to_string()).await), expected);
-    }
-    let dead = json!({"dead_letter_queue": "salaries"}).to_string();
-    assert_eq!(status(as_billing("PATCH", "/v1/queues/invoices".to_owned(), dead).await), 403);
-    let moved = json!({"to": "salaries"}).to_string();
-    assert_eq!(status(as_billing("POST", format!("/v1/messages/{}/move", ids[0]), moved).await), 403);
-    for path in ["/v1/limits", "/v1/schedules", "/v1/bulk", "/v1/queue-defaults"] {
-        assert_eq!(
-            status(as_billing("GET", path.to_owned(), String::new()).await),
-            403,
-            "{path}: of all queues"
-        );
-    }
-}
 
 #[tokio::test]
 async fn a_policy_that_loses_its_last_rule_lets_nobody_in() {

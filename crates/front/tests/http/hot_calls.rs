@@ -37,6 +37,7 @@ struct Side {
 }
 
 /// Who asks, and for what. In a body `$0` stands for the first receipt, and so on.
+#[derive(Clone)]
 struct Step {
     by: &'static str,
     path: &'static str,
@@ -138,13 +139,22 @@ fn forget_times(value: &mut Value) {
     }
 }
 
+const KEYED: &[(&str, &str)] = &[("content-type", "application/json"), ("idempotency-key", "k-1")];
+
+/// A send by the administrator.
+fn send(headers: &'static [(&'static str, &'static str)], body: &'static str) -> Step {
+    Step { by: "admin", path: "/v1/queues/a/messages", headers, body }
+}
+
+/// Calls in the order in which they are made: each part relies on the messages and receipts of those before.
 fn script() -> Vec<Step> {
-    let plain = Step { by: "admin", path: "/v1/queues/a/messages", headers: &[], body: r#"{"payload":"p"}"# };
-    let typed = |headers, body| Step { by: "admin", path: "/v1/queues/a/messages", headers, body };
-    const KEYED: &[(&str, &str)] = &[("content-type", "application/json"), ("idempotency-key", "k-1")];
+    [good_calls(), calls_that_the_node_refuses(), malformed_calls(), calls_by_rights()].concat()
+}
+
+/// Calls that go well.
+fn good_calls() -> Vec<Step> {
     vec![
-        // What goes well.
-        plain,
+        send(&[], r#"{"payload":"p"}"#),
         step(
             "admin",
             "/v1/queues/a/messages",
@@ -155,8 +165,8 @@ fn script() -> Vec<Step> {
             "/v1/queues/a/messages",
             r#"{"payload":"\u00e9","priority":9,"tags":["t"],"delay_ms":1}"#,
         ),
-        typed(KEYED, r#"{"payload":"once"}"#),
-        typed(KEYED, r#"{"payload":"once"}"#),
+        send(KEYED, r#"{"payload":"once"}"#),
+        send(KEYED, r#"{"payload":"once"}"#),
         step("admin", "/v1/queues/a/receive", r#"{"max":2,"wait_ms":2000,"consumer":"c"}"#),
         step("admin", "/v1/queues/a/receive", ""),
         step("admin", "/v1/queues/a/receive", r#"{"max":1,"lease_ms":60000}"#),
@@ -174,9 +184,14 @@ fn script() -> Vec<Step> {
         step("shop", "/v1/namespaces/shop/queues/b/messages", r#"{"payload":"s"}"#),
         step("shop", "/v1/namespaces/shop/queues/b/receive", r#"{"wait_ms":10}"#),
         step("admin", "/v1/queues/none/receive", r#"{"wait_ms":5}"#),
-        // What is refused by the node.
+    ]
+}
+
+/// Calls that the node refuses, and some that it does not.
+fn calls_that_the_node_refuses() -> Vec<Step> {
+    vec![
         step("admin", "/v1/queues/a/messages", r#"{"payload":"other","unique_key":"u"}"#),
-        typed(KEYED, r#"{"payload":"not the same"}"#),
+        send(KEYED, r#"{"payload":"not the same"}"#),
         step("admin", "/v1/queues/$sys/messages", r#"{"payload":""}"#),
         step("admin", "/v1/queues/a%20b/messages", r#"{"payload":""}"#),
         step("admin", "/v1/queues/a/messages?x=1", r#"{"payload":"q"}"#),
@@ -185,17 +200,27 @@ fn script() -> Vec<Step> {
         step("admin", "/v1/settle", r#"{"items":[]}"#),
         step("admin", "/v1/ack", r#"{"receipt":"nonsense"}"#),
         step("admin", "/v1/namespaces/shop/ack", r#"{"receipt":"$1"}"#),
-        // What is no request of this API.
-        typed(JSON, "{"),
-        typed(JSON, r#"{"payload":1}"#),
-        typed(JSON, ""),
-        typed(&[("content-type", "text/plain")], r#"{"payload":"p"}"#),
-        typed(&[("content-type", "application/json"), ("content-encoding", "gzip")], r#"{"payload":"p"}"#),
-        typed(&[("content-type", "application/json"), ("idempotency-key", "")], r#"{"payload":"p"}"#),
-        typed(&[("idempotency-key", "a"), ("idempotency-key", "b")], r#"{"payload":"p"}"#),
-        typed(&[("origin", "https://elsewhere.example")], r#"{"payload":"p"}"#),
+    ]
+}
+
+/// Calls that are no requests of this API.
+fn malformed_calls() -> Vec<Step> {
+    vec![
+        send(JSON, "{"),
+        send(JSON, r#"{"payload":1}"#),
+        send(JSON, ""),
+        send(&[("content-type", "text/plain")], r#"{"payload":"p"}"#),
+        send(&[("content-type", "application/json"), ("content-encoding", "gzip")], r#"{"payload":"p"}"#),
+        send(&[("content-type", "application/json"), ("idempotency-key", "")], r#"{"payload":"p"}"#),
+        send(&[("idempotency-key", "a"), ("idempotency-key", "b")], r#"{"payload":"p"}"#),
+        send(&[("origin", "https://elsewhere.example")], r#"{"payload":"p"}"#),
         step("admin", "/v1/queues/a/receive", r#"{"max":0}"#),
-        // Who may not, or may only so much.
+    ]
+}
+
+/// Calls of those who may not call, or only so often.
+fn calls_by_rights() -> Vec<Step> {
+    vec![
         step("nobody", "/v1/queues/a/messages", r#"{"payload":"p"}"#),
         step("wrong", "/v1/queues/a/messages", r#"{"payload":"p"}"#),
         step("shop", "/v1/queues/a/messages", r#"{"payload":"p"}"#),

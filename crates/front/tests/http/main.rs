@@ -20,6 +20,7 @@ mod malformed;
 mod memory;
 mod mistakes;
 mod moving;
+mod one_queue;
 mod results;
 mod schedules;
 mod schema;

@@ -5,76 +5,46 @@ use sluice_front::http::Hosts;
 use crate::client::{Bare, request};
 use crate::support::Server;
 
+/// A call, and its answer: method, path, body, status, code, and a part of the message.
+type Mistake<'a> = (&'a str, &'a str, &'a str, u16, &'a str, &'a str);
+
+async fn assert_told(server: &Server, cases: &[Mistake<'_>]) {
+    for &(method, path, body, status, code, part) in cases {
+        let answer = server.call(method, path, body).await;
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert_eq!(answer.status, status, "{method} {path} {body}: {text}");
+        assert_eq!(answer.code(), code, "{method} {path} {body}: {text}");
+        assert!(answer.message().contains(part), "{method} {path} {body}: {text}");
+    }
+}
+
 #[tokio::test]
-async fn mistakes_have_status_code_and_place() {
+async fn mistakes_in_a_message_have_code_and_place() {
     let server = Server::start().await;
-    let long = "x".repeat(129);
-    let cases: Vec<(&str, String, String, u16, &str, &str)> = [
-        ("POST", "/v1/queues/q/messages", "{", 400, "invalid_json", "line 1, column 2"),
+    for (body, code, part) in [
+        ("{", "invalid_json", "line 1, column 2"),
+        (r#"{"payload":"a","x":1}"#, "unknown_field", "x: unknown field"),
+        (r#"{"payload":1}"#, "wrong_type", "payload: expected a string"),
+        (r#"{"payload":"a","payload":"b"}"#, "duplicate_field", "payload:"),
+        (r#"{"payload":"a","payload_base64":""}"#, "conflicting_fields", "payload and payload_base64"),
         (
-            "POST",
-            "/v1/queues/q/messages",
-            r#"{"payload":"a","x":1}"#,
-            400,
-            "unknown_field",
-            "x: unknown field",
-        ),
-        (
-            "POST",
-            "/v1/queues/q/messages",
-            r#"{"payload":1}"#,
-            400,
-            "wrong_type",
-            "payload: expected a string",
-        ),
-        (
-            "POST",
-            "/v1/queues/q/messages",
-            r#"{"payload":"a","payload":"b"}"#,
-            400,
-            "duplicate_field",
-            "payload:",
-        ),
-        (
-            "POST",
-            "/v1/queues/q/messages",
-            r#"{"payload":"a","payload_base64":""}"#,
-            400,
-            "conflicting_fields",
-            "payload and payload_base64",
-        ),
-        (
-            "POST",
-            "/v1/queues/q/messages",
             r#"{"payload":"a","delay_ms":1,"deliver_at_ms":1}"#,
-            400,
             "conflicting_fields",
             "delay_ms and deliver_at_ms",
         ),
-        (
-            "POST",
-            "/v1/queues/q/messages",
-            r#"{"payload_base64":"%"}"#,
-            400,
-            "invalid_argument",
-            "payload_base64: expected standard base64",
-        ),
-        (
-            "POST",
-            "/v1/queues/q/messages",
-            r#"{"payload":"a","priority":10}"#,
-            400,
-            "invalid_argument",
-            "priority:",
-        ),
-        (
-            "POST",
-            "/v1/queues/q/messages",
-            r#"{"payload":"a","delay_ms":999999999999999}"#,
-            400,
-            "invalid_argument",
-            "delay",
-        ),
+        (r#"{"payload_base64":"%"}"#, "invalid_argument", "payload_base64: expected standard base64"),
+        (r#"{"payload":"a","priority":10}"#, "invalid_argument", "priority:"),
+        (r#"{"payload":"a","delay_ms":999999999999999}"#, "invalid_argument", "delay"),
+    ] {
+        assert_told(&server, &[("POST", "/v1/queues/q/messages", body, 400, code, part)]).await;
+    }
+}
+
+#[tokio::test]
+async fn mistakes_in_names_have_code_and_place() {
+    let server = Server::start().await;
+    let long = "x".repeat(129);
+    let cases = [
         ("POST", "/v1/queues/$q/messages", r#"{"payload":"a"}"#, 400, "invalid_name", "$q"),
         ("POST", "/v1/queues/a%20b/messages", r#"{"payload":"a"}"#, 400, "invalid_name", "a b"),
         ("POST", &format!("/v1/queues/{long}/messages"), r#"{"payload":"a"}"#, 400, "invalid_name", "128"),
@@ -86,6 +56,13 @@ async fn mistakes_have_status_code_and_place() {
             "namespace_not_found",
             "none",
         ),
+    ];
+    assert_told(&server, &cases).await;
+}
+
+#[tokio::test]
+async fn mistakes_in_receives_and_settlements_have_code_and_place() {
+    let cases = [
         (
             "POST",
             "/v1/queues/q/receive",
@@ -112,6 +89,13 @@ async fn mistakes_have_status_code_and_place() {
             "invalid_argument",
             "items[0].outcome",
         ),
+    ];
+    assert_told(&Server::start().await, &cases).await;
+}
+
+#[tokio::test]
+async fn mistakes_in_other_calls_have_status_code_and_place() {
+    let cases = [
         ("GET", "/v1/queues/none", "", 404, "queue_not_found", "none"),
         ("POST", "/v1/queues/none/purge", "", 404, "queue_not_found", "none"),
         ("GET", "/v1/queues/none/peek", "", 404, "queue_not_found", "none"),
@@ -125,22 +109,8 @@ async fn mistakes_have_status_code_and_place() {
         ("POST", "/v1/queues/q/dead/delete", "{}", 400, "missing_field", "all"),
         ("DELETE", "/v1/namespaces/x?force=yes", "", 400, "wrong_type", "force"),
         ("GET", "/v1/nothing", "", 404, "not_found", "/v1/nothing"),
-        ("POST", "/v1/queues/q/messages/raw?x=1", "", 201, "", ""),
-    ]
-    .map(|(method, path, body, status, code, part)| {
-        (method, path.to_owned(), body.to_owned(), status, code, part)
-    })
-    .into();
-    for (method, path, body, status, code, part) in cases {
-        if code.is_empty() {
-            continue;
-        }
-        let answer = server.call(method, &path, &body).await;
-        let text = String::from_utf8_lossy(&answer.body).into_owned();
-        assert_eq!(answer.status, status, "{method} {path} {body}: {text}");
-        assert_eq!(answer.code(), code, "{method} {path} {body}: {text}");
-        assert!(answer.message().contains(part), "{method} {path} {body}: {text}");
-    }
+    ];
+    assert_told(&Server::start().await, &cases).await;
 }
 
 #[tokio::test]

@@ -60,9 +60,18 @@ fn namespaces_and_queues_may_be_left_out() {
     assert!(caller.may(Right::Send, Target::Queue("shop", "q")).is_err());
 }
 
+/// Checks what is told of the good file with one text replaced: text, what stands in its place, and how the
+/// mistake begins.
+fn assert_told(cases: &[(&str, &str, &str)]) {
+    for (line, by, told) in cases {
+        let found = broken(line, by);
+        assert!(found.starts_with(told), "{by}\n  expected {told}\n  got      {found}");
+    }
+}
+
 #[test]
-fn a_mistake_in_each_field_is_named_with_its_line() {
-    for (line, by, told) in [
+fn a_mistake_in_each_field_of_a_rule_is_named_with_its_line() {
+    assert_told(&[
         ("name = \"billing\"", "name = 7", "line 3: rule 1: name: expected a string, got 7"),
         (
             "name = \"billing\"",
@@ -108,6 +117,12 @@ fn a_mistake_in_each_field_is_named_with_its_line() {
             "line 7: rule 1: queues: \"a/b\" has the character '/', which no queue and no namespace has in its name",
         ),
         ("queues =", "queue =", "line 7: rule 1: \"queue\" is not a field: expected name, identities"),
+    ]);
+}
+
+#[test]
+fn a_mistake_in_rates_and_revocations_is_named_with_its_line() {
+    assert_told(&[
         (
             "requests_per_s = 100",
             "requests_per_s = 0",
@@ -135,10 +150,7 @@ fn a_mistake_in_each_field_is_named_with_its_line() {
         ("serials =", "serial =", "line 19: revoked: \"serial\" is not a field: expected serials"),
         ("[[rate]]", "[[rates]]", "line 14: \"rates\" is not a field: expected rule, rate, revoked"),
         ("[revoked]", "[[revoked]]", "line 18: revoked: expected a table [revoked]"),
-    ] {
-        let found = broken(line, by);
-        assert!(found.starts_with(told), "{by}\n  expected {told}\n  got      {found}");
-    }
+    ]);
 }
 
 #[test]
