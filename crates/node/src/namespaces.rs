@@ -5,13 +5,14 @@
 //! between has left. Shard 0 is right then, and the other follows it (`shard/leading/begin.rs`). The numbers
 //! that shard 0 has given tell a deletion that was interrupted from a shard 0 that has lost its newest
 //! records: a namespace with a greater number than all of these is not deleted, but made known to shard 0.
+//! Only its own shard knows whether a namespace is empty.
 //!
 //! | change | first | then | stopped in between |
 //! |---|---|---|---|
 //! | create | defined on shard 0 | made on its shard | made at the start |
 //! | set quotas | on its shard | on shard 0 | undone at the start |
-//! | delete with force | on shard 0, after which nobody finds it | on its shard, with all it holds | deleted at the start |
-//! | delete without | on its shard, which alone knows that it is empty | on shard 0 | made anew at the start, empty as it was |
+//! | delete with force | on shard 0: nobody finds it | on its shard, with all it has | deleted at the start |
+//! | delete without | on its shard, when it is empty | on shard 0 | made at the start, empty as it was |
 
 use std::sync::Arc;
 use std::time::Duration;

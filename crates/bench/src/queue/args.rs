@@ -37,7 +37,7 @@ pub struct QueueArgs {
     #[arg(long, value_name = "MESSAGES")]
     warmup: Option<u64>,
     /// Measurements to run.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [RowKind::Main, RowKind::OwnQueues, RowKind::Lone, RowKind::Batch1])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = RowKind::USUAL)]
     rows: Vec<RowKind>,
     /// Measure, instead of the rows, what this costs sends that run at the same time.
     #[arg(long, value_enum)]
@@ -64,6 +64,11 @@ pub(super) enum RowKind {
     Batch1,
     /// Servers with 1, 3 and 6 shards, and as many namespaces.
     Shards,
+}
+
+impl RowKind {
+    /// The parts that run when none is named.
+    const USUAL: [RowKind; 4] = [RowKind::Main, RowKind::OwnQueues, RowKind::Lone, RowKind::Batch1];
 }
 
 /// Background work during which sends are measured.

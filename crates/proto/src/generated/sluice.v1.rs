@@ -367,8 +367,8 @@ pub struct SetCredit {
 pub struct SettleMany {
     #[prost(message, repeated, tag = "1")]
     pub items: ::prost::alloc::vec::Vec<Settlement>,
-    /// Receipts to ack, in addition to `items`; their results are numbered after those of `items`. The same as
-    /// items with the outcome `ack` and no other field.
+    /// Receipts to ack, in addition to `items`; their results are numbered after those of `items`. The same
+    /// as items with the outcome `ack` and no other field.
     #[prost(bytes = "bytes", repeated, tag = "2")]
     pub acks: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
@@ -390,8 +390,8 @@ pub struct SendMany {
     #[prost(bytes = "bytes", tag = "3")]
     pub idempotency_key: ::prost::bytes::Bytes,
 }
-/// Detaches a consumer: it gets no more messages. What it holds returns to its queues, and the attempts do not
-/// count.
+/// Detaches a consumer: it gets no more messages. What it holds returns to its queues, and the attempts do
+/// not count.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Detach {
     #[prost(uint32, tag = "1")]
@@ -491,8 +491,8 @@ pub struct Draining {
 /// as broken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KeepAlive {}
-/// A consumer was detached without having asked for it: its namespace was deleted, its client did not read, or
-/// the shard restarted.
+/// A consumer was detached without having asked for it: its namespace was deleted, its client did not read,
+/// or the shard restarted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Detached {
     /// Number of the consumer, as in Attach.
