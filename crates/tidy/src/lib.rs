@@ -17,7 +17,7 @@ mod resolve;
 mod rules;
 mod source;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::thread;
 
@@ -43,13 +43,25 @@ pub fn check(root: &Path) -> Result<Vec<Finding>, String> {
     let parsed = thread::scope(|scope| {
         let roots = files.iter().filter_map(|file| Some((crate_of_root(&file.path)?, file.path.as_str())));
         let crates = roots.map(|(krate, path)| scope.spawn(|| check_crate(krate, path, &by_path)));
-        let workers: Vec<_> = crates.chain([scope.spawn(|| check_outside(&files))]).collect();
+        let workers: Vec<_> = crates.chain([scope.spawn(|| check_outside(&files, &by_path))]).collect();
         workers.into_iter().map(|worker| worker.join().map_err(|_| "a rule panicked".to_owned())?).collect()
     });
-    let parsed: Result<Vec<Vec<Finding>>, String> = parsed;
-    findings.extend(parsed?.into_iter().flatten());
+    let parsed: Result<Vec<Checked>, String> = parsed;
+    let mut declared = BTreeSet::new();
+    for checked in parsed? {
+        findings.extend(checked.findings);
+        declared.extend(checked.declared);
+    }
+    findings.extend(rules::orphans::check(&by_path, &declared));
     findings.sort_by(|a, b| (a.rule, &a.file, a.line).cmp(&(b.rule, &b.file, b.line)));
     Ok(findings)
+}
+
+/// The findings in parsed files.
+struct Checked {
+    findings: Vec<Finding>,
+    /// The files that are modules.
+    declared: BTreeSet<String>,
 }
 
 /// The rules that look at text.
@@ -65,7 +77,7 @@ fn check_texts(files: &[TextFile]) -> Vec<Finding> {
 }
 
 /// The rules that look at the modules of one crate.
-fn check_crate(krate: &str, root: &str, files: &HashMap<&str, &TextFile>) -> Result<Vec<Finding>, String> {
+fn check_crate(krate: &str, root: &str, files: &HashMap<&str, &TextFile>) -> Result<Checked, String> {
     let modules = modules::read(root, files)?;
     let sources = modules.iter().map(|module: &Module| &module.source);
     let mut findings: Vec<Finding> = sources
@@ -76,16 +88,20 @@ fn check_crate(krate: &str, root: &str, files: &HashMap<&str, &TextFile>) -> Res
         .collect();
     let imports: Vec<_> = modules.iter().flat_map(imports::collect).collect();
     findings.extend(rules::circles::check(krate, &imports));
-    Ok(findings)
+    Ok(Checked { findings, declared: rules::orphans::declared(&modules) })
 }
 
 /// The rules for Rust outside of a crate's `src`: tests, examples, fuzz targets.
-fn check_outside(files: &[TextFile]) -> Result<Vec<Finding>, String> {
+fn check_outside(files: &[TextFile], by_path: &HashMap<&str, &TextFile>) -> Result<Checked, String> {
     let mut findings = Vec::new();
+    let mut declared = BTreeSet::new();
     for file in files.iter().filter(|file| file.language == Language::Rust && !file.path.contains("/src/")) {
         findings.extend(rules::sizes::check_functions(&Source::parse(&file.path, &file.text, true)?));
+        if is_root_of_tests(&file.path) {
+            declared.extend(rules::orphans::declared(&modules::read(&file.path, by_path)?));
+        }
     }
-    Ok(findings)
+    Ok(Checked { findings, declared })
 }
 
 fn manifests(files: &[TextFile]) -> Vec<Manifest<'_>> {
@@ -101,4 +117,10 @@ fn manifests(files: &[TextFile]) -> Vec<Manifest<'_>> {
 fn crate_of_root(path: &str) -> Option<&str> {
     let inside = path.strip_prefix("crates/")?;
     inside.strip_suffix("/src/lib.rs").or(inside.strip_suffix("/src/main.rs"))
+}
+
+/// True for the root file of a test: `tests/NAME.rs` or `tests/NAME/main.rs` of a crate.
+fn is_root_of_tests(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    matches!(parts[..], ["crates", _, "tests", _] | ["crates", _, "tests", _, "main.rs"])
 }

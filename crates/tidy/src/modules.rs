@@ -1,4 +1,5 @@
-//! The modules of a crate, followed from `lib.rs` or `main.rs` by their `mod` declarations.
+//! The modules of a crate, followed from its root file (`lib.rs`, `main.rs`, that of a test) by their `mod`
+//! declarations.
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -26,7 +27,9 @@ pub(crate) struct Module {
 /// A file that is not Rust, or a declaration whose file is missing.
 pub(crate) fn read(root_file: &str, files: &HashMap<&str, &TextFile>) -> Result<Vec<Module>, String> {
     let mut modules = Vec::new();
-    let mut open = vec![Declared { path: Vec::new(), file: root_file.to_owned(), is_test: false }];
+    let is_test = !root_file.contains("/src/");
+    let root = Declared { path: Vec::new(), file: root_file.to_owned(), folder: parent(root_file), is_test };
+    let mut open = vec![root];
     while let Some(next) = open.pop() {
         let text = files.get(next.file.as_str()).ok_or(format!("{} is not a file", next.file))?;
         let source = Source::parse(&next.file, &text.text, next.is_test)?;
@@ -40,6 +43,8 @@ pub(crate) fn read(root_file: &str, files: &HashMap<&str, &TextFile>) -> Result<
 struct Declared {
     path: ModulePath,
     file: String,
+    /// The folder in which the files of its children lie.
+    folder: String,
     is_test: bool,
 }
 
@@ -57,44 +62,48 @@ fn declared(
         let is_test = parent.is_test || needs_test(&module.attrs);
         match &module.content {
             Some((_, items)) => {
-                let inline = Declared { path, file: parent.file.clone(), is_test };
+                let folder = format!("{}/{}", parent.folder, module.ident);
+                let inline = Declared { path, file: parent.file.clone(), folder, is_test };
                 declared(items, &inline, files, open)?;
             }
-            None => open.push(Declared { file: file_of(module, &path, &parent.file, files)?, path, is_test }),
+            None => {
+                let (file, folder) = file_of(module, parent, files)?;
+                open.push(Declared { path, file, folder, is_test });
+            }
         }
     }
     Ok(())
 }
 
-/// The file of a declared module: by its `#[path]`, or by its name beside or below the declaring file.
+/// The file of a declared module, by its `#[path]`, or by its name in the folder of the declaring module, and
+/// the folder of its own children.
 fn file_of(
     module: &ItemMod,
-    path: &[String],
-    declaring: &str,
+    declaring: &Declared,
     files: &HashMap<&str, &TextFile>,
-) -> Result<String, String> {
-    let folder = Path::new(declaring).parent().unwrap_or(Path::new(""));
+) -> Result<(String, String), String> {
     let candidates = match path_attribute(module) {
-        Some(relative) => vec![normalised(&folder.join(relative))],
+        Some(relative) => {
+            let file = beside(&declaring.file, &relative);
+            vec![(file.clone(), parent(&file))]
+        }
         None => {
-            let folder = source_folder(declaring, path);
-            vec![format!("{folder}/{}.rs", module.ident), format!("{folder}/{}/mod.rs", module.ident)]
+            let folder = format!("{}/{}", declaring.folder, module.ident);
+            vec![(format!("{folder}.rs"), folder.clone()), (format!("{folder}/mod.rs"), folder)]
         }
     };
-    let found = candidates.iter().find(|file| files.contains_key(file.as_str()));
-    found.cloned().ok_or(format!("{declaring}: the file of `mod {}` is not found", module.ident))
+    let found = candidates.into_iter().find(|(file, _)| files.contains_key(file.as_str()));
+    found.ok_or(format!("{}: the file of `mod {}` is not found", declaring.file, module.ident))
 }
 
-/// The folder in which the files of the children of `path`'s parent lie: the `src` of the declaring file, and
-/// the names down to the parent. Files with `#[path]` are assumed to declare nothing further.
-fn source_folder(declaring: &str, path: &[String]) -> String {
-    let source = declaring.split_once("/src/").map_or(declaring, |(before, _)| before);
-    let mut folder = format!("{source}/src");
-    for name in &path[..path.len() - 1] {
-        folder.push('/');
-        folder.push_str(name);
-    }
-    folder
+/// The folder of a file.
+fn parent(file: &str) -> String {
+    beside(file, "")
+}
+
+/// The path of a file, given relative to the folder of another.
+pub(crate) fn beside(file: &str, relative: &str) -> String {
+    normalised(&Path::new(file).parent().unwrap_or(Path::new("")).join(relative))
 }
 
 fn path_attribute(module: &ItemMod) -> Option<String> {
@@ -129,6 +138,10 @@ mod tests {
     use crate::files::Language;
 
     fn read_texts(texts: &[(&str, &str)]) -> Result<Vec<(String, String, bool)>, String> {
+        read_texts_from("crates/x/src/lib.rs", texts)
+    }
+
+    fn read_texts_from(root: &str, texts: &[(&str, &str)]) -> Result<Vec<(String, String, bool)>, String> {
         let files: Vec<TextFile> = texts
             .iter()
             .map(|(path, text)| TextFile {
@@ -138,7 +151,7 @@ mod tests {
             })
             .collect();
         let by_path = files.iter().map(|file| (file.path.as_str(), file)).collect();
-        let modules = read("crates/x/src/lib.rs", &by_path)?;
+        let modules = read(root, &by_path)?;
         Ok(modules
             .into_iter()
             .map(|module| {
@@ -175,6 +188,24 @@ mod tests {
             ("crates/x/shared/a.rs", "struct A;"),
         ]);
         assert_eq!(modules.unwrap()[1].1, "crates/x/shared/a.rs");
+    }
+
+    #[test]
+    fn roots_of_tests_have_their_modules_beside_them() {
+        let modules = read_texts_from(
+            "crates/x/tests/all.rs",
+            &[
+                ("crates/x/tests/all.rs", "mod common; mod inner { mod deep; }"),
+                ("crates/x/tests/common/mod.rs", ""),
+                ("crates/x/tests/inner/deep.rs", ""),
+            ],
+        );
+        let mut files: Vec<String> = modules.unwrap().into_iter().map(|(_, file, _)| file).collect();
+        files.sort();
+        assert_eq!(
+            files,
+            ["crates/x/tests/all.rs", "crates/x/tests/common/mod.rs", "crates/x/tests/inner/deep.rs"]
+        );
     }
 
     #[test]

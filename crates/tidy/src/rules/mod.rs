@@ -5,5 +5,6 @@ pub(crate) mod circles;
 pub(crate) mod layers;
 pub(crate) mod lines;
 pub(crate) mod openings;
+pub(crate) mod orphans;
 pub(crate) mod sizes;
 pub(crate) mod wildcards;
