@@ -368,8 +368,14 @@ fn the_scrub_finds_a_damaged_blob() {
     assert_eq!(report.problems[0].file, path);
 }
 
+/// `SLUICE_BLESS=1 cargo test -p sluice-journal the_fixture_opens` makes the fixture anew, after the version
+/// of the format has changed.
 #[test]
 fn the_fixture_opens() {
+    if std::env::var_os("SLUICE_BLESS").is_some() {
+        std::fs::remove_dir_all(fixture()).unwrap();
+        make_every_kind(options(&fixture()));
+    }
     let dir = tempfile::tempdir().unwrap();
     copy_dir(&fixture(), dir.path());
     assert_eq!(check(Arc::new(FsDisk), dir.path(), &roots()).unwrap().problems, []);
@@ -381,12 +387,4 @@ fn the_fixture_opens() {
     rig.snapshot();
     drop(rig);
     assert_eq!(Rig::open(dir.path()).behaviour, Some(BEHAVIOUR), "after a snapshot");
-}
-
-/// Makes the fixture anew: run it by hand when the format version has changed.
-#[test]
-#[ignore = "writes into the source tree"]
-fn write_the_fixture() {
-    std::fs::remove_dir_all(fixture()).unwrap();
-    make_every_kind(options(&fixture()));
 }

@@ -19,8 +19,10 @@ const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 const MESSAGES: usize = 100_000;
 const BATCH: usize = 1_000;
 /// Of each record the shortest time counts: the others had something else beside them.
-const RUNS: usize = 5;
-const BAR: Duration = Duration::from_millis(1);
+const RUNS: usize = 2;
+/// Longest apply. With debug assertions it is what a slice never takes, and the whole of the work always
+/// does.
+const BAR: Duration = Duration::from_millis(if cfg!(debug_assertions) { 50 } else { 1 });
 
 /// An engine, and how long each of its records took.
 struct Run {
@@ -284,9 +286,8 @@ fn group(run: &mut Run) {
 /// What it is called, and what happens.
 type Story = (&'static str, fn(&mut Run));
 
-/// `cargo test --release -p sluice-node -- --ignored --nocapture largest`
+/// `cargo test --release -p sluice-node -- --nocapture largest` measures.
 #[test]
-#[ignore = "a measurement"]
 fn the_largest_apply_where_features_meet() {
     let stories: [Story; 11] = [
         ("100,000 step aside", step_aside),
@@ -316,5 +317,5 @@ fn the_largest_apply_where_features_meet() {
         println!("{name}: {longest:?} in a {what}, of {} records", took[0].len());
         worst = worst.max(longest);
     }
-    assert!(worst <= BAR || cfg!(debug_assertions), "the largest apply took {worst:?}");
+    assert!(worst <= BAR, "the largest apply took {worst:?}");
 }
