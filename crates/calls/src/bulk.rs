@@ -228,6 +228,7 @@ pub struct Started {
 
 impl Unary for Start {
     type Answer = Started;
+    const BODY: Body = Body::Small;
     const HOW: &'static [How] = &[How::Begun];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Started>, CallError> {

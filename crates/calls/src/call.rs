@@ -18,7 +18,7 @@ pub trait Unary: DeserializeOwned + JsonSchema + Send {
     type Answer: Serialize + JsonSchema + Send;
 
     /// The body that it takes.
-    const BODY: Body = Body::Small;
+    const BODY: Body = Body::Optional;
     /// The effects that it can have when it succeeds.
     const HOW: &'static [How] = &[How::Done];
 
@@ -26,17 +26,17 @@ pub trait Unary: DeserializeOwned + JsonSchema + Send {
     fn run(self, permit: &Permit<'_>) -> impl Future<Output = Result<Done<Self::Answer>, CallError>> + Send;
 }
 
-/// The body of a request, by its greatest length.
+/// The body of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Body {
     /// No body; none is read.
     None,
-    /// Settings or options.
+    /// Settings or options, none of which is required: a blank body leaves all of them out.
+    Optional,
+    /// Settings or options, some of which are required.
     Small,
-    /// A list of ids or receipts.
+    /// A list of ids, which is required; the longest of these.
     Items,
-    /// Messages.
-    Messages,
 }
 
 /// The outcome of a call that succeeded.

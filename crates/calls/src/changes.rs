@@ -14,7 +14,7 @@ use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 
 use crate::access::Right;
-use crate::call::{Done, Unary};
+use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
@@ -230,6 +230,7 @@ pub struct Move {
 
 impl Unary for Move {
     type Answer = Nothing;
+    const BODY: Body = Body::Small;
 
     async fn run(self, permit: &Permit<'_>) -> Answered {
         let to = self.to.as_deref().ok_or_else(missing_to)?;
@@ -269,6 +270,7 @@ pub struct Change {
 
 impl Unary for Change {
     type Answer = Nothing;
+    const BODY: Body = Body::Small;
 
     async fn run(self, permit: &Permit<'_>) -> Answered {
         let tags: Option<Vec<&str>> =

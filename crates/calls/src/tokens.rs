@@ -173,6 +173,7 @@ impl Create {
 impl Unary for Create {
     type Answer = Token;
     const HOW: &'static [How] = &[How::Created];
+    const BODY: Body = Body::Small;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Token>, CallError> {
         let (new, by) = (self.check(now_ms())?, permit.caller().name());

@@ -12,7 +12,7 @@ use crate::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
 use crate::hot::send::Batch;
 use crate::hot::settle::{Outcome, Settlements};
 use crate::json::Reader;
-use crate::json::de::from_body;
+use crate::json::de::{from_body, from_optional_body};
 use crate::net::connection::check_pieces;
 
 /// The decoders of outside bytes. Seeds name them by place: append new ones.
@@ -75,7 +75,7 @@ fn receive(body: &[u8]) {
 }
 
 fn settings(body: &[u8]) {
-    let _ = from_body::<QueueSettingsPatch>(body);
+    let _ = from_optional_body::<QueueSettingsPatch>(body);
 }
 
 fn dead_choice(body: &[u8]) {
@@ -83,7 +83,7 @@ fn dead_choice(body: &[u8]) {
 }
 
 fn namespace(body: &[u8]) {
-    let _ = from_body::<namespaces::Put>(body);
+    let _ = from_optional_body::<namespaces::Put>(body);
 }
 
 fn query(body: &[u8]) {

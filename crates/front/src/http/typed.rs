@@ -9,25 +9,26 @@ use sluice_calls::{CallError, Read};
 use super::codec::query_de::from_query;
 use super::route::call::Call;
 use crate::json::Json;
-use crate::json::de::from_body;
+use crate::json::de::{from_body, from_optional_body};
 use crate::net::arrived::Made;
 use crate::net::body::{Body, Inbound};
 use crate::net::options::SMALL_BODY_BYTES_MAX;
 
 /// Runs a typed call.
 pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
-    let bytes_max = match unary::body(call.operation())? {
+    let takes = unary::body(call.operation())?;
+    let bytes_max = match takes {
         _ if call.operation().is_query() => None,
         unary::Body::None => None,
-        unary::Body::Small => Some(SMALL_BODY_BYTES_MAX),
+        unary::Body::Optional | unary::Body::Small => Some(SMALL_BODY_BYTES_MAX),
         unary::Body::Items => Some(call.context.body_limits.items),
-        unary::Body::Messages => Some(call.context.body_limits.send),
     };
     let upload = match bytes_max {
         Some(bytes_max) => Some(call.json(body, bytes_max).await?),
         None => None,
     };
     let source = match &upload {
+        Some(upload) if takes == unary::Body::Optional => Source::OptionalBody(upload.bytes()),
         Some(upload) => Source::Body(upload.bytes()),
         None => Source::Query(call.head.uri.query()),
     };
@@ -37,6 +38,8 @@ pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
 /// The source of a request.
 enum Source<'b> {
     Body(&'b [u8]),
+    /// A body that may be blank.
+    OptionalBody(&'b [u8]),
     Query(Option<&'b str>),
 }
 
@@ -51,6 +54,7 @@ impl Codec for HttpCodec<'_> {
     fn read<T: DeserializeOwned>(&mut self) -> Read<T> {
         match self.source {
             Source::Body(body) => from_body(body),
+            Source::OptionalBody(body) => from_optional_body(body),
             Source::Query(query) => from_query(query),
         }
     }

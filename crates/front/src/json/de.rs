@@ -9,18 +9,24 @@ use super::reader::{Kind, Reader};
 use crate::hot::content::Text;
 use crate::hot::source::Source as _;
 
-/// Reads a request from a body that is JSON; a blank one stands for an object without fields.
+/// Reads a request from a body that is JSON.
 ///
 /// # Errors
 /// The first fault, with its place.
 pub(crate) fn from_body<T: DeserializeOwned>(body: &[u8]) -> Read<T> {
     let mut reader = Reader::new(body)?;
-    if reader.is_blank() {
-        return from_body(b"{}");
-    }
     let value = T::deserialize(Value(&mut reader))?;
     reader.finish()?;
     Ok(value)
+}
+
+/// Reads a request from a body that may be left out: a blank one stands for an object without fields.
+///
+/// # Errors
+/// The first fault, with its place.
+pub(crate) fn from_optional_body<T: DeserializeOwned>(body: &[u8]) -> Read<T> {
+    let is_blank = Reader::new(body)?.is_blank();
+    from_body(if is_blank { b"{}" } else { body })
 }
 
 /// Reads the value that comes next.

@@ -138,6 +138,28 @@ fn code(answer: &Answer) -> String {
 }
 
 #[tokio::test]
+async fn a_blank_body_is_refused_where_the_description_requires_one() {
+    let server = Server::start().await;
+    let id = server.send("q", "x").await;
+    let api = server.get("/openapi.json").await.json();
+    for (place, operation) in operations(&api) {
+        let body = &operation["requestBody"];
+        if body["content"]["application/json"].is_null() {
+            continue;
+        }
+        let (method, path) = place.split_once(' ').unwrap();
+        let real = path.replace("{queue}", "q").replace("{namespace}", "default").replace("{id}", &id);
+        let real = real.replace(['{', '}'], "");
+        for blank in ["", " \n"] {
+            let answer = server.call(&method.to_uppercase(), &real, blank).await;
+            let is_required = body["required"].as_bool().unwrap();
+            let is_refused = matches!(code(&answer).as_str(), "invalid_json" | "missing_field");
+            assert_eq!(is_refused, is_required, "{place}: {}", code(&answer));
+        }
+    }
+}
+
+#[tokio::test]
 async fn examples_of_requests_are_taken() {
     let server = Server::start().await;
     let api = server.get("/openapi.json").await.json();

@@ -107,6 +107,10 @@ async fn mistakes_in_other_calls_have_status_code_and_place() {
         ("GET", "/v1/queues/q/messages?cursor=x", "", 400, "invalid_argument", "cursor"),
         ("PUT", "/v1/queues/q", r#"{"lease_ms":43200001}"#, 400, "invalid_argument", "lease_ms"),
         ("POST", "/v1/queues/q/dead/delete", "{}", 400, "missing_field", "all"),
+        ("POST", "/v1/queues/q/dead/delete", "", 400, "invalid_json", "the body is empty"),
+        ("POST", "/v1/queues/q/dead/redrive", " ", 400, "invalid_json", "the body is empty"),
+        ("POST", "/v1/bulk", "", 400, "invalid_json", "the body is empty"),
+        ("POST", "/v1/tokens", "", 400, "invalid_json", "the body is empty"),
         ("DELETE", "/v1/namespaces/x?force=yes", "", 400, "wrong_type", "force"),
         ("GET", "/v1/nothing", "", 404, "not_found", "/v1/nothing"),
     ];

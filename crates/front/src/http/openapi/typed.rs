@@ -124,14 +124,12 @@ fn parameters(schema: &Value) -> Vec<Value> {
 }
 
 fn body_of(operation: Operation, reference: Value, generator: &mut SchemaGenerator) -> Option<Value> {
-    if matches!(body(operation), Ok(Body::None)) {
+    let takes = body(operation).ok()?;
+    if takes == Body::None {
         take(generator, &reference);
         return None;
     }
-    let schema = generator.definitions().get(name_of(&reference));
-    let required =
-        schema.is_some_and(|schema| schema["required"].as_array().is_some_and(|all| !all.is_empty()));
-    Some(json!({"required": required, "content": {"application/json": {"schema": reference}}}))
+    Some(json!({"required": takes != Body::Optional, "content": {"application/json": {"schema": reference}}}))
 }
 
 /// The schemas that the calls described so far refer to, by name.
