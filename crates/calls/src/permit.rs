@@ -192,6 +192,18 @@ impl<'c> Permit<'c> {
         }
     }
 
+    /// Checks the form of the message id that a change names, before its body is read.
+    ///
+    /// # Errors
+    /// `invalid_message_id`.
+    pub fn check_name(&self) -> Result<(), Error> {
+        let operation = self.operation();
+        match operation.is_query() || operation.http().captured() != Some("id") {
+            true => Ok(()),
+            false => self.name().parse::<MessageId>().map(drop),
+        }
+    }
+
     /// Parses an id and checks that it is one of the namespace: an id is no way around namespaces.
     pub(crate) fn message_id(&self, text: &str) -> Result<MessageId, Error> {
         let id: MessageId = text.parse()?;

@@ -172,6 +172,7 @@ async fn answer(
     let permit = asker.permit(CallName { operation, namespace: request.namespace, name: request.name })?;
     let response = match operation.kind() {
         Kind::Unary => {
+            permit.check_name()?;
             unary::run(&permit, &mut Protobuf { input, rows: &request.rows, output, path }).await?
         }
         Kind::Hot(call) => hot_call(permit, call, request, (input, output), &in_flight.share).await?,

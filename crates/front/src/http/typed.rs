@@ -17,6 +17,7 @@ use crate::net::options::SMALL_BODY_BYTES_MAX;
 /// Runs a typed call.
 pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let takes = unary::body(call.operation())?;
+    call.permit.check_name()?;
     let bytes_max = match takes {
         _ if call.operation().is_query() => None,
         unary::Body::None => None,

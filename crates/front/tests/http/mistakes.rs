@@ -118,6 +118,18 @@ async fn mistakes_in_other_calls_have_status_code_and_place() {
 }
 
 #[tokio::test]
+async fn the_id_in_the_path_of_a_change_is_checked_before_its_body() {
+    let server = Server::start().await;
+    for verb in ["cancel", "hold", "approve", "deny", "retry", "move", "change"] {
+        let path = format!("/v1/messages/x/{verb}");
+        for body in ["{", r#"{"by":1}"#, r#"{"nope":1}"#, "{}", ""] {
+            let answer = server.call("POST", &path, body).await;
+            assert_eq!((answer.status, answer.code()), (400, "invalid_message_id".into()), "{verb} {body}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn bodies_that_are_not_json_are_refused() {
     let server = Server::start().await;
     let form = [("content-type", "application/x-www-form-urlencoded")];

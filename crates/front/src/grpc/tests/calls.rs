@@ -309,6 +309,13 @@ async fn a_cancelled_call_is_in_the_audit_log_with_what_it_has_done() {
 }
 
 #[tokio::test]
+async fn an_id_that_is_none_is_told_before_faults_of_the_other_fields() {
+    let mut client = client().await;
+    let (code, ..) = client.call("Messages/Move", json!({"id": "x"})).await.unwrap_err();
+    assert_eq!(code, "invalid_message_id");
+}
+
+#[tokio::test]
 async fn an_empty_text_of_a_call_that_looks_is_one_that_is_not_given() {
     let mut client = client().await;
     client.call("Queues/Put", json!({"queue": "q"})).await.unwrap();
