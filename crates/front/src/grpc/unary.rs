@@ -30,7 +30,7 @@ use super::{answers, bounds, de, ser, session};
 use crate::hot;
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
-use crate::net::arrived::{Arrived, CLOSE, Finished};
+use crate::net::arrived::{Arrived, CLOSE, Finished, Made};
 use crate::net::body::{Body, BodyRules, Inbound, read};
 use crate::net::context::Context;
 use crate::net::errors::HttpError as _;
@@ -166,14 +166,16 @@ async fn answer(
         return Err(fault.into());
     }
     let request = Request::read(operation, input, &message)?;
-    by.target = format!("{path} {}/{}", request.namespace.unwrap_or_default(), request.name);
+    let namespace = request.namespace.unwrap_or_default();
+    by.target = target(path, namespace, request.name);
     let (peer, caller, room) = (by.peer, &by.caller, &*in_flight.share);
     let asker = Asker { calls: &context.calls, peer, caller, authorization: authorization(head), room, path };
     let permit = asker.permit(CallName { operation, namespace: request.namespace, name: request.name })?;
     let response = match operation.kind() {
         Kind::Unary => {
             permit.check_name()?;
-            unary::run(&permit, &mut Protobuf { input, rows: &request.rows, output, path }).await?
+            let mut codec = Protobuf { input, rows: &request.rows, output, path, namespace };
+            unary::run(&permit, &mut codec).await?
         }
         Kind::Hot(call) => hot_call(permit, call, request, (input, output), &in_flight.share).await?,
         Kind::Special(call) => {
@@ -183,6 +185,11 @@ async fn answer(
     };
     in_flight.reserve(operation, response.body().bytes_there())?;
     Ok(response)
+}
+
+/// The object of a call for the audit log.
+fn target(path: &str, namespace: &str, name: &str) -> String {
+    format!("{path} {namespace}/{name}")
 }
 
 /// The largest message of a call, in bytes. One that may wait keeps its message for as long.
@@ -235,6 +242,7 @@ struct Protobuf<'r, 'b> {
     rows: &'r Rows<'b>,
     output: usize,
     path: &'r str,
+    namespace: &'r str,
 }
 
 impl Codec for Protobuf<'_, '_> {
@@ -245,15 +253,19 @@ impl Codec for Protobuf<'_, '_> {
     }
 
     fn write<T: Serialize>(&mut self, done: &Done<T>) -> Result<Response<Body>, CallError> {
-        let message = ser::encode(self.output, &done.answer);
-        message.map(success_with).map_err(|error| unwritten(self.path, &error))
+        let message = ser::encode(self.output, &done.answer).map_err(|error| unwritten(self.path, &error))?;
+        let mut response = success_with(message);
+        if let Some(name) = &done.made {
+            response.extensions_mut().insert(Made(target(self.path, self.namespace, name)));
+        }
+        Ok(response)
     }
 }
 
 /// Reads a typed request, and does nothing.
 #[cfg(feature = "fuzzing")]
 pub(super) fn reads(operation: Operation, input: &'static MessageType, rows: &Rows<'_>) {
-    let _ = unary::read(operation, &mut Protobuf { input, rows, output: 0, path: "" });
+    let _ = unary::read(operation, &mut Protobuf { input, rows, output: 0, path: "", namespace: "" });
 }
 
 fn no_such_call(path: &str) -> CallError {

@@ -309,6 +309,19 @@ async fn a_cancelled_call_is_in_the_audit_log_with_what_it_has_done() {
 }
 
 #[tokio::test]
+async fn the_audit_log_names_the_bulk_that_a_call_has_made() {
+    let mut client = client().await;
+    client.token = client.make_token("root", "sluice://ns/*?perm=admin").await;
+    client.call("Queues/Put", json!({"queue": "q"})).await.unwrap();
+    let request = json!({"action": "cancel", "filter": {"queue": "q"}});
+    let started = client.call("Bulks/Start", request).await.unwrap();
+    let audit = client.get("/v1/admin/audit").await;
+    let entry = audit["entries"].as_array().unwrap().last().unwrap();
+    let expected = format!("/sluice.v1.Bulks/Start /{}", started["bulk"].as_str().unwrap());
+    assert_eq!((&entry["operation"], &entry["target"]), (&json!("bulk_start"), &json!(expected)));
+}
+
+#[tokio::test]
 async fn an_id_that_is_none_is_told_before_faults_of_the_other_fields() {
     let mut client = client().await;
     let (code, ..) = client.call("Messages/Move", json!({"id": "x"})).await.unwrap_err();
