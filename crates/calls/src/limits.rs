@@ -8,6 +8,7 @@ use sluice_engine::query::{LimitKeyView, LimitView};
 
 use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
+use crate::fault::{Fault, Read};
 use crate::permit::Permit;
 use crate::time::now_ms;
 use crate::value::{Nothing, PageSize, Within, cursor, cut_page, given, page_size};
@@ -48,44 +49,48 @@ fn settings_example() -> Value {
 #[schemars(rename = "Rate")]
 pub struct RateSettings {
     /// Deliveries in each period.
-    #[schemars(range(min = 1))]
-    count: RateCount,
+    #[schemars(required, range(min = 1))]
+    count: Option<RateCount>,
     /// The period, in milliseconds.
-    #[schemars(range(min = 1))]
-    period_ms: Within<0, RATE_PERIOD_MS_MAX>,
+    #[schemars(required, range(min = 1))]
+    period_ms: Option<Within<0, RATE_PERIOD_MS_MAX>>,
     /// Deliveries at once after a time without any; `count` unless told.
     #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     burst: Option<RateCount>,
 }
 
-impl From<&RateSettings> for Rate {
-    fn from(rate: &RateSettings) -> Rate {
-        let count = rate.count.get() as u32;
-        let burst = rate.burst.map_or(count, |burst| burst.get() as u32);
-        Rate { count, period_ms: rate.period_ms.get(), burst }
+impl RateSettings {
+    /// The rate that stands in the field `name`.
+    fn checked(self, name: &'static str) -> Read<Rate> {
+        let missing = |field| Fault::missing(field, "a rate is so many deliveries in a period").inside(name);
+        let count = self.count.ok_or_else(|| missing("count"))?.get() as u32;
+        let period_ms = self.period_ms.ok_or_else(|| missing("period_ms"))?.get();
+        Ok(Rate { count, period_ms, burst: self.burst.map_or(count, |burst| burst.get() as u32) })
     }
 }
 
 impl From<Rate> for RateSettings {
     fn from(rate: Rate) -> RateSettings {
         RateSettings {
-            count: Within::clamped(rate.count.into()),
-            period_ms: Within::clamped(rate.period_ms),
+            count: Some(Within::clamped(rate.count.into())),
+            period_ms: Some(Within::clamped(rate.period_ms)),
             burst: Some(Within::clamped(rate.burst.into())),
         }
     }
 }
 
-impl From<&Put> for LimitRules {
-    fn from(put: &Put) -> LimitRules {
+impl TryFrom<Put> for LimitRules {
+    type Error = Box<Fault>;
+
+    fn try_from(put: Put) -> Read<LimitRules> {
         let count = |count: InFlight| count.get() as u32;
-        LimitRules {
+        Ok(LimitRules {
             in_flight: put.in_flight.map(count),
             in_flight_per_key: put.in_flight_per_key.map(count),
-            rate: put.rate.as_ref().map(Rate::from),
-            rate_per_key: put.rate_per_key.as_ref().map(Rate::from),
-        }
+            rate: put.rate.map(|rate| rate.checked("rate")).transpose()?,
+            rate_per_key: put.rate_per_key.map(|rate| rate.checked("rate_per_key")).transpose()?,
+        })
     }
 }
 
@@ -258,7 +263,7 @@ impl Unary for Put {
     const HOW: &'static [How] = &[How::Created, How::Done];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Limit>, CallError> {
-        let rules = LimitRules::from(&self);
+        let rules = LimitRules::try_from(self)?;
         let (limit, created) = permit.node().limit_set(permit.namespace_id()?, permit.name(), rules).await?;
         Ok(Done::made(Limit::from(&limit), created))
     }

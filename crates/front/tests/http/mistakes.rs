@@ -130,6 +130,20 @@ async fn the_id_in_the_path_of_a_change_is_checked_before_its_body() {
 }
 
 #[tokio::test]
+async fn a_rate_that_is_not_whole_is_told_what_a_rate_is() {
+    let server = Server::start().await;
+    for (body, field) in [
+        (r#"{"rate":{}}"#, "rate.count"),
+        (r#"{"rate":{"count":1}}"#, "rate.period_ms"),
+        (r#"{"rate_per_key":{"burst":1}}"#, "rate_per_key.count"),
+    ] {
+        let answer = server.call("PUT", "/v1/limits/l", body).await;
+        assert_eq!(answer.code(), "missing_field");
+        assert_eq!(answer.message(), format!("{field}: a rate is so many deliveries in a period"));
+    }
+}
+
+#[tokio::test]
 async fn bodies_that_are_not_json_are_refused() {
     let server = Server::start().await;
     let form = [("content-type", "application/x-www-form-urlencoded")];
