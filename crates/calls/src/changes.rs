@@ -1,9 +1,8 @@
 //! Changes of one message: cancel, hold, approve, deny, retry, move, and new values of its fields.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
@@ -18,6 +17,7 @@ use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
+use crate::schema::inline_schemas;
 use crate::value::{Nothing, Within, words};
 
 /// Latest time in milliseconds that the engine can name in microseconds.
@@ -87,18 +87,8 @@ impl Visitor<'_> for VersionVisitor {
     }
 }
 
-impl JsonSchema for Version {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Version".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
-    }
+inline_schemas! {
+    Version: json_schema!({"type": "string"});
 }
 
 /// Reads 16 digits of lower-case hexadecimal.

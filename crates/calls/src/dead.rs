@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
@@ -20,6 +20,7 @@ use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::hot::ID_EXAMPLE;
 use crate::permit::Permit;
+use crate::schema::inline_schemas;
 use crate::value::{Within, cursor};
 
 /// The dead letters to make ready again: give `ids`, or `"all": true`.
@@ -289,18 +290,8 @@ impl<'de> Visitor<'de> for IdsVisitor {
     }
 }
 
-impl JsonSchema for Ids {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "MessageIds".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "array", "items": {"type": "string"}})
-    }
+inline_schemas! {
+    Ids: json_schema!({"type": "array", "items": {"type": "string"}});
 }
 
 #[cfg(test)]

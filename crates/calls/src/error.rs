@@ -1,9 +1,8 @@
 //! The error of a call, before it is one of a protocol.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde_json::{Map, Value, json};
 use sluice_engine::Error;
 use sluice_engine::error::{Blame, FieldValue};
@@ -11,6 +10,7 @@ use sluice_engine::error::{Blame, FieldValue};
 use crate::access::{Denied, TokenError};
 use crate::codes::TABLE;
 use crate::fault::Fault;
+use crate::schema::inline_schemas;
 
 /// Time after which callers repeat a call that failed for a passing reason, in milliseconds.
 const LATER_MS: u64 = 1_000;
@@ -53,19 +53,8 @@ pub struct ErrorBody {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorCode(pub &'static str);
 
-impl JsonSchema for ErrorCode {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "ErrorCode".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let codes: Vec<&str> = TABLE.iter().map(|row| row.code).collect();
-        json_schema!({"type": "string", "enum": codes})
-    }
+inline_schemas! {
+    ErrorCode: json_schema!({"type": "string", "enum": TABLE.iter().map(|row| row.code).collect::<Vec<_>>()});
 }
 
 /// One value that an error is about.

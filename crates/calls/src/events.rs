@@ -1,8 +1,6 @@
 //! Events of a namespace or a queue, as they happen.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 use sluice_engine::Error;
@@ -15,6 +13,7 @@ use crate::fault::{Fault, Read};
 use crate::hot::{AT_MS_EXAMPLE, ID_EXAMPLE};
 use crate::operation::Subject;
 use crate::permit::Permit;
+use crate::schema::inline_schemas;
 use crate::server::Calls;
 use crate::standing::{Standing, Waited};
 use crate::value::given;
@@ -92,19 +91,8 @@ pub enum EventType {
     Gap,
 }
 
-impl JsonSchema for EventType {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "EventType".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<&str> = EventKind::NAMES.iter().copied().chain(["gap"]).collect();
-        json_schema!({"type": "string", "enum": names})
-    }
+inline_schemas! {
+    EventType: json_schema!({"type": "string", "enum": EventKind::NAMES.iter().copied().chain(["gap"]).collect::<Vec<_>>()});
 }
 
 /// Selection of events of a namespace, and the place to begin at.

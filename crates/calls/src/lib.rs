@@ -8,9 +8,10 @@
 //! [`call`] the trait of a call with one answer and the codec of a protocol, [`unary`] the list of these
 //! calls; one module for each topic of calls ([`queues`], [`messages`], [`schedules`], …); [`hot`] the calls
 //! that move messages, [`digest`] the fingerprint of a send that tells a repeat from a misuse of its
-//! idempotency key; [`value`], [`settings`] and [`payload`] the types of fields; [`error`], [`fault`] and
-//! [`codes`] errors, faults in requests, and the status of each code in every protocol, [`near`] suggestions
-//! for unknown names; [`server`] the server behind all calls, [`room`] the memory for their answers.
+//! idempotency key; [`value`], [`settings`] and [`payload`] the types of fields, `schema` their schemas;
+//! [`error`], [`fault`] and [`codes`] errors, faults in requests, and the status of each code in every
+//! protocol, [`near`] suggestions for unknown names; [`server`] the server behind all calls, [`room`] the
+//! memory for their answers.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -42,6 +43,7 @@ pub mod queues;
 pub mod results;
 pub mod room;
 pub mod schedules;
+mod schema;
 pub mod server;
 pub mod settings;
 pub mod standing;

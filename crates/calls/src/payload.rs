@@ -5,10 +5,12 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use data_encoding::BASE64;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::limits::{TAG_BYTES_MAX, TAGS_MAX};
+
+use crate::schema::inline_schemas;
 
 /// UTF-8 text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -116,26 +118,7 @@ impl Serialize for Tags {
     }
 }
 
-/// Schemas that stand where they are used.
-macro_rules! schemas {
-    ($($type:ident: $schema:expr;)*) => {
-        $(impl JsonSchema for $type {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($type).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                $schema
-            }
-        })*
-    };
-}
-
-schemas! {
+inline_schemas! {
     Text: json_schema!({"type": "string"});
     Octets: json_schema!({"type": "string", "contentEncoding": "base64"});
     Headers: json_schema!({"type": "object", "additionalProperties": {"type": "string"}});

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -13,6 +13,7 @@ use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
+use crate::schema::inline_schemas;
 use crate::time::now_ms;
 use crate::value::{PageSize, Within, Word, cursor, page_size, words};
 
@@ -41,22 +42,12 @@ impl Serialize for Scope {
     }
 }
 
-impl JsonSchema for Scope {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Scope".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description":
-                "sluice://ns/NAMESPACE?perm=r|w|rw|observer|operator|admin; NAMESPACE may be a pattern",
-        })
-    }
+inline_schemas! {
+    Scope: json_schema!({
+        "type": "string",
+        "description":
+            "sluice://ns/NAMESPACE?perm=r|w|rw|observer|operator|admin; NAMESPACE may be a pattern",
+    });
 }
 
 /// A token.
