@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use schemars::{JsonSchema, json_schema};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
@@ -13,6 +14,7 @@ use serde_json::json;
 use sluice_engine::Error;
 use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ERROR_TEXT_BYTES_MAX, REDRIVE_PER_SECOND_MAX};
+use sluice_node::api::LastError;
 
 use crate::access::Right;
 use crate::call::{Body, Done, Unary};
@@ -126,8 +128,8 @@ impl Unary for Delete {
 const TEXTS_MAX: usize = 1_000;
 /// Dead letters that one answer looks at unless told.
 const LOOKED_AT_DEFAULT: u64 = 10_000;
-/// Dead letters that are loaded at once.
-const SLICE: usize = 500;
+/// Time after which an answer ends with what it has counted.
+const COUNT_TIME: Duration = Duration::from_secs(1);
 
 /// The part of a queue's dead letters to count by the text of their last error.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
@@ -136,14 +138,14 @@ const SLICE: usize = 500;
 pub struct Errors {
     /// `next` of the answer before.
     cursor: Option<String>,
-    /// Most dead letters to look at, 10,000 unless told.
+    /// Most dead letters to look at, 10,000 unless told; fewer where that takes longer than a second.
     limit: Option<Within<1, 100_000>>,
 }
 
 /// Dead letters by the text of their last error.
 #[derive(Clone, Default, Debug, Serialize, JsonSchema)]
 #[schemars(example = json!({"errors": [{"error": "smtp: 451", "messages": 12}], "without_text": 2,
-    "with_other_texts": 0, "scanned": 14}))]
+    "with_other_texts": 0, "with_damaged_text": 0, "scanned": 14}))]
 pub struct DeadErrors {
     /// The first 1,000 texts, fewer if memory is short; the most frequent first, equals by text.
     errors: Vec<DeadError>,
@@ -151,6 +153,8 @@ pub struct DeadErrors {
     without_text: u64,
     /// Dead letters with other texts than these.
     with_other_texts: u64,
+    /// Dead letters whose text is damaged.
+    with_damaged_text: u64,
     /// Dead letters that were looked at.
     scanned: u64,
     /// Where to go on; absent when all were looked at.
@@ -172,19 +176,27 @@ impl Unary for Errors {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<DeadErrors>, CallError> {
+        self.count(permit, COUNT_TIME).await.map(Done::from)
+    }
+}
+
+impl Errors {
+    /// Counts until the limit or the time is reached; a page at the least.
+    async fn count(self, permit: &Permit<'_>, time: Duration) -> Result<DeadErrors, CallError> {
+        let began = Instant::now();
         let mut cursor = cursor(self.cursor.as_deref())?;
         let limit = self.limit.map_or(LOOKED_AT_DEFAULT, Within::get);
         let mut room = permit.room().reserve_up_to(TEXTS_MAX * ERROR_TEXT_BYTES_MAX)?;
         let namespace = permit.namespace_id()?;
         let mut by_text = HashMap::new();
         let mut counted = DeadErrors::default();
-        while counted.scanned < limit {
-            let most = SLICE.min((limit - counted.scanned) as usize);
+        loop {
+            let most = (limit - counted.scanned) as usize;
             let page = permit.node().dead_errors(namespace, permit.name(), cursor, most).await?;
             counted.scanned += page.items.len() as u64;
             page.items.into_iter().for_each(|error| counted.count(error, &mut by_text, &mut room));
             cursor = page.next;
-            if cursor.is_none() {
+            if cursor.is_none() || counted.scanned >= limit || began.elapsed() >= time {
                 break;
             }
         }
@@ -193,16 +205,17 @@ impl Unary for Errors {
         counted.errors.sort_by(|one, other| {
             other.messages.cmp(&one.messages).then_with(|| one.error.cmp(&other.error))
         });
-        Ok(counted.into())
+        Ok(counted)
     }
 }
 
 impl DeadErrors {
     /// Counts a dead letter; `room`: bytes that are left for texts.
-    fn count(&mut self, error: Option<String>, by_text: &mut HashMap<String, u64>, room: &mut usize) {
-        let Some(text) = error else {
-            self.without_text += 1;
-            return;
+    fn count(&mut self, error: LastError, by_text: &mut HashMap<String, u64>, room: &mut usize) {
+        let text = match error {
+            LastError::Text(text) => text,
+            LastError::NoText => return self.without_text += 1,
+            LastError::Damaged => return self.with_damaged_text += 1,
         };
         let (is_full, bytes) = (by_text.len() >= TEXTS_MAX || text.len() > *room, text.len());
         match by_text.entry(text) {
@@ -296,8 +309,6 @@ inline_schemas! {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::{Value, from_value, json};
     use sluice_engine::NamespaceId;
     use sluice_engine::command::{SettleItem, Settlement};
@@ -377,7 +388,7 @@ mod tests {
                 {"error": "no such user", "messages": 1},
                 {"error": "timeout", "messages": 1},
             ],
-            "without_text": 1, "with_other_texts": 0, "scanned": 5,
+            "without_text": 1, "with_other_texts": 0, "with_damaged_text": 0, "scanned": 5,
         });
         assert_eq!(count(json!({})).await, all);
         let first = count(json!({"limit": 2})).await;
@@ -388,13 +399,41 @@ mod tests {
         assert_eq!(Errors::default().run(&missing).await.unwrap_err().code(), "queue_not_found");
     }
 
+    #[tokio::test]
+    async fn an_answer_ends_in_time_and_says_where_to_go_on() {
+        let server = Open::new();
+        die(&server, &["timeout"; 300]).await;
+        let permit = server.permit(Operation::DeadErrors, "q");
+        let mut scanned = Vec::new();
+        let mut next = None;
+        loop {
+            let errors = Errors { cursor: next, limit: None };
+            let counted = errors.count(&permit, Duration::ZERO).await.unwrap();
+            scanned.push(counted.scanned);
+            next = counted.next;
+            if next.is_none() {
+                break;
+            }
+        }
+        assert_eq!((scanned.len() > 1, scanned.iter().sum::<u64>()), (true, 300), "{scanned:?}");
+    }
+
+    #[test]
+    fn a_damaged_text_is_none_that_was_not_given() {
+        let (mut counted, mut by_text, mut room) = (DeadErrors::default(), HashMap::new(), 10);
+        for error in [LastError::NoText, LastError::Damaged, LastError::Damaged] {
+            counted.count(error, &mut by_text, &mut room);
+        }
+        assert_eq!((counted.without_text, counted.with_damaged_text, by_text.len()), (1, 2, 0));
+    }
+
     #[test]
     fn texts_beyond_the_bound_are_counted_together() {
         let (mut counted, mut by_text, mut room) = (DeadErrors::default(), HashMap::new(), usize::MAX);
         for at in 0..TEXTS_MAX + 7 {
-            counted.count(Some(at.to_string()), &mut by_text, &mut room);
+            counted.count(LastError::Text(at.to_string()), &mut by_text, &mut room);
         }
-        counted.count(Some("0".to_owned()), &mut by_text, &mut room);
+        counted.count(LastError::Text("0".to_owned()), &mut by_text, &mut room);
         assert_eq!((by_text.len(), by_text["0"], counted.with_other_texts), (TEXTS_MAX, 2, 7));
     }
 
@@ -402,7 +441,7 @@ mod tests {
     fn texts_beyond_the_memory_that_there_is_are_counted_together() {
         let (mut counted, mut by_text, mut room) = (DeadErrors::default(), HashMap::new(), 10);
         for text in ["12345", "123456", "1234", "12345"] {
-            counted.count(Some(text.to_owned()), &mut by_text, &mut room);
+            counted.count(LastError::Text(text.to_owned()), &mut by_text, &mut room);
         }
         assert_eq!((by_text["12345"], by_text["1234"], room), (2, 1, 1));
         assert_eq!((by_text.len(), counted.with_other_texts), (2, 1));

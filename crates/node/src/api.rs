@@ -238,6 +238,17 @@ pub struct Stored {
     pub notes: Vec<Option<Bytes>>,
 }
 
+/// The error that the last attempt of a dead letter gave.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LastError {
+    /// No text, such as when its lease ended.
+    NoText,
+    /// Its text.
+    Text(String),
+    /// A text that cannot be read any more.
+    Damaged,
+}
+
 /// Error of starting a node, or of opening or making a data directory: a sentence for the operator that names
 /// cause and remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]

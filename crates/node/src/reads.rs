@@ -9,7 +9,7 @@ use sluice_engine::query::{MessageView, Page, QueueView, State};
 use sluice_engine::{Engine, Error};
 use sluice_journal::BlobRead;
 
-use crate::api::Stored;
+use crate::api::{LastError, Stored};
 use crate::blobs::{self, ReadFailure};
 use crate::handle::Node;
 use crate::shard::request::ShardView;
@@ -159,8 +159,7 @@ impl Node {
         }
     }
 
-    /// The text of the last error of each dead letter of a queue, by id; `None`: its last attempt gave none,
-    /// or the text is damaged. A page may be empty and yet not the last.
+    /// The last error of each dead letter of a queue, by id. A page may be empty and yet not the last.
     ///
     /// # Errors
     /// `queue_not_found`; `overloaded` when the system is too short of something to read from the disk.
@@ -170,7 +169,7 @@ impl Node {
         queue: &str,
         cursor: Option<u64>,
         limit: usize,
-    ) -> Result<Page<Option<String>>, Error> {
+    ) -> Result<Page<LastError>, Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
         let name = queue.to_owned();
         let most = LOOK_MESSAGES.min(limit);
@@ -183,9 +182,10 @@ impl Node {
         let (errors, next) = found.await??;
         let has_text: Vec<bool> = errors.iter().map(Option::is_some).collect();
         let mut texts = loaded(errors.into_iter().flatten().collect()).await?.into_iter();
-        let mut text = |has_text: bool| if has_text { texts.next().flatten() } else { None };
-        let texts = has_text.into_iter().map(|has_text| text(has_text).map(|bytes| as_text(&bytes)));
-        Ok(Page { items: texts.collect(), next })
+        let mut text =
+            || texts.next().flatten().map_or(LastError::Damaged, |text| LastError::Text(as_text(&text)));
+        let errors = has_text.into_iter().map(|has_text| if has_text { text() } else { LastError::NoText });
+        Ok(Page { items: errors.collect(), next })
     }
 
     /// The messages that stand first in line, with their bytes: at most `limit`, and at most `bytes_max`

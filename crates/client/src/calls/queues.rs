@@ -31,6 +31,9 @@ pub struct DeadErrors {
     pub without_text: u64,
     /// Dead letters with texts beyond the 1,000.
     pub with_other_texts: u64,
+    /// Dead letters whose text is damaged; 0 from a server that does not count them.
+    #[serde(default)]
+    pub with_damaged_text: u64,
     /// Dead letters that were looked at.
     pub scanned: u64,
     /// Where to go on; `None`: all were looked at.

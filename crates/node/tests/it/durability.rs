@@ -1,11 +1,12 @@
 //! What is on disk after the process has gone.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sluice_engine::command::Settlement;
+use sluice_engine::command::{SettleItem, Settlement};
 use sluice_engine::id::{EPOCH_SHIFT, NamespaceId};
 use sluice_journal::RootKeys;
+use sluice_node::api::LastError;
 use sluice_node::{Durability, Node, Options, StartError};
 
 use crate::support::{options, payloads, receive, send, settle};
@@ -57,6 +58,39 @@ async fn after_an_orderly_stop_damage_to_the_last_batch_is_told() {
     assert!(refused.to_string().contains("damaged"), "{refused}");
 }
 
+/// Damages the bytes in the log of the first shard.
+fn damage(dir: &Path, forgotten: &[u8]) {
+    let damage = |path: PathBuf| {
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(forgotten.len()).position(|window| window == forgotten)?;
+        bytes[at] ^= 1;
+        std::fs::write(&path, bytes).ok()
+    };
+    let segments = std::fs::read_dir(dir.join("shard-000")).unwrap();
+    assert_eq!(segments.filter_map(|entry| damage(entry.unwrap().path())).count(), 1);
+}
+
+#[tokio::test]
+async fn an_error_text_that_is_damaged_is_told_from_one_that_was_not_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = open(dir.path(), Durability::Always);
+    for error in ["what the disk forgets", "", "timeout"] {
+        send(&node, "jobs", &[b"x"]).await;
+        let receipt = receive(&node, "jobs", 1, 0).await.unwrap()[0].delivery.receipt;
+        let item = SettleItem { receipt, settlement: Settlement::Reject, error, result: None };
+        node.settle(NamespaceId::DEFAULT, &[item]).await.unwrap()[0].clone().unwrap();
+    }
+    // Out of the cache.
+    let payload = vec![7u8; 64 << 10];
+    for _ in 0..100 {
+        send(&node, "other", &[&payload]).await;
+    }
+    damage(dir.path(), b"what the disk forgets");
+    let page = node.dead_errors(NamespaceId::DEFAULT, "jobs", None, 9).await.unwrap();
+    assert_eq!(page.items, [LastError::Damaged, LastError::NoText, LastError::Text("timeout".into())]);
+    stop(node).await;
+}
+
 #[tokio::test]
 async fn a_list_with_payloads_says_which_is_damaged() {
     let dir = tempfile::tempdir().unwrap();
@@ -67,14 +101,7 @@ async fn a_list_with_payloads_says_which_is_damaged() {
     for _ in 0..100 {
         send(&node, "jobs", &[&payload]).await;
     }
-    let segments = std::fs::read_dir(dir.path().join("shard-000")).unwrap();
-    let damage = |path: std::path::PathBuf| {
-        let mut bytes = std::fs::read(&path).unwrap();
-        let at = bytes.windows(21).position(|window| window == b"what the disk forgets")?;
-        bytes[at] ^= 1;
-        std::fs::write(&path, bytes).ok()
-    };
-    assert_eq!(segments.filter_map(|entry| damage(entry.unwrap().path())).count(), 1);
+    damage(dir.path(), b"what the disk forgets");
     let page = node.messages(NamespaceId::DEFAULT, "jobs", None, None, 3, true).await.unwrap();
     let seen = page.items.iter().map(|stored| (stored.damaged, stored.blob.is_some()));
     assert_eq!(seen.collect::<Vec<_>>(), [(true, false), (false, true), (false, true)]);

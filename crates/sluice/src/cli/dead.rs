@@ -131,9 +131,11 @@ fn errors_table(counted: &DeadErrors) -> String {
     for error in &counted.errors {
         table.row([error.messages.to_string(), error.error.clone()]);
     }
-    for (messages, about) in
-        [(counted.with_other_texts, "(other texts)"), (counted.without_text, "(no text)")]
-    {
+    for (messages, about) in [
+        (counted.with_other_texts, "(other texts)"),
+        (counted.with_damaged_text, "(damaged text)"),
+        (counted.without_text, "(no text)"),
+    ] {
         if messages > 0 {
             table.row([messages.to_string(), about.to_owned()]);
         }
