@@ -9,6 +9,7 @@ use sluice_calls::fault::{Fault, Read};
 use super::rows::{Rows, read_rows, text};
 use super::schema::{Field, Kind, MessageType, schema};
 use super::wire::Raw;
+use crate::json::forward::deserialize_as_its_value;
 
 /// Reads a request from the fields of its message.
 ///
@@ -133,25 +134,7 @@ impl<'de> Deserializer<'de> for Value<'_, '_> {
         }
     }
 
-    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        self.integer(u8::MAX.into(), visitor)
-    }
-
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        self.integer(u16::MAX.into(), visitor)
-    }
-
-    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        self.integer(u32::MAX.into(), visitor)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Read<V::Value> {
-        visitor.visit_newtype_struct(self)
-    }
+    deserialize_as_its_value!();
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,

@@ -5,6 +5,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqA
 use serde::forward_to_deserialize_any;
 use sluice_calls::fault::{Fault, Read};
 
+use super::forward::deserialize_as_its_value;
 use super::reader::{Kind, Reader};
 use crate::hot::content::Text;
 use crate::hot::source::Source as _;
@@ -70,17 +71,7 @@ impl<'de> Deserializer<'de> for Value<'_, '_> {
         visitor.visit_bool(self.0.boolean()?)
     }
 
-    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        self.integer(u8::MAX.into(), visitor)
-    }
-
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        self.integer(u16::MAX.into(), visitor)
-    }
-
-    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        self.integer(u32::MAX.into(), visitor)
-    }
+    deserialize_as_its_value!();
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         self.integer(u64::MAX, visitor)
@@ -93,14 +84,6 @@ impl<'de> Deserializer<'de> for Value<'_, '_> {
             Ok(value) => visitor.visit_u64(value),
             Err(_) => visitor.visit_str(&sluice_calls::fault::clip(token)),
         }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Read<V::Value> {
-        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {

@@ -8,6 +8,7 @@ mod answer;
 pub(crate) mod answers;
 pub(crate) mod de;
 pub(crate) mod error_details;
+pub(crate) mod forward;
 pub(crate) mod item_results;
 pub(crate) mod message;
 pub(crate) mod number;

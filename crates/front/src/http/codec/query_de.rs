@@ -6,6 +6,7 @@ use serde::forward_to_deserialize_any;
 use sluice_calls::fault::{Fault, Read};
 
 use super::query::{Params, boolean};
+use crate::json::forward::deserialize_as_its_value;
 use crate::json::number::integer;
 
 /// Reads a request from the parameters behind the `?`; one without a value counts as left out.
@@ -87,17 +88,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
         visitor.visit_bool(boolean(self.0)?)
     }
 
-    fn deserialize_u8<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        self.integer(u8::MAX.into(), visitor)
-    }
-
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        self.integer(u16::MAX.into(), visitor)
-    }
-
-    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        self.integer(u32::MAX.into(), visitor)
-    }
+    deserialize_as_its_value!();
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         self.integer(u64::MAX, visitor)
@@ -109,14 +100,6 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Ok(value) => visitor.visit_u64(value),
             Err(_) => visitor.visit_str(&format!("{:?}", sluice_calls::fault::clip(self.0))),
         }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Read<V::Value> {
-        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
