@@ -13,9 +13,9 @@ use crate::permit::{Asker, CallName, Permit};
 use crate::room::Uncounted;
 use crate::server::{About, Calls};
 
-/// A node in memory, with one shard.
-pub fn node() -> Node {
-    let options = Options {
+/// The options of a node in memory, with one shard.
+pub fn options() -> Options {
+    Options {
         data_dir: None,
         shards: 1,
         durability: Durability::Os,
@@ -30,8 +30,12 @@ pub fn node() -> Node {
         accept_clock_jump: false,
         encryption: Default::default(),
         key_source: None,
-    };
-    Node::start(options).unwrap()
+    }
+}
+
+/// A node in memory, with one shard.
+pub fn node() -> Node {
+    Node::start(options()).unwrap()
 }
 
 /// A server in memory without access rules, and one connection to it.

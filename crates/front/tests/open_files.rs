@@ -16,7 +16,6 @@ use sluice_calls::access::Access;
 use sluice_calls::server::About;
 use sluice_front::http::HttpOptions;
 use sluice_front::serve;
-use sluice_node::{Durability, Node, Options};
 
 /// Processor time of this process in ticks, of which a second has 100; from a file that is open already.
 fn ticks(stat: &File) -> u64 {
@@ -30,23 +29,7 @@ fn ticks(stat: &File) -> u64 {
 #[test]
 fn a_server_without_file_descriptors_waits_and_goes_on() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let node = Node::start(Options {
-        data_dir: None,
-        shards: 1,
-        durability: Durability::Os,
-        cache_bytes: 1 << 20,
-        limits: sluice_engine::Limits::default(),
-        mailbox_requests: 1_024,
-        mailbox_bytes: 256 << 20,
-        waiting_receives: 100,
-        events: Default::default(),
-        reserve_bytes: 0,
-        low_water_bytes: 0,
-        accept_clock_jump: false,
-        encryption: Default::default(),
-        key_source: None,
-    })
-    .unwrap();
+    let node = sluice_calls::testing::node();
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let address = listener.local_addr().unwrap();
     let calls = Calls::new(node, Access::default(), About::default());

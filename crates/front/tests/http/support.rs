@@ -8,10 +8,9 @@ use serde_json::Value;
 use sluice_calls::Calls;
 use sluice_calls::access::Access;
 use sluice_calls::server::About;
-use sluice_engine::limits::Limits;
 use sluice_front::http::{HttpOptions, Stopped, openapi};
 use sluice_front::serve;
-use sluice_node::{Durability, Node, Options};
+use sluice_node::{Node, Options};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -55,22 +54,7 @@ impl Server {
     pub(crate) async fn start_with(change: impl FnOnce(&mut Front, &mut Options)) -> Server {
         let options = HttpOptions { shutdown_grace: Duration::from_secs(5), ..HttpOptions::default() };
         let mut http = Front { options, access: Access::default() };
-        let mut options = Options {
-            data_dir: None,
-            shards: 2,
-            durability: Durability::Os,
-            cache_bytes: 1 << 20,
-            limits: Limits::default(),
-            mailbox_requests: 1_024,
-            mailbox_bytes: 256 << 20,
-            waiting_receives: 100,
-            events: Default::default(),
-            reserve_bytes: 0,
-            low_water_bytes: 0,
-            accept_clock_jump: false,
-            encryption: Default::default(),
-            key_source: None,
-        };
+        let mut options = Options { shards: 2, ..sluice_calls::testing::options() };
         change(&mut http, &mut options);
         let node = Node::start(options).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
