@@ -111,6 +111,7 @@ queue_settings! {
     #[serde(skip_serializing_if = "String::is_empty")]
     dead_letter_queue: String;
     /// Text for people that says what the queue is for; empty: none.
+    #[serde(skip_serializing_if = "String::is_empty")]
     description: String;
     /// Whether deliveries are paused.
     paused: bool;

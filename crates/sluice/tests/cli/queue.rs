@@ -16,6 +16,11 @@ fn list_show_and_set() {
     let set =
         server.one(&["queue", "set", "mail", "--lease", "5m", "--max-attempts", "3", "--backoff", "none"]);
     assert_eq!(set["settings"]["lease_ms"], 300_000);
+    for args in [&["queue", "show", "mail"][..], &["queue", "list", "mail"]] {
+        assert_eq!(server.one(args)["settings"].get("description"), None, "there is none");
+    }
+    let described = server.one(&["queue", "set", "mail", "--description", "letters"]);
+    assert_eq!(described["settings"]["description"], "letters");
     let bounds = ["--max-messages", "9", "--overflow", "dead_letter_oldest", "--max-age", "2h"];
     let bounded = server.one(&[&["queue", "set", "mail"], &bounds[..]].concat());
     assert_eq!(bounded["settings"]["max_age_ms"], 7_200_000);
