@@ -19,64 +19,57 @@ use crate::value::Word;
 #[schemars(rename = "FlowShowRequest")]
 pub struct Show {}
 
-/// A message with what it waits for, and as a tree what waits for it; at most 256 of all of them.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(example = json!({
-    "parents": [{"id": ID_EXAMPLE, "queue": "mail", "state": "leased"}], "id": ID_EXAMPLE, "queue": "mail",
-    "state": "blocked", "chain": ["print"], "truncated": false,
-}))]
-pub struct Flow {
-    /// Messages that it waits for, or has waited for.
-    parents: Vec<FlowParent>,
-    /// Id of the message.
-    id: String,
-    /// Name of its queue.
-    queue: String,
-    /// Its state.
-    state: Word<State>,
-    /// Why it is dead or held.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
-    /// Names of the queues of the steps that follow when it is done.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    chain: Vec<String>,
-    /// Name of the queue of the step that follows when it fails.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    on_failure: Option<String>,
-    /// The members of the group whose callback it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    group: Option<GroupCounts>,
-    /// Messages that wait for it, or have waited for it, in the order of sending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    children: Vec<FlowNode>,
-    /// Whether there is more than is shown.
-    truncated: bool,
+/// Declares a message of a flow: these fields, those of every message of a flow, and then the others.
+macro_rules! flow_message {
+    ($(#[$attribute:meta])* $name:ident { $($before:tt)* } { $($after:tt)* }) => {
+        #[derive(Clone, Debug, Serialize, JsonSchema)]
+        $(#[$attribute])*
+        pub struct $name {
+            $($before)*
+            /// Id of the message.
+            id: String,
+            /// Name of its queue.
+            queue: String,
+            /// Its state.
+            state: Word<State>,
+            /// Why it is dead or held.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reason: Option<&'static str>,
+            /// Names of the queues of the steps that follow when it is done.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            chain: Vec<String>,
+            /// Name of the queue of the step that follows when it fails.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            on_failure: Option<String>,
+            /// The members of the group whose callback it is.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            group: Option<GroupCounts>,
+            /// Messages that wait for it, or have waited for it, in the order of sending.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            children: Vec<FlowNode>,
+            $($after)*
+        }
+    };
 }
 
-/// A message of a flow.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct FlowNode {
-    /// Id of the message.
-    id: String,
-    /// Name of its queue.
-    queue: String,
-    /// Its state.
-    state: Word<State>,
-    /// Why it is dead or held.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
-    /// Names of the queues of the steps that follow when it is done.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    chain: Vec<String>,
-    /// Name of the queue of the step that follows when it fails.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    on_failure: Option<String>,
-    /// The members of the group whose callback it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    group: Option<GroupCounts>,
-    /// Messages that wait for it, or have waited for it, in the order of sending.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    children: Vec<FlowNode>,
+flow_message! {
+    /// A message with what it waits for, and as a tree what waits for it; at most 256 of all of them.
+    #[schemars(example = json!({
+        "parents": [{"id": ID_EXAMPLE, "queue": "mail", "state": "leased"}], "id": ID_EXAMPLE,
+        "queue": "mail", "state": "blocked", "chain": ["print"], "truncated": false,
+    }))]
+    Flow {
+        /// Messages that it waits for, or has waited for.
+        parents: Vec<FlowParent>,
+    } {
+        /// Whether there is more than is shown.
+        truncated: bool,
+    }
+}
+
+flow_message! {
+    /// A message of a flow.
+    FlowNode {} {}
 }
 
 /// A message that another one waits for.
