@@ -13,9 +13,10 @@ use sluice_node::bulk::{
 use crate::access::Right;
 use crate::call::{Body, Done, How, Unary};
 use crate::changes::{AtMs, Attempts, DelayMs, Priority, deliver, from_hex, missing_to};
-use crate::error::CallError;
+use crate::error::{CallError, ErrorCode};
 use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
+use crate::payload::Tags;
 use crate::permit::Permit;
 use crate::value::{Within, Word, words};
 
@@ -158,6 +159,7 @@ pub struct Start {
     /// `change`: attempts before a message becomes a dead letter.
     max_attempts: Option<Attempts>,
     /// `change`: all tags that a message has from then on.
+    #[schemars(with = "Option<Tags>")]
     tags: Option<Vec<String>>,
     /// Name of the person who changes them, for the history; up to 256 bytes.
     #[schemars(length(max = 256))]
@@ -261,9 +263,11 @@ pub struct Bulk {
     /// The messages that it changes.
     filter: Filter,
     /// Name of the person who asked for it.
+    #[schemars(length(max = 256))]
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     /// Why.
+    #[schemars(length(max = 4_096))]
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     /// Whether messages are only counted.
@@ -300,6 +304,7 @@ fn example() -> Value {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BulkError {
     /// Its code.
+    #[schemars(with = "ErrorCode")]
     code: &'static str,
     /// What went wrong, in words.
     message: String,

@@ -16,6 +16,7 @@ use crate::access::Right;
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
+use crate::payload::Tags;
 use crate::permit::Permit;
 use crate::schema::inline_schemas;
 use crate::value::{Nothing, Within, words};
@@ -255,6 +256,7 @@ pub struct Change {
     /// Attempts before it becomes a dead letter.
     max_attempts: Option<Attempts>,
     /// All tags that it has from now on.
+    #[schemars(with = "Option<Tags>")]
     tags: Option<Vec<String>>,
 }
 

@@ -11,9 +11,9 @@ use sluice_engine::query::{ConsumerState, ConsumerView, HeldView, Holder as Engi
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
-use crate::hot::AT_MS_EXAMPLE;
+use crate::hot::{AT_MS_EXAMPLE, ID_EXAMPLE};
 use crate::permit::Permit;
-use crate::value::{Nothing, PageSize, Within, Word, page_size, words};
+use crate::value::{Nothing, PageSize, Shown, Whole, Within, Word, page_size, words};
 
 words! {
     ConsumerState:
@@ -83,6 +83,18 @@ pub struct Holder {
     consumer: String,
     /// Its name; may be empty.
     name: String,
+}
+
+impl Whole for Consumer {
+    const NAME: &'static str = "ConsumerShown";
+    const FIELD: &'static str = "holds";
+
+    fn example() -> Value {
+        json!([{
+            "id": ID_EXAMPLE, "queue": "mail", "attempt": 1, "leased_at_ms": AT_MS_EXAMPLE,
+            "lease_until_ms": AT_MS_EXAMPLE + 30_000,
+        }])
+    }
 }
 
 impl From<&ConsumerView> for Consumer {
@@ -175,15 +187,15 @@ pub struct Show {
 }
 
 impl Unary for Show {
-    type Answer = Consumer;
+    type Answer = Shown<Consumer>;
     const BODY: Body = Body::None;
 
-    async fn run(self, permit: &Permit<'_>) -> Result<Done<Consumer>, CallError> {
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown<Consumer>>, CallError> {
         let (consumer, size) = (consumer_id(permit.name())?, page_size(self.limit));
         let (consumer, held) =
             permit.node().consumer_with_held(permit.namespace_id()?, consumer, size).await?;
         let holds = held.iter().map(Held::from).collect();
-        Ok(Consumer { holds: Some(holds), ..Consumer::from(&consumer) }.into())
+        Ok(Shown(Consumer { holds: Some(holds), ..Consumer::from(&consumer) }).into())
     }
 }
 

@@ -7,10 +7,10 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use schemars::{JsonSchema, json_schema};
+use schemars::{JsonSchema, Schema, json_schema};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sluice_engine::Error;
 use sluice_engine::id::MessageId;
 use sluice_engine::limits::{ERROR_TEXT_BYTES_MAX, REDRIVE_PER_SECOND_MAX};
@@ -23,18 +23,19 @@ use crate::fault::{Fault, Read};
 use crate::hot::ID_EXAMPLE;
 use crate::permit::Permit;
 use crate::schema::inline_schemas;
-use crate::value::{Within, cursor};
+use crate::value::{True, Within, cursor};
 
 /// The dead letters to make ready again: give `ids`, or `"all": true`.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(rename = "RedriveRequest")]
+#[schemars(rename = "RedriveRequest", transform = ids_or_all)]
 #[schemars(example = json!({"all": true, "per_second": 50}))]
 #[schemars(example = json!({"ids": [ID_EXAMPLE]}))]
 pub struct Redrive {
     /// Ids of the messages, 1 to 10,000: all of them become ready, or none.
     ids: Option<Ids>,
     /// Every message that is dead at this moment; only `true`.
+    #[schemars(with = "Option<True>")]
     all: Option<bool>,
     /// With `all`: messages per second; at once unless told.
     per_second: Option<Within<1, { REDRIVE_PER_SECOND_MAX as u64 }>>,
@@ -94,13 +95,14 @@ impl Unary for RedriveEnd {
 /// The dead letters to delete: give `ids`, or `"all": true`.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(rename = "DeadDeleteRequest")]
+#[schemars(rename = "DeadDeleteRequest", transform = ids_or_all)]
 #[schemars(example = json!({"all": true}))]
 #[schemars(example = json!({"ids": [ID_EXAMPLE]}))]
 pub struct Delete {
     /// Ids of the messages, 1 to 10,000: all of them are deleted, or none.
     ids: Option<Ids>,
     /// Every message that is dead at this moment; only `true`.
+    #[schemars(with = "Option<True>")]
     all: Option<bool>,
 }
 
@@ -240,6 +242,22 @@ fn chosen(ids: Option<Ids>, all: Option<bool>, ids_max: u32) -> Read<Vec<Message
     }
 }
 
+/// Splits the schema of a request into its two forms: one with `ids`, one with `all` and what goes with that.
+fn ids_or_all(schema: &mut Schema) {
+    let Some(Value::Object(mut all)) = schema.remove("properties") else { return };
+    let ids: Map<String, Value> = all.remove_entry("ids").into_iter().collect();
+    let form = |required: &str, properties: Map<String, Value>| {
+        json!({
+            "type": "object", "properties": properties, "required": [required],
+            "additionalProperties": false,
+        })
+    };
+    for of_one_form in ["type", "additionalProperties"] {
+        schema.remove(of_one_form);
+    }
+    schema.insert("oneOf".to_owned(), json!([form("ids", ids), form("all", all)]));
+}
+
 /// A list of message ids in a request. After the first text that is not an id the rest of the list is read
 /// and dropped, so that the list takes less memory than the request.
 #[derive(Clone, Default, Debug)]
@@ -309,7 +327,7 @@ inline_schemas! {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, from_value, json};
+    use serde_json::from_value;
     use sluice_engine::NamespaceId;
     use sluice_engine::command::{SettleItem, Settlement};
     use sluice_node::api::ReceiveOptions;

@@ -11,7 +11,7 @@ use crate::error::CallError;
 use crate::groups::GroupCounts;
 use crate::hot::ID_EXAMPLE;
 use crate::permit::Permit;
-use crate::value::Word;
+use crate::value::{Word, words};
 
 /// A message to show with what it waits for, and what waits for it.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
@@ -72,6 +72,19 @@ flow_message! {
     FlowNode {} {}
 }
 
+/// How a message has ended that another one waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParentEnd {
+    /// Acked.
+    Done,
+    /// Dead, or gone without an ack.
+    Failed,
+}
+
+words! {
+    ParentEnd: "done" = ParentEnd::Done, "failed" = ParentEnd::Failed;
+}
+
 /// A message that another one waits for.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowParent {
@@ -85,7 +98,7 @@ pub struct FlowParent {
     state: Option<Word<State>>,
     /// `done` or `failed`; absent when it has not ended, as far as the message was told.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ended: Option<&'static str>,
+    ended: Option<Word<ParentEnd>>,
 }
 
 impl From<EngineParent> for FlowParent {
@@ -95,7 +108,7 @@ impl From<EngineParent> for FlowParent {
             id: parent.id.to_string(),
             queue,
             state: state.map(Word),
-            ended: parent.done.map(|done| if done { "done" } else { "failed" }),
+            ended: parent.done.map(|done| Word(if done { ParentEnd::Done } else { ParentEnd::Failed })),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::permit::Permit;
 use crate::time::now_ms;
-use crate::value::{Nothing, PageSize, Within, cursor, cut_page, given, page_size};
+use crate::value::{Nothing, PageSize, Shown, Whole, Within, cursor, cut_page, given, page_size};
 
 // Zero is left to the engine's check, which says what would be right.
 type InFlight = Within<0, { IN_FLIGHT_MAX as u64 }>;
@@ -153,6 +153,15 @@ pub struct LimitKey {
     next_at_ms: Option<u64>,
 }
 
+impl Whole for Limit {
+    const NAME: &'static str = "LimitShown";
+    const FIELD: &'static str = "keys";
+
+    fn example() -> Value {
+        json!([{"key": "ann", "in_flight": 50, "waiting": 12}])
+    }
+}
+
 impl From<&LimitView> for Limit {
     fn from(limit: &LimitView) -> Limit {
         Limit {
@@ -237,10 +246,10 @@ pub struct Show {
 }
 
 impl Unary for Show {
-    type Answer = Limit;
+    type Answer = Shown<Limit>;
     const BODY: Body = Body::None;
 
-    async fn run(self, permit: &Permit<'_>) -> Result<Done<Limit>, CallError> {
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown<Limit>>, CallError> {
         let cursor = cursor(self.cursor.as_deref())?;
         let (node, namespace, name) = (permit.node(), permit.namespace_id()?, permit.name());
         let limit = node.limit(namespace, name).await?;
@@ -254,7 +263,7 @@ impl Unary for Show {
         };
         let keys: Vec<_> = keys.iter().map(LimitKey::from).collect();
         let next = next.map(|next| next.to_string());
-        Ok(Limit { keys: Some(keys), next, ..Limit::from(&limit) }.into())
+        Ok(Shown(Limit { keys: Some(keys), next, ..Limit::from(&limit) }).into())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::messages::{Progress, room_for};
 use crate::payload::{Content, Octets, Text};
 use crate::permit::Permit;
 use crate::standing::Waited;
-use crate::value::Within;
+use crate::value::{Within, Word, words};
 
 /// A message whose end is waited for.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
@@ -27,6 +27,22 @@ pub struct Show {
     wait_ms: Option<Within<0, WAIT_MS_MAX>>,
 }
 
+/// How a message has ended, if it has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum End {
+    /// Acked.
+    Done,
+    /// A dead letter.
+    Dead,
+    /// Not ended.
+    #[default]
+    Pending,
+}
+
+words! {
+    End: "done" = End::Done, "dead" = End::Dead, "pending" = End::Pending;
+}
+
 /// The end of a message, or how far it is. Fields that do not apply are absent.
 #[derive(Clone, Default, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Awaited")]
@@ -35,7 +51,7 @@ pub struct Show {
 }))]
 pub struct Outcome {
     /// `done`, `dead`, or `pending`: neither, when the time was over.
-    state: &'static str,
+    state: Word<End>,
     /// Done: its result, if that is UTF-8 text.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Text>,
@@ -70,7 +86,7 @@ impl From<Awaited> for Outcome {
             Awaited::Done { result, done_at_us, kept_until_us } => {
                 let result = Content::of(result.as_ref());
                 Outcome {
-                    state: "done",
+                    state: Word(End::Done),
                     result: result.text,
                     result_base64: result.octets,
                     result_content_type: result.content_type,
@@ -80,11 +96,13 @@ impl From<Awaited> for Outcome {
                 }
             }
             Awaited::Dead { reason, at_us } => {
-                Outcome { state: "dead", reason, reason_at_ms: at_us.map(ms), ..Outcome::default() }
+                Outcome { state: Word(End::Dead), reason, reason_at_ms: at_us.map(ms), ..Outcome::default() }
             }
-            Awaited::Pending { progress, .. } => {
-                Outcome { state: "pending", progress: progress.map(Progress::from), ..Outcome::default() }
-            }
+            Awaited::Pending { progress, .. } => Outcome {
+                state: Word(End::Pending),
+                progress: progress.map(Progress::from),
+                ..Outcome::default()
+            },
         }
     }
 }

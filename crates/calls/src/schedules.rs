@@ -18,7 +18,7 @@ use crate::hot::message::Message;
 use crate::hot::{AT_MS_EXAMPLE, ID_EXAMPLE};
 use crate::messages::room_for;
 use crate::permit::Permit;
-use crate::value::{Nothing, PageSize, Within, Word, Words, cut_page, given, page_size};
+use crate::value::{Nothing, PageSize, Shown, Whole, Within, Word, Words, cut_page, given, page_size};
 pub use message::{ScheduledMessage, Unique};
 
 /// Instants that are told unless told how many.
@@ -44,6 +44,7 @@ pub struct Schedule {
     time_zone: Option<String>,
     /// The interval at which it fires, in milliseconds, when it has no `cron`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = EVERY_MS_MIN, max = DELAY_MS_MAX))]
     every_ms: Option<u64>,
     /// What becomes of the times that passed while the server was down: `once` sends one message for all of
     /// them, `all` one for each of the latest 1,000, `skip` none.
@@ -84,6 +85,15 @@ fn example() -> Value {
         "queue": "reports", "paused": false, "next_at_ms": AT_MS_EXAMPLE, "fired": 12, "duplicates": 0,
         "refused": 0, "created_at_ms": AT_MS_EXAMPLE - 9_000,
     })
+}
+
+impl Whole for Schedule {
+    const NAME: &'static str = "ScheduleShown";
+    const FIELD: &'static str = "message";
+
+    fn example() -> Value {
+        json!({"payload": "nightly"})
+    }
 }
 
 impl From<&Stored> for Schedule {
@@ -158,15 +168,15 @@ impl Unary for List {
 pub struct Show {}
 
 impl Unary for Show {
-    type Answer = Schedule;
+    type Answer = Shown<Schedule>;
     const BODY: Body = Body::None;
 
-    async fn run(self, permit: &Permit<'_>) -> Result<Done<Schedule>, CallError> {
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown<Schedule>>, CallError> {
         room_for(permit, 1)?;
         let found = permit.node().schedule_message(permit.namespace_id()?, permit.name());
         let (schedule, blob) = found.await?;
         let message = ScheduledMessage::new(&schedule.view.message, &blob);
-        Ok(Schedule { message: Some(message), ..Schedule::from(&schedule) }.into())
+        Ok(Shown(Schedule { message: Some(message), ..Schedule::from(&schedule) }).into())
     }
 }
 

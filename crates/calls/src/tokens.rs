@@ -15,7 +15,7 @@ use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::schema::inline_schemas;
 use crate::time::now_ms;
-use crate::value::{PageSize, Within, Word, cursor, page_size, words};
+use crate::value::{PageSize, Shown, Whole, Within, Word, cursor, page_size, words};
 
 /// Longest life of a token that ends, in milliseconds: a hundred years.
 const TTL_MS_MAX: u64 = 100 * 366 * 86_400_000;
@@ -86,6 +86,15 @@ fn example() -> Value {
 
 fn secret<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
     secret.as_ref().map(|Secret(text)| text).serialize(serializer)
+}
+
+impl Whole for Token {
+    const NAME: &'static str = "TokenMade";
+    const FIELD: &'static str = "token";
+
+    fn example() -> Value {
+        json!("sluice_4f1d20c5a3b2e697_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+    }
 }
 
 impl From<&access::Token> for Token {
@@ -162,15 +171,15 @@ impl Create {
 }
 
 impl Unary for Create {
-    type Answer = Token;
+    type Answer = Shown<Token>;
     const HOW: &'static [How] = &[How::Created];
     const BODY: Body = Body::Small;
 
-    async fn run(self, permit: &Permit<'_>) -> Result<Done<Token>, CallError> {
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown<Token>>, CallError> {
         let (new, by) = (self.check(now_ms())?, permit.caller().name());
         let (token, secret) = permit.calls().access().token_create(permit.node(), new, by).await?;
         let answer = Token { token: Some(secret), ..Token::from(&*token) };
-        Ok(Done::named(answer, How::Created, token.name.to_string()))
+        Ok(Done::named(Shown(answer), How::Created, token.name.to_string()))
     }
 }
 

@@ -6,8 +6,10 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::fault::{Fault, Read};
+use crate::schema::inline_schemas;
 
 /// A number from `MIN` to `MAX`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -110,6 +112,60 @@ pub(crate) fn cursor(text: Option<&str>) -> Read<Option<u64>> {
     }
 }
 
+/// An answer in which a field is always there that other answers of the same type leave out.
+pub trait Whole: JsonSchema {
+    /// The name of the schema.
+    const NAME: &'static str;
+    /// The field.
+    const FIELD: &'static str;
+
+    /// Its value in the example.
+    fn example() -> Value;
+}
+
+/// The answer with its field.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Shown<T>(pub(crate) T);
+
+impl<T: Whole> JsonSchema for Shown<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator);
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.push(T::FIELD.into());
+        }
+        for example in schema.get_mut("examples").and_then(Value::as_array_mut).into_iter().flatten() {
+            example[T::FIELD] = T::example();
+        }
+        schema
+    }
+}
+
+/// `true`, in a field that is absent where it does not apply.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct True;
+
+impl True {
+    /// The field, if it applies.
+    pub(crate) fn when(applies: bool) -> Option<True> {
+        applies.then_some(True)
+    }
+}
+
+impl Serialize for True {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(true)
+    }
+}
+
+inline_schemas! {
+    True: json_schema!({"type": "boolean", "const": true});
+}
+
 /// A request or an answer without fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -125,7 +181,7 @@ pub trait Words: Copy + PartialEq + 'static {
 }
 
 /// A word that stands for a value of the engine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Word<T>(pub T);
 
 impl<'de, T: Words> Deserialize<'de> for Word<T> {
@@ -167,6 +223,7 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
 /// A text that is absent when it is empty.
 pub(crate) fn text(bytes: &[u8]) -> Option<String> {
     (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())

@@ -11,7 +11,7 @@ use sluice_engine::limits::DELAY_MS_MAX;
 use super::RECEIPT_EXAMPLE;
 use crate::error::ErrorBody;
 use crate::payload::{Octets, Text};
-use crate::value::{Within, Word, words};
+use crate::value::{True, Within, Word, words};
 
 /// How a delivery ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,8 +159,7 @@ pub struct ItemResult {
     /// Whether it was done, now or before.
     pub ok: bool,
     /// Whether this receipt had settled its message before; absent when it had not.
-    #[schemars(default)]
-    pub already_settled: bool,
+    pub already_settled: Option<True>,
     /// Why it was not done.
     pub error: Option<ErrorBody>,
 }
@@ -172,8 +171,7 @@ pub enum Settled {
     /// One delivery.
     One {
         /// Whether this receipt had settled its message before; absent when it had not.
-        #[schemars(default)]
-        already_settled: bool,
+        already_settled: Option<True>,
     },
     /// Many deliveries.
     Many(Results),

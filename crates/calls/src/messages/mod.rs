@@ -195,7 +195,7 @@ mod tests {
             "history",
         ];
         assert_eq!(required, always);
-        assert_eq!(schema.get("properties").unwrap()["cancelled"]["type"], "boolean");
+        assert_eq!(schema.get("properties").unwrap()["cancelled"]["enum"][0], true);
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::change::Verb;
+use sluice_engine::limits::PRIORITY_MAX;
 use sluice_engine::query::{Attempt as EngineAttempt, AttemptEnd, Changed, State};
 use sluice_node::Stored;
 use sluice_node::api::ProgressSeen;
@@ -14,7 +15,7 @@ use crate::consumers::Holder;
 use crate::hot::{AT_MS_EXAMPLE, ID_EXAMPLE};
 use crate::payload::{Content, Headers, Octets, Tags, Text};
 use crate::settings::Backoff;
-use crate::value::{Word, text, words};
+use crate::value::{True, Word, text, words};
 
 words! {
     State:
@@ -44,6 +45,7 @@ pub struct Message {
     /// Its state.
     state: Word<State>,
     /// Its priority, 0 to 9: higher first.
+    #[schemars(range(max = PRIORITY_MAX))]
     priority: u8,
     /// Attempts begun.
     attempts: u16,
@@ -76,6 +78,7 @@ pub struct Message {
     expires_at_ms: Option<u64>,
     /// Blocked: what it waits for: `ordering_key`, `limit`, `parents`, or `consumer`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["ordering_key", "limit", "parents", "consumer"]))]
     blocked_by: Option<&'static str>,
     /// Leased: who holds it, if that has a name or is attached.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,8 +93,8 @@ pub struct Message {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason_at_ms: Option<u64>,
     /// Leased: whether it was cancelled, and is gone when its lease ends.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    cancelled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cancelled: Option<True>,
     /// Its version: another one after each change.
     version: Version,
     /// The backoff that it follows.
@@ -109,8 +112,8 @@ pub struct Message {
     #[serde(skip_serializing_if = "Option::is_none")]
     headers: Option<Headers>,
     /// Whether its payload was asked for and is damaged.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    payload_damaged: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_damaged: Option<True>,
     /// Its tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     tags: Option<Tags>,
@@ -203,6 +206,7 @@ pub struct PastChange {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Progress {
     /// 0 to 100.
+    #[schemars(range(max = 100))]
     percent: u8,
     /// A note on it, as the holder gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -241,14 +245,14 @@ impl Message {
             from_queue: text(view.from_queue.as_bytes()),
             reason: view.reason,
             reason_at_ms: view.reason_at_us.map(ms),
-            cancelled: view.cancelled,
+            cancelled: True::when(view.cancelled),
             version: Version(view.version),
             backoff: view.backoff.into(),
             payload: payload.text,
             payload_base64: payload.octets,
             content_type: payload.content_type,
             headers: stored.blob.as_ref().and_then(Headers::of),
-            payload_damaged: stored.damaged,
+            payload_damaged: True::when(stored.damaged),
             tags: stored.tags.as_ref().or(stored.blob.as_ref()).and_then(Tags::of),
             correlation_id: text(&view.correlation_id),
             reply_to: text(view.reply_to.as_bytes()),

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use sluice_engine::command::Deliver;
-use sluice_engine::item::{self as engine, Expires, OnDuplicate, UniqueUntil};
+use sluice_engine::item::{self as engine, Expires, KEY_BYTES_MAX, OnDuplicate, UniqueUntil, WINDOW_MS_MAX};
+use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
 use sluice_engine::query::MessageTemplate;
 
 use crate::payload::{Content, Headers, Octets, Tags, Text};
@@ -31,36 +32,45 @@ pub struct ScheduledMessage {
     tags: Option<Tags>,
     /// Its priority, 0 to 9: higher first; absent when it is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = PRIORITY_MAX))]
     priority: Option<u8>,
     /// Delay after which it becomes ready, in milliseconds since it is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = DELAY_MS_MAX))]
     delay_ms: Option<u64>,
     /// Attempts before it becomes a dead letter; absent when the queue's `max_attempts` holds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = ATTEMPTS_MAX))]
     max_attempts: Option<u16>,
     /// Backoff between its attempts; absent when the queue's holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     backoff: Option<Backoff>,
     /// Its ordering key.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
     ordering_key: Option<String>,
     /// Its fair key.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
     fair_key: Option<String>,
     /// Its limit key.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
     limit_key: Option<String>,
     /// The key that at most one message of its queue has.
     #[serde(skip_serializing_if = "Option::is_none")]
     unique: Option<Unique>,
     /// Time to live while it waits, in milliseconds since it is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = DELAY_MS_MAX))]
     ttl_ms: Option<u64>,
     /// How long its result is kept, in milliseconds since its ack; absent when it is not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = WINDOW_MS_MAX))]
     result_ttl_ms: Option<u64>,
     /// Text by which a reply to it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
     correlation_id: Option<String>,
     /// Name of the queue that gets its result.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,8 +85,10 @@ pub struct ScheduledMessage {
 #[schemars(rename = "ScheduledUnique")]
 pub struct Unique {
     /// The key.
+    #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
     key: String,
     /// How long it counts at most, in milliseconds since the send.
+    #[schemars(range(min = 1, max = WINDOW_MS_MAX))]
     window_ms: u64,
     /// What frees it: `gone` when the message leaves the queue, `window` the end of the window alone.
     until: Word<UniqueUntil>,

@@ -102,6 +102,10 @@ fn validate_object(api: &Value, schema: &Value, value: &Value, at: &str) -> Resu
         let place = format!("{at}.{name}");
         match (&schema["properties"][name], &schema["additionalProperties"]) {
             (Value::Null, Value::Bool(false)) => return Err(format!("{place} is not described")),
+            // Whatever an answer has is described, though clients are to take what is added later.
+            (Value::Null, Value::Null) if schema.get("properties").is_some() => {
+                return Err(format!("{place} is not described"));
+            }
             (Value::Null, Value::Null) => {}
             (Value::Null, others) => validate(api, others, field, &place)?,
             (described, _) => validate(api, described, field, &place)?,

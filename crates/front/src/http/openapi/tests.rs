@@ -119,3 +119,67 @@ fn every_tag_in_use_is_explained() {
         assert!(operations::TAGS.iter().any(|(name, _)| *name == topic), "{operation:?}: {topic}");
     }
 }
+
+#[test]
+fn values_have_their_bounds_and_words() {
+    let schemas = &openapi("1")["components"]["schemas"];
+    let tags = json!({
+        "type": "array", "maxItems": 16, "uniqueItems": true,
+        "items": {"type": "string", "minLength": 1, "maxLength": 128},
+    });
+    for request in ["FieldsRequest", "BulkRequest"] {
+        for (key, value) in tags.as_object().unwrap() {
+            assert_eq!(&schemas[request]["properties"]["tags"][key], value, "{request}");
+        }
+    }
+    for (schema, field, key, value) in [
+        ("StoredMessage", "priority", "maximum", json!(9)),
+        ("StoredMessage", "blocked_by", "enum", json!(["ordering_key", "limit", "parents", "consumer"])),
+        ("StoredMessage", "cancelled", "enum", json!([true])),
+        ("StoredMessage", "payload_damaged", "enum", json!([true])),
+        ("ItemResult", "already_settled", "enum", json!([true])),
+        ("Progress", "percent", "maximum", json!(100)),
+        ("Awaited", "state", "enum", json!(["done", "dead", "pending"])),
+        ("FlowParent", "ended", "enum", json!(["done", "failed"])),
+        ("Bulk", "by", "maxLength", json!(256)),
+        ("Bulk", "why", "maxLength", json!(4_096)),
+        ("BulkError", "code", "enum", schemas["ErrorBody"]["properties"]["code"]["enum"].clone()),
+        ("Schedule", "every_ms", "minimum", json!(1_000)),
+        ("ScheduledMessage", "max_attempts", "minimum", json!(1)),
+        ("ScheduledMessage", "ordering_key", "maxLength", json!(128)),
+        ("ScheduledUnique", "key", "minLength", json!(1)),
+    ] {
+        assert_eq!(schemas[schema]["properties"][field][key], value, "{schema}.{field}");
+    }
+}
+
+#[test]
+fn an_answer_requires_the_field_that_only_it_has() {
+    let schemas = &openapi("1")["components"]["schemas"];
+    for (list, shown, field) in [
+        ("Limit", "LimitShown", "keys"),
+        ("Consumer", "ConsumerShown", "holds"),
+        ("Schedule", "ScheduleShown", "message"),
+        ("Token", "TokenMade", "token"),
+    ] {
+        let requires = |name: &str| schemas[name]["required"].as_array().unwrap().contains(&json!(field));
+        assert!(requires(shown) && !requires(list), "{field}");
+    }
+}
+
+#[test]
+fn dead_letters_are_chosen_by_ids_or_all_of_them() {
+    let schemas = &openapi("1")["components"]["schemas"];
+    for (request, of_all) in [("RedriveRequest", &["all", "per_second"][..]), ("DeadDeleteRequest", &["all"])]
+    {
+        let [ids, all] = schemas[request]["oneOf"].as_array().unwrap().as_slice() else {
+            panic!("{request}")
+        };
+        assert_eq!((&ids["required"], fields(schemas, ids)), (&json!(["ids"]), vec!["ids".to_owned()]));
+        assert_eq!(
+            (&all["required"], fields(schemas, all)),
+            (&json!(["all"]), of_all.iter().map(|name| (*name).to_owned()).collect())
+        );
+        assert_eq!(all["properties"]["all"]["enum"], json!([true]));
+    }
+}
