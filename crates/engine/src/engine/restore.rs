@@ -1,6 +1,5 @@
 //! Restore: an engine built from a snapshot's pieces.
 
-use crate::store::slot::Slot;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,24 +13,25 @@ use crate::error::Error;
 use crate::event::Watched;
 use crate::id::ReceiptKey;
 use crate::limits::Limits;
-use crate::queue::consequence::read_consequences;
-use crate::queue::consumer::state::AllConsumers;
-use crate::queue::expiry::state::Expiries;
-use crate::queue::fair::state::Lanes;
-use crate::queue::flow::state::Flows;
-use crate::queue::limit::state::AllLimits;
-use crate::queue::message::extras::AllExtras;
-use crate::queue::namespace_index::NamespaceIndexes;
-use crate::queue::ordering::state::OrderingKeys;
-use crate::queue::schedule::state::Schedules;
-use crate::queue::send::idempotency::Idempotency;
-use crate::queue::state::read_counters;
-use crate::queue::unique::state::UniqueKeys;
-use crate::queue::work::read_work;
-use crate::queue::{QueueModule, Queues};
+use crate::queue::QueueModule;
+use crate::queue::state::consequence::read_consequences;
+use crate::queue::state::consumer::AllConsumers;
+use crate::queue::state::expiry::Expiries;
+use crate::queue::state::extras::AllExtras;
+use crate::queue::state::fair::Lanes;
+use crate::queue::state::flow::Flows;
+use crate::queue::state::idempotency::Idempotency;
+use crate::queue::state::limit::AllLimits;
+use crate::queue::state::namespace_index::NamespaceIndexes;
+use crate::queue::state::ordering::OrderingKeys;
+use crate::queue::state::queue::{Queues, read_counters};
+use crate::queue::state::schedule::Schedules;
+use crate::queue::state::unique::UniqueKeys;
+use crate::queue::state::work::read_work;
 use crate::store::directory::Directory;
 use crate::store::hash_index::HashIndex;
 use crate::store::slab::{FRAME_HEAD, Slab, frame_check};
+use crate::store::slot::Slot;
 use crate::wire::{FORMAT, Reader};
 
 /// One frame: where it belongs, and its content.

@@ -8,10 +8,10 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::hash::{hash, mix};
 use crate::queue::QueueModule;
-use crate::queue::consequence::write_consequences;
-use crate::queue::message::extras::AllExtras;
-use crate::queue::state::write_counters;
-use crate::queue::work::write_work;
+use crate::queue::state::consequence::write_consequences;
+use crate::queue::state::extras::AllExtras;
+use crate::queue::state::queue::write_counters;
+use crate::queue::state::work::write_work;
 use crate::store::slab::frame;
 use crate::wire::{FORMAT, Put};
 

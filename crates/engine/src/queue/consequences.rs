@@ -11,9 +11,9 @@ use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::consequence::Consequence;
-use crate::queue::limit::state::Timed;
-use crate::queue::message::state::MessageSlot;
+use crate::queue::state::MessageSlot;
+use crate::queue::state::consequence::Consequence;
+use crate::queue::state::limit::Timed;
 
 /// Messages or queues that one consequence, or one kind of sliced work, handles before the next has its turn.
 pub(crate) const TURN: usize = 64;

@@ -7,8 +7,8 @@ use crate::id::{ConsumerId, MessageId, NamespaceId, QueueId};
 use crate::outcome::{Delivery, Outcome};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::message::state::{MessageSlot, Reason};
-use crate::queue::state::QueueSlot;
+use crate::queue::state::message::Reason;
+use crate::queue::state::{MessageSlot, QueueSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -1,11 +1,14 @@
 //! The module of queues: messages, and all that may happen to them.
 //!
-//! Rooms: `message` a message, its states, and how it is found; `send`; `delivery` receive, settle, extend
-//! and report; `change` changes to messages; `dead` dead letters; `flow` parents, groups and chains; `limit`
-//! queue limits; `schedule`; `consumer` attached consumers. What decides about order and admission:
-//! `ordering`, `fair` and `unique` keys, `expiry`, `length` of a queue. Queues themselves: `queues` and
-//! `defaults`, with their part of `namespaces`. What goes on by itself: `timers`, `work` in slices,
-//! `consequences`. For others: `view` reads, `events`, `recount`. In each room `state` is what is kept.
+//! - `state`: what is kept, and its layout in a snapshot. It uses no room.
+//! - Rooms: `message` the transitions of a message, and how it is found; `send`; `delivery` receive, settle,
+//!   extend and report; `change` changes to messages; `dead` dead letters; `flow` parents, groups and chains;
+//!   `limit` queue limits; `schedule`; `consumer` attached consumers. Order and admission: `ordering`, `fair`
+//!   and `unique` keys, `expiry`, `length` of a queue. Queues themselves: `queues` and `defaults`, with their
+//!   part of `namespaces`.
+//! - What goes on by itself: `timers`, `work` in slices, `consequences`. A room lists what follows as data,
+//!   and `consequences` calls the room that does it.
+//! - For others: `view` reads, `events`, `recount`.
 //!
 //! Decided here:
 //!
@@ -20,7 +23,6 @@
 
 pub(crate) mod change;
 pub(crate) mod check;
-pub(crate) mod consequence;
 pub(crate) mod consequences;
 pub(crate) mod consumer;
 pub(crate) mod dead;
@@ -33,7 +35,6 @@ pub(crate) mod flow;
 pub(crate) mod length;
 pub(crate) mod limit;
 pub(crate) mod message;
-pub(crate) mod namespace_index;
 pub(crate) mod namespaces;
 pub(crate) mod ordering;
 pub(crate) mod queues;
@@ -46,39 +47,33 @@ pub(crate) mod unique;
 pub(crate) mod view;
 pub(crate) mod work;
 
-use crate::queue::state::QueueSlot;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::core::Core;
 use crate::core::wheel::Wheel;
 use crate::query::{Counters, State};
-use crate::queue::consequence::Consequences;
-use crate::queue::consumer::state::AllConsumers;
-use crate::queue::defaults::state::AllDefaults;
 use crate::queue::delivery::receive::Weighted;
-use crate::queue::expiry::state::Expiries;
-use crate::queue::fair::state::Lanes;
-use crate::queue::flow::state::Flows;
-use crate::queue::limit::state::AllLimits;
-use crate::queue::message::extras::AllExtras;
-use crate::queue::message::state::{Message, mark};
-use crate::queue::namespace_index::NamespaceIndexes;
-use crate::queue::ordering::state::OrderingKeys;
-use crate::queue::schedule::state::Schedules;
-use crate::queue::send::idempotency::Idempotency;
-use crate::queue::send::pending_state::PendingSends;
-use crate::queue::state::Queue;
-use crate::queue::unique::state::UniqueKeys;
-use crate::queue::work::Work;
+use crate::queue::state::QueueSlot;
+use crate::queue::state::consequence::Consequences;
+use crate::queue::state::consumer::AllConsumers;
+use crate::queue::state::defaults::AllDefaults;
+use crate::queue::state::expiry::Expiries;
+use crate::queue::state::extras::AllExtras;
+use crate::queue::state::fair::Lanes;
+use crate::queue::state::flow::Flows;
+use crate::queue::state::idempotency::Idempotency;
+use crate::queue::state::limit::AllLimits;
+use crate::queue::state::message::{Message, Messages, mark};
+use crate::queue::state::namespace_index::NamespaceIndexes;
+use crate::queue::state::ordering::OrderingKeys;
+use crate::queue::state::pending::PendingSends;
+use crate::queue::state::queue::{Queue, Queues};
+use crate::queue::state::schedule::Schedules;
+use crate::queue::state::unique::UniqueKeys;
+use crate::queue::state::work::Work;
 use crate::store::directory::Directory;
 use crate::store::hash_index::HashIndex;
-use crate::store::slab::Slab;
 use crate::store::slot::Slot;
-
-/// All messages.
-pub(crate) type Messages = Slab<Message, 4096>;
-/// All queues.
-pub(crate) type Queues = Slab<Queue, 64>;
 
 /// The state of the module.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use crate::core::namespace::NamespaceSlot;
 use crate::id::NamespaceId;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::work::Work;
+use crate::queue::state::work::Work;
 
 impl QueueModule {
     /// Makes room for what new namespaces will hold.

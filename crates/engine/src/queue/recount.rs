@@ -3,8 +3,9 @@
 use crate::core::{Core, agree};
 use crate::query::{Counters, State};
 use crate::queue::QueueModule;
-use crate::queue::message::state::{BlockedBy, Message, MessageSlot, mark};
-use crate::queue::state::{Queue, QueueSlot};
+use crate::queue::state::message::{BlockedBy, Message, mark};
+use crate::queue::state::queue::Queue;
+use crate::queue::state::{MessageSlot, QueueSlot};
 use crate::store::idle::Idle as _;
 use crate::store::slot::Slot;
 

@@ -8,7 +8,8 @@ use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::queue::QueueModule;
-use crate::queue::message::state::{MessageSlot, Reason};
+use crate::queue::state::MessageSlot;
+use crate::queue::state::message::Reason;
 
 /// Part of a tick's slice that limits, redrives and work have, however many timers are due.
 const FOR_OTHERS: usize = SLICE_ITEMS / 4;

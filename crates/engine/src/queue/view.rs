@@ -1,8 +1,5 @@
 //! Reads of queues and messages, each in bounded time.
 
-use crate::queue::message::extras::ExtrasSlot;
-use crate::queue::message::state::MessageSlot;
-use crate::queue::state::QueueSlot;
 use std::ops::Bound;
 
 use crate::core::namespaces::namespace_not_found;
@@ -13,10 +10,12 @@ use crate::query::{
     Changed, Counters, DeliveryDetails, MessageView, Page, Progress, QueueView, Redriving, State,
 };
 use crate::queue::QueueModule;
-use crate::queue::change::state::Entry;
-use crate::queue::message::options::Options;
-use crate::queue::message::state::{BlockedBy, PLACE, SIBLINGS, mark};
-use crate::queue::state::Ready;
+use crate::queue::state::changed::Entry;
+use crate::queue::state::message::{BlockedBy, SIBLINGS, mark};
+use crate::queue::state::options::Options;
+use crate::queue::state::queue::Ready;
+use crate::queue::state::{ExtrasSlot, MessageSlot, QueueSlot};
+use crate::store::list::PLACE;
 use crate::store::slot::Slot;
 
 /// Messages that one page looks at.

@@ -1,75 +1,19 @@
 //! Long work in slices: what was purged or deleted is freed, dead letters are redriven.
 
-use crate::core::namespace::NamespaceSlot;
-use crate::queue::consumer::state::ConsumerSlot;
-use crate::queue::limit::state::LimitSlot;
-use crate::queue::message::state::MessageSlot;
-use crate::queue::state::QueueSlot;
-use std::collections::VecDeque;
-
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::consequences::TURN;
-use crate::queue::message::state::SIBLINGS;
+use crate::queue::state::message::SIBLINGS;
+use crate::queue::state::work::Work;
+use crate::queue::state::{MessageSlot, QueueSlot};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
 
 /// Items of a slice that forgetting a queue counts as: its idle keys are looked for among all that are kept.
 const FORGET_ITEMS: usize = 8;
-
-/// Something that still has work to be done, by slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Work {
-    Queue(QueueSlot),
-    Namespace(NamespaceSlot),
-    /// The keys of a limit.
-    Limit(LimitSlot),
-    /// The lines of limit keys of a queue.
-    LimitLines(QueueSlot),
-    /// Giving messages of a queue to consumers.
-    Deliver(QueueSlot),
-    /// Deliveries to a consumer that has credit again, or returns of one that was detached.
-    Consumer(ConsumerSlot),
-}
-
-/// Appends work to a snapshot, in order.
-pub(crate) fn write_work(work: &VecDeque<Work>, out: &mut Vec<u8>) {
-    out.u32(work.len() as u32);
-    for work in work {
-        let (kind, slot) = match work {
-            Work::Queue(slot) => (0, slot.index()),
-            Work::Namespace(slot) => (1, slot.index()),
-            Work::Limit(slot) => (3, slot.index()),
-            Work::LimitLines(slot) => (5, slot.index()),
-            Work::Deliver(slot) => (17, slot.index()),
-            Work::Consumer(slot) => (18, slot.index()),
-        };
-        out.u8(kind);
-        out.u32(slot);
-    }
-}
-
-/// Reads what [`write_work`] wrote.
-pub(crate) fn read_work(reader: &mut Reader<'_>) -> Option<VecDeque<Work>> {
-    let mut work = VecDeque::new();
-    for _ in 0..reader.u32()? {
-        let kind = reader.u8()?;
-        let slot = reader.u32()?;
-        work.push_back(match kind {
-            0 => Work::Queue(Slot::new(slot)),
-            1 => Work::Namespace(Slot::new(slot)),
-            3 => Work::Limit(Slot::new(slot)),
-            5 => Work::LimitLines(Slot::new(slot)),
-            17 => Work::Deliver(Slot::new(slot)),
-            18 => Work::Consumer(Slot::new(slot)),
-            _ => return None,
-        });
-    }
-    Some(work)
-}
 
 impl QueueModule {
     /// Lists work, unless it is listed, and does a first slice.

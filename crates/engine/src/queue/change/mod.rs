@@ -12,7 +12,6 @@
 
 pub(crate) mod moving;
 pub(crate) mod record;
-pub(crate) mod state;
 
 use crate::change::Verb;
 use crate::core::Core;
@@ -26,10 +25,10 @@ use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::change::record::{ChangeRecord, ChangeStep, SetFields};
-use crate::queue::change::state::{Changed, Entry};
 use crate::queue::message::lookup::queue_not_found;
-use crate::queue::message::state::{BlockedBy, Message, MessageSlot, Reason};
-use crate::queue::state::QueueSlot;
+use crate::queue::state::changed::{Changed, Entry};
+use crate::queue::state::message::{BlockedBy, Message, Reason};
+use crate::queue::state::{MessageSlot, QueueSlot};
 use crate::store::slot::Slot;
 
 /// The action of one record on each of its messages.

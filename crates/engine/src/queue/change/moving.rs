@@ -11,10 +11,9 @@ use crate::id::QueueId;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::flow::state::End;
-use crate::queue::message::extras::ExtrasSlot;
-use crate::queue::message::state::{MessageSlot, Reason, SIBLINGS, mark};
-use crate::queue::state::QueueSlot;
+use crate::queue::state::flow::End;
+use crate::queue::state::message::{Reason, SIBLINGS, mark};
+use crate::queue::state::{ExtrasSlot, MessageSlot, QueueSlot};
 use crate::store::slot::Slot;
 
 /// The keys of a message, as bytes.

@@ -5,10 +5,10 @@ use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::consumer::state::Turn;
 use crate::queue::delivery::receive::Budget;
 use crate::queue::state::QueueSlot;
-use crate::queue::work::Work;
+use crate::queue::state::consumer::Turn;
+use crate::queue::state::work::Work;
 use crate::settings::Placement;
 
 impl QueueModule {

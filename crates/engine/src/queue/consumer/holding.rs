@@ -7,8 +7,8 @@ use crate::limits::CONSUMERS_MAX;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::consumer::record::ResumeRecord;
-use crate::queue::consumer::state::{Consumer, ConsumerSlot, HoldSlot, Standing};
-use crate::queue::message::state::MessageSlot;
+use crate::queue::state::consumer::{Consumer, Standing};
+use crate::queue::state::{ConsumerSlot, HoldSlot, MessageSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {

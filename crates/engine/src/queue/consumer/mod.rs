@@ -16,9 +16,7 @@ pub(crate) mod giving;
 pub(crate) mod holding;
 pub(crate) mod record;
 pub(crate) mod recount;
-pub(crate) mod state;
 pub(crate) mod sticky;
-pub(crate) mod sticky_state;
 pub(crate) mod view;
 
 use crate::command::DETACH_GRACE_MS;
@@ -29,10 +27,10 @@ use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
 use crate::outcome::{Outcome, Reply};
 use crate::queue::QueueModule;
 use crate::queue::consumer::record::AttachRecord;
-use crate::queue::consumer::state::{Consumer, ConsumerSlot, Member, Standing, Turn};
 use crate::queue::message::lookup::queue_not_found;
-use crate::queue::state::QueueSlot;
-use crate::queue::work::Work;
+use crate::queue::state::consumer::{Consumer, Member, Standing, Turn};
+use crate::queue::state::work::Work;
+use crate::queue::state::{ConsumerSlot, QueueSlot};
 use crate::settings::Placement;
 use crate::store::slot::Slot;
 

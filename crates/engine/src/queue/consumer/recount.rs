@@ -1,14 +1,14 @@
 //! Recount of consumers, their holds and their turns.
 
-use crate::queue::consumer::state::ConsumerSlot;
 use std::collections::BTreeSet;
 
 use crate::core::{Core, agree};
 use crate::query::{ConsumerTotals, State};
 use crate::queue::QueueModule;
-use crate::queue::consumer::state::{Standing, Turn};
-use crate::queue::message::state::BlockedBy;
-use crate::queue::work::Work;
+use crate::queue::state::ConsumerSlot;
+use crate::queue::state::consumer::{Standing, Turn};
+use crate::queue::state::message::BlockedBy;
+use crate::queue::state::work::Work;
 use crate::settings::Placement;
 use crate::store::slot::Slot;
 

@@ -11,12 +11,13 @@ use crate::limits::SLICE_ITEMS;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::consumer::state::{ConsumerSlot, Standing, Turn};
-use crate::queue::consumer::sticky_state::sticky_hash;
-use crate::queue::message::state::{BlockedBy, MessageSlot, PLACE};
-use crate::queue::state::QueueSlot;
-use crate::queue::work::Work;
+use crate::queue::state::consumer::{Standing, Turn};
+use crate::queue::state::message::BlockedBy;
+use crate::queue::state::sticky::sticky_hash;
+use crate::queue::state::work::Work;
+use crate::queue::state::{ConsumerSlot, MessageSlot, QueueSlot};
 use crate::settings::Placement;
+use crate::store::list::PLACE;
 use crate::store::slot::Slot;
 
 impl QueueModule {

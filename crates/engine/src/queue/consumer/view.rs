@@ -4,8 +4,8 @@ use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use crate::query::{ConsumerState, ConsumerTotals, ConsumerView, HeldView, Holder, State};
 use crate::queue::QueueModule;
-use crate::queue::consumer::state::{ConsumerSlot, Standing};
-use crate::queue::message::state::MessageSlot;
+use crate::queue::state::consumer::Standing;
+use crate::queue::state::{ConsumerSlot, MessageSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -9,10 +9,11 @@ use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::flow::state::End;
 use crate::queue::message::lookup::queue_not_found;
-use crate::queue::message::origin::Origin;
-use crate::queue::message::state::{MessageSlot, Reason};
+use crate::queue::state::MessageSlot;
+use crate::queue::state::flow::End;
+use crate::queue::state::message::Reason;
+use crate::queue::state::origin::Origin;
 
 /// Queues on the way from one to the last that a dead letter may come to.
 const FORWARDS_MAX: usize = 100;

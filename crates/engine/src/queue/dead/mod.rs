@@ -3,7 +3,6 @@
 pub(crate) mod forwarding;
 pub(crate) mod record;
 pub(crate) mod redriving;
-pub(crate) mod state;
 
 use crate::core::Core;
 use crate::error::Error;
@@ -13,10 +12,10 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::dead::record::Ids;
-use crate::queue::flow::state::End;
-use crate::queue::message::state::{BlockedBy, MessageSlot};
-use crate::queue::state::QueueSlot;
-use crate::queue::work::Work;
+use crate::queue::state::flow::End;
+use crate::queue::state::message::BlockedBy;
+use crate::queue::state::work::Work;
+use crate::queue::state::{MessageSlot, QueueSlot};
 
 impl QueueModule {
     /// Without ids: all that are dead at this moment; they turn ready in slices, oldest first. One whose

@@ -7,8 +7,8 @@ use crate::limits::SLICE_ITEMS;
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::dead::state::Redrive;
 use crate::queue::state::QueueSlot;
+use crate::queue::state::redrive::Redrive;
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -7,8 +7,8 @@ use crate::id::BlobRef;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::delivery::report_record::{ReportItemRecord, ReportRecord};
-use crate::queue::message::results::Progress;
-use crate::queue::message::state::MessageSlot;
+use crate::queue::state::MessageSlot;
+use crate::queue::state::results::Progress;
 
 impl QueueModule {
     /// Extends leases, and takes down what their holders report.

@@ -11,9 +11,8 @@ use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
 use crate::queue::delivery::record::ReceiveRecord;
-use crate::queue::message::options::Options;
-use crate::queue::message::state::MessageSlot;
-use crate::queue::state::QueueSlot;
+use crate::queue::state::options::Options;
+use crate::queue::state::{MessageSlot, QueueSlot};
 use crate::store::slot::Slot;
 
 /// One queue of a receive by weight: smooth weighted round robin.

@@ -13,12 +13,11 @@ use crate::item::SendOptions;
 use crate::outcome::{Ended, Outcome};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::flow::state::End;
-use crate::queue::message::results::ResultsSlot;
-use crate::queue::message::state::{MessageSlot, Reason};
-use crate::queue::send::pending_state::{PendingKind, PendingSend};
-use crate::queue::state::QueueSlot;
-use crate::queue::work::Work;
+use crate::queue::state::flow::End;
+use crate::queue::state::message::Reason;
+use crate::queue::state::pending::{PendingKind, PendingSend};
+use crate::queue::state::work::Work;
+use crate::queue::state::{MessageSlot, QueueSlot, ResultsSlot};
 use crate::store::slot::Slot;
 
 /// Finished messages that make room for a newer one at once; more than one only after the queue's rule was

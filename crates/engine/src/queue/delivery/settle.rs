@@ -1,5 +1,6 @@
 //! Settle and extend: how the holder of a lease ends or extends it.
 
+use crate::command::Settlement;
 use crate::core::Core;
 use crate::core::namespaces::namespace_not_found;
 use crate::error::Error;
@@ -12,10 +13,9 @@ use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::queue::QueueModule;
 use crate::queue::delivery::record::{ExtendRecord, SettleRecord};
-use crate::queue::message::state::{MessageSlot, Reason};
+use crate::queue::state::MessageSlot;
+use crate::queue::state::message::Reason;
 use crate::settings::{Backoff, BackoffKind};
-
-use crate::command::Settlement;
 
 impl QueueModule {
     #[inline]

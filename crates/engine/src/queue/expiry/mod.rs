@@ -7,7 +7,6 @@
 //! wants it delivered: from then on it has no end.
 
 pub(crate) mod recount;
-pub(crate) mod state;
 
 use crate::command::Deliver;
 use crate::core::Core;
@@ -19,9 +18,8 @@ use crate::limits::DELAY_MS_MAX;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::expiry::state::ExpirySlot;
-use crate::queue::message::state::{MessageSlot, Reason};
-use crate::queue::state::QueueSlot;
+use crate::queue::state::message::Reason;
+use crate::queue::state::{ExpirySlot, MessageSlot, QueueSlot};
 use crate::settings::OnExpire;
 use crate::store::slot::Slot;
 

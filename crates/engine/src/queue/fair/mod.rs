@@ -7,16 +7,13 @@
 //! holds from the lane's next turn.
 
 pub(crate) mod recount;
-pub(crate) mod state;
 
 use crate::core::Core;
 use crate::queue::QueueModule;
-use crate::queue::fair::state::{LaneSlot, Ring};
-use crate::queue::message::extras::ExtrasSlot;
-use crate::queue::message::state::{MessageSlot, PLACE};
-use crate::queue::state::{PRIORITIES, QueueSlot};
+use crate::queue::state::fair::Ring;
+use crate::queue::state::{ExtrasSlot, LaneSlot, MessageSlot, PRIORITIES, QueueSlot};
 use crate::settings::FairWeights;
-use crate::store::list::List;
+use crate::store::list::{List, PLACE};
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -2,8 +2,8 @@
 
 use crate::core::agree;
 use crate::queue::QueueModule;
-use crate::queue::message::state::MessageSlot;
-use crate::queue::state::Queue;
+use crate::queue::state::MessageSlot;
+use crate::queue::state::queue::Queue;
 use crate::store::slot::Slot;
 
 impl QueueModule {

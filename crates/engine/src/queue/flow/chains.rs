@@ -22,13 +22,12 @@ use crate::item::{Chain as Given, SendOptions};
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::flow::chain_record::{chain_is_sound, read_headers, read_steps};
-use crate::queue::flow::chain_state::Chain;
-use crate::queue::flow::state::FlowSlot;
 use crate::queue::message::lookup::queue_not_found;
-use crate::queue::message::state::MessageSlot;
 use crate::queue::send::options::read_options;
 use crate::queue::send::own::{Admitted, Beside, OwnSend, Room};
 use crate::queue::send::record::SendItemRecord;
+use crate::queue::state::chain::Chain;
+use crate::queue::state::{FlowSlot, MessageSlot};
 use crate::store::slot::Slot;
 
 /// The next step of a chain: admitted, with an id and a place, and not yet sent.

@@ -4,12 +4,10 @@
 //! members as for parents. So it comes exactly once, whatever happens meanwhile, and cannot be refused in the
 //! end. Each member counts once, by its first end.
 
-use crate::core::namespace::NamespaceSlot;
-use crate::queue::flow::state::FlowSlot;
-use crate::queue::state::QueueSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId};
 use crate::item::{Chain, DependsMode, OnParentFailed, SendOptions};
@@ -20,6 +18,7 @@ use crate::queue::flow::group_record::GroupRecord;
 use crate::queue::send::Place;
 use crate::queue::send::options::read_options;
 use crate::queue::send::record::SendItemRecord;
+use crate::queue::state::{FlowSlot, QueueSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -1,11 +1,9 @@
 //! Flows: messages that wait for others (parents, groups), and messages that follow others (chains).
 
 pub(crate) mod chain_record;
-pub(crate) mod chain_state;
 pub(crate) mod chains;
 pub(crate) mod group_record;
 pub(crate) mod groups;
 pub(crate) mod parents;
 pub(crate) mod recount;
-pub(crate) mod state;
 pub(crate) mod view;

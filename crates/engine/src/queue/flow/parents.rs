@@ -15,9 +15,10 @@ use crate::item::{DependsOn, OnParentFailed, SendOptions};
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::consequence::Consequence;
-use crate::queue::flow::state::{End, FlowSlot, ParentSlot, Verdict};
-use crate::queue::message::state::{BlockedBy, MessageSlot, Reason};
+use crate::queue::state::consequence::Consequence;
+use crate::queue::state::flow::{End, Verdict};
+use crate::queue::state::message::{BlockedBy, Reason};
+use crate::queue::state::{FlowSlot, MessageSlot, ParentSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {

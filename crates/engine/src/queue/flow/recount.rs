@@ -2,8 +2,8 @@
 
 use crate::core::{Core, agree};
 use crate::queue::QueueModule;
-use crate::queue::flow::state::End;
-use crate::queue::message::state::BlockedBy;
+use crate::queue::state::flow::End;
+use crate::queue::state::message::BlockedBy;
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -7,8 +7,8 @@ use crate::id::{MessageId, NamespaceId};
 use crate::query::{GroupView, State};
 use crate::queue::QueueModule;
 use crate::queue::flow::chain_record::read_steps;
-use crate::queue::flow::state::End;
-use crate::queue::message::state::MessageSlot;
+use crate::queue::state::MessageSlot;
+use crate::queue::state::flow::End;
 use crate::store::slot::Slot;
 
 /// Messages and queues that a view may still name.

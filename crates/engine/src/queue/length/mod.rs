@@ -9,24 +9,22 @@
 //! the next one.
 
 pub(crate) mod recount;
-pub(crate) mod state;
 
-use crate::core::namespace::NamespaceSlot;
-use crate::queue::message::state::MessageSlot;
-use crate::queue::state::QueueSlot;
 use std::ops::Range;
 
 use crate::command::Deliver;
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::consequence::Consequence;
-use crate::queue::message::state::{Message, Reason, SIBLINGS, mark};
 use crate::queue::send::record::SendRecord;
-use crate::queue::state::Queue;
-use crate::queue::work::Work;
+use crate::queue::state::consequence::Consequence;
+use crate::queue::state::message::{Message, Reason, SIBLINGS, mark};
+use crate::queue::state::queue::Queue;
+use crate::queue::state::work::Work;
+use crate::queue::state::{MessageSlot, QueueSlot};
 use crate::settings::{Overflow, QueueSettings};
 use crate::store::slot::Slot;
 

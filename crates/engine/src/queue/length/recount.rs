@@ -2,8 +2,9 @@
 
 use crate::core::agree;
 use crate::queue::QueueModule;
-use crate::queue::message::state::mark;
-use crate::queue::state::{Queue, QueueSlot};
+use crate::queue::state::QueueSlot;
+use crate::queue::state::message::mark;
+use crate::queue::state::queue::Queue;
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -4,11 +4,9 @@ use crate::core::Core;
 use crate::limit::Pace;
 use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
-use crate::queue::limit::key_state::{LimitKeySlot, LineSlot};
-use crate::queue::limit::state::LimitSlot;
-use crate::queue::message::extras::ExtrasSlot;
-use crate::queue::message::state::{BlockedBy, MessageSlot};
-use crate::queue::state::{Queue, QueueSlot};
+use crate::queue::state::message::BlockedBy;
+use crate::queue::state::queue::Queue;
+use crate::queue::state::{ExtrasSlot, LimitKeySlot, LimitSlot, LineSlot, MessageSlot, QueueSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {

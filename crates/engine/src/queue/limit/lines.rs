@@ -4,9 +4,8 @@ use crate::core::Core;
 use crate::limit::IDLE_LIMIT_KEYS_MAX;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::limit::key_state::{LimitKeySlot, LineSlot};
-use crate::queue::limit::state::{LimitSlot, Timed};
-use crate::queue::state::QueueSlot;
+use crate::queue::state::limit::Timed;
+use crate::queue::state::{LimitKeySlot, LimitSlot, LineSlot, QueueSlot};
 use crate::store::list::List;
 use crate::store::slot::Slot;
 

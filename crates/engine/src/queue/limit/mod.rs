@@ -2,7 +2,7 @@
 //!
 //! - `set`: limits come, change and go, and queues take and leave them.
 //! - `gate`: whether a message may go on, and what a delivery and its end do to the figures.
-//! - `keys`: the lines in which messages of one queue and key stand, and which of them go on when there is
+//! - `lines`: the lines in which messages of one queue and key stand, and which of them go on when there is
 //!   room.
 //! - `wake`: what happens when a place was freed or a time has come.
 //! - `view`: what can be read.
@@ -23,10 +23,8 @@
 //! others in slices.
 
 pub(crate) mod gate;
-pub(crate) mod key_state;
 pub(crate) mod lines;
 pub(crate) mod recount;
 pub(crate) mod set;
-pub(crate) mod state;
 pub(crate) mod view;
 pub(crate) mod wake;

@@ -3,8 +3,8 @@
 use crate::core::{Core, agree};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::limit::state::Timed;
-use crate::queue::message::state::BlockedBy;
+use crate::queue::state::limit::Timed;
+use crate::queue::state::message::BlockedBy;
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -8,10 +8,10 @@ use crate::limit::{LIMIT_QUEUES_MAX, LIMITS_MAX, LimitRules};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::limit::state::{Limit, LimitSlot, Timed};
-use crate::queue::namespace_index::NamespaceIndex;
-use crate::queue::state::QueueSlot;
-use crate::queue::work::Work;
+use crate::queue::state::limit::{Limit, Timed};
+use crate::queue::state::namespace_index::NamespaceIndex;
+use crate::queue::state::work::Work;
+use crate::queue::state::{LimitSlot, QueueSlot};
 use crate::settings::QueuePatch;
 use crate::store::slot::Slot;
 

@@ -1,14 +1,13 @@
 //! Reads of limits and limit keys.
 
-use crate::queue::limit::key_state::LimitKeySlot;
-use crate::queue::limit::state::LimitSlot;
 use std::ops::Bound;
 
 use crate::core::{Core, PAGE_ITEMS_MAX};
 use crate::id::NamespaceId;
 use crate::query::{LimitKeyView, LimitView, Page, State};
 use crate::queue::QueueModule;
-use crate::queue::message::state::BlockedBy;
+use crate::queue::state::message::BlockedBy;
+use crate::queue::state::{LimitKeySlot, LimitSlot};
 use crate::store::slot::Slot;
 
 /// Keys, of whichever limit, that one page looks at.

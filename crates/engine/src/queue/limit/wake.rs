@@ -4,10 +4,9 @@ use crate::core::Core;
 use crate::id::QueueId;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::consequence::Consequence;
-use crate::queue::limit::key_state::LimitKeySlot;
-use crate::queue::limit::state::{LimitSlot, Timed};
-use crate::queue::state::QueueSlot;
+use crate::queue::state::consequence::Consequence;
+use crate::queue::state::limit::Timed;
+use crate::queue::state::{LimitKeySlot, LimitSlot, QueueSlot};
 use crate::store::slab::Item as _;
 use crate::store::slot::Slot;
 

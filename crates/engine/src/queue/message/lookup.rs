@@ -6,8 +6,9 @@ use crate::error::Error;
 use crate::hash::hash;
 use crate::id::{MessageId, NamespaceId};
 use crate::queue::QueueModule;
-use crate::queue::message::state::{Message, MessageSlot};
-use crate::queue::state::{Queue, QueueSlot};
+use crate::queue::state::message::Message;
+use crate::queue::state::queue::Queue;
+use crate::queue::state::{MessageSlot, QueueSlot};
 
 pub(crate) fn queue_hash(namespace_slot: NamespaceSlot, name: &str) -> u64 {
     hash(u64::from(namespace_slot.index()), name.as_bytes())

@@ -6,11 +6,11 @@ use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
 use crate::query::{Attempt, AttemptEnd, Counters, State};
 use crate::queue::QueueModule;
-use crate::queue::flow::state::End;
-use crate::queue::message::extras::ExtrasSlot;
-use crate::queue::message::options::Options;
-use crate::queue::message::state::{BlockedBy, Message, MessageSlot, Reason};
-use crate::queue::state::{Queue, QueueSlot};
+use crate::queue::state::flow::End;
+use crate::queue::state::message::{BlockedBy, Message, Reason};
+use crate::queue::state::options::Options;
+use crate::queue::state::queue::Queue;
+use crate::queue::state::{ExtrasSlot, MessageSlot, QueueSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {

@@ -4,13 +4,11 @@
 //! one that fired sends nothing: a schedule that is resumed late may wait for such.
 
 pub(crate) mod record;
-pub(crate) mod state;
 
-use crate::core::namespace::NamespaceSlot;
-use crate::queue::schedule::state::ScheduleSlot;
 use std::ops::Bound;
 
 use crate::command::{Deliver, ScheduleFire};
+use crate::core::namespace::NamespaceSlot;
 use crate::core::{Core, PAGE_ITEMS_MAX, internal};
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
@@ -23,9 +21,10 @@ use crate::query::{DueSchedule, MessageTemplate, ScheduleView};
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::schedule::record::{SchedulePutRecord, read_template};
-use crate::queue::schedule::state::Schedule;
 use crate::queue::send::options::read_options;
 use crate::queue::send::own::{OwnSend, OwnSent};
+use crate::queue::state::ScheduleSlot;
+use crate::queue::state::schedule::Schedule;
 use crate::rules::name_rule;
 
 impl QueueModule {

@@ -1,11 +1,9 @@
 //! Send: checks all messages of a record, then places them, all or none.
 
 pub(crate) mod check;
-pub(crate) mod idempotency;
 pub(crate) mod options;
 pub(crate) mod own;
 pub(crate) mod pending;
-pub(crate) mod pending_state;
 pub(crate) mod record;
 
 use crate::command::Deliver;
@@ -21,12 +19,12 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::{queue_closed, queue_not_found};
-use crate::queue::message::options::Options;
-use crate::queue::message::state::{Message, MessageSlot};
-use crate::queue::send::idempotency::Sent;
 use crate::queue::send::options::{ItemOptions, read_options};
 use crate::queue::send::record::{SendItemRecord, SendRecord};
-use crate::queue::state::QueueSlot;
+use crate::queue::state::idempotency::Sent;
+use crate::queue::state::message::Message;
+use crate::queue::state::options::Options;
+use crate::queue::state::{MessageSlot, QueueSlot};
 use crate::rules::name_rule;
 use crate::settings::Backoff;
 use crate::store::slot::Slot;

@@ -9,12 +9,12 @@ use crate::id::{BlobRef, MessageId, NamespaceId};
 use crate::item::SendOptions;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::flow::chain_state::Chain;
-use crate::queue::message::origin::Origin;
 use crate::queue::send::Place;
 use crate::queue::send::options::read_options;
 use crate::queue::send::record::SendItemRecord;
 use crate::queue::state::QueueSlot;
+use crate::queue::state::chain::Chain;
+use crate::queue::state::origin::Origin;
 
 /// One message that the engine sends; its blob lies in the log already.
 #[derive(Clone, Copy)]

@@ -7,13 +7,13 @@ use crate::core::Core;
 use crate::id::{BlobRef, QueueId};
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::consequence::Consequence;
-use crate::queue::flow::chain_state::Chain;
-use crate::queue::flow::state::FlowSlot;
-use crate::queue::message::origin::Origin;
-use crate::queue::message::state::{MessageSlot, Reason};
 use crate::queue::send::own::{Beside, OwnSend};
-use crate::queue::send::pending_state::{PendingKind, PendingSend, PendingSlot};
+use crate::queue::state::chain::Chain;
+use crate::queue::state::consequence::Consequence;
+use crate::queue::state::message::Reason;
+use crate::queue::state::origin::Origin;
+use crate::queue::state::pending::{PendingKind, PendingSend};
+use crate::queue::state::{FlowSlot, MessageSlot, PendingSlot};
 use crate::store::slot::Slot;
 
 impl QueueModule {

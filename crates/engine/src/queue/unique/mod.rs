@@ -1,22 +1,18 @@
 //! Unique messages: of those of a queue that were sent with the same key, one is there at a time.
 //!
-//! A send of a batch is planned before anything is changed (`unique_plan`), so that what is refused changes
+//! A send of a batch is planned before anything is changed (`plan`), so that what is refused changes
 //! nothing. A key is free when its message is done, dead, purged or deleted, or, if the sender chose so, at
 //! the end of its window alone; at the end of the window in any case. A purge frees at once, although the
 //! messages are swept later.
 
 pub(crate) mod plan;
 pub(crate) mod recount;
-pub(crate) mod state;
 
-use crate::core::namespace::NamespaceSlot;
-use crate::queue::message::state::MessageSlot;
-use crate::queue::state::QueueSlot;
-use crate::queue::unique::state::UniqueSlot;
 use std::collections::BTreeMap;
 
 use crate::command::Deliver;
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::id::{BlobRef, MessageId};
@@ -26,10 +22,11 @@ use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::flow::state::End;
-use crate::queue::message::state::BlockedBy;
 use crate::queue::send::options::{ItemOptions, unique_of};
 use crate::queue::send::record::{SendItemRecord, SendRecord};
+use crate::queue::state::flow::End;
+use crate::queue::state::message::BlockedBy;
+use crate::queue::state::{MessageSlot, QueueSlot, UniqueSlot};
 use crate::store::slot::Slot;
 
 /// The message that has a unique key.

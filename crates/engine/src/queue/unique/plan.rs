@@ -5,8 +5,6 @@
 //! after all items. So the plan finds out which messages will end because of their own batch: they are over
 //! on arrival, their parents have failed, or a duplicate puts them off until their end.
 
-use crate::queue::state::QueueSlot;
-use crate::queue::unique::state::UniqueSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::Core;
@@ -16,9 +14,10 @@ use crate::item::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptio
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::flow::state::End;
 use crate::queue::send::options::ItemOptions;
 use crate::queue::send::record::SendRecord;
+use crate::queue::state::flow::End;
+use crate::queue::state::{QueueSlot, UniqueSlot};
 use crate::queue::unique::Holder;
 use crate::store::slot::Slot;
 

@@ -2,18 +2,16 @@
 
 use crate::core::wheel::{Timed, Wheel};
 use crate::item::UniqueUntil;
-use crate::queue::flow::state::End;
-use crate::queue::message::state::{MessageSlot, PLACE};
+use crate::queue::state::flow::End;
+use crate::queue::state::{MessageSlot, UniqueSlot};
 use crate::store::NIL;
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
-use crate::store::list::{Link, Linked};
+use crate::store::list::{Link, Linked, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type UniqueSlot = Slot<UniqueKey>;
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]

@@ -1,13 +1,11 @@
 //! When messages end that still wait: a second timer for those that have such a time.
 
 use crate::core::wheel::{Timed, Wheel};
-use crate::queue::message::state::{MessageSlot, PLACE};
-use crate::store::list::{Link, Linked};
+use crate::queue::state::{ExpirySlot, MessageSlot};
+use crate::store::list::{Link, Linked, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type ExpirySlot = Slot<Expiry>;
 
 /// The end of one message, or a vacant slot.
 #[derive(Clone, Debug)]

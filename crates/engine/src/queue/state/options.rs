@@ -1,45 +1,38 @@
 //! Keys and times that a message was sent with: a slot of its own for those that have any.
 
 use crate::item::UniqueUntil;
-use crate::queue::change::state::ChangedSlot;
-use crate::queue::expiry::state::ExpirySlot;
-use crate::queue::fair::state::LaneSlot;
-use crate::queue::flow::state::FlowSlot;
-use crate::queue::limit::key_state::LineSlot;
-use crate::queue::message::origin::OriginSlot;
-use crate::queue::message::results::ResultsSlot;
-use crate::queue::ordering::state::OrderingSlot;
-use crate::queue::unique::state::UniqueSlot;
+use crate::queue::state::{
+    ChangedSlot, ExpirySlot, FlowSlot, LaneSlot, LineSlot, OptionsSlot, OrderingSlot, OriginSlot,
+    ResultsSlot, UniqueSlot,
+};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
-pub(crate) type OptionsSlot = Slot<Options>;
-
 /// The keys of one message, each as the slot where what is known of the key lies; `NIL`: none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Among [`crate::queue::ordering::state::OrderingKeys`].
+    /// Among [`crate::queue::state::ordering::OrderingKeys`].
     pub(crate) ordering: OrderingSlot,
-    /// Among [`crate::queue::fair::state::Lanes`].
+    /// Among [`crate::queue::state::fair::Lanes`].
     pub(crate) fair: LaneSlot,
-    /// Among [`crate::queue::message::results::AllResults`].
+    /// Among [`crate::queue::state::results::AllResults`].
     pub(crate) results: ResultsSlot,
-    /// Among [`crate::queue::limit::key_state::KeyLines`].
+    /// Among [`crate::queue::state::limit_key::KeyLines`].
     pub(crate) limit: LineSlot,
-    /// Among [`crate::queue::change::state::AllChanged`].
+    /// Among [`crate::queue::state::changed::AllChanged`].
     pub(crate) changed: ChangedSlot,
-    /// Among [`crate::queue::expiry::state::Expiries`].
+    /// Among [`crate::queue::state::expiry::Expiries`].
     pub(crate) expiry: ExpirySlot,
-    /// Among [`crate::queue::unique::state::UniqueKeys`].
+    /// Among [`crate::queue::state::unique::UniqueKeys`].
     pub(crate) unique: UniqueSlot,
     /// When the unique key no longer counts, in microseconds since the Unix epoch.
     pub(crate) unique_ends_us: u64,
     /// The event that frees the unique key before.
     pub(crate) unique_until: UniqueUntil,
-    /// Among [`crate::queue::message::origin::AllOrigins`].
+    /// Among [`crate::queue::state::origin::AllOrigins`].
     pub(crate) origin: OriginSlot,
-    /// Among [`crate::queue::flow::state::Flows`].
+    /// Among [`crate::queue::state::flow::Flows`].
     pub(crate) flow: FlowSlot,
     next_vacant: Option<OptionsSlot>,
 }

@@ -7,15 +7,13 @@
 //! up when it leaves the queue or dies. Then the next one goes on, as a consequence; until it does, who comes
 //! meanwhile waits behind it. A purge voids all that wait for a key at once, by their generation.
 
-pub(crate) mod state;
-
 use crate::core::Core;
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
-use crate::queue::consequence::Consequence;
-use crate::queue::message::state::{BlockedBy, MessageSlot};
-use crate::queue::ordering::state::OrderingSlot;
+use crate::queue::state::consequence::Consequence;
+use crate::queue::state::message::BlockedBy;
+use crate::queue::state::{MessageSlot, OrderingSlot};
 use crate::settings::OrderingRetry;
 use crate::store::slot::Slot;
 

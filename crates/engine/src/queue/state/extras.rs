@@ -4,17 +4,15 @@
 use crate::id::BlobRef;
 use crate::limits::HISTORY_ATTEMPTS_MAX;
 use crate::query::{Attempt, AttemptEnd};
-use crate::queue::change::state::{AllChanged, Changed, ChangedSlot};
-use crate::queue::fair::state::LaneSlot;
-use crate::queue::message::options::{AllOptions, Options, OptionsSlot};
-use crate::queue::message::origin::{AllOrigins, Origin};
-use crate::queue::message::results::{AllResults, Results, ResultsSlot};
+use crate::queue::state::changed::{AllChanged, Changed};
+use crate::queue::state::options::{AllOptions, Options};
+use crate::queue::state::origin::{AllOrigins, Origin};
+use crate::queue::state::results::{AllResults, Results};
+use crate::queue::state::{ChangedSlot, EntrySlot, ExtrasSlot, LaneSlot, OptionsSlot, ResultsSlot};
 use crate::settings::Backoff;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type ExtrasSlot = Slot<Extras>;
 
 /// The optional fields of one message.
 #[derive(Clone, Debug)]
@@ -23,7 +21,7 @@ pub(crate) struct Extras {
     /// Oldest and newest entry of the history.
     head: EntrySlot,
     tail: EntrySlot,
-    /// Slot among [`crate::queue::message::options::AllOptions`].
+    /// Slot among [`crate::queue::state::options::AllOptions`].
     options: OptionsSlot,
     entries: u16,
     next_vacant: Option<ExtrasSlot>,
@@ -67,8 +65,6 @@ impl PlainItem for Extras {
         Some(Extras { backoff, head, tail, options, entries, next_vacant: None })
     }
 }
-
-pub(crate) type EntrySlot = Slot<Entry>;
 
 /// One entry of a history.
 #[derive(Clone, Debug)]

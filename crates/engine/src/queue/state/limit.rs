@@ -1,17 +1,14 @@
 //! State of limits: messages in flight and deliveries used up, overall.
 
-use crate::core::namespace::NamespaceSlot;
-use crate::queue::limit::key_state::LimitKeySlot;
-use crate::queue::state::QueueSlot;
 use std::collections::BTreeSet;
 
+use crate::core::namespace::NamespaceSlot;
 use crate::limit::{LimitRules, Pace};
-use crate::queue::limit::key_state::{KeyLines, LimitKeys};
+use crate::queue::state::limit_key::{KeyLines, LimitKeys};
+use crate::queue::state::{LimitKeySlot, LimitSlot, QueueSlot};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type LimitSlot = Slot<Limit>;
 
 /// A limit of a namespace, or a vacant slot.
 #[derive(Clone, Debug)]

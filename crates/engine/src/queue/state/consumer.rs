@@ -1,17 +1,16 @@
 //! State of consumers: queues, credit, and the messages that each of them holds.
 
-use crate::queue::message::state::{Message, MessageSlot};
-use crate::queue::state::QueueSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hash::hash;
 use crate::plant::{self, Plant};
 use crate::query::ConsumerTotals;
-use crate::queue::consumer::sticky_state::StickyKeys;
-use crate::queue::message::state::PLACE;
+use crate::queue::state::message::Message;
+use crate::queue::state::sticky::StickyKeys;
+use crate::queue::state::{ConsumerSlot, HoldSlot, MessageSlot, QueueSlot};
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
-use crate::store::list::{Link, Linked, List};
+use crate::store::list::{Link, Linked, List, PLACE};
 use crate::store::slab::{Item, PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
@@ -44,8 +43,6 @@ pub(crate) struct Member {
     /// was.
     pub(crate) served: u64,
 }
-
-pub(crate) type ConsumerSlot = Slot<Consumer>;
 
 /// One consumer, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -171,8 +168,6 @@ impl PlainItem for Consumer {
         Some(consumer)
     }
 }
-
-pub(crate) type HoldSlot = Slot<Hold>;
 
 /// One message in the hands of a consumer, or a vacant slot. A leased message has the slot in `generation`.
 #[derive(Clone, Debug)]

@@ -5,16 +5,11 @@
 //! the slot. A queue's slot is not kept: `Trim` of another queue in it finds nothing to do, or what that
 //! queue has listed.
 
-use crate::queue::flow::state::ParentSlot;
-use crate::queue::limit::key_state::LimitKeySlot;
-use crate::queue::limit::state::LimitSlot;
-use crate::queue::ordering::state::OrderingSlot;
-use crate::queue::send::pending_state::PendingSlot;
-use crate::queue::state::QueueSlot;
-use crate::store::slot::Slot;
 use std::collections::VecDeque;
 
 use crate::id::{MessageId, NamespaceId};
+use crate::queue::state::{LimitKeySlot, LimitSlot, OrderingSlot, ParentSlot, PendingSlot, QueueSlot};
+use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// One thing that follows from a transition.

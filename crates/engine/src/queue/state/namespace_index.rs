@@ -1,13 +1,10 @@
 //! Indexes of one namespace: slots of queues, limits, schedules and messages. All of it is derived.
 
-use crate::core::namespace::NamespaceSlot;
-use crate::queue::defaults::state::DefaultsSlot;
-use crate::queue::limit::state::LimitSlot;
-use crate::queue::message::state::Message;
-use crate::queue::schedule::state::ScheduleSlot;
-use crate::queue::state::QueueSlot;
 use std::collections::BTreeMap;
 
+use crate::core::namespace::NamespaceSlot;
+use crate::queue::state::message::Message;
+use crate::queue::state::{DefaultsSlot, LimitSlot, QueueSlot, ScheduleSlot};
 use crate::store::arena::Arena;
 use crate::store::directory::Directory;
 

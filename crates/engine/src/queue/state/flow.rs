@@ -1,13 +1,11 @@
 //! State of flows: parents of messages, and the edges that lead from these to their children.
 
-use crate::queue::flow::chain_state::ChainSlot;
-use crate::queue::message::state::MessageSlot;
-use crate::queue::send::pending_state::PendingSlot;
 use std::collections::BTreeMap;
 
 use crate::item::{DependsMode, OnParentFailed};
 use crate::plant::{self, Plant};
-use crate::queue::flow::chain_state::AllChains;
+use crate::queue::state::chain::AllChains;
+use crate::queue::state::{ChainSlot, EdgeSlot, FlowSlot, MessageSlot, ParentSlot, PendingSlot};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
@@ -35,8 +33,6 @@ impl End {
         [None, Some(End::Done), Some(End::Failed)].get(usize::from(byte)).copied()
     }
 }
-
-pub(crate) type FlowSlot = Slot<Flow>;
 
 /// The flow of one message: its parents, its children and its steps; or a vacant slot.
 #[derive(Clone, Debug)]
@@ -145,8 +141,6 @@ impl PlainItem for Flow {
     }
 }
 
-pub(crate) type ParentSlot = Slot<Parent>;
-
 /// A message that others wait for or have waited for, also when it is gone; or a vacant slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Parent {
@@ -206,8 +200,6 @@ impl PlainItem for Parent {
         })
     }
 }
-
-pub(crate) type EdgeSlot = Slot<Edge>;
 
 /// One child of one parent, or a vacant slot.
 #[derive(Clone, Debug)]

@@ -1,28 +1,21 @@
 //! State of a queue: settings, counters, and the ends of its lists.
 
-use crate::core::namespace::NamespaceSlot;
-use crate::queue::consumer::state::ConsumerSlot;
-use crate::queue::limit::key_state::LineSlot;
-use crate::queue::limit::state::LimitSlot;
-use crate::queue::message::state::MessageSlot;
 use std::collections::BTreeSet;
 
-use crate::limits::PRIORITY_MAX;
+use crate::core::namespace::NamespaceSlot;
 use crate::query::{Counters, State};
-use crate::queue::consumer::state::Turn;
-use crate::queue::dead::state::Redrive;
-use crate::queue::fair::state::Fair;
-use crate::queue::length::state::Trim;
-use crate::queue::message::state::{BlockedBy, Message, PLACE, SIBLINGS};
+use crate::queue::state::consumer::Turn;
+use crate::queue::state::fair::Fair;
+use crate::queue::state::message::{BlockedBy, Message, SIBLINGS};
+use crate::queue::state::redrive::Redrive;
+use crate::queue::state::trim::Trim;
+use crate::queue::state::{ConsumerSlot, LimitSlot, LineSlot, MessageSlot, PRIORITIES, QueueSlot};
 use crate::settings::{QueuePatch, QueueSettings};
 use crate::store::NIL;
-use crate::store::list::List;
-use crate::store::slab::PlainItem;
+use crate::store::list::{List, PLACE};
+use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-/// Levels of priority.
-pub(crate) const PRIORITIES: usize = PRIORITY_MAX as usize + 1;
 
 /// Ready messages: one list per priority.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,7 +33,8 @@ impl Ready {
     }
 }
 
-pub(crate) type QueueSlot = Slot<Queue>;
+/// All queues.
+pub(crate) type Queues = Slab<Queue, 64>;
 
 /// A queue, or a vacant slot.
 #[derive(Clone, Debug)]

@@ -2,11 +2,10 @@
 
 use crate::id::BlobRef;
 use crate::queue::flow::chain_record::{StepRecord, read_step, read_steps, split_chain};
+use crate::queue::state::ChainSlot;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type ChainSlot = Slot<Chain>;
 
 /// The steps and headers that one message carries, or a vacant slot.
 #[derive(Clone, Debug)]

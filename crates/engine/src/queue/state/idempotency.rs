@@ -1,6 +1,7 @@
 //! Idempotency keys: what the first send with a key gave, within a window.
 
 use crate::hash::hash;
+use crate::queue::state::RememberedSlot;
 use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
 use crate::store::slab::{PlainItem, Slab};
@@ -9,8 +10,6 @@ use crate::wire::{Put, Reader};
 
 /// Keys that one send forgets at most, when they are over age or number.
 const FORGET_PER_SEND: usize = 8;
-
-pub(crate) type RememberedSlot = Slot<Remembered>;
 
 /// A send that is remembered by its idempotency key.
 #[derive(Clone, Debug)]

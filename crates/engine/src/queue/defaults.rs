@@ -6,19 +6,17 @@
 //! dead letters that would lead back to the new one, as to the queue `mail.dead` itself under a pattern
 //! `mail.*`.
 
-pub(crate) mod state;
-
-use crate::core::namespace::NamespaceSlot;
 use std::ops::Bound;
 
 use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::QUEUE_DEFAULTS_MAX;
 use crate::outcome::{Outcome, Reply};
 use crate::query::DefaultsView;
 use crate::queue::QueueModule;
-use crate::queue::defaults::state::{Defaults, matches};
+use crate::queue::state::defaults::{Defaults, matches};
 use crate::settings::{QueuePatch, QueueSettings};
 
 impl QueueModule {

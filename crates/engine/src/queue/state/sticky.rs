@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 
 use crate::hash::hash;
 use crate::limits::STICKY_KEYS_MAX;
-use crate::queue::message::state::PLACE;
+use crate::queue::state::StickySlot;
 use crate::store::NIL;
-use crate::store::list::{Link, Linked, List};
+use crate::store::list::{Link, Linked, List, PLACE};
 use crate::store::slab::{Item, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type StickySlot = Slot<StickyKey>;
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]

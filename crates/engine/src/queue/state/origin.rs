@@ -1,11 +1,9 @@
 //! The origin of a message that died in another queue.
 
-use crate::queue::message::state::Reason;
+use crate::queue::state::OriginSlot;
+use crate::queue::state::message::Reason;
 use crate::store::slab::{PlainItem, Slab};
-use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type OriginSlot = Slot<Origin>;
 
 /// The queue in which a message died last, and why; or a vacant slot.
 #[derive(Clone, Debug)]

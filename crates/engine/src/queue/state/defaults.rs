@@ -1,12 +1,11 @@
 //! State of queue defaults: settings of new queues, by pattern of their names.
 
 use crate::core::namespace::NamespaceSlot;
+use crate::queue::state::DefaultsSlot;
 use crate::settings::QueuePatch;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type DefaultsSlot = Slot<Defaults>;
 
 /// Settings of new queues whose names match a pattern; or a vacant slot.
 #[derive(Clone, Debug)]

@@ -3,12 +3,9 @@
 use crate::core::wheel::Timed;
 use crate::id::BlobRef;
 use crate::query::State;
-use crate::queue::consumer::state::{ConsumerSlot, HoldSlot};
-use crate::queue::message::extras::ExtrasSlot;
-use crate::queue::state::QueueSlot;
-use crate::store::list::Linked;
-pub(crate) use crate::store::list::{Link, PLACE};
-use crate::store::slab::Item;
+use crate::queue::state::{ConsumerSlot, ExtrasSlot, HoldSlot, MessageSlot, QueueSlot};
+use crate::store::list::{Link, Linked, PLACE};
+use crate::store::slab::{Item, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
@@ -18,9 +15,9 @@ pub(crate) const SIBLINGS: usize = 1;
 /// Bits of [`Message::marks`]; a message without any is linked to its siblings, and nothing else has to know
 /// when it leaves.
 pub(crate) mod mark {
-    /// Listed in [`crate::queue::state::Queue::arrived`] instead of being linked to its siblings.
+    /// Listed in [`crate::queue::state::queue::Queue::arrived`] instead of being linked to its siblings.
     pub(crate) const ARRIVED: u8 = 1;
-    /// The last one that [`crate::queue::length::state::Trim`] has passed.
+    /// The last one that [`crate::queue::state::trim::Trim`] has passed.
     pub(crate) const PASSED_LAST: u8 = 2;
     /// Listed among those that came back to waiting after the trim had passed them.
     pub(crate) const RETURNED: u8 = 4;
@@ -111,7 +108,8 @@ impl BlockedBy {
     }
 }
 
-pub(crate) type MessageSlot = Slot<Message>;
+/// All messages.
+pub(crate) type Messages = Slab<Message, 4096>;
 
 /// A message, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -132,9 +130,9 @@ pub(crate) struct Message {
     pub(crate) queue: QueueSlot,
     /// Slot of its optional fields; `NIL`: none.
     pub(crate) extras: ExtrasSlot,
-    /// The queue's generation when it entered its state: see [`crate::queue::state::Queue::is_stale`]. Done:
-    /// 1 when it is kept for its queue's sake, 0 while it is for its sender's. Leased: slot of the hold of
-    /// its consumer; `NIL`: it has none.
+    /// The queue's generation when it entered its state: see [`crate::queue::state::queue::Queue::is_stale`].
+    /// Done: 1 when it is kept for its queue's sake, 0 while it is for its sender's. Leased: slot of the hold
+    /// of its consumer; `NIL`: it has none.
     pub(crate) generation: u32,
     pub(crate) links: [Link<Message>; 2],
     /// Attempts begun.

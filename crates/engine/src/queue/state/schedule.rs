@@ -4,11 +4,10 @@ use crate::core::namespace::NamespaceSlot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::BlobRef;
+use crate::queue::state::ScheduleSlot;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type ScheduleSlot = Slot<Schedule>;
 
 /// A schedule of a namespace, or a vacant slot.
 #[derive(Clone, Debug)]

@@ -3,17 +3,15 @@
 //! A queue pays for it from its first message with a fair key on: until then its ready messages stand on
 //! plain lists.
 
-use crate::queue::message::state::{Message, PLACE};
-use crate::queue::state::{PRIORITIES, QueueSlot};
+use crate::queue::state::message::Message;
+use crate::queue::state::{LaneSlot, PRIORITIES, QueueSlot};
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
-use crate::store::list::List;
+use crate::store::list::{List, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type LaneSlot = Slot<Lane>;
 
 /// The ready messages of one queue, fair key and priority; or a vacant slot.
 #[derive(Clone, Debug)]

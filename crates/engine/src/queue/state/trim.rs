@@ -4,9 +4,9 @@
 //! may be many. So they are passed once: whatever waits stands after what was passed, but for those that have
 //! come back to waiting since, which are kept by themselves.
 
-use crate::queue::message::state::MessageSlot;
 use std::collections::BTreeSet;
 
+use crate::queue::state::MessageSlot;
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 

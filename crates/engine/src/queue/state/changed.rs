@@ -2,6 +2,7 @@
 
 use crate::change::{CHANGES_REMEMBERED_MAX, Verb};
 use crate::id::BlobRef;
+use crate::queue::state::ChangedSlot;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
@@ -14,8 +15,6 @@ pub(crate) struct Entry {
     /// The note: by whom and why.
     pub(crate) note: BlobRef,
 }
-
-pub(crate) type ChangedSlot = Slot<Changed>;
 
 /// Changes of one message, or a vacant slot.
 #[derive(Clone, Debug)]

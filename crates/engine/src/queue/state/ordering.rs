@@ -1,20 +1,16 @@
 //! State of ordering keys: the message of a key that goes on, and those that wait for it.
 
-use crate::queue::message::state::{Message, MessageSlot};
-use crate::queue::state::QueueSlot;
 use std::collections::BTreeMap;
 
-use crate::queue::Messages;
-use crate::queue::message::state::PLACE;
+use crate::queue::state::message::{Message, Messages};
+use crate::queue::state::{MessageSlot, OrderingSlot, QueueSlot};
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
-use crate::store::list::List;
+use crate::store::list::{List, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type OrderingSlot = Slot<OrderingKey>;
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]

@@ -1,18 +1,15 @@
 //! State of limit keys: messages in flight and deliveries used up per key, and the line of each queue in
 //! which messages of a key stand.
 
-use crate::queue::limit::state::LimitSlot;
-use crate::queue::message::state::{Message, PLACE};
-use crate::queue::state::QueueSlot;
+use crate::queue::state::message::Message;
+use crate::queue::state::{LimitKeySlot, LimitSlot, LineSlot, QueueSlot};
 use crate::store::idle::{Idle, IdleKeys};
 use crate::store::key::Key;
 use crate::store::key_index::{KeyIndex, Keyed};
-use crate::store::list::List;
+use crate::store::list::{List, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
-
-pub(crate) type LimitKeySlot = Slot<LimitKey>;
 
 /// One key of one limit, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -139,8 +136,6 @@ impl LimitKeys {
         self.idle = self.slots.iter().filter(|(_, key)| key.lines == Slot::NIL).count() as u32;
     }
 }
-
-pub(crate) type LineSlot = Slot<KeyLine>;
 
 /// The messages of one queue and limit key, or a vacant slot.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! State of pending sends: messages that follow from the end of another one.
 
 use crate::id::{BlobRef, MessageId, NamespaceId};
-use crate::queue::flow::chain_state::Chain;
-use crate::queue::message::origin::Origin;
+use crate::queue::state::PendingSlot;
+use crate::queue::state::chain::Chain;
+use crate::queue::state::origin::Origin;
 use crate::store::slab::{PlainItem, Slab};
-use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
 
 /// The kind of a pending send.
@@ -17,8 +17,6 @@ pub(crate) enum PendingKind {
     /// Nothing: it was sent before its turn.
     Sent,
 }
-
-pub(crate) type PendingSlot = Slot<PendingSend>;
 
 /// One message that is yet to be sent, or a vacant slot.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Results of a message: reply queue, progress, checkpoint, result.
 
 use crate::id::BlobRef;
+use crate::queue::state::ResultsSlot;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
 use crate::wire::{Put, Reader};
@@ -13,8 +14,6 @@ pub(crate) struct Progress {
     pub(crate) note: Option<BlobRef>,
     pub(crate) at_us: u64,
 }
-
-pub(crate) type ResultsSlot = Slot<Results>;
 
 /// Results, progress and checkpoint of one message, or a vacant slot.
 #[derive(Clone, Debug)]
