@@ -220,7 +220,7 @@ impl Chain<'_> {
     /// How many steps a sender gives, the one for a failure included.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Chain::Given(steps) => steps.steps.len() + usize::from(steps.on_failure.is_some()),
+            Chain::Given(steps) => steps.all().count(),
             Chain::None | Chain::Laid(_) => 0,
         }
     }
@@ -233,6 +233,13 @@ pub struct Steps<'a> {
     pub steps: &'a [Step<'a>],
     /// What follows instead when one of them fails.
     pub on_failure: Option<&'a Step<'a>>,
+}
+
+impl<'a> Steps<'a> {
+    /// All of them: the one for a failure, if there is one, then those that follow.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &'a Step<'a>> {
+        self.on_failure.into_iter().chain(self.steps)
+    }
 }
 
 /// One message that will be sent.

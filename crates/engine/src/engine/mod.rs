@@ -20,7 +20,7 @@ use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::consumer::record::DetachRecord;
+use crate::queue::record::consumer::DetachRecord;
 use crate::record::decode;
 use crate::record::decode::{Kind, kind_of};
 use crate::record::known::check_behaviour;

@@ -2,7 +2,7 @@
 //! same.
 
 use crate::engine::Engine;
-use crate::queue::delivery::report_record::report_without_notes;
+use crate::queue::record::report::report_without_notes;
 use crate::record::decode;
 use crate::record::decode::{Kind, kind_of};
 use crate::record::table::RareRecord;

@@ -1,6 +1,7 @@
 //! The module of queues: messages, and all that may happen to them.
 //!
-//! - `state`: what is kept, and its layout in a snapshot. It uses no room.
+//! - `state`: what is kept, and its layout in a snapshot; `record`: the layouts of commands in the log. They
+//!   use no room.
 //! - Rooms: `message` the transitions of a message, and how it is found; `send`; `delivery` receive, settle,
 //!   extend and report; `change` changes to messages; `dead` dead letters; `flow` parents, groups and chains;
 //!   `limit` queue limits; `schedule`; `consumer` attached consumers. Order and admission: `ordering`, `fair`
@@ -38,6 +39,7 @@ pub(crate) mod message;
 pub(crate) mod namespaces;
 pub(crate) mod ordering;
 pub(crate) mod queues;
+pub(crate) mod record;
 pub(crate) mod recount;
 pub(crate) mod schedule;
 pub(crate) mod send;

@@ -4,8 +4,9 @@
 use crate::command::Command;
 use crate::error::Error;
 use crate::limits::{LEASE_MS_MAX, Limits, REDRIVE_PER_SECOND_MAX};
+use crate::queue::change::check::check_change;
 use crate::queue::check::check_rules;
-use crate::queue::consumer::record as consumers;
+use crate::queue::consumer::check::{check_attach, check_credit, check_grace};
 use crate::queue::delivery::check::{check_receive, check_report, check_settle};
 use crate::queue::send::check::{check_group, check_schedule, check_send};
 use crate::rules::{at_most, check_ids, check_items, name_rule, pattern_rule};
@@ -36,10 +37,10 @@ impl Command<'_> {
                 items.iter().try_for_each(|(_, lease_ms)| at_most("lease_ms", *lease_ms, LEASE_MS_MAX))
             }
             Command::Report { items, .. } => check_report(items, limits),
-            Command::Change(change) => crate::queue::change::record::check(change),
-            Command::Attach(attach) => consumers::check_attach(attach),
-            Command::Credit { credit, .. } => consumers::check_credit(*credit),
-            Command::Detach { grace_ms, .. } => consumers::check_grace(*grace_ms),
+            Command::Change(change) => check_change(change),
+            Command::Attach(attach) => check_attach(attach),
+            Command::Credit { credit, .. } => check_credit(*credit),
+            Command::Detach { grace_ms, .. } => check_grace(*grace_ms),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),

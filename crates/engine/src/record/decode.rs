@@ -1,10 +1,10 @@
 //! Bytes to records. Nothing is copied: lists stay in the body and are walked there.
 
 use crate::error::Error;
-use crate::queue::delivery::record::{
+use crate::queue::record::delivery::{
     ExtendRecord, ReceiveRecord, SettleRecord, decode_extend, decode_receive, decode_settle,
 };
-use crate::queue::send::record::{SendRecord, decode_send};
+use crate::queue::record::send::{SendRecord, decode_send};
 use crate::record::table::{RareRecord, head, layout, read_rare};
 use crate::wire::Reader;
 

@@ -3,13 +3,9 @@
 
 use crate::command::{Command, RecordSink, SettleItem};
 use crate::layout::list_head;
-use crate::queue::change::record as change;
-use crate::queue::consumer::record as consumers;
-use crate::queue::delivery::record::{encode_extend, encode_receive, encode_settle};
-use crate::queue::delivery::report_record as report;
-use crate::queue::flow::{chain_record as chain, group_record as group};
-use crate::queue::schedule::record as schedule;
-use crate::queue::send::record::encode_send;
+use crate::queue::record::delivery::{encode_extend, encode_receive, encode_settle};
+use crate::queue::record::send::encode_send;
+use crate::queue::record::{chain, change, consumer as consumers, group, report, schedule};
 use crate::record::table::{head, plain_body, plain_commands};
 
 impl Command<'_> {

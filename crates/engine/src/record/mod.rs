@@ -1,5 +1,5 @@
-//! Records: commands as bytes in the log. Layouts that are more than fields in a row lie in the rooms of
-//! their concerns.
+//! Records: commands as bytes in the log. Layouts that are more than fields in a row are in
+//! [`crate::queue::record`].
 //!
 //! Every body begins with a kind and the version of that kind's layout. A layout that changes gets the next
 //! version; only that one is read, and others are refused.

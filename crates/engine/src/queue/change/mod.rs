@@ -10,8 +10,8 @@
 //!   it is approved.
 //! - Who and why are kept as one blob, which all messages of a record share.
 
+pub(crate) mod check;
 pub(crate) mod moving;
-pub(crate) mod record;
 
 use crate::change::Verb;
 use crate::core::Core;
@@ -24,8 +24,8 @@ use crate::limits::{ATTEMPTS_MAX, PRIORITY_MAX};
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::change::record::{ChangeRecord, ChangeStep, SetFields};
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::record::change::{ChangeRecord, ChangeStep, SetFields};
 use crate::queue::state::changed::{Changed, Entry};
 use crate::queue::state::message::{BlockedBy, Message, Reason};
 use crate::queue::state::{MessageSlot, QueueSlot};

@@ -6,7 +6,7 @@ use crate::id::{ConsumerId, MessageId, NamespaceId};
 use crate::limits::CONSUMERS_MAX;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::consumer::record::ResumeRecord;
+use crate::queue::record::consumer::ResumeRecord;
 use crate::queue::state::consumer::{Consumer, Standing};
 use crate::queue::state::{ConsumerSlot, HoldSlot, MessageSlot};
 use crate::store::slot::Slot;

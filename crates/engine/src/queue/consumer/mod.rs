@@ -12,9 +12,9 @@
 //!
 //! Who pulls under a name is a consumer too, without queues and credit, as long as it holds something.
 
+pub(crate) mod check;
 pub(crate) mod giving;
 pub(crate) mod holding;
-pub(crate) mod record;
 pub(crate) mod recount;
 pub(crate) mod sticky;
 pub(crate) mod view;
@@ -26,8 +26,8 @@ use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
 use crate::outcome::{Outcome, Reply};
 use crate::queue::QueueModule;
-use crate::queue::consumer::record::AttachRecord;
 use crate::queue::message::lookup::queue_not_found;
+use crate::queue::record::consumer::AttachRecord;
 use crate::queue::state::consumer::{Consumer, Member, Standing, Turn};
 use crate::queue::state::work::Work;
 use crate::queue::state::{ConsumerSlot, QueueSlot};

@@ -1,7 +1,6 @@
 //! Dead letters: redrive and delete, one by one or all.
 
 pub(crate) mod forwarding;
-pub(crate) mod record;
 pub(crate) mod redriving;
 
 use crate::core::Core;
@@ -11,7 +10,7 @@ use crate::id::{MessageId, NamespaceId};
 use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::dead::record::Ids;
+use crate::queue::record::dead::Ids;
 use crate::queue::state::flow::End;
 use crate::queue::state::message::BlockedBy;
 use crate::queue::state::work::Work;

@@ -3,8 +3,6 @@
 pub(crate) mod check;
 pub(crate) mod progress;
 pub(crate) mod receive;
-pub(crate) mod record;
-pub(crate) mod report_record;
 pub(crate) mod results;
 pub(crate) mod settle;
 pub(crate) mod texts;

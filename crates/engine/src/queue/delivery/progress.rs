@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::id::BlobRef;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::delivery::report_record::{ReportItemRecord, ReportRecord};
+use crate::queue::record::report::{ReportItemRecord, ReportRecord};
 use crate::queue::state::MessageSlot;
 use crate::queue::state::results::Progress;
 

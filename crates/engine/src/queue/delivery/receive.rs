@@ -10,7 +10,7 @@ use crate::limits::{LEASE_MS_MAX, SLICE_ITEMS};
 use crate::outcome::{Delivery, Outcome};
 use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
-use crate::queue::delivery::record::ReceiveRecord;
+use crate::queue::record::delivery::ReceiveRecord;
 use crate::queue::state::options::Options;
 use crate::queue::state::{MessageSlot, QueueSlot};
 use crate::store::slot::Slot;

@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::queue::QueueModule;
-use crate::queue::delivery::record::{ExtendRecord, SettleRecord};
+use crate::queue::record::delivery::{ExtendRecord, SettleRecord};
 use crate::queue::state::MessageSlot;
 use crate::queue::state::message::Reason;
 use crate::settings::{Backoff, BackoffKind};

@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::id::Receipt;
 use crate::queue::QueueModule;
-use crate::queue::delivery::record::{SettleRecord, settle_without_blobs};
+use crate::queue::record::delivery::{SettleRecord, settle_without_blobs};
 
 impl QueueModule {
     /// The body of a settle record without its error texts and results; `None`: a result is wanted.

@@ -14,10 +14,10 @@ use crate::item::{Chain, DependsMode, OnParentFailed, SendOptions};
 use crate::outcome::{Outcome, Reply};
 use crate::query::GroupView;
 use crate::queue::QueueModule;
-use crate::queue::flow::group_record::GroupRecord;
+use crate::queue::record::group::GroupRecord;
+use crate::queue::record::item::SendItemRecord;
+use crate::queue::record::options::read_options;
 use crate::queue::send::Place;
-use crate::queue::send::options::read_options;
-use crate::queue::send::record::SendItemRecord;
 use crate::queue::state::{FlowSlot, QueueSlot};
 use crate::store::slot::Slot;
 

@@ -1,8 +1,6 @@
 //! Flows: messages that wait for others (parents, groups), and messages that follow others (chains).
 
-pub(crate) mod chain_record;
 pub(crate) mod chains;
-pub(crate) mod group_record;
 pub(crate) mod groups;
 pub(crate) mod parents;
 pub(crate) mod recount;

@@ -6,7 +6,7 @@ use crate::flow::{FLOW_DEPTH_MAX, FLOW_ITEMS_MAX, FlowNode, FlowParent, FlowView
 use crate::id::{MessageId, NamespaceId};
 use crate::query::{GroupView, State};
 use crate::queue::QueueModule;
-use crate::queue::flow::chain_record::read_steps;
+use crate::queue::record::chain::read_steps;
 use crate::queue::state::MessageSlot;
 use crate::queue::state::flow::End;
 use crate::store::slot::Slot;
@@ -72,7 +72,7 @@ impl QueueModule {
         let Some(flow) = self.flow_of(slot).map(|flow| self.flows.slots.get(flow)) else { return node };
         if flow.chain != Slot::NIL {
             let chain = self.flows.chains.get(flow.chain);
-            let queue = |step: crate::queue::flow::chain_record::StepRecord<'_>| step.queue.to_owned();
+            let queue = |step: crate::queue::record::chain::StepRecord<'_>| step.queue.to_owned();
             node.chain = read_steps(&chain.steps).take_while(|_| room.take()).map(queue).collect();
             node.on_failure = read_steps(&chain.on_failure).next().map(queue);
         }

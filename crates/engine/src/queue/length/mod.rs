@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::send::record::SendRecord;
+use crate::queue::record::send::SendRecord;
 use crate::queue::state::consequence::Consequence;
 use crate::queue::state::message::{Message, Reason, SIBLINGS, mark};
 use crate::queue::state::queue::Queue;

@@ -3,8 +3,6 @@
 //! waits for, so each instant fires once, however often it is proposed. An instant that is not after the last
 //! one that fired sends nothing: a schedule that is resumed late may wait for such.
 
-pub(crate) mod record;
-
 use std::ops::Bound;
 
 use crate::command::{Deliver, ScheduleFire};
@@ -20,8 +18,8 @@ use crate::plant::{self, Plant};
 use crate::query::{DueSchedule, MessageTemplate, ScheduleView};
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::queue_not_found;
-use crate::queue::schedule::record::{SchedulePutRecord, read_template};
-use crate::queue::send::options::read_options;
+use crate::queue::record::options::read_options;
+use crate::queue::record::schedule::{SchedulePutRecord, read_template};
 use crate::queue::send::own::{OwnSend, OwnSent};
 use crate::queue::state::ScheduleSlot;
 use crate::queue::state::schedule::Schedule;

@@ -4,12 +4,15 @@ use crate::blob::BlobHead;
 use crate::command::{Deliver, Group, QueueItem, SchedulePut, Send, SendItem};
 use crate::error::Error;
 use crate::id::NamespaceId;
-use crate::item::{Chain, DependsOn, Expires, KEY_BYTES_MAX, SendOptions, WINDOW_MS_MAX};
+use crate::item::{
+    CHAIN_BYTES_MAX, Chain, DependsOn, Expires, KEY_BYTES_MAX, STEPS_MAX, SendOptions, Step, Steps,
+    WINDOW_MS_MAX,
+};
 use crate::limits::{
     ATTEMPTS_MAX, DELAY_MS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, Limits, PARENTS_MAX, PRIORITY_MAX,
     SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
 };
-use crate::queue::flow::chain_record::check_chain;
+use crate::queue::record::item::write_chain;
 use crate::rules::{at_most, between, check_content_type, check_items, check_tags, invalid, name_rule};
 
 pub(crate) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
@@ -126,6 +129,45 @@ pub(crate) fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits
     };
     Ok(payload + headers + steps)
 }
+
+/// Checks steps; returns the bytes of their payloads and headers.
+fn check_chain(steps: &Steps<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+    at_most(&format!("{prefix}chain steps"), steps.steps.len() as u64, STEPS_MAX as u64)?;
+    if steps.steps.is_empty() && steps.on_failure.is_none() {
+        return Err(invalid(format!("{prefix}chain"), "it has no steps: leave it out".into()));
+    }
+    let mut bytes = 0;
+    for (at, step) in steps.steps.iter().enumerate() {
+        bytes += check_step(step, &format!("{prefix}chain[{at}]."), limits)?;
+    }
+    if let Some(step) = steps.on_failure {
+        bytes += check_step(step, &format!("{prefix}on_failure."), limits)?;
+    }
+    let mut laid = Vec::with_capacity(256);
+    write_chain(&mut laid, steps);
+    at_most(&format!("{prefix}chain bytes beside payloads"), laid.len() as u64, CHAIN_BYTES_MAX as u64)?;
+    Ok(bytes)
+}
+
+fn check_step(step: &Step<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+    name_rule("queue", step.queue)?;
+    let item = &step.item;
+    let options = item.options.copied().unwrap_or_default();
+    for (field, given, reason) in [
+        ("unique", options.unique.is_some(), "the duplicate of another message cannot go on with a chain"),
+        ("depends_on", options.depends_on.is_some(), "a step waits for the one before it and no other"),
+        ("chain", options.chain != Chain::None, "a step has none of its own"),
+        ("content_type", !step.own_payload && !item.content_type.is_empty(), OF_THE_RESULT),
+        ("tags", !step.own_payload && !item.tags.is_empty(), "they are kept with a payload, and it has none"),
+    ] {
+        if given {
+            return Err(invalid(format!("{prefix}{field}"), format!("{reason}: leave it out")));
+        }
+    }
+    check_send_item(item, prefix, limits)
+}
+
+const OF_THE_RESULT: &str = "it comes with the payload, which is the result of the step before";
 
 fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>, prefix: &str) -> Result<(), Error> {
     let field = |name: &str| format!("{prefix}{name}");

@@ -1,10 +1,8 @@
 //! Send: checks all messages of a record, then places them, all or none.
 
 pub(crate) mod check;
-pub(crate) mod options;
 pub(crate) mod own;
 pub(crate) mod pending;
-pub(crate) mod record;
 
 use crate::command::Deliver;
 use crate::core::namespace::NamespaceSlot;
@@ -19,8 +17,9 @@ use crate::outcome::{Outcome, Reply};
 use crate::query::State;
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::{queue_closed, queue_not_found};
-use crate::queue::send::options::{ItemOptions, read_options};
-use crate::queue::send::record::{SendItemRecord, SendRecord};
+use crate::queue::record::item::SendItemRecord;
+use crate::queue::record::options::read_options;
+use crate::queue::record::send::{ItemOptions, SendRecord};
 use crate::queue::state::idempotency::Sent;
 use crate::queue::state::message::Message;
 use crate::queue::state::options::Options;

@@ -1,7 +1,7 @@
 //! State of chains: the steps that messages carry.
 
 use crate::id::BlobRef;
-use crate::queue::flow::chain_record::{StepRecord, read_step, read_steps, split_chain};
+use crate::queue::record::chain::{StepRecord, read_step, read_steps, split_chain};
 use crate::queue::state::ChainSlot;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;

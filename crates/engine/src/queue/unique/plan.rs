@@ -14,8 +14,7 @@ use crate::item::{DependsMode, DependsOn, OnDuplicate, OnParentFailed, SendOptio
 use crate::outcome::Outcome;
 use crate::query::State;
 use crate::queue::QueueModule;
-use crate::queue::send::options::ItemOptions;
-use crate::queue::send::record::SendRecord;
+use crate::queue::record::send::{ItemOptions, SendRecord};
 use crate::queue::state::flow::End;
 use crate::queue::state::{QueueSlot, UniqueSlot};
 use crate::queue::unique::Holder;

@@ -1,11 +1,9 @@
 //! Layouts and checks of attach, detach and resume.
 
 use crate::command::{Attach, DETACH_GRACE_MS_MAX, RecordSink};
-use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId, Receipt};
 use crate::layout::{RECEIPT_BYTES, fixed_items, receipt_at, receipt_into};
-use crate::limits::{CREDIT_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
-use crate::rules::{at_most, between, invalid, name_rule};
+use crate::limits::{LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use crate::wire::{Put, Reader};
 
 /// A consumer that wants messages.
@@ -124,26 +122,4 @@ pub(crate) fn decode_detach(reader: &mut Reader<'_>) -> Option<DetachRecord> {
 pub(crate) fn decode_resume<'a>(reader: &mut Reader<'a>) -> Option<ResumeRecord<'a>> {
     let (namespace, consumer) = (NamespaceId(reader.u32()?), ConsumerId(reader.u64()?));
     Some(ResumeRecord { namespace, consumer, receipts: fixed_items(reader)? })
-}
-
-pub(crate) fn check_attach(attach: &Attach<'_>) -> Result<(), Error> {
-    at_most("consumer bytes", attach.name.len() as u64, NAME_BYTES_MAX as u64)?;
-    check_credit(attach.credit)?;
-    at_most("lease_ms", attach.lease_ms, LEASE_MS_MAX)?;
-    between("number of queues", attach.queues.len() as u64, 1, RECEIVE_QUEUES_MAX as u64)?;
-    for (at, name) in attach.queues.iter().enumerate() {
-        name_rule("queue", name)?;
-        if attach.queues[..at].contains(name) {
-            return Err(invalid("queues", format!("{name:?} is there twice: name each queue once")));
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn check_credit(credit: u32) -> Result<(), Error> {
-    at_most("credit", credit.into(), CREDIT_MAX.into())
-}
-
-pub(crate) fn check_grace(grace_ms: u64) -> Result<(), Error> {
-    at_most("grace_ms", grace_ms, DETACH_GRACE_MS_MAX)
 }

@@ -4,8 +4,6 @@ use crate::command::RecordSink;
 use crate::item::{
     Chain, DependsMode, DependsOn, Expires, OnDuplicate, OnParentFailed, SendOptions, Unique, UniqueUntil,
 };
-use crate::queue::flow::chain_record::write_chain;
-use crate::queue::send::record::{SendItemRecord, SendRecord};
 use crate::wire::{Put, Reader};
 
 /// The tags: never changed, never given again.
@@ -43,20 +41,21 @@ impl Put for OnStack {
     }
 }
 
-/// Appends the options with their length. Those of most messages are short: they allocate nothing.
-pub(crate) fn write_options(sink: &mut impl RecordSink, options: &SendOptions<'_>) {
+/// Appends the options with their length; `chain`: the steps as they lie in a record. Those of most messages
+/// are short: they allocate nothing.
+pub(crate) fn write_options(sink: &mut impl RecordSink, options: &SendOptions<'_>, chain: Option<&[u8]>) {
     let mut short = OnStack { bytes: [0; STACK_BYTES], len: 0 };
-    write_fields(&mut short, options);
+    write_fields(&mut short, options, chain);
     sink.body(&(short.len as u16).to_le_bytes());
     if let Some(bytes) = short.bytes.get(..short.len) {
         return sink.body(bytes);
     }
     let mut bytes = Vec::with_capacity(short.len);
-    write_fields(&mut bytes, options);
+    write_fields(&mut bytes, options, chain);
     sink.body(&bytes);
 }
 
-fn write_fields(out: &mut impl Put, options: &SendOptions<'_>) {
+fn write_fields(out: &mut impl Put, options: &SendOptions<'_>, chain: Option<&[u8]>) {
     for (tag, bytes) in [
         (field::ORDERING_KEY, options.ordering_key),
         (field::FAIR_KEY, options.fair_key),
@@ -94,14 +93,8 @@ fn write_fields(out: &mut impl Put, options: &SendOptions<'_>) {
         out.raw(depends_on.ids.as_flattened());
         out.raw(depends_on.places.as_flattened());
     }
-    match options.chain {
-        Chain::None => {}
-        Chain::Given(steps) => {
-            let mut laid = Vec::with_capacity(256);
-            write_chain(&mut laid, steps);
-            write_field(out, field::CHAIN, &laid);
-        }
-        Chain::Laid(laid) => write_field(out, field::CHAIN, laid),
+    if let Some(laid) = chain {
+        write_field(out, field::CHAIN, laid);
     }
 }
 
@@ -158,33 +151,6 @@ fn read(bytes: &[u8]) -> Option<SendOptions<'_>> {
     Some(options)
 }
 
-/// The options of the items of one send. Most sends have one item: so those of the first are read once, those
-/// of others each time that they are asked for.
-pub(crate) struct ItemOptions<'a> {
-    first: Option<SendOptions<'a>>,
-}
-
-impl<'a> ItemOptions<'a> {
-    pub(crate) fn of(send: &SendRecord<'a>) -> Self {
-        ItemOptions { first: send.items().next().and_then(|item| item.options).and_then(read_options) }
-    }
-
-    /// The options of the item at this place, if it has any; `place`: where they may lie meanwhile.
-    #[inline]
-    pub(crate) fn get<'o>(
-        &'o self,
-        at: u32,
-        item: &SendItemRecord<'a>,
-        place: &'o mut Option<SendOptions<'a>>,
-    ) -> Option<&'o SendOptions<'a>> {
-        if at == 0 {
-            return self.first.as_ref();
-        }
-        *place = item.options.and_then(read_options);
-        place.as_ref()
-    }
-}
-
 fn read_unique(bytes: &[u8]) -> Option<Unique<'_>> {
     let mut reader = Reader::new(bytes);
     let window_ms = reader.u64()?;
@@ -224,11 +190,13 @@ fn read_depends_on(bytes: &[u8]) -> Option<DependsOn<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::schedule::record::Gathered;
+
+    use crate::queue::record::Gathered;
 
     fn written(options: &SendOptions<'_>) -> Vec<u8> {
         let mut body = Gathered(Vec::new());
-        write_options(&mut body, options);
+        let chain = if let Chain::Laid(laid) = options.chain { Some(laid) } else { None };
+        write_options(&mut body, options, chain);
         body.0
     }
 

@@ -2,12 +2,9 @@
 //! laid out as two headers; tags that replace others are the next.
 
 use crate::blob::BlobHead;
-use crate::change::{BY_BYTES_MAX, CHANGE_ITEMS_MAX, Change, ChangeAction, NewFields, Verb, WHY_BYTES_MAX};
+use crate::change::{Change, ChangeAction, NewFields, Verb};
 use crate::command::{Deliver, RecordSink};
-use crate::error::Error;
 use crate::id::{BlobRef, MessageId, NamespaceId};
-use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
-use crate::rules::{at_most, between, check_tags, invalid, name_rule};
 use crate::wire::{Put, Reader};
 
 /// Sequence and version.
@@ -34,34 +31,6 @@ fn tags<'a>(change: &Change<'a>) -> Option<&'a [&'a str]> {
         ChangeAction::Set(fields) => fields.tags.filter(|tags| !tags.is_empty()),
         _ => None,
     }
-}
-
-/// Refuses what is wrong whatever the state is.
-pub(crate) fn check(change: &Change<'_>) -> Result<(), Error> {
-    between("number of messages", change.items.len() as u64, 1, CHANGE_ITEMS_MAX as u64)?;
-    at_most("by bytes", change.by.len() as u64, BY_BYTES_MAX as u64)?;
-    at_most("why bytes", change.why.len() as u64, WHY_BYTES_MAX as u64)?;
-    if let Some((id, _)) = change.items.iter().find(|(id, _)| id.namespace != change.namespace) {
-        return Err(Error::MessageNotFound { id: id.to_string() });
-    }
-    match change.action {
-        ChangeAction::Move { to } => name_rule("to", to),
-        ChangeAction::Set(fields) => check_fields(&fields),
-        _ => Ok(()),
-    }
-}
-
-fn check_fields(fields: &NewFields<'_>) -> Result<(), Error> {
-    if *fields == NewFields::default() {
-        let reason = "nothing is to change: give priority, deliver_at_ms, delay_ms, max_attempts or tags";
-        return Err(invalid("change", reason.into()));
-    }
-    at_most("priority", fields.priority.unwrap_or(0).into(), PRIORITY_MAX.into())?;
-    at_most("max_attempts", fields.max_attempts.unwrap_or(0).into(), ATTEMPTS_MAX.into())?;
-    if let Some(Deliver::AfterMs(delay_ms)) = fields.deliver {
-        at_most("delay_ms", delay_ms, DELAY_MS_MAX)?;
-    }
-    check_tags("tags", fields.tags.unwrap_or_default())
 }
 
 pub(crate) fn blob_count(change: &Change<'_>) -> u32 {

@@ -6,8 +6,9 @@ use crate::core::field::{ReadField, WriteField};
 use crate::id::NamespaceId;
 use crate::item::SendOptions;
 use crate::query::MessageTemplate;
-use crate::queue::send::options::read_options;
-use crate::queue::send::record::{SendItemRecord, encode_send_item, read_send_item};
+use crate::queue::record::Gathered;
+use crate::queue::record::item::{SendItemRecord, encode_send_item, read_send_item};
+use crate::queue::record::options::read_options;
 use crate::wire::{Put, Reader};
 
 /// A schedule as it was put.
@@ -21,17 +22,6 @@ pub(crate) struct SchedulePutRecord<'a> {
     /// The bytes of `item`, as they lie in the record.
     pub(crate) template: &'a [u8],
     pub(crate) item: SendItemRecord<'a>,
-}
-
-/// The body of a record, or a piece of one, in memory.
-pub(crate) struct Gathered(pub(crate) Vec<u8>);
-
-impl RecordSink for Gathered {
-    fn body(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn blob(&mut self, _pieces: &[&[u8]]) {}
 }
 
 pub(crate) fn encode_put(first: [u8; 2], put: &SchedulePut<'_>, sink: &mut impl RecordSink) {

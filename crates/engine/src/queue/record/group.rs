@@ -2,9 +2,10 @@
 
 use crate::command::{Group, QueueItem, RecordSink};
 use crate::id::{BlobRef, NamespaceId};
-use crate::queue::flow::chain_record as chain;
-use crate::queue::send::options::read_options;
-use crate::queue::send::record::{SendItemRecord, SendRecord, encode_send_item, read_send_item, send_blob};
+use crate::queue::record::chain;
+use crate::queue::record::item::{SendItemRecord, encode_send_item, read_send_item, send_blob};
+use crate::queue::record::options::read_options;
+use crate::queue::record::send::SendRecord;
 use crate::wire::{Put, Reader};
 
 fn items<'g>(group: &'g Group<'_>) -> impl Iterator<Item = &'g QueueItem<'g>> {

@@ -1,0 +1,34 @@
+//! Checks of changes that do not look at the state.
+
+use crate::change::{BY_BYTES_MAX, CHANGE_ITEMS_MAX, Change, ChangeAction, NewFields, WHY_BYTES_MAX};
+use crate::command::Deliver;
+use crate::error::Error;
+use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
+use crate::rules::{at_most, between, check_tags, invalid, name_rule};
+
+pub(crate) fn check_change(change: &Change<'_>) -> Result<(), Error> {
+    between("number of messages", change.items.len() as u64, 1, CHANGE_ITEMS_MAX as u64)?;
+    at_most("by bytes", change.by.len() as u64, BY_BYTES_MAX as u64)?;
+    at_most("why bytes", change.why.len() as u64, WHY_BYTES_MAX as u64)?;
+    if let Some((id, _)) = change.items.iter().find(|(id, _)| id.namespace != change.namespace) {
+        return Err(Error::MessageNotFound { id: id.to_string() });
+    }
+    match change.action {
+        ChangeAction::Move { to } => name_rule("to", to),
+        ChangeAction::Set(fields) => check_fields(&fields),
+        _ => Ok(()),
+    }
+}
+
+fn check_fields(fields: &NewFields<'_>) -> Result<(), Error> {
+    if *fields == NewFields::default() {
+        let reason = "nothing is to change: give priority, deliver_at_ms, delay_ms, max_attempts or tags";
+        return Err(invalid("change", reason.into()));
+    }
+    at_most("priority", fields.priority.unwrap_or(0).into(), PRIORITY_MAX.into())?;
+    at_most("max_attempts", fields.max_attempts.unwrap_or(0).into(), ATTEMPTS_MAX.into())?;
+    if let Some(Deliver::AfterMs(delay_ms)) = fields.deliver {
+        at_most("delay_ms", delay_ms, DELAY_MS_MAX)?;
+    }
+    check_tags("tags", fields.tags.unwrap_or_default())
+}
