@@ -59,7 +59,18 @@ impl QueueModule {
             | EventKind::Rejected
             | EventKind::Expired
             | EventKind::Died => message.attempts,
-            _ => 0,
+            EventKind::Sent
+            | EventKind::Delayed
+            | EventKind::Due
+            | EventKind::Delivered
+            | EventKind::Redriven
+            | EventKind::Retried
+            | EventKind::Held
+            | EventKind::Approved
+            | EventKind::Changed
+            | EventKind::Moved
+            | EventKind::Cancelled
+            | EventKind::Dropped => 0,
         };
         out.events.push(Event { kind, namespace, queue, id: Some(id), attempt, detail });
     }

@@ -16,7 +16,11 @@ pub(crate) fn check_change(change: &Change<'_>) -> Result<(), Error> {
     match change.action {
         ChangeAction::Move { to } => name_rule("to", to),
         ChangeAction::Set(fields) => check_fields(&fields),
-        _ => Ok(()),
+        ChangeAction::Cancel
+        | ChangeAction::Hold
+        | ChangeAction::Approve
+        | ChangeAction::Deny
+        | ChangeAction::Retry => Ok(()),
     }
 }
 

@@ -29,7 +29,12 @@ fn note<'a>(change: &Change<'a>) -> Option<[(&'static str, &'a str); 2]> {
 fn tags<'a>(change: &Change<'a>) -> Option<&'a [&'a str]> {
     match change.action {
         ChangeAction::Set(fields) => fields.tags.filter(|tags| !tags.is_empty()),
-        _ => None,
+        ChangeAction::Cancel
+        | ChangeAction::Hold
+        | ChangeAction::Approve
+        | ChangeAction::Deny
+        | ChangeAction::Retry
+        | ChangeAction::Move { .. } => None,
     }
 }
 
@@ -46,7 +51,11 @@ pub(crate) fn encode(first: [u8; 2], change: &Change<'_>, sink: &mut impl Record
     match change.action {
         ChangeAction::Move { to } => body.name(to),
         ChangeAction::Set(fields) => write_fields(&mut body, &fields),
-        _ => {}
+        ChangeAction::Cancel
+        | ChangeAction::Hold
+        | ChangeAction::Approve
+        | ChangeAction::Deny
+        | ChangeAction::Retry => {}
     }
     body.u32(note.map_or(0, |note| BlobHead::len("", &note) as u32));
     body.u32(tags.map_or(0, |tags| BlobHead::len_tagged("", &[], tags) as u32));
