@@ -60,7 +60,12 @@ macro_rules! errors {
 
             /// Gives each field by name, for the structured details of a protocol's error.
             pub fn fields(&self, mut give: impl FnMut(&'static str, FieldValue<'_>)) {
-                match self { $(Error::$name { $($field),* } => { $(give(stringify!($field), $field.into());)* let _ = &mut give; })* }
+                match self {
+                    $(Error::$name { $($field),* } => {
+                        $(give(stringify!($field), $field.into());)*
+                        let _ = &mut give;
+                    })*
+                }
             }
 
             /// Every code there is, in the order of declaration; protocol tables are tested against it.

@@ -129,14 +129,7 @@ impl Engine {
             }
             RareRecord::LimitDelete { namespace, limit } => queues.limit_delete(namespace, limit, core, out),
             RareRecord::HoldDamaged { id, blob } => queues.hold_damaged(id, blob, core, out),
-            RareRecord::SchedulePut(put) => {
-                let done = queues.schedule_put(&put, core, out);
-                if done.is_err() {
-                    let blob = BlobRef { index: core.applied_index, item: 0, len: put.item.blob_len };
-                    out.released.push(blob);
-                }
-                done
-            }
+            RareRecord::SchedulePut(put) => queues.schedule_put(&put, core, out),
             RareRecord::ScheduleDelete { namespace, schedule } => {
                 queues.schedule_delete(namespace, schedule, core, out)
             }

@@ -1,7 +1,7 @@
 //! Restore: an engine built from a snapshot's pieces.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::Core;
 use crate::core::shared_blobs::SharedBlobs;
@@ -61,9 +61,9 @@ impl Engine {
             return Err(damaged("it does not begin with its head"));
         }
         let mut engine = read_head(&head.content)?;
-        let mut missing = HashMap::new();
+        let mut missing = BTreeMap::new();
         each_slab!([mut] &mut engine, slab, number => missing.insert(number, slab.blocks()));
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = BTreeSet::new();
         loop {
             let frame = frames.next()?;
             if frame.section == section::END {

@@ -28,9 +28,25 @@ use crate::rules::name_rule;
 impl QueueModule {
     /// Creates a schedule, or replaces what it does. Its counters stay, it stays paused, and one that is as
     /// before keeps its next time, so that a caller who declares it again and again does not put it off.
+    /// Where it is refused, its blob is released.
     pub(crate) fn schedule_put(
         &mut self,
         put: &SchedulePutRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let blob = BlobRef { index: core.applied_index, item: 0, len: put.item.blob_len };
+        let done = self.put_schedule(put, blob, core, out);
+        if done.is_err() {
+            out.released.push(blob);
+        }
+        done
+    }
+
+    fn put_schedule(
+        &mut self,
+        put: &SchedulePutRecord<'_>,
+        blob: BlobRef,
         core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
@@ -47,7 +63,6 @@ impl QueueModule {
             None => self.add_schedule(namespace_slot, put.schedule, core)?,
         };
         let number = self.schedules.new_number();
-        let blob = BlobRef { index: core.applied_index, item: 0, len: put.item.blob_len };
         let mut before = BlobRef::EMPTY;
         self.schedules.change(slot, |schedule| {
             before = std::mem::replace(&mut schedule.blob, blob);
