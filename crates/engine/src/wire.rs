@@ -52,6 +52,14 @@ pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
+/// A part of the head of a snapshot: what belongs to no block of a slab, without what is derived or volatile.
+pub(crate) trait HeadPart: Sized {
+    fn write_head(&self, out: &mut Vec<u8>);
+
+    /// Reads what [`HeadPart::write_head`] wrote; slots are vacant until their blocks are read.
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self>;
+}
+
 /// The format of snapshots; another one is refused. When it grows, [`crate::BEHAVIOUR_VERSION`] grows too: a
 /// journal asks for that one before it changes anything.
 pub(crate) const FORMAT: u8 = 7;

@@ -4,7 +4,7 @@ use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
 use crate::settings::{QueuePatch, Quotas};
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// A field of a command, which knows its bytes.
 pub(crate) trait WriteField {
@@ -14,6 +14,16 @@ pub(crate) trait WriteField {
 /// A field of a record, read back; `None`: the bytes end too early, or no writer wrote them.
 pub(crate) trait ReadField<'a>: Sized {
     fn read(reader: &mut Reader<'a>) -> Option<Self>;
+}
+
+impl<T: WriteField + for<'a> ReadField<'a>> HeadPart for T {
+    fn write_head(&self, out: &mut Vec<u8>) {
+        self.write(out);
+    }
+
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        T::read(reader)
+    }
 }
 
 macro_rules! fields {

@@ -7,7 +7,7 @@ use crate::hash::mix;
 use crate::id::BlobRef;
 use crate::store::hash_index::HashIndex;
 use crate::store::slab::{PlainItem, Slab};
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// One blob with several owners, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -51,19 +51,19 @@ fn place_hash(blob: BlobRef) -> u64 {
     mix(blob.index ^ mix(u64::from(blob.item)))
 }
 
-impl SharedBlobs {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for SharedBlobs {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let SharedBlobs { slots, places: _ } = self;
         slots.write_head(out);
     }
 
-    /// Reads what [`SharedBlobs::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<SharedBlobs> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let slots = Slab::read_head(reader)?;
         Some(SharedBlobs { slots, ..SharedBlobs::default() })
     }
+}
 
+impl SharedBlobs {
     fn find(&self, blob: BlobRef) -> Option<Slot<SharedBlob>> {
         self.places.find(place_hash(blob), |slot| {
             let known = self.slots.get(slot).blob;

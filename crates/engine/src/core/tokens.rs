@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crate::id::EPOCH_SHIFT;
 use crate::store::slab::{Item, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// Tokens that one slot tells of.
 const PER_SLOT: u64 = 4_096;
@@ -55,6 +55,27 @@ pub(crate) struct Tokens {
     /// last is the current one.
     epochs: VecDeque<(u64, u64)>,
     pub(crate) settled: Slab<Bits, 64>,
+}
+
+impl HeadPart for Tokens {
+    fn write_head(&self, out: &mut Vec<u8>) {
+        out.u64(self.given);
+        out.u32(self.epochs.len() as u32);
+        for &(begin, before) in &self.epochs {
+            out.u64(begin);
+            out.u64(before);
+        }
+        self.settled.write_head(out);
+    }
+
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        let mut tokens = Tokens { given: reader.u64()?, ..Tokens::default() };
+        for _ in 0..reader.u32()? {
+            tokens.epochs.push_back((reader.u64()?, reader.u64()?));
+        }
+        tokens.settled = Slab::read_head(reader)?;
+        Some(tokens)
+    }
 }
 
 impl Tokens {
@@ -142,25 +163,6 @@ impl Tokens {
         let (begin, before) = self.epochs[at];
         let until = self.epochs.get(at + 1).map_or(self.given, |&(_, before)| before);
         Some((begin, before, until))
-    }
-
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
-        out.u64(self.given);
-        out.u32(self.epochs.len() as u32);
-        for &(begin, before) in &self.epochs {
-            out.u64(begin);
-            out.u64(before);
-        }
-        self.settled.write_head(out);
-    }
-
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Tokens> {
-        let mut tokens = Tokens { given: reader.u64()?, ..Tokens::default() };
-        for _ in 0..reader.u32()? {
-            tokens.epochs.push_back((reader.u64()?, reader.u64()?));
-        }
-        tokens.settled = Slab::read_head(reader)?;
-        Some(tokens)
     }
 }
 

@@ -8,7 +8,7 @@
 use crate::store::list::{Linked, List, PLACE};
 use crate::store::slab::Slab;
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 const LEVELS: usize = 7;
 const DIGIT_BITS: u32 = 6;
@@ -165,8 +165,10 @@ impl<T: Timed> Wheel<T> {
             .enumerate()
             .flat_map(move |(bucket, list)| list.iter(items).map(move |slot| (bucket, slot)))
     }
+}
 
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+impl<T: Timed> HeadPart for Wheel<T> {
+    fn write_head(&self, out: &mut Vec<u8>) {
         out.u64(self.tick);
         out.u32(self.len);
         for list in &self.buckets {
@@ -174,7 +176,7 @@ impl<T: Timed> Wheel<T> {
         }
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Wheel<T>> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let mut wheel = Wheel { tick: reader.u64()?, len: reader.u32()?, ..Wheel::default() };
         for bucket in 0..LEVELS * BUCKETS {
             let list = List::read(reader)?;

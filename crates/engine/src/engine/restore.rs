@@ -3,36 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::Core;
-use crate::core::shared_blobs::SharedBlobs;
-use crate::core::tokens::Tokens;
-use crate::core::wheel::Wheel;
 use crate::engine::Engine;
-use crate::engine::snapshot::{MAGIC, each_slab, section};
+use crate::engine::snapshot::{MAGIC, each_part, each_slab, section};
 use crate::error::Error;
-use crate::event::Watched;
-use crate::id::ReceiptKey;
-use crate::limits::Limits;
-use crate::queue::QueueModule;
-use crate::queue::state::consequence::read_consequences;
-use crate::queue::state::consumer::AllConsumers;
-use crate::queue::state::expiry::Expiries;
-use crate::queue::state::extras::AllExtras;
-use crate::queue::state::fair::Lanes;
-use crate::queue::state::flow::Flows;
-use crate::queue::state::idempotency::Idempotency;
-use crate::queue::state::limit::AllLimits;
-use crate::queue::state::namespace_index::NamespaceIndexes;
-use crate::queue::state::ordering::OrderingKeys;
-use crate::queue::state::queue::{Queues, read_counters};
-use crate::queue::state::schedule::Schedules;
-use crate::queue::state::unique::UniqueKeys;
-use crate::queue::state::work::read_work;
-use crate::store::directory::Directory;
-use crate::store::hash_index::HashIndex;
-use crate::store::slab::{FRAME_HEAD, Slab, frame_check};
-use crate::store::slot::Slot;
-use crate::wire::{FORMAT, Reader};
+use crate::store::slab::{FRAME_HEAD, frame_check};
+use crate::wire::{FORMAT, HeadPart, Reader};
 
 /// One frame: where it belongs, and its content.
 struct Frame {
@@ -127,83 +102,9 @@ fn check_format(format: u8) -> Result<(), Error> {
 }
 
 fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
-    let applied_index = reader.u64()?;
-    let now_us = reader.u64()?;
-    let epoch = reader.u64()?;
-    let receipt_key = ReceiptKey(*reader.array()?);
-    let next_queue = reader.u32()?;
-    let next_namespace = reader.u32()?;
-    let limits = Limits::read(reader)?;
-    let totals = read_counters(reader)?;
-    let wheel = Wheel::read(reader)?;
-    let work = read_work(reader)?;
-    let consequences = read_consequences(reader)?;
-    let messages = Slab::read_head(reader)?;
-    let (slots, entries) = (Slab::read_head(reader)?, Slab::read_head(reader)?);
-    let queues = Queues::read_head(reader)?;
-    let namespaces = Slab::read_head(reader)?;
-    let tokens = Tokens::read_head(reader)?;
-    let idempotency = Idempotency::read_head(reader)?;
-    let options = Slab::read_head(reader)?;
-    let ordering = OrderingKeys::read_head(reader)?;
-    let shared_blobs = SharedBlobs::read_head(reader)?;
-    let lanes = Lanes::read_head(reader)?;
-    let unique = UniqueKeys::read_head(reader)?;
-    let expiry = Expiries::read_head(reader)?;
-    let (results, changed) = (Slab::read_head(reader)?, Slab::read_head(reader)?);
-    let consumers = AllConsumers::read_head(reader)?;
-    let queue_limits = AllLimits::read_head(reader)?;
-    let origins = Slab::read_head(reader)?;
-    let extras = AllExtras { slots, entries, options, results, changed, origins };
-    let schedules = Schedules::read_head(reader)?;
-    let flows = Flows::read_head(reader)?;
-    let queue_defaults = Slab::read_head(reader)?;
-    let pending_sends = Slab::read_head(reader)?;
-    let core = Core {
-        applied_index,
-        now_us,
-        epoch,
-        receipt_key,
-        limits,
-        namespaces,
-        next_namespace,
-        namespace_numbers: Directory::default(), // derived
-        namespace_names: HashIndex::default(),   // derived
-        last_namespace: None,
-        tokens,
-        shared_blobs,
-        watched: Watched::default(),
-    };
-    let queue = QueueModule {
-        totals,
-        messages,
-        extras,
-        ordering,
-        lanes,
-        queue_limits,
-        unique,
-        schedules,
-        flows,
-        expiry,
-        consumers,
-        queues,
-        next_queue,
-        queue_defaults,
-        idempotency,
-        wheel,
-        consequences,
-        backlog: 0,
-        spent: 0,
-        pending_sends,
-        work,
-        indexes: NamespaceIndexes::default(), // derived
-        queue_names: HashIndex::default(),    // derived
-        queue_numbers: Directory::default(),  // derived
-        last_queue: Slot::NIL,
-        redrives: BTreeSet::new(), // derived
-        weighted: Vec::new(),
-    };
-    Some(Engine { core, queue, snapshot: None })
+    let mut engine = Engine::default();
+    each_part!(&mut engine, part => *part = HeadPart::read_head(reader)?);
+    Some(engine)
 }
 
 impl Frames<'_> {

@@ -4,16 +4,10 @@
 //! last: the head (what lies in no slab), the blocks of all slabs, the end with the number of frames. What
 //! can be derived is left out.
 
-use crate::core::Core;
 use crate::engine::Engine;
 use crate::hash::{hash, mix};
-use crate::queue::QueueModule;
-use crate::queue::state::consequence::write_consequences;
-use crate::queue::state::extras::AllExtras;
-use crate::queue::state::queue::write_counters;
-use crate::queue::state::work::write_work;
 use crate::store::slab::frame;
-use crate::wire::{FORMAT, Put};
+use crate::wire::{FORMAT, HeadPart, Put};
 
 /// The first bytes of a head; the version of the format follows.
 pub(crate) const MAGIC: &[u8; 7] = b"sluiceS";
@@ -65,7 +59,7 @@ macro_rules! each_slab {
             namespaces,
             tokens,
             shared_blobs,
-            // Written into the head, or derived, or volatile: see `write_head`.
+            // Written into the head, or derived, or volatile: see `each_part`.
             applied_index: _,
             now_us: _,
             epoch: _,
@@ -92,7 +86,7 @@ macro_rules! each_slab {
             queue_defaults,
             idempotency,
             pending_sends,
-            // Written into the head, or derived, or volatile: see `write_head`.
+            // Written into the head, or derived, or volatile: see `each_part`.
             totals: _,
             next_queue: _,
             wheel: _,
@@ -145,6 +139,75 @@ macro_rules! each_slab {
     }};
 }
 pub(super) use each_slab;
+
+/// Does the same with each part of an engine's head, in the order of a snapshot. It destructures engine, core
+/// and modules without `..`: a field that is new has to be named here, as a part or with why it is none.
+macro_rules! each_part {
+    ($engine:expr, $part:ident => $do:expr) => {{
+        use $crate::core::Core;
+        use $crate::queue::QueueModule;
+        use $crate::queue::state::extras::AllExtras;
+        let Engine { core, queue, snapshot: _ } = $engine;
+        let Core {
+            applied_index,
+            now_us,
+            epoch,
+            receipt_key,
+            limits,
+            namespaces,
+            next_namespace,
+            namespace_numbers: _, // derived
+            namespace_names: _,   // derived
+            last_namespace: _,    // volatile: a first guess
+            tokens,
+            shared_blobs,
+            watched: _, // volatile: set by the node
+        } = core;
+        let QueueModule {
+            totals,
+            messages,
+            extras,
+            ordering,
+            lanes,
+            queue_limits,
+            unique,
+            schedules,
+            flows,
+            expiry,
+            consumers,
+            queues,
+            next_queue,
+            queue_defaults,
+            idempotency,
+            wheel,
+            consequences,
+            backlog: _, // volatile: of one record
+            spent: _,   // volatile: of one record
+            pending_sends,
+            work,
+            indexes: _,       // derived
+            queue_names: _,   // derived
+            queue_numbers: _, // derived
+            last_queue: _,    // volatile: a first guess
+            redrives: _,      // derived
+            weighted: _,      // volatile: scratch
+        } = queue;
+        let AllExtras { slots, entries, options, results, changed, origins } = extras;
+        each_part!(@each $part => $do;
+            applied_index now_us epoch receipt_key next_queue next_namespace limits totals wheel work
+            consequences messages slots entries queues namespaces tokens idempotency options ordering
+            shared_blobs lanes unique expiry results changed consumers queue_limits origins schedules flows
+            queue_defaults pending_sends
+        );
+    }};
+    (@each $part:ident => $do:expr; $($place:ident)*) => {
+        $({
+            let $part = $place;
+            $do;
+        })*
+    };
+}
+pub(super) use each_part;
 
 /// A snapshot that runs.
 #[derive(Debug)]
@@ -199,86 +262,8 @@ impl Engine {
     }
 
     fn write_head(&self, out: &mut Vec<u8>) {
-        let Engine { core, queue, snapshot: _ } = self;
-        let Core {
-            applied_index,
-            now_us,
-            epoch,
-            receipt_key,
-            limits,
-            namespaces,
-            next_namespace,
-            namespace_numbers: _, // derived
-            namespace_names: _,   // derived
-            last_namespace: _,    // volatile: a first guess
-            tokens,
-            shared_blobs,
-            watched: _, // volatile: set by the node
-        } = core;
-        let QueueModule {
-            totals,
-            messages,
-            extras,
-            ordering,
-            lanes,
-            queue_limits,
-            unique,
-            schedules,
-            flows,
-            expiry,
-            consumers,
-            queues,
-            next_queue,
-            queue_defaults,
-            idempotency,
-            wheel,
-            consequences,
-            backlog: _, // volatile: of one record
-            spent: _,   // volatile: of one record
-            pending_sends,
-            work,
-            indexes: _,       // derived
-            queue_names: _,   // derived
-            queue_numbers: _, // derived
-            last_queue: _,    // volatile: a first guess
-            redrives: _,      // derived
-            weighted: _,      // volatile: scratch
-        } = queue;
         out.raw(MAGIC);
         out.u8(FORMAT);
-        out.u64(*applied_index);
-        out.u64(*now_us);
-        out.u64(*epoch);
-        out.raw(&receipt_key.0);
-        out.u32(*next_queue);
-        out.u32(*next_namespace);
-        limits.write(out);
-        write_counters(out, totals);
-        wheel.write(out);
-        write_work(work, out);
-        write_consequences(consequences, out);
-        messages.write_head(out);
-        let AllExtras { slots, entries, options, results, changed, origins } = extras;
-        slots.write_head(out);
-        entries.write_head(out);
-        queues.write_head(out);
-        namespaces.write_head(out);
-        tokens.write_head(out);
-        idempotency.write_head(out);
-        options.write_head(out);
-        ordering.write_head(out);
-        shared_blobs.write_head(out);
-        lanes.write_head(out);
-        unique.write_head(out);
-        expiry.write_head(out);
-        results.write_head(out);
-        changed.write_head(out);
-        consumers.write_head(out);
-        queue_limits.write_head(out);
-        origins.write_head(out);
-        schedules.write_head(out);
-        flows.write_head(out);
-        queue_defaults.write_head(out);
-        pending_sends.write_head(out);
+        each_part!(self, part => part.write_head(out));
     }
 }

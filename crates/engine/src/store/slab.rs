@@ -6,7 +6,7 @@
 use crate::hash::hash;
 use crate::store::arena::Arena;
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// An item that may lie in a slab.
 pub(crate) trait Item: Sized {
@@ -93,6 +93,23 @@ impl<T: Item, const CHUNK: usize> Default for Slab<T, CHUNK> {
     }
 }
 
+impl<T: Item, const CHUNK: usize> HeadPart for Slab<T, CHUNK> {
+    fn write_head(&self, out: &mut Vec<u8>) {
+        out.u32(self.slots.len() as u32);
+        self.vacant.write(out);
+        out.u32(self.used);
+    }
+
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        let len = reader.u32()?;
+        let mut slab = Slab { vacant: Slot::read(reader)?, used: reader.u32()?, ..Slab::default() };
+        for _ in 0..len {
+            slab.slots.push(T::vacant(Slot::NIL));
+        }
+        Some(slab)
+    }
+}
+
 impl<T: Item, const CHUNK: usize> Slab<T, CHUNK> {
     /// Slots in use.
     pub(crate) fn used(&self) -> u32 {
@@ -174,23 +191,6 @@ impl<T: Item, const CHUNK: usize> Slab<T, CHUNK> {
             slots.filter(|(_, item)| item.next_vacant().is_none()),
             (until < self.slots.len()).then_some(until as u32),
         )
-    }
-
-    /// Appends what belongs to no block.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
-        out.u32(self.slots.len() as u32);
-        self.vacant.write(out);
-        out.u32(self.used);
-    }
-
-    /// Reads what `write_head` wrote; all slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Slab<T, CHUNK>> {
-        let len = reader.u32()?;
-        let mut slab = Slab { vacant: Slot::read(reader)?, used: reader.u32()?, ..Slab::default() };
-        for _ in 0..len {
-            slab.slots.push(T::vacant(Slot::NIL));
-        }
-        Some(slab)
     }
 
     /// Number of blocks.

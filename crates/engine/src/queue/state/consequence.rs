@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use crate::id::{MessageId, NamespaceId};
 use crate::queue::state::{LimitKeySlot, LimitSlot, OrderingSlot, ParentSlot, PendingSlot, QueueSlot};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// One thing that follows from a transition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,44 +50,45 @@ impl Consequence {
 /// Consequences that are still to be done, in order.
 pub(crate) type Consequences = VecDeque<Consequence>;
 
-/// Appends consequences to a snapshot, in order.
-pub(crate) fn write_consequences(consequences: &Consequences, out: &mut Vec<u8>) {
-    out.u32(consequences.len() as u32);
-    for consequence in consequences {
-        let (kind, words): (u8, [u64; 2]) = match *consequence {
-            Consequence::End(id) => (0, [id.namespace.0.into(), id.sequence]),
-            Consequence::Judge(id) => (1, [id.namespace.0.into(), id.sequence]),
-            Consequence::TellChildren(parent) => (2, [parent.index().into(), 0]),
-            Consequence::Activate(key) => (3, [key.index().into(), 0]),
-            Consequence::Send(pending) => (4, [pending.index().into(), 0]),
-            Consequence::Limit(limit) => (5, [limit.index().into(), 0]),
-            Consequence::LimitKey(key) => (6, [key.index().into(), 0]),
-            Consequence::Trim(queue) => (7, [queue.index().into(), 0]),
-        };
-        out.u8(kind);
-        words.into_iter().for_each(|word| out.u64(word));
+/// In order.
+impl HeadPart for Consequences {
+    fn write_head(&self, out: &mut Vec<u8>) {
+        out.u32(self.len() as u32);
+        for consequence in self {
+            let (kind, words): (u8, [u64; 2]) = match *consequence {
+                Consequence::End(id) => (0, [id.namespace.0.into(), id.sequence]),
+                Consequence::Judge(id) => (1, [id.namespace.0.into(), id.sequence]),
+                Consequence::TellChildren(parent) => (2, [parent.index().into(), 0]),
+                Consequence::Activate(key) => (3, [key.index().into(), 0]),
+                Consequence::Send(pending) => (4, [pending.index().into(), 0]),
+                Consequence::Limit(limit) => (5, [limit.index().into(), 0]),
+                Consequence::LimitKey(key) => (6, [key.index().into(), 0]),
+                Consequence::Trim(queue) => (7, [queue.index().into(), 0]),
+            };
+            out.u8(kind);
+            words.into_iter().for_each(|word| out.u64(word));
+        }
     }
-}
 
-/// Reads what [`write_consequences`] wrote.
-pub(crate) fn read_consequences(reader: &mut Reader<'_>) -> Option<Consequences> {
-    let mut consequences = Consequences::new();
-    for _ in 0..reader.u32()? {
-        let kind = reader.u8()?;
-        let (first, second) = (reader.u64()?, reader.u64()?);
-        let slot = u32::try_from(first).ok()?;
-        let id = MessageId { namespace: NamespaceId(slot), sequence: second };
-        consequences.push_back(match kind {
-            0 => Consequence::End(id),
-            1 => Consequence::Judge(id),
-            2 => Consequence::TellChildren(Slot::new(slot)),
-            3 => Consequence::Activate(Slot::new(slot)),
-            4 => Consequence::Send(Slot::new(slot)),
-            5 => Consequence::Limit(Slot::new(slot)),
-            6 => Consequence::LimitKey(Slot::new(slot)),
-            7 => Consequence::Trim(Slot::new(slot)),
-            _ => return None,
-        });
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        let mut consequences = Consequences::new();
+        for _ in 0..reader.u32()? {
+            let kind = reader.u8()?;
+            let (first, second) = (reader.u64()?, reader.u64()?);
+            let slot = u32::try_from(first).ok()?;
+            let id = MessageId { namespace: NamespaceId(slot), sequence: second };
+            consequences.push_back(match kind {
+                0 => Consequence::End(id),
+                1 => Consequence::Judge(id),
+                2 => Consequence::TellChildren(Slot::new(slot)),
+                3 => Consequence::Activate(Slot::new(slot)),
+                4 => Consequence::Send(Slot::new(slot)),
+                5 => Consequence::Limit(Slot::new(slot)),
+                6 => Consequence::LimitKey(Slot::new(slot)),
+                7 => Consequence::Trim(Slot::new(slot)),
+                _ => return None,
+            });
+        }
+        Some(consequences)
     }
-    Some(consequences)
 }

@@ -13,7 +13,7 @@ use crate::store::hash_index::HashIndex;
 use crate::store::list::{Link, Linked, List, PLACE};
 use crate::store::slab::{Item, PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// The standing of a consumer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -256,9 +256,8 @@ fn puller_hash(namespace: u32, name: &str) -> u64 {
     hash(u64::from(namespace), name.as_bytes())
 }
 
-impl AllConsumers {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for AllConsumers {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let AllConsumers {
             given,
             served,
@@ -279,8 +278,7 @@ impl AllConsumers {
         sticky.write_head(out);
     }
 
-    /// Reads what [`AllConsumers::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<AllConsumers> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let given = reader.u64()?;
         let served = reader.u64()?;
         let slots = Slab::read_head(reader)?;
@@ -288,7 +286,9 @@ impl AllConsumers {
         let sticky = StickyKeys::read_head(reader)?;
         Some(AllConsumers { given, served, slots, holds, sticky, ..AllConsumers::default() })
     }
+}
 
+impl AllConsumers {
     /// Gives a consumer its number and its slot.
     pub(crate) fn add(&mut self, mut consumer: Consumer) -> ConsumerSlot {
         self.given += 1;

@@ -5,7 +5,7 @@ use crate::queue::state::{ExpirySlot, MessageSlot};
 use crate::store::list::{Link, Linked, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// The end of one message, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -96,21 +96,21 @@ pub(crate) struct Expiries {
     pub(crate) wheel: Wheel<Expiry>,
 }
 
-impl Expiries {
-    /// Appends what belongs to no block of a slab.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for Expiries {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let Expiries { wheel, slots } = self;
-        wheel.write(out);
+        wheel.write_head(out);
         slots.write_head(out);
     }
 
-    /// Reads what [`Expiries::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Expiries> {
-        let wheel = Wheel::read(reader)?;
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        let wheel = Wheel::read_head(reader)?;
         let slots = Slab::read_head(reader)?;
         Some(Expiries { wheel, slots })
     }
+}
 
+impl Expiries {
     /// A message gets room for an end, which `own_us` is if its sender wants one.
     pub(crate) fn add(&mut self, message: MessageSlot, own_us: u64, now_us: u64) -> ExpirySlot {
         let slot =

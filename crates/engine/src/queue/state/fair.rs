@@ -11,7 +11,7 @@ use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::list::{List, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// The ready messages of one queue, fair key and priority; or a vacant slot.
 #[derive(Clone, Debug)]
@@ -177,21 +177,21 @@ impl Keyed for Lane {
     }
 }
 
-impl Lanes {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for Lanes {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let Lanes { slots, idle, index: _ } = self;
         slots.write_head(out);
         idle.write(out);
     }
 
-    /// Reads what [`Lanes::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Lanes> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let slots: Slab<Lane, 1024> = Slab::read_head(reader)?;
         let idle = IdleKeys::read(reader, slots.slots())?;
         Some(Lanes { slots, idle, ..Lanes::default() })
     }
+}
 
+impl Lanes {
     /// The lane of a key, for one more message that has it.
     pub(crate) fn enter(&mut self, queue: QueueSlot, priority: u8, key: &[u8]) -> LaneSlot {
         let new = || Lane::with_one(queue, priority, key);

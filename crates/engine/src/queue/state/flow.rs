@@ -8,7 +8,7 @@ use crate::queue::state::chain::AllChains;
 use crate::queue::state::{ChainSlot, EdgeSlot, FlowSlot, MessageSlot, ParentSlot, PendingSlot};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// The end of a message, as its children are told of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -272,9 +272,8 @@ pub(crate) struct Flows {
     pub(crate) next_blob: u32,
 }
 
-impl Flows {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for Flows {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let Flows { slots, parents, edges, chains, gone: _, first: _, next_blob: _ } = self;
         slots.write_head(out);
         parents.write_head(out);
@@ -282,15 +281,16 @@ impl Flows {
         chains.write_head(out);
     }
 
-    /// Reads what [`Flows::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Flows> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let slots = Slab::read_head(reader)?;
         let parents = Slab::read_head(reader)?;
         let edges = Slab::read_head(reader)?;
         let chains = Slab::read_head(reader)?;
         Some(Flows { slots, parents, edges, chains, ..Flows::default() })
     }
+}
 
+impl Flows {
     /// A flow for a message that has none.
     pub(crate) fn add(&mut self) -> FlowSlot {
         self.slots.insert(Flow { next_vacant: None, ..Flow::vacant(Slot::NIL) })

@@ -6,7 +6,7 @@ use crate::store::NIL;
 use crate::store::hash_index::HashIndex;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// Keys that one send forgets at most, when they are over age or number.
 const FORGET_PER_SEND: usize = 8;
@@ -127,6 +127,19 @@ fn key_hash(queue: u32, key: &[u8]) -> u64 {
     hash(u64::from(queue), key)
 }
 
+impl HeadPart for Idempotency {
+    fn write_head(&self, out: &mut Vec<u8>) {
+        self.oldest.write(out);
+        self.newest.write(out);
+        self.slots.write_head(out);
+    }
+
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        let (oldest, newest) = (Slot::read(reader)?, Slot::read(reader)?);
+        Some(Idempotency { slots: Slab::read_head(reader)?, oldest, newest, ..Idempotency::default() })
+    }
+}
+
 impl Idempotency {
     /// The first send with this key, if it is within the window.
     pub(crate) fn find(&self, queue: u32, key: &[u8], now_us: u64, window_us: u64) -> Option<&Remembered> {
@@ -199,17 +212,6 @@ impl Idempotency {
                 self.newest = Slot::NIL;
             }
         }
-    }
-
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
-        self.oldest.write(out);
-        self.newest.write(out);
-        self.slots.write_head(out);
-    }
-
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Idempotency> {
-        let (oldest, newest) = (Slot::read(reader)?, Slot::read(reader)?);
-        Some(Idempotency { slots: Slab::read_head(reader)?, oldest, newest, ..Idempotency::default() })
     }
 
     /// Derives the index after all slots were read.

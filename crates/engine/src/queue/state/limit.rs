@@ -8,7 +8,7 @@ use crate::queue::state::limit_key::{KeyLines, LimitKeys};
 use crate::queue::state::{LimitKeySlot, LimitSlot, QueueSlot};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// A limit of a namespace, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -155,23 +155,23 @@ pub(crate) struct AllLimits {
     pub(crate) timers: BTreeSet<(u64, Timed)>,
 }
 
-impl AllLimits {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for AllLimits {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let AllLimits { slots, keys, lines, timers: _ } = self;
         slots.write_head(out);
         keys.write_head(out);
         lines.write_head(out);
     }
 
-    /// Reads what [`AllLimits::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<AllLimits> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let slots = Slab::read_head(reader)?;
         let keys = LimitKeys::read_head(reader)?;
         let lines = KeyLines::read_head(reader)?;
         Some(AllLimits { slots, keys, lines, ..AllLimits::default() })
     }
+}
 
+impl AllLimits {
     /// Sets the time of a limit or key anew; 0: none.
     #[inline]
     pub(crate) fn set_timer(&mut self, timed: Timed, time_us: u64) {

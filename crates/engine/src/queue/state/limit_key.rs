@@ -9,7 +9,7 @@ use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::list::{List, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// One key of one limit, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -99,19 +99,19 @@ pub(crate) struct LimitKeys {
     pub(crate) idle: u32,
 }
 
-impl LimitKeys {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for LimitKeys {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let LimitKeys { slots, index: _, idle: _ } = self;
         slots.write_head(out);
     }
 
-    /// Reads what [`LimitKeys::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<LimitKeys> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let slots = Slab::read_head(reader)?;
         Some(LimitKeys { slots, ..LimitKeys::default() })
     }
+}
 
+impl LimitKeys {
     /// The slot of a key of a limit; the second is true when it is new.
     pub(crate) fn enter(&mut self, limit: LimitSlot, key: &Key) -> (LimitKeySlot, bool) {
         let new = || LimitKey { limit, key: key.clone(), next_vacant: None, ..LimitKey::vacant(Slot::NIL) };
@@ -243,21 +243,21 @@ pub(crate) struct KeyLines {
     index: KeyIndex<KeyLine>,
 }
 
-impl KeyLines {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for KeyLines {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let KeyLines { slots, idle, index: _ } = self;
         slots.write_head(out);
         idle.write(out);
     }
 
-    /// Reads what [`KeyLines::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<KeyLines> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let slots: Slab<KeyLine, 1024> = Slab::read_head(reader)?;
         let idle = IdleKeys::read(reader, slots.slots())?;
         Some(KeyLines { slots, idle, ..KeyLines::default() })
     }
+}
 
+impl KeyLines {
     /// The line of a key, for one more message that has it.
     pub(crate) fn enter(&mut self, queue: QueueSlot, key: &[u8]) -> LineSlot {
         let new = || KeyLine {

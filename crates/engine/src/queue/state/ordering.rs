@@ -10,7 +10,7 @@ use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::list::{List, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -184,21 +184,21 @@ pub(crate) struct OrderingKeys {
     index: KeyIndex<OrderingKey>,
 }
 
-impl OrderingKeys {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for OrderingKeys {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let OrderingKeys { slots, idle, index: _ } = self;
         slots.write_head(out);
         idle.write(out);
     }
 
-    /// Reads what [`OrderingKeys::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<OrderingKeys> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let slots: Slab<OrderingKey, 1024> = Slab::read_head(reader)?;
         let idle = IdleKeys::read(reader, slots.slots())?;
         Some(OrderingKeys { slots, idle, ..OrderingKeys::default() })
     }
+}
 
+impl OrderingKeys {
     /// The slot of a key, for one more message that has it.
     pub(crate) fn enter(&mut self, queue: QueueSlot, key: &[u8]) -> OrderingSlot {
         let new = || OrderingKey {

@@ -15,7 +15,7 @@ use crate::store::NIL;
 use crate::store::list::{List, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// Ready messages: one list per priority.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -196,7 +196,7 @@ impl PlainItem for Queue {
         self.numbers().into_iter().for_each(|number| out.u32(number));
         self.settings.write(out);
         out.u64(self.created_at_us);
-        write_counters(out, &self.counters);
+        self.counters.write_head(out);
         self.bytes.iter().for_each(|&bytes| out.u64(bytes));
         self.ready.lists.iter().for_each(|list| list.write(out));
         self.held.write(out);
@@ -230,7 +230,7 @@ impl PlainItem for Queue {
         queue.purge_cursor = Slot::read(reader)?;
         queue.settings = read_settings(reader)?;
         queue.created_at_us = reader.u64()?;
-        queue.counters = read_counters(reader)?;
+        queue.counters = Counters::read_head(reader)?;
         queue.bytes = read_by_state(reader)?;
         for (priority, list) in queue.ready.lists.iter_mut().enumerate() {
             *list = List::read(reader)?;
@@ -262,49 +262,51 @@ impl PlainItem for Queue {
     }
 }
 
-pub(crate) fn write_counters(out: &mut Vec<u8>, counters: &Counters) {
-    let c = counters;
-    c.states.iter().for_each(|&count| out.u64(count));
-    for count in [
-        c.bytes,
-        c.sent,
-        c.delivered,
-        c.acked,
-        c.nacked,
-        c.released,
-        c.rejected,
-        c.expired,
-        c.died,
-        c.redriven,
-        c.dropped,
-        c.replies_lost,
-        c.cancelled,
-        c.moved_in,
-        c.moved_out,
-    ] {
-        out.u64(count);
+impl HeadPart for Counters {
+    fn write_head(&self, out: &mut Vec<u8>) {
+        let c = self;
+        c.states.iter().for_each(|&count| out.u64(count));
+        for count in [
+            c.bytes,
+            c.sent,
+            c.delivered,
+            c.acked,
+            c.nacked,
+            c.released,
+            c.rejected,
+            c.expired,
+            c.died,
+            c.redriven,
+            c.dropped,
+            c.replies_lost,
+            c.cancelled,
+            c.moved_in,
+            c.moved_out,
+        ] {
+            out.u64(count);
+        }
     }
-}
 
-pub(crate) fn read_counters(reader: &mut Reader<'_>) -> Option<Counters> {
-    Some(Counters {
-        states: read_by_state(reader)?,
-        bytes: reader.u64()?,
-        sent: reader.u64()?,
-        delivered: reader.u64()?,
-        acked: reader.u64()?,
-        nacked: reader.u64()?,
-        released: reader.u64()?,
-        rejected: reader.u64()?,
-        expired: reader.u64()?,
-        died: reader.u64()?,
-        redriven: reader.u64()?,
-        dropped: reader.u64()?,
-        replies_lost: reader.u64()?,
-        cancelled: reader.u64()?,
-        moved_in: reader.u64()?,
-        moved_out: reader.u64()?,
-    })
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Counters {
+            states: read_by_state(reader)?,
+            bytes: reader.u64()?,
+            sent: reader.u64()?,
+            delivered: reader.u64()?,
+            acked: reader.u64()?,
+            nacked: reader.u64()?,
+            released: reader.u64()?,
+            rejected: reader.u64()?,
+            expired: reader.u64()?,
+            died: reader.u64()?,
+            redriven: reader.u64()?,
+            dropped: reader.u64()?,
+            replies_lost: reader.u64()?,
+            cancelled: reader.u64()?,
+            moved_in: reader.u64()?,
+            moved_out: reader.u64()?,
+        })
+    }
 }
 
 /// A figure per state.

@@ -7,7 +7,7 @@ use crate::id::BlobRef;
 use crate::queue::state::ScheduleSlot;
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// A schedule of a namespace, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -140,21 +140,21 @@ pub(crate) struct Schedules {
     due: BTreeSet<(u64, ScheduleSlot)>,
 }
 
-impl Schedules {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for Schedules {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let Schedules { slots, last_number, numbers: _, due: _ } = self;
         slots.write_head(out);
         out.u64(*last_number);
     }
 
-    /// Reads what [`Schedules::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<Schedules> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let slots = Slab::read_head(reader)?;
         let last_number = reader.u64()?;
         Some(Schedules { slots, last_number, ..Schedules::default() })
     }
+}
 
+impl Schedules {
     pub(crate) fn insert(&mut self, schedule: Schedule) -> ScheduleSlot {
         let slot = self.slots.insert(schedule);
         self.index(slot);

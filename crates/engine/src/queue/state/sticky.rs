@@ -10,7 +10,7 @@ use crate::store::NIL;
 use crate::store::list::{Link, Linked, List, PLACE};
 use crate::store::slab::{Item, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -79,21 +79,21 @@ pub(crate) fn sticky_hash(key: &[u8]) -> u64 {
     hash(0, key)
 }
 
-impl StickyKeys {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for StickyKeys {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let StickyKeys { slots, used, index: _ } = self;
         slots.write_head(out);
         used.write(out);
     }
 
-    /// Reads what [`StickyKeys::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<StickyKeys> {
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
         let slots = Slab::read_head(reader)?;
         let used = List::read(reader)?;
         Some(StickyKeys { slots, used, ..StickyKeys::default() })
     }
+}
 
+impl StickyKeys {
     /// The number of the consumer that had this key last.
     pub(crate) fn consumer(&mut self, queue: u32, hash: u64) -> Option<u64> {
         let slot = *self.index.get(&(queue, hash))?;

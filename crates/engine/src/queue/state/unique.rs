@@ -11,7 +11,7 @@ use crate::store::key_index::{KeyIndex, Keyed};
 use crate::store::list::{Link, Linked, PLACE};
 use crate::store::slab::{PlainItem, Slab};
 use crate::store::slot::Slot;
-use crate::wire::{Put, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// One key of one queue, or a vacant slot.
 #[derive(Clone, Debug)]
@@ -160,23 +160,23 @@ pub(crate) struct UniqueKeys {
     pub(crate) guess: UniqueSlot,
 }
 
-impl UniqueKeys {
-    /// Appends what belongs to no block of a slab. What it leaves out is derived or volatile.
-    pub(crate) fn write_head(&self, out: &mut Vec<u8>) {
+impl HeadPart for UniqueKeys {
+    fn write_head(&self, out: &mut Vec<u8>) {
         let UniqueKeys { wheel, slots, idle, index: _, guess: _ } = self;
-        wheel.write(out);
+        wheel.write_head(out);
         slots.write_head(out);
         idle.write(out);
     }
 
-    /// Reads what [`UniqueKeys::write_head`] wrote; slots are vacant until their blocks are read.
-    pub(crate) fn read_head(reader: &mut Reader<'_>) -> Option<UniqueKeys> {
-        let wheel = Wheel::read(reader)?;
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        let wheel = Wheel::read_head(reader)?;
         let slots: Slab<UniqueKey, 1024> = Slab::read_head(reader)?;
         let idle = IdleKeys::read(reader, slots.slots())?;
         Some(UniqueKeys { wheel, slots, idle, ..UniqueKeys::default() })
     }
+}
 
+impl UniqueKeys {
     /// The slot of a key that is known.
     pub(crate) fn find(&self, queue: u32, key: &[u8]) -> Option<UniqueSlot> {
         self.index.find(&self.slots, u64::from(queue), key)
