@@ -19,13 +19,14 @@
 //! - `released` the blobs let go of, as RECORD#ITEM; `ready` the queues in which messages became ready.
 
 mod line;
+mod look;
+mod manage;
 mod parse;
 mod print;
 
 use std::collections::HashMap;
 
-use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
-use sluice_engine::query::{DueSchedule, State};
+use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine};
 
 use crate::common::Driver;
@@ -125,103 +126,6 @@ impl Player {
         self.outcome()
     }
 
-    fn look(&mut self, line: &Line<'_>) -> Vec<String> {
-        let engine = &self.driver.engine;
-        let namespace = self.namespace(line);
-        let queue = |name: &str| engine.queue_id(namespace, name);
-        let limit = line.number("limit").unwrap_or(100) as usize;
-        match (line.verb, line.words.as_slice()) {
-            ("deadline", []) => vec![match engine.next_deadline() {
-                Some(due) => format!("due at {}", self.time(due)),
-                None => "nothing is due".into(),
-            }],
-            ("show", ["message", id]) => match engine.message(self.message_id(id)) {
-                Ok(view) => self.full_view(&view),
-                Err(error) => vec![format!("error {}: {error}", error.code())],
-            },
-            ("show", ["queue", name]) => match queue(name).and_then(|id| engine.queue(id)) {
-                Some(view) => self.queue_view(&view),
-                None => vec!["no such queue".into()],
-            },
-            ("show", ["queues"]) => {
-                let found =
-                    engine.queues(namespace, line.get("prefix").unwrap_or(""), line.get("after"), limit);
-                found.iter().map(|view| format!("{} {}", view.name, print::states(&view.counters))).collect()
-            }
-            ("show", ["namespaces"]) => engine.namespaces().iter().map(print::namespace).collect(),
-            ("show", ["limits"]) => {
-                let found = engine.limits_of(namespace, line.get("after"), limit);
-                found.iter().map(|view| print::limit(view, |us| self.time(us))).collect()
-            }
-            ("show", ["defaults"]) => {
-                let found = engine.defaults_after(namespace, line.get("after"), limit);
-                found.iter().map(|view| view.pattern.clone()).collect()
-            }
-            ("show", ["limit", name]) => {
-                let Some(view) = engine.limit(namespace, name) else { return vec!["no such limit".into()] };
-                let waiting = line.get("waiting").is_some();
-                let page = engine.limit_keys(namespace, name, waiting, line.number("cursor"), limit);
-                let mut lines = vec![print::limit(&view, |us| self.time(us))];
-                lines.extend(page.items.iter().map(|key| print::limit_key(key, |us| self.time(us))));
-                lines.extend(page.next.map(|next| format!("next cursor={next}")));
-                lines
-            }
-            ("show", ["schedules"]) => {
-                let found = engine.schedules(namespace, line.get("after"), limit);
-                found.iter().map(|view| view.name.clone()).collect()
-            }
-            ("show", ["schedule", name]) => match engine.schedule(namespace, name) {
-                Some(view) => self.schedule_view(&view),
-                None => vec!["no such schedule".into()],
-            },
-            ("due", []) => {
-                let found = engine.schedules_by_time().take(limit);
-                let text = |due: DueSchedule<'_>| {
-                    let spec = String::from_utf8_lossy(due.spec);
-                    format!("schedule {} at {}: {spec}", due.number, self.time(due.instant_us))
-                };
-                found.map(text).collect()
-            }
-            ("show", ["flow", id]) => match engine.flow_view(self.message_id(id)) {
-                Ok(view) => print::flow(&view),
-                Err(error) => vec![format!("error {}: {error}", error.code())],
-            },
-            ("show", ["group", id]) => match engine.group_view(self.message_id(id)) {
-                Some(view) => vec![format!(
-                    "pending {}, done {}, dead {}, callback {}",
-                    view.pending,
-                    view.done,
-                    view.dead,
-                    view.callback.name()
-                )],
-                None => vec!["no such group".into()],
-            },
-            ("show", ["consumers"]) => {
-                let after = line.number("after").map(ConsumerId);
-                let found = engine.consumers(namespace, after, limit);
-                found.iter().map(|view| print::consumer(view, |us| self.time(us))).collect()
-            }
-            ("show", ["totals"]) => print::counters(&engine.totals()),
-            ("peek", [name]) => {
-                let found = queue(name).map(|id| engine.peek(id, limit)).unwrap_or_default();
-                found.iter().map(|view| self.short_view(view)).collect()
-            }
-            ("list", [name]) => {
-                let state = line.get("state").map(state);
-                let page = engine.messages(
-                    queue(name).unwrap_or(QueueId(u32::MAX)),
-                    state,
-                    line.number("cursor"),
-                    limit,
-                );
-                let mut lines: Vec<_> = page.items.iter().map(|view| self.short_view(view)).collect();
-                lines.extend(page.next.map(|next| format!("next cursor={next}")));
-                lines
-            }
-            _ => panic!("cannot look at {line:?}"),
-        }
-    }
-
     fn namespace(&self, line: &Line<'_>) -> NamespaceId {
         line.get("ns").map_or(NamespaceId::DEFAULT, |name| self.namespace_named(name))
     }
@@ -247,8 +151,4 @@ impl Player {
         let (id, token) = text.split_once('/').unwrap_or_else(|| panic!("{text} is no delivery"));
         self.driver.engine.receipt(self.message_id(id), epoch_and_count(token))
     }
-}
-
-fn state(name: &str) -> State {
-    State::ALL.into_iter().find(|state| state.name() == name).expect("a state")
 }

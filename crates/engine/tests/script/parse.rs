@@ -1,15 +1,15 @@
 //! From lines to commands.
 
+use sluice_engine::Command;
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{
-    Attach, Content, DETACH_GRACE_MS, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire,
-    SchedulePut, Send, SendItem, SettleItem, Settlement,
+    Content, Deliver, Group, Progress, QueueItem, Receive, ReportItem, ScheduleFire, SchedulePut, Send,
+    SendItem, SettleItem, Settlement,
 };
-use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
+use sluice_engine::id::Receipt;
 use sluice_engine::item::{Chain, DependsMode, DependsOn, OnParentFailed, SendOptions, Step, Steps};
-use sluice_engine::{BEHAVIOUR_VERSION, BlobRef, Command, Limits, ReceiptKey};
 
-use super::line::{Line, backoff, chain, deliver, options, patch, rules, words};
+use super::line::{Line, backoff, chain, deliver, options, words};
 use super::{Player, START_US};
 
 /// Ids of parents, and places in the send.
@@ -51,104 +51,11 @@ impl Player {
                 self.run(&Command::Extend { namespace, items: &items })
             }
             ("report", receipts) => self.report(line, receipts),
-            ("watch", [what]) => {
-                self.driver.engine.watch_ends(*what == "on");
-                Vec::new()
-            }
-            ("events", [what]) => {
-                self.driver.engine.watch_events(*what == "on");
-                Vec::new()
-            }
             ("change", [verb, ids @ ..]) => self.change(line, verb, ids),
-            ("attach", [name, queues @ ..]) => self.run(&Command::Attach(Attach {
-                namespace,
-                name,
-                queues,
-                credit: line.number("credit").unwrap_or(1) as u32,
-                lease_ms: line.number("lease_ms").unwrap_or(0),
-            })),
-            ("credit", [number, credit]) => self.run(&Command::Credit {
-                namespace,
-                consumer: ConsumerId(number.parse().unwrap()),
-                credit: credit.parse().unwrap(),
-            }),
-            ("detach", [number]) => self.run(&Command::Detach {
-                namespace,
-                consumer: ConsumerId(number.parse().unwrap()),
-                grace_ms: line.number("grace_ms").unwrap_or(DETACH_GRACE_MS),
-                reached: line.get("reached").map_or(0, |delivery| self.receipt(delivery).token),
-            }),
-            ("resume", [number, receipts @ ..]) => {
-                let receipts: Vec<_> = receipts.iter().map(|receipt| self.receipt(receipt)).collect();
-                let consumer = ConsumerId(number.parse().unwrap());
-                self.run(&Command::Resume { namespace, consumer, receipts: &receipts })
-            }
-            ("tick", []) => self.run(&Command::Tick),
-            ("receipt_key", [byte]) => {
-                self.run(&Command::ReceiptKey(ReceiptKey([byte.parse().unwrap(); 16])))
-            }
-            ("epoch", [number]) => self.run(&Command::Epoch {
-                number: number.parse().unwrap(),
-                behaviour: line.number("behaviour").map_or(BEHAVIOUR_VERSION, |number| number as u16),
-            }),
-            ("configure", []) => self.run(&Command::Configure(self.limits(line))),
-            ("hold", [id]) => {
-                let id = self.message_id(id);
-                let blob = self
-                    .driver
-                    .engine
-                    .message(id)
-                    .map_or(BlobRef { index: 0, item: 0, len: 0 }, |view| view.blob);
-                self.run(&Command::HoldDamaged { id, blob })
-            }
-            ("queue", [what, queue]) => {
-                let command = match *what {
-                    "purge" => Command::QueuePurge { namespace, queue },
-                    "delete" => Command::QueueDelete { namespace, queue },
-                    what => {
-                        Command::QueueSet { namespace, queue, patch: patch(line), create: what == "create" }
-                    }
-                };
-                self.run(&command)
-            }
-            ("dead", ["redrive", queue]) if line.get("per_second").is_some() => {
-                let per_second = line.number("per_second").unwrap_or(0) as u32;
-                self.run(&Command::DeadRedriveRate { namespace, queue, per_second })
-            }
-            ("dead", [what, queue, ids @ ..]) => {
-                let ids: Vec<MessageId> = ids.iter().map(|id| self.message_id(id)).collect();
-                let ids = ids.as_slice();
-                self.run(&match *what {
-                    "redrive" => Command::DeadRedrive { namespace, queue, ids },
-                    _ => Command::DeadDelete { namespace, queue, ids },
-                })
-            }
             ("schedule", [what, words @ ..]) => self.schedule(line, what, words),
-            ("defaults", ["set", pattern]) => {
-                self.run(&Command::DefaultsSet { namespace, pattern, patch: patch(line) })
-            }
-            ("defaults", ["delete", pattern]) => self.run(&Command::DefaultsDelete { namespace, pattern }),
-            ("limit", ["delete", limit]) => self.run(&Command::LimitDelete { namespace, limit }),
-            ("limit", ["set", limit]) => {
-                self.run(&Command::LimitSet { namespace, limit, rules: rules(line) })
-            }
-            ("namespace", [what, name, force @ ..]) => {
-                let quotas = line.quotas();
-                let command = match *what {
-                    "create" => {
-                        let number = line.number("number").map(|number| NamespaceId(number as u32));
-                        let shard = line.number("shard").unwrap_or(0) as u32;
-                        Command::NamespaceCreate { number, name, shard, quotas }
-                    }
-                    "set" => Command::NamespaceSet { namespace: self.namespace_named(name), quotas },
-                    _ => {
-                        let namespace = self.namespace_named(name);
-                        Command::NamespaceDelete { namespace, force: force.first() == Some(&"force") }
-                    }
-                };
-                self.run(&command)
-            }
-            _ => panic!("{line:?} is no command"),
+            ("queue" | "dead" | "defaults" | "limit" | "namespace", _) => self.manage(line),
+            ("attach" | "credit" | "detach" | "resume", _) => self.consumer(line),
+            _ => self.whole(line),
         }
     }
 
@@ -393,26 +300,6 @@ impl Player {
             by,
             why: &why,
         }))
-    }
-
-    fn limits(&self, line: &Line<'_>) -> Limits {
-        let mut limits = self.driver.engine.limits().clone();
-        let small =
-            |key: &str, place: &mut u32| *place = line.number(key).map_or(*place, |value| value as u32);
-        small("payload_bytes", &mut limits.payload_bytes);
-        small("headers", &mut limits.headers);
-        small("headers_bytes", &mut limits.headers_bytes);
-        small("batch_items", &mut limits.batch_items);
-        small("batch_bytes", &mut limits.batch_bytes);
-        small("receive_messages", &mut limits.receive_messages);
-        small("queues", &mut limits.queues);
-        small("namespaces", &mut limits.namespaces);
-        small("idempotency_keys", &mut limits.idempotency_keys);
-        limits.messages = line.number("messages").unwrap_or(limits.messages);
-        limits.idempotency_window_ms =
-            line.number("idempotency_window_ms").unwrap_or(limits.idempotency_window_ms);
-        limits.auto_create = line.get("auto_create").map_or(limits.auto_create, |value| value == "true");
-        limits
     }
 
     /// Remembers the deliveries of the last command under their names.
