@@ -21,18 +21,20 @@ pub enum Call {
 
 /// How a call fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Failure {
+pub enum CallFailure {
     /// The device did not do it.
     Io,
     /// There is no room, whatever the free space was said to be.
     NoRoom,
 }
 
-impl Failure {
+impl CallFailure {
     pub(super) fn error(self, call: Call) -> io::Error {
         match self {
-            Failure::Io => io::Error::other(format!("simulated: {call:?} failed")),
-            Failure::NoRoom => io::Error::new(ErrorKind::StorageFull, "simulated: no space left on device"),
+            CallFailure::Io => io::Error::other(format!("simulated: {call:?} failed")),
+            CallFailure::NoRoom => {
+                io::Error::new(ErrorKind::StorageFull, "simulated: no space left on device")
+            }
         }
     }
 }
@@ -41,13 +43,13 @@ impl Failure {
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     /// The call that will fail, how many of its kind come before, and how.
-    planned: Option<(Call, u64, Failure)>,
+    planned: Option<(Call, u64, CallFailure)>,
     /// Calls until the process dies in the middle of what it does.
     halt_after: Option<u64>,
 }
 
 impl Faults {
-    pub(super) fn plan(&mut self, call: Call, nth: u64, how: Failure) {
+    pub(super) fn plan(&mut self, call: Call, nth: u64, how: CallFailure) {
         self.planned = Some((call, nth, how));
     }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sluice_journal::disk::{DirLock, Disk, File, LockError, OpenMode};
 
-pub use faults::{Call, Failure};
+pub use faults::{Call, CallFailure};
 pub use store::{Crash, Damaged, Flaws, Harm, Lost, Tally};
 
 use crate::rng::Rng;
@@ -57,7 +57,7 @@ impl SimDisk {
     }
 
     /// Lets the call of this kind fail that comes after `nth` others.
-    pub fn fail_call(&self, call: Call, nth: u64, how: Failure) {
+    pub fn fail_call(&self, call: Call, nth: u64, how: CallFailure) {
         self.store().faults().plan(call, nth, how);
     }
 

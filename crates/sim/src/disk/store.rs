@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::faults::{Call, Failure, Faults};
+use super::faults::{Call, CallFailure, Faults};
 use super::file::{File, SECTOR, Writeback};
 use super::names::{Inode, Names};
 use super::nonces::Nonces;
@@ -303,7 +303,7 @@ impl Store {
     fn room(&self, inode: Inode, end: usize) -> io::Result<()> {
         let taken = self.files.get(&inode).map_or(0, File::allocated);
         if end.saturating_sub(taken) > self.free() {
-            return Err(Failure::NoRoom.error(Call::Write));
+            return Err(CallFailure::NoRoom.error(Call::Write));
         }
         Ok(())
     }
@@ -358,7 +358,7 @@ impl Store {
             return Err(missing(path));
         }
         if self.free() == 0 {
-            return Err(Failure::NoRoom.error(Call::Open));
+            return Err(CallFailure::NoRoom.error(Call::Open));
         }
         let inode = self.next_inode;
         self.next_inode += 1;

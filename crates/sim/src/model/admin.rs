@@ -11,7 +11,7 @@ use sluice_engine::settings::{QueuePatch, Quotas};
 use super::item::valid_name;
 use super::queues::change;
 use super::{Apply, Checked, ensure};
-use super::{Namespace, Place, Queue};
+use super::{MessagePlace, Namespace, Queue};
 
 impl Apply<'_> {
     pub(super) fn administer(&mut self, command: &Command<'_>) -> Checked {
@@ -189,8 +189,12 @@ impl Apply<'_> {
     fn queue_purge(&mut self, namespace: NamespaceId, name: &str) -> Checked {
         let Some(queue) = self.existing(namespace, name)? else { return Ok(()) };
         self.succeeds()?;
-        let waiting =
-            |place: Place| matches!(place, Place::Ready { .. } | Place::Delayed { .. } | Place::Held { .. });
+        let waiting = |place: MessagePlace| {
+            matches!(
+                place,
+                MessagePlace::Ready { .. } | MessagePlace::Delayed { .. } | MessagePlace::Held { .. }
+            )
+        };
         let gone: BTreeSet<MessageId> = self
             .world
             .messages_of(queue)
@@ -235,7 +239,7 @@ impl Apply<'_> {
         if self.is_cancelled(id) {
             self.remove_cancelled(id);
         } else {
-            self.put(id, Place::Held { reason: "payload_damaged" });
+            self.put(id, MessagePlace::Held { reason: "payload_damaged" });
             self.forget_end(id);
         }
     }
@@ -245,7 +249,9 @@ impl Apply<'_> {
             None if self.world.namespaces.contains_key(&id.namespace) => self.fails("message_not_found"),
             None => self.fails("namespace_not_found"),
             Some(message) => {
-                if message.blob == blob && !matches!(message.place, Place::Held { .. } | Place::Done { .. }) {
+                if message.blob == blob
+                    && !matches!(message.place, MessagePlace::Held { .. } | MessagePlace::Done { .. })
+                {
                     self.hold_as_damaged(id);
                 }
                 self.succeeds()

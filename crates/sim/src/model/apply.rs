@@ -2,7 +2,7 @@
 
 use sluice_engine::command::Command;
 
-use super::{Apply, Checked, Line, Place, ensure};
+use super::{Apply, Checked, Line, MessagePlace, ensure};
 
 impl Apply<'_> {
     pub(super) fn run(&mut self, command: &Command<'_>) -> Checked {
@@ -86,7 +86,7 @@ impl Apply<'_> {
         for queue in std::mem::take(&mut self.blurred) {
             let here = self.world.messages.values_mut().filter(|message| message.queue == queue);
             for message in here {
-                if let Place::Ready { line } = &mut message.place
+                if let MessagePlace::Ready { line } = &mut message.place
                     && line.step == step
                 {
                     line.place = 0;

@@ -10,7 +10,7 @@ use sluice_engine::query::{Changed, MessageView};
 
 use super::item::code;
 use super::{Apply, Checked, Model, ensure};
-use super::{Message, Place};
+use super::{Message, MessagePlace};
 
 /// What people have changed of one message, and what they want of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -133,7 +133,7 @@ impl Apply<'_> {
         if version != 0 && self.world.versions.get(&id) != Some(&version) {
             return &["version_mismatch"];
         }
-        let damaged = matches!(message.place, Place::Held { reason: "payload_damaged" });
+        let damaged = matches!(message.place, MessagePlace::Held { reason: "payload_damaged" });
         if !verb.states().contains(&message.place.state()) || (verb == Verb::Approve && damaged) {
             return &["wrong_state"];
         }
@@ -164,7 +164,7 @@ impl Apply<'_> {
         to: Option<QueueId>,
     ) -> Option<&'static [&'static str]> {
         let message = &self.world.messages[&id];
-        let is_dead = matches!(message.place, Place::Dead { .. });
+        let is_dead = matches!(message.place, MessagePlace::Dead { .. });
         let (queue, needs_room, taken) = match (verb, to) {
             (Verb::Move, Some(to)) => (to, !is_dead, self.world.is_taken_in(id, to)),
             (Verb::Retry, _) if is_dead => (message.queue, true, self.world.rival(id).is_some()),
@@ -198,7 +198,7 @@ impl Apply<'_> {
                 self.changes(id).into_iter().for_each(|changes| changes.due_us = 0);
                 self.die(id, "denied");
             }
-            ChangeAction::Retry if matches!(place, Place::Dead { .. }) => self.redrive(id),
+            ChangeAction::Retry if matches!(place, MessagePlace::Dead { .. }) => self.redrive(id),
             ChangeAction::Retry => self.make_ready(id),
             ChangeAction::Move { .. } => {
                 if let Some(to) = to {
@@ -230,7 +230,7 @@ impl Apply<'_> {
 
     fn cancel(&mut self, id: MessageId) {
         match self.world.messages.get_mut(&id) {
-            Some(message) if matches!(message.place, Place::Leased { .. }) => {
+            Some(message) if matches!(message.place, MessagePlace::Leased { .. }) => {
                 message.changes.cancelled = true;
             }
             _ => self.remove_cancelled(id),
@@ -252,21 +252,21 @@ impl Apply<'_> {
     pub(super) fn hold(&mut self, id: MessageId, reason: &'static str) {
         let now_us = self.now_us;
         let Some(message) = self.world.messages.get_mut(&id) else { return };
-        if let Place::Delayed { until_us } = message.place
+        if let MessagePlace::Delayed { until_us } = message.place
             && until_us > now_us
         {
             message.changes.due_us = until_us;
         }
-        message.place = Place::Held { reason };
+        message.place = MessagePlace::Held { reason };
         message.turn.strays();
     }
 
     /// In its new queue a message is where it was, as far as that may be.
-    fn go_on(&mut self, id: MessageId, place: Place) {
+    fn go_on(&mut self, id: MessageId, place: MessagePlace) {
         match place {
-            Place::Delayed { until_us } => self.admit(id, until_us),
-            Place::Held { .. } => {}
-            Place::Dead { .. } => {
+            MessagePlace::Delayed { until_us } => self.admit(id, until_us),
+            MessagePlace::Held { .. } => {}
+            MessagePlace::Dead { .. } => {
                 let line = self.next_line();
                 self.world.messages.entry(id).and_modify(|message| message.died = line);
             }
@@ -283,8 +283,8 @@ impl Apply<'_> {
         message.priority = priority.unwrap_or(message.priority);
         match message.place {
             _ if priority.is_none() && due_us.is_none() => {}
-            Place::Held { .. } => message.changes.due_us = due_us.unwrap_or(message.changes.due_us),
-            Place::Delayed { until_us } => self.admit(id, due_us.unwrap_or(until_us)),
+            MessagePlace::Held { .. } => message.changes.due_us = due_us.unwrap_or(message.changes.due_us),
+            MessagePlace::Delayed { until_us } => self.admit(id, due_us.unwrap_or(until_us)),
             _ => self.admit(id, due_us.unwrap_or(0)),
         }
     }

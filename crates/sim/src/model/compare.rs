@@ -10,7 +10,7 @@ use super::queues::compare_defaults;
 use super::schedules::compare_schedules;
 use super::time::TICK_US;
 use super::{Checked, Model, ensure};
-use super::{Message, Place, World};
+use super::{Message, MessagePlace, ModelState};
 
 /// Messages that one page of the listing may hold: small, so that paging is tried.
 const PAGE: usize = 7;
@@ -37,7 +37,7 @@ impl Model {
     }
 }
 
-fn compare_queue(world: &World, id: QueueId, engine: &Engine) -> Checked {
+fn compare_queue(world: &ModelState, id: QueueId, engine: &Engine) -> Checked {
     let queue = &world.queues[&id];
     let Some(view) = engine.queue(id) else {
         return Err(format!("queue {:?} is lost", queue.name));
@@ -78,7 +78,7 @@ fn compare_queue(world: &World, id: QueueId, engine: &Engine) -> Checked {
     Ok(())
 }
 
-fn compare_listing(world: &World, id: QueueId, engine: &Engine) -> Checked {
+fn compare_listing(world: &ModelState, id: QueueId, engine: &Engine) -> Checked {
     let expected: Vec<MessageId> = world.messages_of(id).map(|(id, _)| *id).collect();
     let mut listed = Vec::new();
     let mut cursor = None;
@@ -96,9 +96,9 @@ fn compare_listing(world: &World, id: QueueId, engine: &Engine) -> Checked {
 }
 
 /// What stands first in line by priority and, within it, by the order of becoming ready.
-fn compare_peek(world: &World, id: QueueId, engine: &Engine) -> Checked {
+fn compare_peek(world: &ModelState, id: QueueId, engine: &Engine) -> Checked {
     let key = |message: &Message| match message.place {
-        Place::Ready { line } => Some((std::cmp::Reverse(message.priority), line)),
+        MessagePlace::Ready { line } => Some((std::cmp::Reverse(message.priority), line)),
         _ => None,
     };
     let mut expected: Vec<_> = world.messages_of(id).filter_map(|(_, message)| key(message)).collect();
@@ -117,7 +117,7 @@ fn compare_peek(world: &World, id: QueueId, engine: &Engine) -> Checked {
     Ok(())
 }
 
-fn compare_message(world: &World, id: MessageId, message: &Message, engine: &Engine) -> Checked {
+fn compare_message(world: &ModelState, id: MessageId, message: &Message, engine: &Engine) -> Checked {
     let view = engine.message(id).map_err(|error| format!("message {id} is lost ({error}): {message:?}"))?;
     let settings = &world.queues[&message.queue].settings;
     let backoff = message.backoff.unwrap_or(settings.backoff);
@@ -150,10 +150,10 @@ fn compare_place(view: &MessageView, message: &Message) -> Checked {
     );
     let origin = message.origin.as_ref().map(|origin| origin.reason);
     let (deadline, token, reason) = match message.place {
-        Place::Delayed { until_us } => (Some(until_us), None, origin),
-        Place::Ready { .. } | Place::Done { .. } => (None, None, origin),
-        Place::Leased { token, until_us, .. } => (Some(until_us), Some(token), origin),
-        Place::Held { reason } | Place::Dead { reason } => (None, None, Some(reason)),
+        MessagePlace::Delayed { until_us } => (Some(until_us), None, origin),
+        MessagePlace::Ready { .. } | MessagePlace::Done { .. } => (None, None, origin),
+        MessagePlace::Leased { token, until_us, .. } => (Some(until_us), Some(token), origin),
+        MessagePlace::Held { reason } | MessagePlace::Dead { reason } => (None, None, Some(reason)),
     };
     let shown = (view.deadline_us, view.receipt.map(|receipt| receipt.token), view.reason);
     ensure!(
@@ -180,7 +180,7 @@ fn compare_history(view: &MessageView, message: &Message) -> Checked {
     Ok(())
 }
 
-fn compare_namespaces(world: &World, engine: &Engine) -> Checked {
+fn compare_namespaces(world: &ModelState, engine: &Engine) -> Checked {
     for (id, namespace) in &world.namespaces {
         let Some(view) = engine.namespace(*id) else {
             return Err(format!("namespace {:?} is lost", namespace.name));
@@ -200,12 +200,14 @@ fn compare_namespaces(world: &World, engine: &Engine) -> Checked {
 }
 
 /// A timer that comes too late would leave a message for ever.
-fn compare_deadline(world: &World, engine: &Engine) -> Checked {
+fn compare_deadline(world: &ModelState, engine: &Engine) -> Checked {
     let timed = |id: &MessageId| {
         engine.message(*id).is_ok_and(|view| matches!(view.state, State::Delayed | State::Leased))
     };
     let first = world.messages.iter().filter_map(|(id, message)| match message.place {
-        Place::Delayed { until_us } | Place::Leased { until_us, .. } => timed(id).then_some(until_us),
+        MessagePlace::Delayed { until_us } | MessagePlace::Leased { until_us, .. } => {
+            timed(id).then_some(until_us)
+        }
         _ => None,
     });
     if let Some(first) = first.chain(world.first_end_us()).min() {

@@ -11,7 +11,7 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::{ConsumerState, ConsumerView, MessageView};
 
 use super::{Apply, Checked, ensure};
-use super::{Message, Place, Queue, World};
+use super::{Message, MessagePlace, ModelState, Queue};
 
 /// Consumers that one look at the engine may give: all of them.
 const CONSUMERS_MAX: usize = 1_000;
@@ -52,7 +52,7 @@ impl Consumer {
 impl Message {
     /// The consumer that holds the message, and the token under which it does.
     fn hold(&self) -> Option<(u64, u64)> {
-        let Place::Leased { token, .. } = self.place else { return None };
+        let MessagePlace::Leased { token, .. } = self.place else { return None };
         self.pushed.filter(|(_, of)| *of == token)
     }
 
@@ -64,10 +64,10 @@ impl Message {
     }
 }
 
-impl World {
+impl ModelState {
     pub(super) fn held_by(&self, consumer: u64) -> impl Iterator<Item = (MessageId, u64)> {
         let held = move |(id, message): (&MessageId, &Message)| match message.place {
-            Place::Leased { until_us, .. } if message.hold().is_some_and(|(of, _)| of == consumer) => {
+            MessagePlace::Leased { until_us, .. } if message.hold().is_some_and(|(of, _)| of == consumer) => {
                 Some((*id, until_us))
             }
             _ => None,
@@ -276,9 +276,10 @@ impl Apply<'_> {
     }
 }
 
-impl World {
+impl ModelState {
     fn shorten(&mut self, id: MessageId, short_us: u64) {
-        if let Some(Place::Leased { until_us, .. }) = self.messages.get_mut(&id).map(|m| &mut m.place) {
+        if let Some(MessagePlace::Leased { until_us, .. }) = self.messages.get_mut(&id).map(|m| &mut m.place)
+        {
             *until_us = short_us;
         }
     }
@@ -293,7 +294,7 @@ fn has_credit(view: &ConsumerView) -> bool {
 }
 
 /// Whether the engine shows those who are attached, and how much each of them holds.
-pub(super) fn compare_consumers(world: &World, engine: &Engine) -> Checked {
+pub(super) fn compare_consumers(world: &ModelState, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let views = engine.consumers(*namespace, None, CONSUMERS_MAX);
         let shown: Vec<(u64, u32)> =

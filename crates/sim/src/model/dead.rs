@@ -6,11 +6,11 @@ use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 use sluice_engine::query::State;
 
 use super::{Apply, Checked, ensure};
-use super::{Message, Place};
+use super::{Message, MessagePlace};
 
 impl Message {
     pub(super) fn is_dead_in(&self, queue: QueueId) -> bool {
-        self.queue == queue && matches!(self.place, Place::Dead { .. })
+        self.queue == queue && matches!(self.place, MessagePlace::Dead { .. })
     }
 }
 
@@ -82,7 +82,7 @@ impl Apply<'_> {
         for id in given {
             self.may_redrive(id)?;
             self.redrive(id);
-            self.put(id, Place::Ready { line });
+            self.put(id, MessagePlace::Ready { line });
         }
         Ok(stay)
     }

@@ -10,7 +10,7 @@ use sluice_engine::settings::OnExpire;
 
 use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
-use super::{Message, Place, World};
+use super::{Message, MessagePlace, ModelState};
 
 /// When a message ends that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +60,10 @@ impl End {
 impl Message {
     /// Whether it is delayed, ready, blocked or held.
     pub(super) fn waits(&self) -> bool {
-        matches!(self.place, Place::Delayed { .. } | Place::Ready { .. } | Place::Held { .. })
+        matches!(
+            self.place,
+            MessagePlace::Delayed { .. } | MessagePlace::Ready { .. } | MessagePlace::Held { .. }
+        )
     }
 
     /// Whether the engine shows it as a dead letter for this reason, in its queue or in that for dead
@@ -72,8 +75,8 @@ impl Message {
     /// When it may be delivered at the earliest, if it waits; 0: at once.
     pub(super) fn due_us(&self) -> u64 {
         match self.place {
-            Place::Delayed { until_us } => until_us,
-            Place::Held { .. } => self.changes.due_us,
+            MessagePlace::Delayed { until_us } => until_us,
+            MessagePlace::Held { .. } => self.changes.due_us,
             _ => 0,
         }
     }
@@ -85,14 +88,14 @@ impl Message {
 
     /// Whether the engine shows when it ends.
     pub(super) fn compare_end(&self, view: &MessageView) -> Checked {
-        let matters = self.waits() || matches!(self.place, Place::Leased { .. });
+        let matters = self.waits() || matches!(self.place, MessagePlace::Leased { .. });
         let end_us = self.end.first().map(|(end_us, _)| end_us).filter(|_| matters);
         ensure!(view.expires_at_us == end_us, "{} ends at {:?}, not {end_us:?}", view.id, view.expires_at_us);
         Ok(())
     }
 }
 
-impl World {
+impl ModelState {
     /// When the first of all messages that wait ends.
     pub(super) fn first_end_us(&self) -> Option<u64> {
         let waiting = self.messages.values().filter(|message| message.waits());
@@ -124,7 +127,7 @@ impl Apply<'_> {
     pub(super) fn begin_age(&mut self, id: MessageId) {
         let Some(message) = self.world.messages.get_mut(&id) else { return };
         let max_age_ms = self.world.queues.get(&message.queue).map_or(0, |queue| queue.settings.max_age_ms);
-        let held = matches!(message.place, Place::Held { reason: "payload_damaged" });
+        let held = matches!(message.place, MessagePlace::Held { reason: "payload_damaged" });
         let age_us = if max_age_ms == 0 || held { 0 } else { self.now_us + max_age_ms * 1_000 };
         message.end.age_us = age_us;
         if message.end.first().is_some()

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use sluice_engine::id::{MessageId, QueueId};
 
 use super::Apply;
-use super::{Line, Message, Place, Queue, World};
+use super::{Line, Message, MessagePlace, ModelState, Queue};
 
 /// The ready messages of one queue, priority and key.
 pub(super) type LaneKey = (QueueId, u8, Vec<u8>);
 
 /// Its place in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Lane {
+pub(super) struct FairLane {
     /// When it came to the end of the ring; the default while it gives. `None`: not known, because one record
     /// has emptied and filled it, or because something else had a say before.
     since: Option<Line>,
@@ -31,11 +31,11 @@ impl Message {
     }
 
     fn line(&self) -> Option<Line> {
-        if let Place::Ready { line } = self.place { Some(line) } else { None }
+        if let MessagePlace::Ready { line } = self.place { Some(line) } else { None }
     }
 }
 
-impl World {
+impl ModelState {
     /// Whether turns alone decide who is next in a queue.
     pub(super) fn is_fair(&self, queue: QueueId) -> bool {
         self.takes_turns(queue) && self.queues[&queue].keyed
@@ -104,7 +104,7 @@ impl Apply<'_> {
         if !has_more {
             self.world.lanes.remove(&key);
         } else if lane.since.is_some() && lane.left == 0 {
-            *lane = Lane { since: Some(end), left: turn };
+            *lane = FairLane { since: Some(end), left: turn };
         } else if lane.since.is_some() {
             lane.since = Some(Line::default());
         }
@@ -127,7 +127,7 @@ impl Apply<'_> {
             self.kept_lanes.remove(&key);
             return;
         };
-        let lane = Lane { since: Some(line.min(next)), left: self.world.turn_of(&key) };
+        let lane = FairLane { since: Some(line.min(next)), left: self.world.turn_of(&key) };
         self.world.lanes.entry(key.clone()).or_insert(lane);
         self.kept_lanes.insert(key);
     }
@@ -149,8 +149,8 @@ impl Apply<'_> {
             let left = self.world.turn_of(&key);
             let lane = match before.get(&key) {
                 Some(lane) if first.step < step || self.kept_lanes.contains(&key) => *lane,
-                None if first.step == step => Lane { since: Some(first), left },
-                _ => Lane { since: None, left },
+                None if first.step == step => FairLane { since: Some(first), left },
+                _ => FairLane { since: None, left },
             };
             self.world.lanes.insert(key, lane);
         }

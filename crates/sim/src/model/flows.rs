@@ -17,7 +17,7 @@ use sluice_engine::settings::Quotas;
 use super::item::{blob_len, valid_name};
 use super::queues::Origin;
 use super::{Apply, Checked, ensure};
-use super::{Message, Place};
+use super::{Message, MessagePlace};
 
 /// Messages that one record may send by itself.
 const SENT_MAX: u64 = 1_000;
@@ -148,8 +148,8 @@ impl Apply<'_> {
 
     pub(super) fn has_ended(&self, id: MessageId) -> Option<bool> {
         match self.world.messages.get(&id)?.place {
-            Place::Done { .. } => Some(true),
-            Place::Dead { .. } => Some(false),
+            MessagePlace::Done { .. } => Some(true),
+            MessagePlace::Dead { .. } => Some(false),
             _ => None,
         }
     }
@@ -233,8 +233,8 @@ impl Apply<'_> {
                 Ok(true)
             }
             (Some(OnParentFailed::Hold), Some(view)) if view.reason == Some("parent_failed") => {
-                let due_us = if let Place::Delayed { until_us } = place { until_us } else { 0 };
-                self.put(id, Place::Held { reason: "parent_failed" });
+                let due_us = if let MessagePlace::Delayed { until_us } = place { until_us } else { 0 };
+                self.put(id, MessagePlace::Held { reason: "parent_failed" });
                 self.keep_due(id, due_us);
                 if let Some(message) = self.world.messages.get_mut(&id) {
                     message.flow.waits = None;
@@ -243,11 +243,13 @@ impl Apply<'_> {
                 Ok(true)
             }
             // Whoever lets it go then has decided.
-            (Some(OnParentFailed::Hold), _) if matches!(place, Place::Held { .. }) && !self.goes_on() => {
+            (Some(OnParentFailed::Hold), _)
+                if matches!(place, MessagePlace::Held { .. }) && !self.goes_on() =>
+            {
                 self.world.messages.entry(id).and_modify(|message| message.flow.waits = None);
                 Ok(true)
             }
-            (Some(OnParentFailed::Hold), _) if matches!(place, Place::Held { .. }) => Ok(false),
+            (Some(OnParentFailed::Hold), _) if matches!(place, MessagePlace::Held { .. }) => Ok(false),
             (on_failed, view) => {
                 ensure!(!must, "the parents of message {id} have failed, {on_failed:?}, and it is {view:?}");
                 Ok(false)

@@ -15,7 +15,7 @@ use sluice_engine::query::State;
 use sluice_engine::settings::{OrderingRetry, QueuePatch};
 
 use super::{Apply, Checked, ensure};
-use super::{Message, Place, Queue, World};
+use super::{Message, MessagePlace, ModelState, Queue};
 
 /// Deliveries under a rate that are remembered.
 const DELIVERIES_MAX: usize = 2_000;
@@ -89,7 +89,7 @@ pub(super) struct Limited {
     given_by_key_us: BTreeMap<Vec<u8>, Vec<u64>>,
 }
 
-impl World {
+impl ModelState {
     /// Whether the order in a queue is that of priorities and becoming ready alone.
     pub(super) fn is_plain(&self, queue: QueueId) -> bool {
         self.queues.get(&queue).is_none_or(|queue| !queue.keyed && queue.settings.limit.is_empty())
@@ -100,7 +100,7 @@ impl World {
     pub(super) fn let_step_aside(&mut self, queue: QueueId, patch: &QueuePatch) {
         if patch.ordering_retry == Some(OrderingRetry::StepAside) {
             let here = self.messages.values_mut().filter(|message| message.queue == queue);
-            let delayed = here.filter(|message| matches!(message.place, Place::Delayed { .. }));
+            let delayed = here.filter(|message| matches!(message.place, MessagePlace::Delayed { .. }));
             delayed.for_each(|message| message.turn.strays());
         }
     }
@@ -109,7 +109,7 @@ impl World {
     pub(super) fn agrees(&self, message: &Message, state: State) -> bool {
         let blocked = state == State::Blocked
             && (message.keys.may_block() || message.flow.may_block())
-            && matches!(message.place, Place::Ready { .. } | Place::Delayed { .. });
+            && matches!(message.place, MessagePlace::Ready { .. } | MessagePlace::Delayed { .. });
         blocked || state == message.place.state()
     }
 }
@@ -163,7 +163,7 @@ impl Apply<'_> {
             if *other_id == id || other.keys.ordering != message.keys.ordering || ended {
                 continue;
             }
-            let ended = matches!(other.place, Place::Dead { .. } | Place::Done { .. });
+            let ended = matches!(other.place, MessagePlace::Dead { .. } | MessagePlace::Done { .. });
             ensure!(
                 ended || !other.turn.active,
                 "message {id} was delivered while {other_id} with its ordering key goes on: {other:?}"
@@ -174,7 +174,7 @@ impl Apply<'_> {
                 // A dead letter that comes back, or what was moved, finds its own place.
                 && !other.turn.strayed
                 && !other.flow.may_block()
-                && matches!(other.place, Place::Ready { .. } | Place::Delayed { .. });
+                && matches!(other.place, MessagePlace::Ready { .. } | MessagePlace::Delayed { .. });
             ensure!(
                 !was_first,
                 "message {id} was delivered before {other_id} with its ordering key: {other:?}"
@@ -201,8 +201,9 @@ impl Apply<'_> {
             let other = &self.world.queues[id];
             other.namespace == named.0 && *other.settings.limit == *named.1
         };
-        let leased =
-            |message: &&Message| matches!(message.place, Place::Leased { .. }) && follows(&message.queue);
+        let leased = |message: &&Message| {
+            matches!(message.place, MessagePlace::Leased { .. }) && follows(&message.queue)
+        };
         let in_flight = self.world.messages.values().filter(leased).count();
         let of_key =
             self.world.messages.values().filter(leased).filter(|other| other.keys.limit == key).count();

@@ -6,9 +6,9 @@ use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::settings::Overflow;
 
 use super::{Apply, Checked, ensure};
-use super::{Message, Place, World};
+use super::{Message, MessagePlace, ModelState};
 
-impl World {
+impl ModelState {
     /// Messages of a queue that are so, and their bytes.
     fn size(&self, queue: QueueId, is: impl Fn(&Message) -> bool) -> (u64, u64) {
         let those = self.messages_of(queue).filter(|(_, message)| is(message));
@@ -115,5 +115,5 @@ impl Apply<'_> {
 }
 
 fn is_leased(message: &Message) -> bool {
-    matches!(message.place, Place::Leased { .. })
+    matches!(message.place, MessagePlace::Leased { .. })
 }

@@ -50,12 +50,12 @@ use sluice_node::Duplicates;
 use change::Changes;
 use consumers::Consumer;
 use expiry::End;
-use fair::{Lane, LaneKey};
+use fair::{FairLane, LaneKey};
 use flows::Flow;
 use keys::{Keys, Limited, Turn};
 use placement::Turns;
 use queues::{Origin, Redrive};
-use results::{Asked, Told};
+use results::{HolderReport, ResultOptions};
 use schedules::Schedule;
 use unique::{Taken, Unique};
 
@@ -75,12 +75,12 @@ pub(crate) use ensure;
 /// The model of one shard.
 #[derive(Clone, Debug)]
 pub struct Model {
-    world: World,
+    world: ModelState,
 }
 
 /// One apply, as the model sees it.
 struct Apply<'a> {
-    world: &'a mut World,
+    world: &'a mut ModelState,
     index: u64,
     now_us: u64,
     outcome: &'a Outcome,
@@ -109,7 +109,7 @@ struct Apply<'a> {
 impl Model {
     /// Before the first record.
     pub fn new() -> Model {
-        Model { world: World::empty() }
+        Model { world: ModelState::empty() }
     }
 
     /// Follows one record. `engine` has just applied it.
@@ -172,7 +172,7 @@ struct Line {
 
 /// Where a message is, and what goes with that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum MessagePlace {
     Delayed {
         until_us: u64,
     },
@@ -219,11 +219,11 @@ struct Message {
     sent_us: u64,
     attempts: u16,
     deliveries: u16,
-    place: Place,
+    place: MessagePlace,
     history: Vec<Ended>,
     keys: Keys,
-    asked: Asked,
-    told: Told,
+    asked: ResultOptions,
+    told: HolderReport,
     changes: Changes,
     turn: Turn,
     origin: Option<Origin>,
@@ -287,7 +287,7 @@ struct Keyed {
 
 /// All of it.
 #[derive(Clone, PartialEq, Debug)]
-struct World {
+struct ModelState {
     limits: Limits,
     epoch: u64,
     /// Applies so far.
@@ -305,7 +305,7 @@ struct World {
     redrives: BTreeMap<QueueId, Redrive>,
     /// Dead letters of a redrive of all that the engine may not have looked at yet.
     sweeps: BTreeMap<QueueId, BTreeSet<MessageId>>,
-    lanes: BTreeMap<LaneKey, Lane>,
+    lanes: BTreeMap<LaneKey, FairLane>,
     schedules: BTreeMap<(NamespaceId, String), Schedule>,
     /// The largest number of a schedule given so far.
     last_schedule: u64,

@@ -7,7 +7,7 @@ use sluice_engine::settings::Placement;
 
 use super::consumers::Consumer;
 use super::{Apply, Checked, ensure};
-use super::{Queue, World};
+use super::{ModelState, Queue};
 
 /// When consumers had their turns, and whose the ordering keys are.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct Turns {
     owners: BTreeMap<(QueueId, Vec<u8>), u64>,
 }
 
-impl World {
+impl ModelState {
     /// Where a message is, and its ordering key.
     fn key_of(&self, id: MessageId) -> (&Queue, (QueueId, Vec<u8>)) {
         let message = &self.messages[&id];

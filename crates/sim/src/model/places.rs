@@ -5,7 +5,7 @@ use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::query::Counters;
 
 use super::Apply;
-use super::{Message, Place};
+use super::{Message, MessagePlace};
 
 impl Apply<'_> {
     /// A new message.
@@ -27,7 +27,7 @@ impl Apply<'_> {
         if due_us <= self.now_us {
             return self.make_ready(id);
         }
-        self.put(id, Place::Delayed { until_us: due_us });
+        self.put(id, MessagePlace::Delayed { until_us: due_us });
         self.step_aside(id);
         self.ends.push(id);
     }
@@ -68,10 +68,10 @@ impl Apply<'_> {
 
     pub(super) fn put_ready(&mut self, id: MessageId) {
         let line = self.next_line();
-        self.put(id, Place::Ready { line });
+        self.put(id, MessagePlace::Ready { line });
     }
 
-    pub(super) fn put(&mut self, id: MessageId, place: Place) {
+    pub(super) fn put(&mut self, id: MessageId, place: MessagePlace) {
         if let Some(message) = self.world.messages.get_mut(&id) {
             message.place = place;
         }
@@ -87,7 +87,7 @@ impl Apply<'_> {
             return;
         }
         let line = self.next_line();
-        self.put(id, Place::Dead { reason });
+        self.put(id, MessagePlace::Dead { reason });
         if let Some(message) = self.world.messages.get_mut(&id) {
             message.died = line;
             message.turn.ends();

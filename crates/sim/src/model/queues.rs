@@ -11,7 +11,7 @@ use sluice_engine::query::{QueueView, Redriving, State};
 use sluice_engine::settings::{QueuePatch, QueueSettings};
 
 use super::{Apply, Checked, ensure};
-use super::{Place, World};
+use super::{MessagePlace, ModelState};
 
 /// Patterns that one look at the engine may give: all of them.
 const PATTERNS_MAX: usize = 1_000;
@@ -35,7 +35,7 @@ pub(super) struct Redrive {
     given: u64,
 }
 
-impl World {
+impl ModelState {
     /// What a queue begins with that is made now.
     pub(super) fn settings_of_new(&self, namespace: NamespaceId, name: &str) -> QueueSettings {
         let mut settings = QueueSettings::default();
@@ -226,7 +226,7 @@ impl Apply<'_> {
             }
             before = Some(died);
             self.redrive(id);
-            self.put(id, Place::Ready { line });
+            self.put(id, MessagePlace::Ready { line });
         }
         Ok(())
     }
@@ -304,7 +304,7 @@ impl Apply<'_> {
 }
 
 /// Whether the engine shows the same patterns.
-pub(super) fn compare_defaults(world: &World, engine: &Engine) -> Checked {
+pub(super) fn compare_defaults(world: &ModelState, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let kept = world.queue_defaults.iter().filter(|((of, _), _)| of == namespace);
         let kept: Vec<(&str, &QueuePatch)> = kept.map(|((_, pattern), patch)| (&**pattern, patch)).collect();

@@ -5,7 +5,7 @@ use sluice_engine::id::{EPOCH_SHIFT, QueueId};
 use sluice_engine::outcome::Delivery;
 
 use super::{Apply, Checked, ensure};
-use super::{Message, Place};
+use super::{Message, MessagePlace};
 
 impl Apply<'_> {
     pub(super) fn receive(&mut self, receive: &Receive<'_>) -> Checked {
@@ -81,7 +81,7 @@ impl Apply<'_> {
         }
         let plain = world.is_plain(queue);
         let ready = |message: &Message| match message.place {
-            Place::Ready { line } if plain && !message.is_over(self.now_us) => {
+            MessagePlace::Ready { line } if plain && !message.is_over(self.now_us) => {
                 Some((std::cmp::Reverse(message.priority), line))
             }
             _ => None,
@@ -100,7 +100,7 @@ impl Apply<'_> {
             return Err(format!("message {id} was delivered, and does not exist"));
         };
         ensure!(
-            matches!(message.place, Place::Ready { .. }) || self.was_let_go(message),
+            matches!(message.place, MessagePlace::Ready { .. }) || self.was_let_go(message),
             "message {id} was delivered while it is {:?}",
             message.place
         );
@@ -129,7 +129,7 @@ impl Apply<'_> {
     /// Whether a message whose delay is over may have waited for its ordering key until one before it ended
     /// in this very record.
     fn was_let_go(&self, message: &Message) -> bool {
-        let over = matches!(message.place, Place::Delayed { until_us } if until_us <= self.now_us);
+        let over = matches!(message.place, MessagePlace::Delayed { until_us } if until_us <= self.now_us);
         over && !message.keys.ordering.is_empty() && self.world.queues[&message.queue].ends
     }
 
@@ -155,7 +155,8 @@ impl Apply<'_> {
         message.deliveries += 1;
         message.turn.begins(&message.keys);
         let until_us = self.now_us + lease_ms * 1_000;
-        message.place = Place::Leased { token: delivery.receipt.token, until_us, since_us: self.now_us };
+        message.place =
+            MessagePlace::Leased { token: delivery.receipt.token, until_us, since_us: self.now_us };
         let expected = Delivery {
             receipt: delivery.receipt,
             queue: message.queue,

@@ -12,11 +12,11 @@ use sluice_engine::query::{MessageView, Progress};
 use super::flows::Flow;
 use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
-use super::{Message, Place};
+use super::{Message, MessagePlace};
 
 /// What the sender of a message wants to hear of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ResultOptions {
     pub(super) ttl_ms: u64,
     pub(super) correlation_id: Vec<u8>,
     pub(super) reply_to: String,
@@ -24,15 +24,15 @@ pub(super) struct Asked {
 
 /// What its holders have told on the way.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct HolderReport {
     pub(super) progress: Option<Progress>,
     pub(super) checkpoint: Option<BlobRef>,
 }
 
-impl Asked {
-    pub(super) fn of(options: Option<&SendOptions<'_>>) -> Asked {
-        let Some(options) = options else { return Asked::default() };
-        Asked {
+impl ResultOptions {
+    pub(super) fn of(options: Option<&SendOptions<'_>>) -> ResultOptions {
+        let Some(options) = options else { return ResultOptions::default() };
+        ResultOptions {
             ttl_ms: options.result_ttl_ms,
             correlation_id: options.correlation_id.to_vec(),
             reply_to: options.reply_to.to_owned(),
@@ -44,7 +44,7 @@ impl Message {
     /// All that lies in the log for it: whether it is laid out as a payload or not.
     pub(super) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
         let result = match self.place {
-            Place::Done { result, .. } => result,
+            MessagePlace::Done { result, .. } => result,
             _ => None,
         };
         let note = self.told.progress.and_then(|progress| progress.note);
@@ -59,7 +59,7 @@ impl Message {
     /// Whether the engine shows of results what it should.
     pub(super) fn compare_results(&self, view: &MessageView) -> Checked {
         let (done_us, result) = match self.place {
-            Place::Done { done_us, result, .. } => (Some(done_us), result),
+            MessagePlace::Done { done_us, result, .. } => (Some(done_us), result),
             _ => (None, None),
         };
         let same = view.progress == self.told.progress
@@ -85,8 +85,9 @@ impl Apply<'_> {
         let Some(message) = self.world.messages.get_mut(&id) else { return Ok(()) };
         let (queue, asked) = (message.queue, message.asked.clone());
         if asked.ttl_ms > 0 || self.world.queues[&queue].settings.retains_done() {
-            message.told = Told::default();
-            message.place = Place::Done { done_us: now_us, until_us: now_us + asked.ttl_ms * 1_000, result };
+            message.told = HolderReport::default();
+            message.place =
+                MessagePlace::Done { done_us: now_us, until_us: now_us + asked.ttl_ms * 1_000, result };
         } else {
             self.remove(id);
         }
@@ -182,8 +183,9 @@ impl Apply<'_> {
             && *details.reply_to == *message.asked.reply_to
             && *details.from_queue == *message.origin_queue();
         ensure!(same, "{delivery:?} carries {details:?}, the model has {message:?}");
-        let plain =
-            message.told == Told::default() && message.asked == Asked::default() && details.tags.is_none();
+        let plain = message.told == HolderReport::default()
+            && message.asked == ResultOptions::default()
+            && details.tags.is_none();
         ensure!(delivery.has_details || plain, "{delivery:?} hides that {message:?} carries more");
         Ok(())
     }
@@ -230,7 +232,7 @@ impl Apply<'_> {
     fn finished(&self) -> BTreeMap<QueueId, Vec<(u64, MessageId, u64)>> {
         let mut finished: BTreeMap<QueueId, Vec<_>> = BTreeMap::new();
         for (id, message) in &self.world.messages {
-            if let Place::Done { done_us, until_us, .. } = message.place {
+            if let MessagePlace::Done { done_us, until_us, .. } = message.place {
                 finished.entry(message.queue).or_default().push((done_us, *id, until_us));
             }
         }

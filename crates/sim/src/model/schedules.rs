@@ -8,7 +8,7 @@ use sluice_engine::outcome::Reply;
 use super::item::blob_len;
 use super::send::wrong_item;
 use super::{Apply, Checked, ensure};
-use super::{Message, World};
+use super::{Message, ModelState};
 use crate::workload::{Missed, Times};
 
 /// Missed instants that are caught up one by one.
@@ -240,7 +240,7 @@ impl Schedule {
 }
 
 /// Whether the engine shows the same schedules.
-pub(super) fn compare_schedules(world: &World, engine: &Engine) -> Checked {
+pub(super) fn compare_schedules(world: &ModelState, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let names = world.schedules.keys().filter(|(of, _)| of == namespace).map(|(_, name)| name.clone());
         let names: Vec<String> = names.collect();

@@ -10,10 +10,10 @@ use super::change::Changes;
 use super::expiry::End;
 use super::item::{blob_len, valid_name};
 use super::keys::Keys;
-use super::results::Asked;
+use super::results::ResultOptions;
 use super::unique::Unique;
 use super::{Apply, Checked, ensure};
-use super::{Keyed, Message, Place};
+use super::{Keyed, Message, MessagePlace};
 
 impl Apply<'_> {
     pub(super) fn send(&mut self, send: &Send<'_>) -> Checked {
@@ -142,7 +142,7 @@ impl Apply<'_> {
         let (due_us, held) = (self.due_us(deliver), message.changes.hold);
         self.add(id, Message { sent_us: self.now_us, ..message });
         if held {
-            self.put(id, Place::Delayed { until_us: due_us });
+            self.put(id, MessagePlace::Delayed { until_us: due_us });
             self.hold(id, "hold");
             self.ends.push(id);
         } else {
@@ -159,7 +159,7 @@ impl Message {
             max_attempts: item.max_attempts,
             backoff: item.backoff,
             keys: Keys::of(item.options),
-            asked: Asked::of(item.options),
+            asked: ResultOptions::of(item.options),
             changes: Changes::of(item.options),
             end: End::of(item.options.map_or(Expires::Never, |options| options.expires)),
             unique: Unique::of(item.options),

@@ -5,7 +5,7 @@ use sluice_engine::command::{SettleItem, Settlement};
 use sluice_engine::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use sluice_engine::query::AttemptEnd;
 
-use super::Place;
+use super::MessagePlace;
 use super::item::code;
 use super::{Apply, Checked, ensure};
 
@@ -78,7 +78,7 @@ impl Apply<'_> {
             return &["invalid_argument"];
         }
         match self.world.messages.get(&receipt.id).map(|message| message.place) {
-            Some(Place::Leased { token, until_us, .. })
+            Some(MessagePlace::Leased { token, until_us, .. })
                 if token == receipt.token
                     && until_us > self.now_us
                     && self.world.given.contains(&receipt) =>
@@ -134,7 +134,7 @@ impl Apply<'_> {
         let Some(message) = self.world.messages.get_mut(&receipt.id) else { return };
         let queue_ms = self.world.queues[&message.queue].settings.lease_ms;
         let lease_ms = if lease_ms == 0 { queue_ms } else { lease_ms };
-        if let Place::Leased { until_us, .. } = &mut message.place {
+        if let MessagePlace::Leased { until_us, .. } = &mut message.place {
             *until_us = self.now_us + lease_ms * 1_000;
         }
         self.world.keep(receipt.id);

@@ -12,18 +12,18 @@ use super::expiry::End;
 use super::flows::Flow;
 use super::keys::{Keys, Turn};
 use super::placement::Turns;
-use super::results::{Asked, Told};
-use super::{Holder, Line, Message, Namespace, Place, Queue, World};
+use super::results::{HolderReport, ResultOptions};
+use super::{Holder, Line, Message, MessagePlace, ModelState, Namespace, Queue};
 
-impl Place {
+impl MessagePlace {
     pub(super) fn state(self) -> State {
         match self {
-            Place::Delayed { .. } => State::Delayed,
-            Place::Ready { .. } => State::Ready,
-            Place::Leased { .. } => State::Leased,
-            Place::Held { .. } => State::Held,
-            Place::Dead { .. } => State::Dead,
-            Place::Done { .. } => State::Done,
+            MessagePlace::Delayed { .. } => State::Delayed,
+            MessagePlace::Ready { .. } => State::Ready,
+            MessagePlace::Leased { .. } => State::Leased,
+            MessagePlace::Held { .. } => State::Held,
+            MessagePlace::Dead { .. } => State::Dead,
+            MessagePlace::Done { .. } => State::Done,
         }
     }
 }
@@ -40,11 +40,11 @@ impl Message {
             sent_us: 0,
             attempts: 0,
             deliveries: 0,
-            place: Place::Held { reason: "" },
+            place: MessagePlace::Held { reason: "" },
             history: Vec::new(),
             keys: Keys::default(),
-            asked: Asked::default(),
-            told: Told::default(),
+            asked: ResultOptions::default(),
+            told: HolderReport::default(),
             changes: Changes::default(),
             turn: Turn::default(),
             origin: None,
@@ -73,11 +73,11 @@ impl Namespace {
     }
 }
 
-impl World {
+impl ModelState {
     /// Before the first record: the two namespaces that always exist.
-    pub(super) fn empty() -> World {
+    pub(super) fn empty() -> ModelState {
         let always = |id, name: &str| (id, Namespace::new(name, 0, Quotas::default()));
-        World {
+        ModelState {
             limits: Limits::default(),
             epoch: 0,
             step: 0,

@@ -5,7 +5,7 @@ use sluice_engine::query::{AttemptEnd, MessageView, State};
 use sluice_engine::settings::{Backoff, BackoffKind};
 
 use super::{Apply, Checked, ensure};
-use super::{Ended, Message, Place};
+use super::{Ended, Message, MessagePlace};
 
 /// Timers are kept to the millisecond: one fires up to so much later, never earlier.
 pub(super) const TICK_US: u64 = 1_000;
@@ -23,7 +23,7 @@ impl Apply<'_> {
                 (Err(_), _) if self.is_cancelled(id) || self.may_be_dropped(id) => true,
                 (Err(_), _) if self.may_be_cancelled(id) => continue,
                 (Err(_), _) => return Err(format!("message {id} is lost: it was {place:?}")),
-                (Ok(view), Place::Leased { token, .. }) => {
+                (Ok(view), MessagePlace::Leased { token, .. }) => {
                     view.receipt.is_none_or(|receipt| receipt.token != token)
                 }
                 (Ok(view), _) => view.state != place.state(),
@@ -43,8 +43,8 @@ impl Apply<'_> {
     fn due(&self) -> Vec<(u64, MessageId)> {
         let now_tick = self.now_us / TICK_US;
         let is_due = |message: &Message| match message.place {
-            Place::Delayed { until_us } if until_us <= self.now_us => Some(until_us.div_ceil(TICK_US)),
-            Place::Leased { until_us, .. } => {
+            MessagePlace::Delayed { until_us } if until_us <= self.now_us => Some(until_us.div_ceil(TICK_US)),
+            MessagePlace::Leased { until_us, .. } => {
                 Some(until_us.div_ceil(TICK_US)).filter(|tick| *tick <= now_tick)
             }
             _ => None,
@@ -57,7 +57,7 @@ impl Apply<'_> {
 
     /// The timer of this message fires.
     fn fire(&mut self, id: MessageId) {
-        if let Place::Leased { .. } = self.world.messages[&id].place {
+        if let MessagePlace::Leased { .. } = self.world.messages[&id].place {
             if self.is_cancelled(id) {
                 return self.remove_cancelled(id);
             }
@@ -81,7 +81,7 @@ impl Apply<'_> {
     /// Notes the end of the running attempt.
     pub(super) fn end_attempt(&mut self, id: MessageId, end: AttemptEnd, error_len: u32) {
         if let Some(message) = self.world.messages.get_mut(&id)
-            && let Place::Leased { since_us, .. } = message.place
+            && let MessagePlace::Leased { since_us, .. } = message.place
         {
             let number = message.attempts;
             message.history.push(Ended { number, end, started_us: since_us, error_len });

@@ -11,7 +11,7 @@ use sluice_node::Duplicates;
 use super::expiry::End;
 use super::item::blob_len;
 use super::{Apply, Checked, ensure};
-use super::{Message, Place, World};
+use super::{Message, MessagePlace, ModelState};
 
 /// The unique key that a message was sent with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,7 +66,7 @@ impl Unique {
     }
 }
 
-impl World {
+impl ModelState {
     /// The message that has a key of a queue.
     fn holder(&self, queue: QueueId, key: &[u8]) -> Option<MessageId> {
         let taken = self.unique.get(&(queue, key.to_vec()))?;
@@ -78,7 +78,9 @@ impl World {
     /// Whether a message is in this queue, and neither dead nor done.
     fn is_at_work(&self, id: MessageId, queue: QueueId) -> bool {
         let here = self.messages.get(&id).filter(|message| message.queue == queue);
-        here.is_some_and(|message| !matches!(message.place, Place::Dead { .. } | Place::Done { .. }))
+        here.is_some_and(|message| {
+            !matches!(message.place, MessagePlace::Dead { .. } | MessagePlace::Done { .. })
+        })
     }
 
     /// The message that is in the way of a dead letter.
@@ -291,11 +293,11 @@ impl Apply<'_> {
     fn put_off(&mut self, id: MessageId, deliver: Deliver) {
         let due_us = self.due_us(deliver);
         match self.world.messages[&id].place {
-            Place::Held { .. } => {
+            MessagePlace::Held { .. } => {
                 self.keep_due(id, due_us);
                 self.ends.push(id);
             }
-            Place::Ready { .. } if due_us <= self.now_us => {}
+            MessagePlace::Ready { .. } if due_us <= self.now_us => {}
             _ => {
                 self.leaves_lane(id);
                 self.admit(id, due_us);

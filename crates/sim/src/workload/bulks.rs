@@ -11,7 +11,7 @@ use sluice_engine::query::{MessageView, State};
 use sluice_node::bulk::{BulkAction, BulkRequest, Filter, HeaderIs};
 
 use super::Generator;
-use super::change::{Action, ChangeOp, TAGS};
+use super::change::{ChangeKind, ChangeOp, TAGS};
 use super::names::QUEUES;
 use super::names::wrong_name;
 use super::seen::Seen;
@@ -24,7 +24,7 @@ pub struct BulkOp {
     pub namespace: NamespaceId,
     /// The messages that it changes.
     pub filter: Filter,
-    action: Action,
+    action: ChangeKind,
     note: [(&'static str, &'static str); 2],
     /// Whether nothing is to be changed.
     pub dry_run: bool,
@@ -48,13 +48,13 @@ impl BulkOp {
     pub fn is_wrong(&self) -> bool {
         let nowhere = |to: &String| wrong_name(to) || *to == self.filter.queue;
         self.filter.state.is_some_and(|state| !self.applies_to(state))
-            || matches!(&self.action, Action::Move(to) if nowhere(to))
+            || matches!(&self.action, ChangeKind::Move(to) if nowhere(to))
     }
 
     /// The queue that its messages go to, if they go.
     pub fn target(&self) -> Option<&str> {
         match &self.action {
-            Action::Move(to) => Some(to),
+            ChangeKind::Move(to) => Some(to),
             _ => None,
         }
     }
@@ -129,17 +129,17 @@ impl Lend for BulkChange {
     }
 }
 
-impl Action {
+impl ChangeKind {
     fn of_bulk(&self) -> BulkAction {
         let owned = |tags: &Vec<&str>| tags.iter().map(|tag| (*tag).to_owned()).collect();
         match self {
-            Action::Plain(Verb::Cancel) => BulkAction::Cancel,
-            Action::Plain(Verb::Hold) => BulkAction::Hold,
-            Action::Plain(Verb::Approve) => BulkAction::Approve,
-            Action::Plain(Verb::Deny) => BulkAction::Deny,
-            Action::Plain(_) => BulkAction::Retry,
-            Action::Move(to) => BulkAction::Move { to: to.clone() },
-            Action::Set { priority, deliver, max_attempts, tags } => BulkAction::Set {
+            ChangeKind::Plain(Verb::Cancel) => BulkAction::Cancel,
+            ChangeKind::Plain(Verb::Hold) => BulkAction::Hold,
+            ChangeKind::Plain(Verb::Approve) => BulkAction::Approve,
+            ChangeKind::Plain(Verb::Deny) => BulkAction::Deny,
+            ChangeKind::Plain(_) => BulkAction::Retry,
+            ChangeKind::Move(to) => BulkAction::Move { to: to.clone() },
+            ChangeKind::Set { priority, deliver, max_attempts, tags } => BulkAction::Set {
                 priority: *priority,
                 deliver: *deliver,
                 max_attempts: *max_attempts,

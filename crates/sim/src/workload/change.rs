@@ -23,7 +23,7 @@ pub struct ChangeOp {
     items: Vec<(MessageId, u64)>,
     /// Whether the one who asks has looked at the messages before, and changes only what he saw.
     seen: bool,
-    action: Action,
+    action: ChangeKind,
     note: [(&'static str, &'static str); 2],
 }
 
@@ -31,7 +31,7 @@ impl ChangeOp {
     /// A person lets held messages of a namespace go, or drops them.
     pub fn decide(namespace: NamespaceId, ids: &[MessageId], go: bool) -> ChangeOp {
         let items: Vec<_> = ids.iter().map(|id| (*id, 0)).collect();
-        let action = Action::Plain(if go { Verb::Approve } else { Verb::Cancel });
+        let action = ChangeKind::Plain(if go { Verb::Approve } else { Verb::Cancel });
         ChangeOp::of(namespace, &items, action, [("by", ""), ("why", "")])
     }
 
@@ -39,7 +39,7 @@ impl ChangeOp {
     pub(super) fn of(
         namespace: NamespaceId,
         items: &[(MessageId, u64)],
-        action: Action,
+        action: ChangeKind,
         note: [(&'static str, &'static str); 2],
     ) -> ChangeOp {
         ChangeOp { namespace, items: items.to_vec(), seen: false, action, note }
@@ -53,7 +53,7 @@ impl ChangeOp {
 
 /// What becomes of them.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Action {
+pub(super) enum ChangeKind {
     Plain(Verb),
     Move(String),
     Set {
@@ -64,16 +64,16 @@ pub(super) enum Action {
     },
 }
 
-impl Action {
+impl ChangeKind {
     pub(super) fn lend(&self) -> ChangeAction<'_> {
         match self {
-            Action::Plain(Verb::Cancel) => ChangeAction::Cancel,
-            Action::Plain(Verb::Hold) => ChangeAction::Hold,
-            Action::Plain(Verb::Approve) => ChangeAction::Approve,
-            Action::Plain(Verb::Deny) => ChangeAction::Deny,
-            Action::Plain(_) => ChangeAction::Retry,
-            Action::Move(to) => ChangeAction::Move { to },
-            Action::Set { priority, deliver, max_attempts, tags } => ChangeAction::Set(NewFields {
+            ChangeKind::Plain(Verb::Cancel) => ChangeAction::Cancel,
+            ChangeKind::Plain(Verb::Hold) => ChangeAction::Hold,
+            ChangeKind::Plain(Verb::Approve) => ChangeAction::Approve,
+            ChangeKind::Plain(Verb::Deny) => ChangeAction::Deny,
+            ChangeKind::Plain(_) => ChangeAction::Retry,
+            ChangeKind::Move(to) => ChangeAction::Move { to },
+            ChangeKind::Set { priority, deliver, max_attempts, tags } => ChangeAction::Set(NewFields {
                 priority: *priority,
                 deliver: *deliver,
                 max_attempts: *max_attempts,
@@ -105,14 +105,14 @@ impl Lend for ChangeOp {
         let noted = self.note.iter().any(|(_, text)| !text.is_empty());
         let note = noted.then(|| SentBlob::head(&self.note, &[]));
         let tags = match &self.action {
-            Action::Set { tags: Some(tags), .. } if !tags.is_empty() => Some(SentBlob::head(&[], tags)),
+            ChangeKind::Set { tags: Some(tags), .. } if !tags.is_empty() => Some(SentBlob::head(&[], tags)),
             _ => None,
         };
         note.into_iter().chain(tags).nth(number)
     }
 
     fn is_wrong(&self) -> bool {
-        matches!(&self.action, Action::Move(to) if wrong_name(to))
+        matches!(&self.action, ChangeKind::Move(to) if wrong_name(to))
     }
 }
 
@@ -144,7 +144,7 @@ impl Generator {
         [("by", by), ("why", why)]
     }
 
-    pub(super) fn action(&mut self) -> Action {
+    pub(super) fn action(&mut self) -> ChangeKind {
         let verbs = [
             (3, Some(Verb::Cancel)),
             (3, Some(Verb::Hold)),
@@ -155,13 +155,13 @@ impl Generator {
             (3, None),
         ];
         match self.rng.weighted(&verbs) {
-            Some(Verb::Move) => Action::Move(self.a_queue()),
-            Some(verb) => Action::Plain(verb),
+            Some(Verb::Move) => ChangeKind::Move(self.a_queue()),
+            Some(verb) => ChangeKind::Plain(verb),
             None => self.new_fields(),
         }
     }
 
-    fn new_fields(&mut self) -> Action {
+    fn new_fields(&mut self) -> ChangeKind {
         let rng = &mut self.rng;
         let max_attempts = rng.chance(1, 3).then(|| rng.below(4) as u16);
         let deliver = [Deliver::Now, Deliver::AfterMs(400), Deliver::AfterMs(20_000), Deliver::AtUs(1)];
@@ -171,7 +171,7 @@ impl Generator {
         if max_attempts.is_none() && deliver.is_none() && tags.is_none() {
             priority = priority.or(Some(1));
         }
-        Action::Set { priority, deliver, max_attempts, tags }
+        ChangeKind::Set { priority, deliver, max_attempts, tags }
     }
 
     /// Some tags, each once; perhaps none.

@@ -82,7 +82,7 @@ pub struct Settled {
 
 /// What one holder tells of its work.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Told {
+pub struct WorkReport {
     /// The delivery.
     pub receipt: Receipt,
     /// 0: the queue's.
@@ -143,7 +143,7 @@ pub enum Op {
     Send { namespace: NamespaceId, queue: String, key: Vec<u8>, digest: u64, items: Vec<Item> },
     Settle { namespace: NamespaceId, items: Vec<Settled> },
     Extend { namespace: NamespaceId, items: Vec<(Receipt, u64)> },
-    Report { namespace: NamespaceId, items: Vec<Told> },
+    Report { namespace: NamespaceId, items: Vec<WorkReport> },
     NamespaceCreate { number: Option<NamespaceId>, name: String, shard: u32, quotas: Quotas },
     NamespaceSet { namespace: NamespaceId, quotas: Quotas },
     NamespaceDelete { namespace: NamespaceId, force: bool },

@@ -10,16 +10,16 @@ use sluice_engine::limits::PRIORITY_MAX;
 
 use super::flows::{blob_of, with_items};
 use super::names::wrong_name;
-use super::{Item, Lend, NodeOp, Op, SentBlob, Settled, Told};
+use super::{Item, Lend, NodeOp, Op, SentBlob, Settled, WorkReport};
 
 impl Op {
     /// A settlement that brings texts or results, without them; a report that brings notes and no checkpoint,
     /// without those.
     pub fn without_texts(&self) -> Option<Op> {
         if let Op::Report { namespace, items } = self {
-            let bare = |told: &Told| {
+            let bare = |told: &WorkReport| {
                 let progress = told.progress.as_ref().map(|(percent, _)| (*percent, String::new()));
-                Told { progress, ..told.clone() }
+                WorkReport { progress, ..told.clone() }
             };
             let brings = items.iter().any(|told| told.blobs().next().is_some());
             let may = brings && items.iter().all(|told| told.checkpoint.is_none());
@@ -80,7 +80,7 @@ impl Op {
         match self {
             Op::Send { items, .. } => blob_of(&items.iter().collect::<Vec<_>>(), number),
             Op::Settle { items, .. } => items.iter().flat_map(Settled::blobs).nth(number),
-            Op::Report { items, .. } => items.iter().flat_map(Told::blobs).nth(number),
+            Op::Report { items, .. } => items.iter().flat_map(WorkReport::blobs).nth(number),
             _ => self.feature().and_then(|op| op.blob(number)),
         }
     }
@@ -106,7 +106,7 @@ impl Op {
             }
             Op::Extend { namespace, items } => f(&Command::Extend { namespace: *namespace, items }),
             Op::Report { namespace, items } => {
-                let items: Vec<ReportItem<'_>> = items.iter().map(Told::lend).collect();
+                let items: Vec<ReportItem<'_>> = items.iter().map(WorkReport::lend).collect();
                 f(&Command::Report { namespace: *namespace, items: &items })
             }
             _ => self.with_plain(f),
@@ -206,7 +206,7 @@ impl Settled {
     }
 }
 
-impl Told {
+impl WorkReport {
     fn lend(&self) -> ReportItem<'_> {
         ReportItem {
             receipt: self.receipt,

@@ -7,7 +7,7 @@ use sluice_engine::settings::QueuePatch;
 
 use super::Generator;
 use super::seen::Seen;
-use super::{Op, Settled, Told};
+use super::{Op, Settled, WorkReport};
 
 /// Queues that replies go to: one of them may have to be made by the first.
 const REPLY_QUEUES: [&str; 2] = ["alpha", "gamma"];
@@ -43,7 +43,7 @@ impl Generator {
         for _ in 0..self.rng.between(1, 3) {
             let note = if self.rng.chance(1, 2) { "half of it".to_owned() } else { String::new() };
             let progress = self.rng.chance(2, 3).then(|| (self.rng.below(101) as u8, note));
-            items.push(Told {
+            items.push(WorkReport {
                 receipt: self.a_receipt(false),
                 lease_ms: self.rng.weighted(&[(2, 0), (2, 100), (1, 10_000)]),
                 progress,

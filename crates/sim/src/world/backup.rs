@@ -9,9 +9,9 @@ use sluice_journal::{Backup, restore_on};
 
 use super::World;
 use super::config::{ROOMY, shard_dir};
-use super::lane::read_back;
 use super::namespaces::agree;
 use super::server::{NotBegun, Recovered, adopt, open};
+use super::shard::read_back;
 use crate::disk::SimDisk;
 use crate::model::Checked;
 

@@ -14,8 +14,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::World;
-use super::lane::Lane;
-use super::overseen::{Overseen, Sight};
+use super::overseen::{Overseen, QueueSnapshot};
 use crate::model::Checked;
 use crate::plant::Plant;
 use crate::workload::{BulkChange, BulkOp, Op};
@@ -27,7 +26,7 @@ const ROUNDS_MAX: usize = 10_000;
 const ROUND_US: u64 = 50_000;
 
 /// What a look shows to the node, and to whoever oversees it.
-type Look<T> = Result<(Result<T, Error>, Sight), Error>;
+type Look<T> = Result<(Result<T, Error>, QueueSnapshot), Error>;
 
 /// The bulks of a shard.
 #[derive(Default)]
@@ -130,7 +129,7 @@ impl World {
         let op = Arc::clone(op);
         let read = move |at: Result<&mut ShardView<'_>, Error>| {
             let looked = at.map(|at| {
-                let sight = Sight::of(&op, at.engine);
+                let sight = QueueSnapshot::of(&op, at.engine);
                 (look(at), sight)
             });
             let _ = sender.send(looked);
@@ -142,7 +141,7 @@ impl World {
     /// Whether the first look has come.
     fn bulk_begins(&mut self) -> Checked {
         let lane = &mut self.lanes[self.at];
-        let (clients, history) = (&mut lane.clients, &mut lane.history);
+        let (clients, history) = (&mut lane.clients, &lane.history);
         let Some((op, mut receiver)) = clients.bulks.beginning.take() else { return Ok(()) };
         let (steps, sight) = match receiver.try_recv() {
             Err(TryRecvError::Empty) => {
@@ -193,7 +192,8 @@ impl World {
     /// What has come for a bulk, or what it goes on waiting for.
     fn bulk_hears(&mut self, bulk: &mut Bulk) -> Result<Result<StepInput, Awaits>, String> {
         let (disk, trouble) = (&self.disk, self.tainted || self.armed);
-        let Lane { clients, history, .. } = &mut self.lanes[self.at];
+        let lane = &mut self.lanes[self.at];
+        let (clients, history) = (&mut lane.clients, &lane.history);
         let awaits = std::mem::replace(&mut bulk.awaits, Awaits::Step(StepInput::Time));
         Ok(match awaits {
             Awaits::Step(heard) => Ok(heard),

@@ -4,7 +4,7 @@ use sluice_node::shard::Step;
 use sluice_node::shard::request::{Completion, Request};
 
 use super::World;
-use super::lane::Lane;
+use super::shard::ShardWorld;
 use crate::disk::Crash;
 use crate::model::Checked;
 
@@ -149,7 +149,7 @@ impl World {
 
     /// Records before this one must be there after such a crash. Where replies do not wait for a sync, one
     /// that has failed may have lost what was answered, though the journal has not told so yet.
-    fn survives(&self, lane: &Lane, crash: Crash) -> u64 {
+    fn survives(&self, lane: &ShardWorld, crash: Crash) -> u64 {
         let keeps_answered = self.config.always() || (crash == Crash::Kill && !self.disk.may_lose());
         if keeps_answered { lane.clients.acknowledged } else { lane.durable }.max(lane.durable)
     }

@@ -14,7 +14,7 @@ use sluice_journal::{Batch, Committed, Records};
 use sluice_node::Duplicates;
 use sluice_node::shard::request::{Answer, write_record};
 
-use super::told::ToldLog;
+use super::event_log::EventLog;
 use crate::lives::Lives;
 use crate::model::{Checked, Model};
 use crate::workload::{Op, Seen, SentBlob, decode};
@@ -132,7 +132,7 @@ pub(super) struct History {
     /// Whether there is a model among them.
     models: bool,
     /// What watchers are to hear.
-    told: ToldLog,
+    told: EventLog,
     /// Index of the next record that the witnesses are to apply.
     applied: u64,
     limits: Limits,
@@ -151,7 +151,7 @@ impl History {
             asked: VecDeque::new(),
             witnesses: Witnesses::new(models),
             models,
-            told: ToldLog::default(),
+            told: EventLog::default(),
             applied: 0,
             limits,
             due: Vec::new(),
@@ -164,7 +164,7 @@ impl History {
         Seen(&self.witnesses.engine)
     }
 
-    pub(super) fn told(&self) -> &ToldLog {
+    pub(super) fn told(&self) -> &EventLog {
         &self.told
     }
 
@@ -381,7 +381,7 @@ impl History {
         self.entries.truncate((next_index.saturating_sub(self.base)) as usize);
         if self.applied > next_index {
             self.witnesses = Witnesses::new(self.models);
-            self.told = ToldLog::default();
+            self.told = EventLog::default();
             self.applied = self.base;
         }
         while self.applied < next_index {

@@ -7,18 +7,18 @@ mod config;
 mod consumers;
 mod crash;
 mod encryption;
+mod event_log;
 mod finish;
 mod future;
 mod history;
 mod keys;
-mod lane;
 mod namespaces;
 mod overseen;
 mod records;
 mod server;
+mod shard;
 mod spy;
 mod start;
-mod told;
 mod trouble;
 mod watchers;
 
@@ -34,9 +34,9 @@ use crate::workload::Generator;
 use backup::BackingUp;
 use config::{Config, DIRECTORY, ROOMY};
 use history::History;
-use lane::Lane;
 use namespaces::Changing;
-use spy::Sight;
+use shard::ShardWorld;
+use spy::JournalCall;
 
 /// What a run came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -83,7 +83,7 @@ impl std::ops::AddAssign for Stats {
 
 /// What may happen next.
 #[derive(Clone, Copy, Debug)]
-enum Action {
+enum WorldAction {
     Ask,
     Pull,
     Watch,
@@ -117,7 +117,7 @@ pub struct World {
     disk: SimDisk,
     clock: SimClock,
     /// The shards, by number, and the one whose turn it is.
-    lanes: Vec<Lane>,
+    lanes: Vec<ShardWorld>,
     at: usize,
     plant: Option<Plant>,
     verbose: bool,
@@ -162,7 +162,7 @@ impl World {
         let lanes = (0..config.shards)
             .map(|shard| {
                 let history = History::new(config.limits.clone(), !config.mixes);
-                Lane::new(history, Generator::new(shard, config.mixes, rng.fork()))
+                ShardWorld::new(history, Generator::new(shard, config.mixes, rng.fork()))
             })
             .collect();
         let mut world = World {
@@ -218,71 +218,71 @@ impl World {
         if std::mem::take(&mut self.idle) { self.nobody_waits_in_vain() } else { Ok(()) }
     }
 
-    fn next_action(&mut self) -> Action {
+    fn next_action(&mut self) -> WorldAction {
         let trouble = self.config.trouble;
         let busy = self.config.busy * 100;
         let pulls = if self.lanes[self.at].generator.holds() > 60 { busy / 8 } else { busy / 2 };
         self.rng.weighted(&[
-            (busy, Action::Ask),
-            (pulls, Action::Pull),
-            (80, Action::Watch),
-            (self.bulk_weight(), Action::Bulk),
-            (3_000, Action::Shard),
-            (2_500, Action::Writer),
-            (1_500, Action::Maintenance),
-            (500, Action::ReadBlobs),
-            (1_000, Action::Moment),
-            (150, Action::While),
-            (20, Action::Compare),
-            (trouble.clock_jump, Action::Jump),
-            (trouble.kill, Action::Kill),
-            (trouble.power, Action::Power),
-            (trouble.orderly_stop, Action::Stop),
-            (trouble.failing_call, Action::FailCall),
-            (trouble.full_disk, Action::FillDisk),
-            (trouble.pinch, Action::Pinch),
-            (trouble.flip, Action::Flip),
-            (trouble.lose, Action::Lose),
-            (trouble.future, Action::Future),
-            (2 * self.keys_weight(), Action::ChangeKeys),
-            (self.keys_weight(), Action::WrongKeys),
-            (self.backup_weight(), Action::BackUp),
+            (busy, WorldAction::Ask),
+            (pulls, WorldAction::Pull),
+            (80, WorldAction::Watch),
+            (self.bulk_weight(), WorldAction::Bulk),
+            (3_000, WorldAction::Shard),
+            (2_500, WorldAction::Writer),
+            (1_500, WorldAction::Maintenance),
+            (500, WorldAction::ReadBlobs),
+            (1_000, WorldAction::Moment),
+            (150, WorldAction::While),
+            (20, WorldAction::Compare),
+            (trouble.clock_jump, WorldAction::Jump),
+            (trouble.kill, WorldAction::Kill),
+            (trouble.power, WorldAction::Power),
+            (trouble.orderly_stop, WorldAction::Stop),
+            (trouble.failing_call, WorldAction::FailCall),
+            (trouble.full_disk, WorldAction::FillDisk),
+            (trouble.pinch, WorldAction::Pinch),
+            (trouble.flip, WorldAction::Flip),
+            (trouble.lose, WorldAction::Lose),
+            (trouble.future, WorldAction::Future),
+            (2 * self.keys_weight(), WorldAction::ChangeKeys),
+            (self.keys_weight(), WorldAction::WrongKeys),
+            (self.backup_weight(), WorldAction::BackUp),
         ])
     }
 
-    fn act(&mut self, action: Action) -> Checked {
+    fn act(&mut self, action: WorldAction) -> Checked {
         match action {
-            Action::Ask => return self.client_asks(),
-            Action::Pull => self.client_pulls(),
-            Action::Watch => self.watch(),
-            Action::Bulk => return self.bulk(),
-            Action::Shard => return self.shard_steps(),
-            Action::Writer => self.writer_steps(),
-            Action::Maintenance => self.maintenance_steps(),
-            Action::ReadBlobs => return self.read_blobs(),
-            Action::Moment => self.clock.advance(self.rng.between(1, 20_000)),
-            Action::While => {
+            WorldAction::Ask => return self.client_asks(),
+            WorldAction::Pull => self.client_pulls(),
+            WorldAction::Watch => self.watch(),
+            WorldAction::Bulk => return self.bulk(),
+            WorldAction::Shard => return self.shard_steps(),
+            WorldAction::Writer => self.writer_steps(),
+            WorldAction::Maintenance => self.maintenance_steps(),
+            WorldAction::ReadBlobs => return self.read_blobs(),
+            WorldAction::Moment => self.clock.advance(self.rng.between(1, 20_000)),
+            WorldAction::While => {
                 let us =
                     self.rng.weighted(&[(6, 200_000), (4, 1_500_000), (2, 12_000_000), (1, 700_000_000)]);
                 self.clock.advance(us);
             }
-            Action::Jump => {
+            WorldAction::Jump => {
                 let us = self.rng.weighted(&[(1, -7_200_000_000), (1, 7_200_000_000), (2, 5_000_000)]);
                 self.clock.jump(us);
             }
-            Action::Compare => return self.compare(),
-            Action::Kill => return self.die(Crash::Kill),
-            Action::Power => return self.die(Crash::Power),
-            Action::Stop => return self.stop(),
-            Action::FailCall => self.arm(),
-            Action::FillDisk => self.fill_or_free(),
-            Action::Pinch => self.pinch_or_release(),
-            Action::Flip => self.damage(),
-            Action::Lose => return self.lose(),
-            Action::Future => return self.meet_the_future(),
-            Action::ChangeKeys => return self.change_keys(),
-            Action::WrongKeys => return self.start_without_keys(),
-            Action::BackUp => return self.back_up(),
+            WorldAction::Compare => return self.compare(),
+            WorldAction::Kill => return self.die(Crash::Kill),
+            WorldAction::Power => return self.die(Crash::Power),
+            WorldAction::Stop => return self.stop(),
+            WorldAction::FailCall => self.arm(),
+            WorldAction::FillDisk => self.fill_or_free(),
+            WorldAction::Pinch => self.pinch_or_release(),
+            WorldAction::Flip => self.damage(),
+            WorldAction::Lose => return self.lose(),
+            WorldAction::Future => return self.meet_the_future(),
+            WorldAction::ChangeKeys => return self.change_keys(),
+            WorldAction::WrongKeys => return self.start_without_keys(),
+            WorldAction::BackUp => return self.back_up(),
         }
         Ok(())
     }
@@ -328,10 +328,10 @@ impl World {
         for sight in server.sights.take() {
             let history = &mut self.lanes[self.at].history;
             match sight {
-                Sight::Proposed { first_index, time_us, records } => {
+                JournalCall::Proposed { first_index, time_us, records } => {
                     history.propose(first_index, time_us, &records)?;
                 }
-                Sight::Committed(committed) => {
+                JournalCall::Committed(committed) => {
                     let before = history.applied();
                     history.commit(&committed)?;
                     self.stats.records += history.applied() - before;
@@ -342,7 +342,7 @@ impl World {
                         history.compare(history.witness())?;
                     }
                 }
-                Sight::Refused { first_index, records } => history.refuse(first_index, records)?,
+                JournalCall::Refused { first_index, records } => history.refuse(first_index, records)?,
             }
         }
         self.clients_look()

@@ -17,7 +17,7 @@ use crate::workload::{BulkOp, Seen};
 
 /// The queue of a bulk at one moment.
 #[derive(Debug)]
-pub(super) struct Sight {
+pub(super) struct QueueSnapshot {
     /// Whether there are the queue, and the one that messages go to.
     pub(super) has_queues: bool,
     messages: Vec<MessageView>,
@@ -46,10 +46,10 @@ pub(super) struct Overseen {
     changed: u64,
 }
 
-impl Sight {
-    pub(super) fn of(op: &BulkOp, engine: &Engine) -> Sight {
+impl QueueSnapshot {
+    pub(super) fn of(op: &BulkOp, engine: &Engine) -> QueueSnapshot {
         let has = |queue: &str| engine.queue_id(op.namespace, queue).is_some();
-        Sight {
+        QueueSnapshot {
             has_queues: has(&op.filter.queue) && op.target().is_none_or(has),
             messages: Seen(engine).in_queue(op.namespace, &op.filter.queue),
             last: engine.last_sequence(op.namespace).unwrap_or(0),
@@ -58,7 +58,7 @@ impl Sight {
 }
 
 impl Overseen {
-    pub(super) fn begin(op: &Arc<BulkOp>, sight: &Sight, history: &History) -> Overseen {
+    pub(super) fn begin(op: &Arc<BulkOp>, sight: &QueueSnapshot, history: &History) -> Overseen {
         let can_change = |view: &&MessageView| takes_in(op, view, history) && op.applies_to(view.state);
         Overseen {
             op: Arc::clone(op),
@@ -75,7 +75,7 @@ impl Overseen {
     }
 
     /// Follows the bulk's look at its queue.
-    pub(super) fn look(&mut self, sight: &Sight, history: &History) {
+    pub(super) fn look(&mut self, sight: &QueueSnapshot, history: &History) {
         let here = sight.messages.iter().filter(|view| view.id.sequence <= self.last);
         self.latest = here.map(|view| (view.id, view.clone())).collect();
         let mut can_change = BTreeSet::new();

@@ -15,7 +15,7 @@ use sluice_node::shard::{Parts, Shard, Step};
 use tokio::sync::oneshot;
 
 use super::config::Config;
-use super::spy::{Sights, Spy};
+use super::spy::{JournalCalls, Spy};
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::plant::Plant;
@@ -31,7 +31,7 @@ pub(super) struct Server {
     pub(super) writer: Writer,
     pub(super) maintenance: Maintenance,
     pub(super) mailbox: Mailbox<Request>,
-    pub(super) sights: Sights,
+    pub(super) sights: JournalCalls,
     pub(super) backups: Backups,
     pub(super) keyring: Keyring,
 }
@@ -132,7 +132,7 @@ pub(super) fn open(
         recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;
     let log_clock = LogClock::start(clock, report.last_time_us, true)
         .map_err(|ahead| Refusal::Other(format!("the clock is {ahead} us ahead")))?;
-    let sights = Sights::default();
+    let sights = JournalCalls::default();
     let mailbox = Mailbox::new(config.mailbox);
     let hasty = plant == Some(Plant::ReplyBeforeSync);
     let shard = Shard::new(Parts {

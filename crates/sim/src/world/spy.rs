@@ -11,7 +11,7 @@ use sluice_node::shard::store::Store;
 
 /// One thing seen.
 #[derive(Debug)]
-pub(super) enum Sight {
+pub(super) enum JournalCall {
     Proposed { first_index: u64, time_us: u64, records: Bytes },
     Committed(Committed),
     Refused { first_index: u64, records: u32 },
@@ -19,18 +19,18 @@ pub(super) enum Sight {
 
 /// What was seen and not yet looked at; clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sights(Arc<Mutex<VecDeque<Sight>>>);
+pub(super) struct JournalCalls(Arc<Mutex<VecDeque<JournalCall>>>);
 
-impl Sights {
-    pub(super) fn take(&self) -> VecDeque<Sight> {
+impl JournalCalls {
+    pub(super) fn take(&self) -> VecDeque<JournalCall> {
         std::mem::take(&mut *self.lock())
     }
 
-    fn push(&self, sight: Sight) {
+    fn push(&self, sight: JournalCall) {
         self.lock().push_back(sight);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Sight>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<JournalCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -38,7 +38,7 @@ impl Sights {
 /// The journal that the shard gets.
 pub(super) struct Spy {
     journal: DiskJournal,
-    sights: Sights,
+    sights: JournalCalls,
     /// The planted bug `reply_before_sync`: batches are reported as committed when they are proposed.
     hasty: bool,
     early: VecDeque<Committed>,
@@ -47,7 +47,7 @@ pub(super) struct Spy {
 }
 
 impl Spy {
-    pub(super) fn new(journal: DiskJournal, sights: Sights, hasty: bool) -> Spy {
+    pub(super) fn new(journal: DiskJournal, sights: JournalCalls, hasty: bool) -> Spy {
         Spy { journal, sights, hasty, early: VecDeque::new(), told: Vec::new() }
     }
 
@@ -104,16 +104,16 @@ impl Journal for Spy {
         if self.hasty {
             self.early.push_back(Committed { first_index, time_us, bytes: records.clone() });
         }
-        self.sights.push(Sight::Proposed { first_index, time_us, records });
+        self.sights.push(JournalCall::Proposed { first_index, time_us, records });
         Ok(first_index)
     }
 
     fn poll(&mut self) -> Option<Event> {
         let event = self.next_event()?;
         match &event {
-            Event::Committed(committed) => self.sights.push(Sight::Committed(committed.clone())),
+            Event::Committed(committed) => self.sights.push(JournalCall::Committed(committed.clone())),
             Event::Refused { first_index, records, .. } | Event::Unknown { first_index, records } => {
-                self.sights.push(Sight::Refused { first_index: *first_index, records: *records });
+                self.sights.push(JournalCall::Refused { first_index: *first_index, records: *records });
             }
             _ => {}
         }

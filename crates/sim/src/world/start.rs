@@ -6,8 +6,8 @@ use sluice_engine::query::NamespaceView;
 use super::World;
 use super::config::shard_dir;
 use super::history::History;
-use super::lane::{Lane, read_back};
 use super::server::{NotBegun, Recovered, Refusal, adopt, open};
+use super::shard::{ShardWorld, read_back};
 use crate::disk::{Crash, Damaged, Harm};
 use crate::model::Checked;
 
@@ -181,7 +181,7 @@ impl World {
         lane.server = Some(recovered.server);
         self.compare()?;
         let excused = self.armed || self.tainted || self.disk.is_halted();
-        let Lane { server, history, .. } = &mut self.lanes[self.at];
+        let ShardWorld { server, history, .. } = &mut self.lanes[self.at];
         let Some(server) = server else { return Ok(()) };
         read_back(server, history.witnesses(), history, excused)
     }
@@ -196,7 +196,7 @@ fn worst(damages: &[Damaged]) -> Option<Harm> {
 /// write: recovery may cut there. Zeros, or an end that is cut off, may take all that tells so but the
 /// manifest. A flipped bit leaves what was written later: where each write is synced, recovery may miss the
 /// last one, else what was synced last, since all that was written behind it may be lost.
-fn may_miss_from(lane: &Lane, worst: Option<Harm>, always: bool) -> u64 {
+fn may_miss_from(lane: &ShardWorld, worst: Option<Harm>, always: bool) -> u64 {
     let known = match worst {
         None => return lane.must_have,
         Some(Harm::Zero | Harm::Cut) => lane.noted,

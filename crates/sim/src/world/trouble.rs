@@ -3,7 +3,7 @@
 use super::World;
 use super::config::{DIRECTORY, ROOMY, shard_dir};
 use super::server::Refusal;
-use crate::disk::{Call, Crash, Failure, Harm};
+use crate::disk::{Call, CallFailure, Crash, Harm};
 use crate::model::Checked;
 
 /// All calls that can fail.
@@ -15,7 +15,7 @@ impl World {
         let call = *self.rng.pick(&CALLS);
         let nth = self.rng.below(12);
         self.trace(|| format!("  {call:?} will fail after {nth} more"));
-        self.disk.fail_call(call, nth, Failure::Io);
+        self.disk.fail_call(call, nth, CallFailure::Io);
         self.armed = true;
     }
 
@@ -26,7 +26,7 @@ impl World {
         }
         let nth = self.rng.below(12);
         let call = *self.rng.pick(&[Call::Open, Call::Write]);
-        self.disk.fail_call(call, nth, Failure::NoRoom);
+        self.disk.fail_call(call, nth, CallFailure::NoRoom);
         self.trace(|| "  room will be short".to_owned());
         self.pinched = true;
     }

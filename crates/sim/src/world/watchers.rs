@@ -11,7 +11,7 @@ use sluice_node::{EventPosition, Gap, GapReason, Heard, Reader, Told};
 use tokio::sync::oneshot;
 
 use super::World;
-use super::told::About;
+use super::event_log::About;
 use crate::model::Checked;
 use crate::workload::QUEUES;
 
@@ -198,6 +198,6 @@ fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-fn place(at: EventPosition) -> super::told::Place {
+fn place(at: EventPosition) -> super::event_log::EventPlace {
     (at.index, at.number)
 }

@@ -10,7 +10,7 @@ use crate::model::Checked;
 use crate::workload::Generator;
 
 /// See the module.
-pub(super) struct Lane {
+pub(super) struct ShardWorld {
     /// `None` while no process runs.
     pub(super) server: Option<Server>,
     pub(super) history: History,
@@ -44,9 +44,9 @@ struct Rest {
     since_us: u64,
 }
 
-impl Lane {
-    pub(super) fn new(history: History, generator: Generator) -> Lane {
-        Lane {
+impl ShardWorld {
+    pub(super) fn new(history: History, generator: Generator) -> ShardWorld {
+        ShardWorld {
             server: None,
             history,
             generator,

@@ -8,7 +8,7 @@ use sluice_engine::event::{Event, EventDetail, EventKind};
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 
 /// Record, and how many of its events lie before.
-pub(super) type Place = (u64, u32);
+pub(super) type EventPlace = (u64, u32);
 
 /// What a feed is about: a namespace, or one queue of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct About {
 #[derive(Clone, Debug)]
 pub(super) struct Logged {
     /// Behind it.
-    place: Place,
+    place: EventPlace,
     namespace: NamespaceId,
     pub(super) kind: EventKind,
     pub(super) id: Option<MessageId>,
@@ -33,13 +33,13 @@ pub(super) struct Logged {
 
 /// All events of a log.
 #[derive(Debug, Default)]
-pub(super) struct ToldLog {
+pub(super) struct EventLog {
     events: Vec<Logged>,
     /// Names of queues, also of such as are gone.
     names: BTreeMap<QueueId, Arc<str>>,
 }
 
-impl ToldLog {
+impl EventLog {
     /// Takes down the events of one record, which `engine` has just applied.
     pub(super) fn note(&mut self, index: u64, events: &[Event], engine: &Engine) {
         for (number, event) in (1..).zip(events) {
@@ -64,8 +64,8 @@ impl ToldLog {
     /// Events about something between two places, in order.
     pub(super) fn between<'a>(
         &'a self,
-        from: Place,
-        to: Place,
+        from: EventPlace,
+        to: EventPlace,
         about: &'a About,
     ) -> impl Iterator<Item = &'a Logged> {
         let first = self.events.partition_point(|event| event.place <= from);
