@@ -19,7 +19,7 @@ use crate::model::Checked;
 #[derive(Debug, Default)]
 pub(super) struct BackingUp {
     pinned: Vec<Pinned>,
-    /// The shard that is being copied.
+    /// Number of the shard that is being copied.
     copying: usize,
 }
 
@@ -35,12 +35,12 @@ struct Pinned {
 }
 
 impl World {
-    /// How likely the next step of a backup is.
+    /// Weight of the next step of a backup.
     pub(super) fn backup_weight(&self) -> u64 {
         if self.backing_up.is_some() { 500 } else { self.config.trouble.backup }
     }
 
-    /// Begins a backup, or takes the next step of the one that runs.
+    /// Begins a backup, or continues a running one.
     pub(super) fn back_up(&mut self) -> Checked {
         let mut running = self.backing_up.take().unwrap_or_default();
         let shards = self.lanes.len();

@@ -19,13 +19,13 @@ use crate::model::Checked;
 use crate::plant::Plant;
 use crate::workload::{BulkChange, BulkOp, Op};
 
-/// Bulks of a shard at a time.
+/// Upper limit of bulks of a shard at a time.
 const BULKS_MAX: usize = 2;
-/// Rounds in which a bulk ends when nothing goes wrong, and the time that passes between two.
+/// Rounds within which a bulk has to end without trouble, and the virtual time between two.
 const ROUNDS_MAX: usize = 10_000;
 const ROUND_US: u64 = 50_000;
 
-/// What a look shows to the node, and to whoever oversees it.
+/// Result of a read, for the node and for the check of the bulk.
 type Look<T> = Result<(Result<T, Error>, QueueSnapshot), Error>;
 
 /// The bulks of a shard.
@@ -33,11 +33,11 @@ type Look<T> = Result<(Result<T, Error>, QueueSnapshot), Error>;
 pub(super) struct Bulks {
     beginning: Option<(Arc<BulkOp>, oneshot::Receiver<Look<Steps>>)>,
     running: Vec<Bulk>,
-    /// Answers that have come for them.
+    /// Answers to records of bulks.
     answers: BTreeMap<u64, Answer>,
 }
 
-/// One that runs.
+/// A running bulk.
 struct Bulk {
     op: Arc<BulkOp>,
     steps: Steps,
@@ -46,7 +46,7 @@ struct Bulk {
     cancelled: bool,
 }
 
-/// What a bulk waits for.
+/// Input that a bulk waits for.
 enum Awaits {
     Look(oneshot::Receiver<Look<PageSeen>>),
     Blobs(Vec<BlobRead>),
@@ -59,14 +59,14 @@ impl Bulks {
         self.beginning.is_none() && self.running.is_empty()
     }
 
-    /// A record of a bulk was answered.
+    /// Notes the answer to a record of a bulk.
     pub(super) fn answered(&mut self, tag: u64, answer: &Answer) {
         self.answers.insert(tag, answer.clone());
     }
 }
 
 impl World {
-    /// How likely it is that a bulk begins or goes on.
+    /// Weight of a bulk's beginning or next step.
     pub(super) fn bulk_weight(&self) -> u64 {
         let lane = &self.lanes[self.at];
         match lane.generator.changes() {
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// A bulk begins, goes a step, or is cancelled.
+    /// Begins a bulk, drives one a step, or cancels one.
     pub(super) fn bulk(&mut self) -> Checked {
         let bulks = &mut self.lanes[self.at].clients.bulks;
         let running = bulks.running.len();
@@ -118,7 +118,7 @@ impl World {
         Ok(())
     }
 
-    /// Looks at the shard, as the node does, and at the queue as a whole, at the same moment.
+    /// Reads the shard as the node does, and the whole queue at the same moment.
     fn look_at<T: Send + 'static>(
         &self,
         op: &Arc<BulkOp>,
@@ -138,7 +138,7 @@ impl World {
         pushed.map(|()| receiver).map_err(|_| overloaded())
     }
 
-    /// Whether the first look has come.
+    /// Begins a bulk once its first read is answered.
     fn bulk_begins(&mut self) -> Checked {
         let lane = &mut self.lanes[self.at];
         let (clients, history) = (&mut lane.clients, &lane.history);
@@ -162,7 +162,7 @@ impl World {
         Ok(())
     }
 
-    /// Tells a bulk what has come for it, and does what it asks for then.
+    /// Gives a bulk its input, and does what its output asks for.
     fn drive_bulk(&mut self, mut bulk: Bulk) -> Checked {
         let heard = match self.bulk_hears(&mut bulk)? {
             Ok(heard) => heard,
@@ -189,7 +189,7 @@ impl World {
         Ok(())
     }
 
-    /// What has come for a bulk, or what it goes on waiting for.
+    /// The input that has arrived for a bulk, or what it still waits for.
     fn bulk_hears(&mut self, bulk: &mut Bulk) -> Result<Result<StepInput, Awaits>, String> {
         let (disk, trouble) = (&self.disk, self.tainted || self.armed);
         let lane = &mut self.lanes[self.at];
@@ -221,7 +221,7 @@ impl World {
         })
     }
 
-    /// A bulk asks for a record.
+    /// Proposes the record that a bulk asks for.
     fn bulk_changes(&mut self, bulk: &mut Bulk, items: &[(MessageId, u64)]) -> Result<Awaits, String> {
         bulk.overseen.asks(items, &self.lanes[self.at].history)?;
         let change = |items: &[_]| Op::Bulk(BulkChange::new(&bulk.op, items));
@@ -250,7 +250,7 @@ impl World {
         ended.map_err(|wrong| format!("{:?} has ended as {:?}: {wrong}", bulk.op, bulk.steps.view()))
     }
 
-    /// When trouble has ended, those that run come to their end, and so does one that begins then.
+    /// Drives running bulks, and a new one, to their ends after all trouble has ended.
     pub(super) fn end_bulks(&mut self) -> Checked {
         self.bulks_end()?;
         if self.lanes[self.at].generator.changes() {
@@ -275,7 +275,7 @@ impl World {
     }
 }
 
-/// Reads blobs back as the node does, but for its patience.
+/// Reads blobs as the node does, without further tries.
 fn read(
     mut blobs: Vec<BlobRead>,
     excused: impl Fn() -> bool,

@@ -1,4 +1,4 @@
-//! What clients ask and get, and whether they may get it.
+//! Clients: what they request, what they get, and whether they may get it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,14 +21,14 @@ use super::watchers::Watchers;
 use crate::model::Checked;
 use crate::workload::{ConsumerOp, Op, Wanted};
 
-/// Answers that may wait for the clients to take them; more than one step can give.
+/// Capacity for answers that clients have not taken; more than one step can give.
 const COMPLETIONS: usize = 4_096;
-/// Payloads that are read at once.
+/// Upper limit of payloads read at once.
 const READ_MAX: usize = 100;
 
 type GivenReceiver = tokio::sync::oneshot::Receiver<Result<Vec<Given>, Error>>;
 
-/// A payload that is to be read from the disk.
+/// A payload to be read from disk.
 #[derive(Debug)]
 pub(super) struct PendingRead {
     delivery: Delivery,
@@ -39,28 +39,28 @@ pub(super) struct PendingRead {
 pub(super) struct Clients {
     pub(super) completions: Mailbox<Completion>,
     next_tag: u64,
-    /// Sends on their way, by tag.
+    /// Requests in flight, by tag.
     asked: BTreeMap<u64, Op>,
-    /// Pulls that were not answered, by tag.
+    /// Unanswered pulls, by tag.
     pub(super) pulls: BTreeMap<u64, Wanted>,
     pub(super) reads: Vec<PendingRead>,
-    /// Pulls whose clients will go away before they look at what they got, by ticket.
+    /// Pulls whose clients will go before they look at the answer, by ticket.
     leaving: Vec<(u64, GivenReceiver)>,
     /// Consumers that are attached, or about to be.
     pub(super) readers: Vec<Reader>,
     /// Clients that watch events.
     pub(super) watchers: Watchers,
-    /// Bulks that run, or are about to.
+    /// Bulks, running or about to.
     pub(super) bulks: Bulks,
-    /// Whether they read all that comes at once.
+    /// True when clients read all that has arrived at once.
     pub(super) reads_all: bool,
     /// What the clients were ever told, through all crashes: which message an id belongs to, by where its
     /// payload was sent from, and all tokens.
     ids: BTreeMap<MessageId, Vec<u8>>,
-    /// Payloads that were sent to take the place of another's, which has the same unique key.
+    /// Payloads sent to replace another with the same unique key.
     replacing: BTreeSet<Vec<u8>>,
     tokens: BTreeSet<u64>,
-    /// One past the last record of which a client knows that it was done.
+    /// Index after the last record that a client knows to be done.
     pub(super) acknowledged: u64,
 }
 
@@ -89,13 +89,13 @@ impl Clients {
         self.next_tag
     }
 
-    /// The shard has begun anew, and gives its tokens again, with other messages.
+    /// Forgets tokens: the shard began anew and gives them again, with other messages.
     pub(super) fn forget_tokens(&mut self) {
         self.tokens.clear();
         self.acknowledged = 0;
     }
 
-    /// The server has ended: what was on its way is lost.
+    /// Drops everything in flight after the end of the server.
     pub(super) fn cut_off(&mut self) {
         self.asked.clear();
         self.pulls.clear();
@@ -109,7 +109,7 @@ impl Clients {
 }
 
 impl World {
-    /// Some client asks for something.
+    /// A client makes a random request.
     pub(super) fn client_asks(&mut self) -> Checked {
         let several = self.lanes.len() > 1;
         if several {
@@ -124,7 +124,7 @@ impl World {
         self.ask(op).map(|_| ())
     }
 
-    /// Asks for this; gives the request's number if the server took it.
+    /// Makes a request; returns its tag if the server took it.
     pub(super) fn ask(&mut self, op: Op) -> Result<Option<u64>, String> {
         let checked = op.with(|command| command.check(&self.config.limits));
         if let Err(error) = checked {
@@ -141,7 +141,7 @@ impl World {
         Ok(self.propose(op))
     }
 
-    /// Proposes the record of this; gives the request's number if the server took it.
+    /// Proposes the record of a request; returns its tag if the server took it.
     pub(super) fn propose(&mut self, op: Op) -> Option<u64> {
         let lane = &mut self.lanes[self.at];
         let server = lane.server.as_ref()?;
@@ -158,7 +158,7 @@ impl World {
         Some(tag)
     }
 
-    /// Some client wants messages; some of them have gone before they get any.
+    /// A client pulls; some go away before the answer.
     pub(super) fn client_pulls(&mut self) {
         self.client_leaves();
         self.reader_leaves();
@@ -168,7 +168,7 @@ impl World {
         self.pull(wanted, gone);
     }
 
-    /// One of those who will not wait goes: as the node does then.
+    /// A client that does not wait goes away, with what the node does then.
     fn client_leaves(&mut self) {
         let lane = &mut self.lanes[self.at];
         let Some(server) = &lane.server else { return };
@@ -212,7 +212,7 @@ impl World {
         }
     }
 
-    /// Nobody may wait for what is there.
+    /// Checks that nobody waits for what is there.
     pub(super) fn nobody_waits_in_vain(&self) -> Checked {
         let Some(server) = &self.lanes[self.at].server else { return Ok(()) };
         if server.shard.in_flight() > 0 || !server.mailbox.is_empty() {
@@ -240,7 +240,7 @@ impl World {
         Ok(())
     }
 
-    /// Clients take what has come for them.
+    /// Clients take and check their answers.
     pub(super) fn clients_look(&mut self) -> Checked {
         while let Some(completion) = self.lanes[self.at].clients.completions.pop() {
             match completion {
@@ -297,7 +297,7 @@ impl World {
         }
     }
 
-    /// An id means one message for ever, whatever is lost; its payload may have been replaced.
+    /// Checks that an id means one message for ever, whatever is lost; its payload may have been replaced.
     fn id_means(&mut self, id: MessageId, payload: &[u8]) -> Checked {
         let clients = &mut self.lanes[self.at].clients;
         let before = clients.ids.entry(id).or_insert_with(|| payload.to_vec());
@@ -334,7 +334,7 @@ impl World {
         Ok(())
     }
 
-    /// The checkpoint that came with a delivery is what an earlier attempt has left.
+    /// Checks that the checkpoint of a delivery is that of an earlier attempt.
     fn has_checkpoint(&self, details: &GivenDetails) -> Checked {
         match (details.known.checkpoint, &details.blobs[0]) {
             (Some(checkpoint), Some(BlobRead::Cached(bytes))) => {
@@ -407,7 +407,7 @@ impl World {
         Ok(())
     }
 
-    /// As the node does when a payload does not verify.
+    /// Holds a message whose payload does not verify, as the node does.
     fn hold_damaged(&mut self, receipt: Receipt, blob: BlobRef) {
         self.trace(|| format!("  the payload of {receipt} is damaged"));
         if let Some(server) = &self.lanes[self.at].server {

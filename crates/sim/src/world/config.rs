@@ -1,4 +1,4 @@
-//! What a seed decides before the first step: how the server is set up, and how much goes wrong.
+//! Settings of a run, drawn from its seed: the server's set-up and the rates of trouble.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,15 +14,15 @@ use sluice_node::shard::recover::knows;
 use crate::clock::SimClock;
 use crate::rng::Rng;
 
-/// Where the server's data lies on the simulated disk.
+/// Data directory on the simulated disk.
 pub(super) const DIRECTORY: &str = "/data";
-/// Bytes of a disk that is never full.
+/// Size of a disk that is never full, in bytes.
 pub(super) const ROOMY: usize = 1 << 30;
 
-/// Events of a feed that gives none up in one run.
+/// Length of a feed that drops nothing in a run, in events.
 pub(super) const WINDOW_ROOMY: usize = 1_000_000;
 
-/// How likely each kind of trouble is, in each 10,000 steps.
+/// Rates of each kind of trouble per 10,000 steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trouble {
     pub(super) kill: u64,
@@ -34,11 +34,11 @@ pub(super) struct Trouble {
     pub(super) lose: u64,
     pub(super) orderly_stop: u64,
     pub(super) clock_jump: u64,
-    /// A newer server has been here.
+    /// Start of a newer server.
     pub(super) future: u64,
-    /// Root keys change, or are not those that are needed.
+    /// Change of root keys, or a start with wrong ones.
     pub(super) keys: u64,
-    /// No trouble by itself: somebody takes a backup.
+    /// Backups, which are no trouble by themselves.
     pub(super) backup: u64,
 }
 
@@ -59,7 +59,7 @@ impl Trouble {
     };
 }
 
-/// The set-up of one run.
+/// Settings of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     pub(super) shards: u32,
@@ -69,11 +69,11 @@ pub(super) struct Config {
     pub(super) waiting_max: usize,
     pub(super) mailbox: usize,
     pub(super) trouble: Trouble,
-    /// Whether clients mix all that there is, with narrow limits, and the model is left out.
+    /// True when clients mix all features, with narrow limits, and the model is left out.
     pub(super) mixes: bool,
-    /// How much is kept for those who watch.
+    /// Settings of event feeds.
     pub(super) events: EventOptions,
-    /// Clients ask so often, in each 100 steps.
+    /// Rate of requests per 100 steps.
     pub(super) busy: u64,
 }
 
@@ -142,7 +142,7 @@ impl Config {
         }
     }
 
-    /// How the journal of a shard is set up.
+    /// Settings of a shard's journal.
     pub(super) fn journal(&self, shard: u32, clock: &SimClock) -> Options {
         Options {
             dir: shard_dir(shard),
@@ -152,28 +152,28 @@ impl Config {
         }
     }
 
-    /// The key for receipts of a log that has none: the same for all runs, since nobody guesses here.
+    /// Receipt key of a log that has none; the same for all runs, since nobody guesses here.
     pub(super) fn receipt_key(&self) -> ReceiptKey {
         ReceiptKey([7; 16])
     }
 
-    /// How the journals are encrypted.
+    /// Encryption settings.
     pub(super) fn encryption(&self) -> Encryption {
         self.journal.encryption.clone()
     }
 
-    /// The root keys that the operator has from now on.
+    /// Sets the root keys that the operator has from now on.
     pub(super) fn set_roots(&mut self, roots: RootKeys) {
         self.journal.encryption.roots = roots;
     }
 
-    /// Whether a reply means that the disk has it.
+    /// True with durability `always`.
     pub(super) fn always(&self) -> bool {
         self.journal.durability == Durability::Always
     }
 }
 
-/// Where a shard lies on the simulated disk.
+/// Directory of a shard on the simulated disk.
 pub(super) fn shard_dir(shard: u32) -> PathBuf {
     Path::new(DIRECTORY).join(format!("shard-{shard:03}"))
 }

@@ -1,4 +1,4 @@
-//! Clients that are attached: they read what comes to them, sooner or later, and some are lost.
+//! Readers of attached consumers: they read late or soon, and some are lost.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::records::{bytes_of, give_back};
 use crate::model::Checked;
 use crate::workload::{ConsumerOp, Op};
 
-/// Messages and bytes that a reader takes at once.
+/// Upper limits of messages and bytes that a reader takes at once.
 const TAKE: (usize, u64) = (3, 1 << 20);
 /// Most messages, of those that a reader took last, that had not reached anybody when it is lost.
 const UNSENT_MAX: u64 = 2;
@@ -26,16 +26,16 @@ const UNSENT_MAX: u64 = 2;
 /// A client that is attached, or about to be.
 pub(super) struct Reader {
     namespace: NamespaceId,
-    /// Where its messages come.
+    /// Channel of its messages.
     channel: Arc<Channel>,
-    /// Number of the request, and where it is answered; `None`: it was.
+    /// Tag of the request, and its answer; `None`: answered.
     asked: Option<(u64, oneshot::Receiver<Result<ConsumerId, Error>>)>,
-    /// What it has taken, in the order of the tokens.
+    /// Receipts that it has taken, in the order of tokens.
     taken: Vec<Receipt>,
 }
 
 impl World {
-    /// A client attaches, if the server takes that.
+    /// Attaches a client, if the server takes the request.
     pub(super) fn attach(&mut self, tag: u64, consumer: &ConsumerOp) {
         let channel = Arc::new(Channel::default());
         let (reply, receiver) = oneshot::channel();
@@ -73,7 +73,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether it was attached is answered as the log tells.
+    /// Checks the answer to an attachment against the log.
     fn hears_answer(&mut self, reader: &mut Reader) -> Checked {
         let Some((tag, receiver)) = &mut reader.asked else { return Ok(()) };
         let (tag, answer) = (*tag, receiver.try_recv());
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Takes what has come, once or until there is nothing more. False: there will be nothing more.
+    /// Takes what has arrived, once or until there is nothing more. False: nothing more will come.
     fn reads(&mut self, reader: &mut Reader, all: bool) -> Result<bool, String> {
         while let Some(news) = reader.channel.take(TAKE.0, TAKE.1) {
             match news {
@@ -129,7 +129,7 @@ impl World {
         Ok(())
     }
 
-    /// One of them is lost: the node says what had reached it, and gives back what had not.
+    /// Loses a reader: the node says what had reached it, and releases the rest.
     pub(super) fn reader_leaves(&mut self) {
         let lane = &mut self.lanes[self.at];
         if lane.clients.readers.is_empty() || !self.rng.chance(1, 10) {

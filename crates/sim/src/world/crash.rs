@@ -1,4 +1,4 @@
-//! The end of a process: killed, without power, failed or stopped; and what the next one must find.
+//! Ends of a process (killed, power lost, failed, stopped), and what the next one must find.
 
 use sluice_node::shard::Step;
 use sluice_node::shard::request::{Completion, Request};
@@ -9,7 +9,7 @@ use crate::disk::Crash;
 use crate::model::Checked;
 
 impl World {
-    /// The process dies: now, or in the middle of what it does next with the disk.
+    /// Kills the process: now, or during its next calls to the disk.
     pub(super) fn die(&mut self, crash: Crash) -> Checked {
         if self.rng.chance(1, 2) {
             return self.crash(crash);
@@ -25,7 +25,7 @@ impl World {
         self.disk.halt_after(calls);
     }
 
-    /// The process is killed, or power is lost; then the server is started again.
+    /// Kills the process or cuts the power, and starts the server again.
     pub(super) fn crash(&mut self, crash: Crash) -> Checked {
         // A supervisor starts the next process; power may be lost before it does.
         let twice = self.rng.chance(1, 10);
@@ -38,7 +38,7 @@ impl World {
         self.restart()
     }
 
-    /// The journal of the shard at hand has failed, said so, and the process stops.
+    /// Handles a failed journal: nothing may be acknowledged any more, and the process stops.
     pub(super) fn failed(&mut self, why: &str) -> Checked {
         if self.disk.is_halted() {
             return self.crash(self.dying);
@@ -68,13 +68,13 @@ impl World {
         self.restart()
     }
 
-    /// Whether a journal has a reason to fail. That there is no room is none: it passes.
+    /// Checks that a journal had a reason to fail. A full disk is none, since it passes.
     pub(super) fn may_fail(&self, why: &str) -> Checked {
         let expected = self.armed || !self.damages.is_empty();
         if expected { Ok(()) } else { Err(format!("the journal failed without a cause: {why}")) }
     }
 
-    /// Asks the server to stop in order, and lets it.
+    /// Stops the server in order.
     pub(super) fn stop(&mut self) -> Checked {
         let mut asked = vec![false; self.lanes.len()];
         for _ in 0..10_000 {
@@ -103,7 +103,7 @@ impl World {
         if self.short() { self.crash(Crash::Kill) } else { Err("the server does not stop".to_owned()) }
     }
 
-    /// All shards have stopped in order: whatever comes now, nothing may be lost.
+    /// Checks an orderly stop: nothing may be lost afterwards.
     fn stopped(&mut self) -> Checked {
         for at in 0..self.lanes.len() {
             self.at = at;
@@ -132,14 +132,14 @@ impl World {
         self.restart()
     }
 
-    /// Notes what the next start must find after such a crash.
+    /// Notes what the next start must find after this crash.
     pub(super) fn note_must_have(&mut self, crash: Crash) {
         for at in 0..self.lanes.len() {
             self.lanes[at].must_have = self.survives(&self.lanes[at], crash);
         }
     }
 
-    /// Notes that such a crash came on top.
+    /// Notes another crash on top.
     pub(super) fn loses(&mut self, crash: Crash) {
         for at in 0..self.lanes.len() {
             let survives = self.survives(&self.lanes[at], crash);
@@ -168,7 +168,7 @@ impl World {
     }
 }
 
-/// Whether this tells its client that nothing is known to have been done.
+/// True for an answer by which nothing is known to have been done.
 fn is_refusal(completion: &Completion) -> bool {
     match completion {
         Completion::Answer(_, answer) => answer.result.is_err(),

@@ -1,4 +1,4 @@
-//! Whether and with which keys the runs of a seed encrypt what is at rest.
+//! Encryption settings of a seed's runs.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,8 +7,7 @@ use sluice_journal::{Encryption, Random, RootKey, RootKeys};
 
 use crate::rng::Rng;
 
-/// Randomness that the seed decides. Clones go on with the same sequence, so that nothing is ever drawn
-/// twice.
+/// Random bytes drawn from the seed. Clones share the sequence, so that nothing is drawn twice.
 #[derive(Clone, Debug)]
 struct Drawn(Arc<Mutex<Rng>>);
 
@@ -22,8 +21,8 @@ impl Random for Drawn {
     }
 }
 
-/// How the runs of a seed encrypt. `rng` is for this alone, so that the other draws of a seed stay what they
-/// were.
+/// Draws the encryption of a seed's runs. `rng` is for this alone, so that the other draws of a seed stay the
+/// same.
 pub(super) fn draw(mut rng: Rng) -> Encryption {
     let encrypted = rng.chance(1, 2);
     let random = Drawn(Arc::new(Mutex::new(rng)));

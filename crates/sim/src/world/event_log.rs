@@ -1,4 +1,4 @@
-//! The events of the log, as a feed has to tell them.
+//! Events of the log, as a feed has to report them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use sluice_engine::Engine;
 use sluice_engine::event::{Event, EventDetail, EventKind};
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
 
-/// Record, and how many of its events lie before.
+/// Index of a record, and number of its events before the position.
 pub(super) type EventPlace = (u64, u32);
 
-/// What a feed is about: a namespace, or one queue of it.
+/// Subject of a feed: a namespace, or one queue of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct About {
     pub(super) namespace: NamespaceId,
     pub(super) queue: Option<Box<str>>,
 }
 
-/// One event.
+/// An event.
 #[derive(Clone, Debug)]
 pub(super) struct Logged {
-    /// Behind it.
+    /// Position after the event.
     place: EventPlace,
     namespace: NamespaceId,
     pub(super) kind: EventKind,
     pub(super) id: Option<MessageId>,
     pub(super) attempt: u16,
     pub(super) queue: Arc<str>,
-    /// The queue that it came from.
+    /// Queue that the message came from.
     from: Option<Arc<str>>,
 }
 
@@ -35,12 +35,12 @@ pub(super) struct Logged {
 #[derive(Debug, Default)]
 pub(super) struct EventLog {
     events: Vec<Logged>,
-    /// Names of queues, also of such as are gone.
+    /// Names of queues, including deleted ones.
     names: BTreeMap<QueueId, Arc<str>>,
 }
 
 impl EventLog {
-    /// Takes down the events of one record, which `engine` has just applied.
+    /// Adds the events of a record that `engine` has just applied.
     pub(super) fn note(&mut self, index: u64, events: &[Event], engine: &Engine) {
         for (number, event) in (1..).zip(events) {
             let queue = match &event.detail {

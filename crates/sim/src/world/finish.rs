@@ -1,5 +1,5 @@
-//! The end of a run: trouble stops, one last crash or none, and then consumers must be able to get to the end
-//! of everything.
+//! End of a run: trouble stops, the server crashes once more or not, and then consumers must reach the end of
+//! every message.
 
 use sluice_engine::command::{Deliver, Settlement};
 use sluice_engine::id::NamespaceId;
@@ -15,11 +15,11 @@ use crate::workload::{ChangeOp, Item, Op, QUEUES, ScheduleOp, Settled, Wanted};
 /// Rounds of pulling and acking without less work than ever before after which what is left counts as stuck:
 /// a narrow limit lets few go on in a round.
 const ROUNDS_MAX: usize = 400;
-/// Steps after which the server must have come to rest.
+/// Upper limit of steps until the server is idle.
 const SETTLING_MAX: usize = 10_000;
-/// Time that passes while something is in flight and nobody has anything to do.
+/// Virtual time that passes while something is in flight and nothing else can be done, in microseconds.
 const RETRY_US: u64 = 1_000;
-/// Time that passes between two rounds: longer than most leases and delays.
+/// Virtual time between two rounds, longer than most leases and delays, in microseconds.
 const ROUND_US: u64 = 5_000_000;
 
 impl World {
@@ -48,7 +48,7 @@ impl World {
         })
     }
 
-    /// Soon after trouble has ended each shard takes messages.
+    /// Checks that each shard takes messages soon after trouble has ended.
     fn serves_again(&mut self) -> Checked {
         for at in 0..self.lanes.len() {
             self.at = at;
@@ -65,7 +65,7 @@ impl World {
         Ok(())
     }
 
-    /// No instant is left that has come and not fired; then nothing fires any more.
+    /// Ends schedules; checks that no due instant is left.
     fn end_schedules(&mut self) -> Checked {
         self.settle_down()?;
         self.clock.advance(ROUND_US);
@@ -84,7 +84,7 @@ impl World {
         Err("schedules cannot be deleted".to_owned())
     }
 
-    /// Consumers get to the end of every message.
+    /// Drains all queues; checks that every message ends.
     fn drain(&mut self) -> Checked {
         let (mut least, mut rounds) = (usize::MAX, 0);
         while rounds < ROUNDS_MAX {
@@ -110,7 +110,7 @@ impl World {
         Err(format!("{} messages are stuck: {:?}", open.len(), open.first()))
     }
 
-    /// A queue that delivers nothing would keep its messages.
+    /// Resumes paused queues, which would keep their messages.
     fn resume_queues(&mut self) -> Checked {
         for (namespace, queue) in self.lanes[self.at].history.seen().paused_queues() {
             let patch = QueuePatch { paused: Some(false), ..QueuePatch::default() };
@@ -120,7 +120,7 @@ impl World {
         Ok(())
     }
 
-    /// People let go what waits for them; what is damaged they drop.
+    /// Approves held messages, and drops damaged ones.
     fn decide_on_held(&mut self) -> Checked {
         let held = self.lanes[self.at].history.seen().messages(Some(State::Held));
         let damaged = |view: &MessageView| view.reason == Some("payload_damaged");
@@ -132,7 +132,7 @@ impl World {
         Ok(())
     }
 
-    /// Maintenance still does its work: a snapshot that is asked for comes.
+    /// Checks that a requested snapshot is made.
     fn tidy_up(&mut self) -> Checked {
         let Some(server) = &mut self.lanes[self.at].server else { return Ok(()) };
         let before = server.shard.store().snapshots();
@@ -203,7 +203,7 @@ impl World {
     }
 }
 
-/// A send that takes room in the log, and goes to a namespace that does not exist.
+/// A send that takes space in the log, to a namespace that does not exist.
 fn probe() -> Op {
     let item = Item {
         payload: Vec::new(),

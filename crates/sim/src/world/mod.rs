@@ -38,30 +38,30 @@ use namespaces::Changing;
 use shard::ShardWorld;
 use spy::JournalCall;
 
-/// What a run came to.
+/// Counts of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Steps taken.
+    /// Number of steps.
     pub steps: u64,
-    /// Requests answered.
+    /// Number of answered requests.
     pub answers: u64,
-    /// Messages given to clients, payload and all.
+    /// Number of messages given to clients, with payload.
     pub delivered: u64,
-    /// Events that those who watch were told of.
+    /// Number of events that readers got.
     pub heard: u64,
-    /// Gaps that they were told of.
+    /// Number of gaps that readers got.
     pub gaps: u64,
-    /// Records committed.
+    /// Number of committed records.
     pub records: u64,
-    /// Crashes and stops.
+    /// Number of crashes and stops.
     pub restarts: u64,
-    /// Syncs of files.
+    /// Number of syncs of files.
     pub syncs: u64,
-    /// Backups restored and compared.
+    /// Number of backups restored and compared.
     pub backups: u64,
-    /// Starts refused because files were missing.
+    /// Number of starts refused because files were missing.
     pub lost: u64,
-    /// Bulks that came to an end.
+    /// Number of ended bulks.
     pub bulks: u64,
 }
 
@@ -81,7 +81,7 @@ impl std::ops::AddAssign for Stats {
     }
 }
 
-/// What may happen next.
+/// A step of the scheduler.
 #[derive(Clone, Copy, Debug)]
 enum WorldAction {
     Ask,
@@ -116,36 +116,37 @@ pub struct World {
     rng: Rng,
     disk: SimDisk,
     clock: SimClock,
-    /// The shards, by number, and the one whose turn it is.
+    /// The shards by number; `at` is the current one.
     lanes: Vec<ShardWorld>,
     at: usize,
     plant: Option<Plant>,
     verbose: bool,
-    /// Whether a call may fail because the scheduler wanted it to.
+    /// True when a call may fail for good, by the scheduler.
     armed: bool,
-    /// Whether a call may fail for lack of room, which passes.
+    /// True when a call may fail for lack of space, which passes.
     pinched: bool,
-    /// Whether the disk was made small.
+    /// True when the disk was made small.
     full: bool,
-    /// What ends the process when the disk has halted.
+    /// Crash that follows when the disk has halted.
     dying: Crash,
-    /// Whether the shard has just said that it has nothing to do.
+    /// True when the shard has just reported that it is idle.
     idle: bool,
-    /// Damage done and not undone.
+    /// Damage that is not undone.
     damages: Vec<Damaged>,
-    /// Whether there was ever damage: compaction may have copied a damaged payload, where nothing undoes it.
+    /// True when there ever was damage: compaction may have copied a damaged payload, where nothing undoes
+    /// it.
     tainted: bool,
-    /// Files that are gone and can be put back.
+    /// Lost files that can be put back.
     lost: Option<Lost>,
-    /// The change of a namespace that is under way.
+    /// Running change of a namespace.
     changing: Option<Changing>,
-    /// The backup that is being taken.
+    /// Running backup.
     backing_up: Option<BackingUp>,
     stats: Stats,
 }
 
 impl World {
-    /// The world of this seed, with a server that has just started for the first time.
+    /// Makes the world of a seed, with a server that has just started for the first time.
     ///
     /// # Errors
     /// What was wrong with the start.
@@ -191,20 +192,20 @@ impl World {
         Ok(world)
     }
 
-    /// What the run came to so far.
+    /// Counts of the run so far.
     pub fn stats(&self) -> Stats {
         Stats { syncs: self.disk.tally().syncs, ..self.stats }
     }
 
-    /// The disk, for those who look.
+    /// The simulated disk.
     pub fn disk(&self) -> &SimDisk {
         &self.disk
     }
 
-    /// Lets the next thing happen.
+    /// Runs the next step.
     ///
     /// # Errors
-    /// What must be true and is not.
+    /// An invariant that does not hold.
     pub fn step(&mut self) -> Checked {
         self.stats.steps += 1;
         self.at = self.rng.index(self.lanes.len());
@@ -321,7 +322,7 @@ impl World {
         }
     }
 
-    /// Looks at what the step has brought: what the journal said, and what clients were told.
+    /// Examines what the step has brought: journal events, and what clients got.
     fn look(&mut self) -> Checked {
         let lane = &mut self.lanes[self.at];
         let Some(server) = &lane.server else { return Ok(()) };
@@ -354,7 +355,7 @@ impl World {
         told.collect::<Vec<_>>().join("\n")
     }
 
-    /// Lays the shard's state beside the witnesses'.
+    /// Compares the shard's state with that of the witnesses.
     fn compare(&mut self) -> Checked {
         let lane = &self.lanes[self.at];
         let Some(server) = &lane.server else { return Ok(()) };

@@ -7,7 +7,7 @@ use sluice_journal::Batch;
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::request::Request;
 
-/// As the node gives back what was on its way to somebody who has gone: messages of one namespace.
+/// Releases deliveries of one namespace as the node does for a caller that has gone.
 pub(super) fn give_back(mailbox: &Mailbox<Request>, receipts: impl Iterator<Item = Receipt>) {
     let settlement = Settlement::Release { delay_ms: 0 };
     let release = |receipt| SettleItem { receipt, settlement, error: "", result: None };

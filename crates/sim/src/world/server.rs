@@ -20,12 +20,12 @@ use crate::clock::SimClock;
 use crate::disk::SimDisk;
 use crate::plant::Plant;
 
-/// How often the first records of a start are tried.
+/// Number of tries for the first records of a start.
 const FIRST_RECORDS_TRIES: usize = 100;
 
 /// One shard of a running server, with its journal.
 pub(super) struct Server {
-    /// The journal's count of its openings.
+    /// Term of the journal's opening.
     term: u64,
     pub(super) shard: Shard<Spy, SimClock>,
     pub(super) writer: Writer,
@@ -36,18 +36,18 @@ pub(super) struct Server {
     pub(super) keyring: Keyring,
 }
 
-/// Why a server did not start.
+/// Reason for which a server did not start.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// The journal says that it is damaged.
+    /// The journal is damaged.
     Damaged(String),
-    /// The journal could not do what it wanted.
+    /// A call to the disk failed.
     Io(String),
     /// Snapshot or log could not be read, for either reason.
     Unread(String),
     /// A root key is missing.
     Key(String),
-    /// A shard is not there.
+    /// A shard is missing.
     Lost(String),
     /// Anything else.
     Other(String),
@@ -77,20 +77,20 @@ impl Refusal {
     }
 }
 
-/// A server that has recovered, and served nothing yet.
+/// A server that has recovered and not served yet.
 pub(super) struct Recovered {
     pub(super) server: Server,
     /// Index of the record that follows the recovered log.
     pub(super) next_index: u64,
-    /// What the journal says of its opening.
+    /// Findings of the journal's opening.
     pub(super) report: String,
 }
 
-/// Why the first records of a start are not in the log.
+/// Reason for which the first records of a start are not in the log.
 pub(super) enum NotBegun {
     /// The journal has failed.
     Failed(String),
-    /// The disk has no room for them.
+    /// The disk is full.
     NoRoom,
 }
 

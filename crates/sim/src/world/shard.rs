@@ -11,23 +11,23 @@ use crate::workload::Generator;
 
 /// See the module.
 pub(super) struct ShardWorld {
-    /// `None` while no process runs.
+    /// The shard's process; `None`: none runs.
     pub(super) server: Option<Server>,
     pub(super) history: History,
     pub(super) generator: Generator,
     pub(super) clients: Clients,
-    /// All before this record is durable, whatever the durability setting.
+    /// Index before which all records are durable, whatever the durability setting.
     pub(super) durable: u64,
-    /// All before this record is durable, and so is something behind it that tells that it was synced.
+    /// Index before which all records are durable, with something durable after them that shows it.
     pub(super) vouched: u64,
-    /// The manifest tells that all before this record is durable.
+    /// Index before which the manifest notes all records as durable.
     pub(super) noted: u64,
-    /// How far upkeep has seen the log rest.
+    /// Progress of upkeep on an idle log.
     rest: Rest,
-    /// Records before this one have been given to the disk; and where what was given last begins.
+    /// Index before which records were given to the disk, and where the last of them begin.
     pub(super) written: u64,
     pub(super) last_write: u64,
-    /// The next start must find all records before this one.
+    /// Index before which the next start must find all records.
     pub(super) must_have: u64,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct ShardWorld {
 /// so long before it writes the manifest.
 const PAUSES_US: [u64; 3] = [20_000, 0, 1_000_000];
 
-/// What upkeep has seen of a log to which nothing comes.
+/// State of upkeep on a log to which nothing is added.
 #[derive(Default)]
 struct Rest {
     next_index: u64,
@@ -69,13 +69,13 @@ impl ShardWorld {
         self.must_have = self.durable;
     }
 
-    /// Everything is durable now. Only what is written later tells so.
+    /// Notes that everything is durable. Only later writes show it.
     pub(super) fn sync_all(&mut self) {
         self.vouched = self.durable;
         self.durable = self.history.applied();
     }
 
-    /// Everything is durable, and the manifest tells so.
+    /// Notes that everything is durable, and that the manifest notes it.
     pub(super) fn note_all(&mut self) {
         self.noted = self.history.applied();
     }

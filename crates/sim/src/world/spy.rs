@@ -1,4 +1,4 @@
-//! A look over the journal's shoulder: what the shard proposes, and what the journal tells it, in order.
+//! Wrapper of the journal that records what the shard proposes and what the journal reports, in order.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use sluice_journal::{
 };
 use sluice_node::shard::store::Store;
 
-/// One thing seen.
+/// A recorded proposal or event.
 #[derive(Debug)]
 pub(super) enum JournalCall {
     Proposed { first_index: u64, time_us: u64, records: Bytes },
@@ -17,7 +17,7 @@ pub(super) enum JournalCall {
     Refused { first_index: u64, records: u32 },
 }
 
-/// What was seen and not yet looked at; clones share it.
+/// Recorded calls that were not examined yet; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JournalCalls(Arc<Mutex<VecDeque<JournalCall>>>);
 
@@ -35,14 +35,14 @@ impl JournalCalls {
     }
 }
 
-/// The journal that the shard gets.
+/// The wrapped journal.
 pub(super) struct Spy {
     journal: DiskJournal,
     sights: JournalCalls,
     /// The planted bug `reply_before_sync`: batches are reported as committed when they are proposed.
     hasty: bool,
     early: VecDeque<Committed>,
-    /// What was reported early, to read payloads from before the journal has them.
+    /// Batches reported early, for reading payloads before the journal has them.
     told: Vec<Committed>,
 }
 
@@ -51,12 +51,12 @@ impl Spy {
         Spy { journal, sights, hasty, early: VecDeque::new(), told: Vec::new() }
     }
 
-    /// Asks for a snapshot soon.
+    /// Requests a snapshot.
     pub(super) fn request_snapshot(&mut self) {
         self.journal.request_snapshot();
     }
 
-    /// Snapshots taken since the start.
+    /// Number of snapshots since the start.
     pub(super) fn snapshots(&self) -> u64 {
         self.journal.status().snapshots
     }

@@ -11,18 +11,18 @@ use super::shard::{ShardWorld, read_back};
 use crate::disk::{Crash, Damaged, Harm};
 use crate::model::Checked;
 
-/// Starts that may fail one after the other, while causes are removed.
+/// Upper limit of failing starts in a row, while causes are removed.
 const STARTS_MAX: usize = 20;
 
-/// Why one try to start came to nothing.
+/// Reason for which a start failed.
 enum Hitch {
     /// The process died.
     Halted,
-    /// The server did not want to.
+    /// The server refused to start.
     Refused(Refusal),
     /// The journal failed on the first records.
     Failed(String),
-    /// What must be true is not.
+    /// An invariant does not hold.
     Wrong(String),
 }
 

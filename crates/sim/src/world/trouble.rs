@@ -1,4 +1,4 @@
-//! What the scheduler does to the disk, and what an operator does about it.
+//! Faults that the scheduler injects, and what an operator does about them.
 
 use super::World;
 use super::config::{DIRECTORY, ROOMY, shard_dir};
@@ -10,7 +10,7 @@ use crate::model::Checked;
 const CALLS: [Call; 6] = [Call::Open, Call::Name, Call::Read, Call::Write, Call::Sync, Call::SyncDirectory];
 
 impl World {
-    /// Lets some call fail for good.
+    /// Makes a random call fail for good.
     pub(super) fn arm(&mut self) {
         let call = *self.rng.pick(&CALLS);
         let nth = self.rng.below(12);
@@ -19,7 +19,7 @@ impl World {
         self.armed = true;
     }
 
-    /// Lets some call fail for lack of room, which passes, or takes that back.
+    /// Makes a random call fail for lack of space, which passes, or undoes that.
     pub(super) fn pinch_or_release(&mut self) {
         if self.pinched {
             return self.release();
@@ -44,7 +44,7 @@ impl World {
         self.trace(|| format!("  the disk is {}", if self.full { "nearly full" } else { "roomy" }));
     }
 
-    /// Whether there may be too little of something.
+    /// True when space may be short.
     pub(super) fn short(&self) -> bool {
         self.full || self.pinched
     }
@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// Undoes everything, for good.
+    /// Undoes all faults, for good.
     pub(super) fn calm(&mut self) {
         self.config.trouble = super::config::Trouble::NONE;
         self.full = false;
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    /// Between two processes files get lost: one, or a shard's whole directory.
+    /// Loses files between two processes: one, or a shard's whole directory.
     pub(super) fn lose(&mut self) -> Checked {
         self.note_must_have(Crash::Kill);
         self.end(Crash::Kill);
