@@ -59,7 +59,20 @@ impl Demands {
                 let step = life.carried.on_failure.iter();
                 self.demands.extend(step.map(|queue| demand(queue, Carried::default(), false)));
             }
-            _ => {}
+            EventKind::Sent
+            | EventKind::Delayed
+            | EventKind::Due
+            | EventKind::Delivered
+            | EventKind::Nacked
+            | EventKind::Released
+            | EventKind::Rejected
+            | EventKind::Expired
+            | EventKind::Redriven
+            | EventKind::Retried
+            | EventKind::Held
+            | EventKind::Approved
+            | EventKind::Changed
+            | EventKind::Moved => {}
         }
     }
 

@@ -225,7 +225,12 @@ impl Lives {
             EventKind::Dropped => &mut told.dropped,
             EventKind::Cancelled => &mut told.cancelled,
             EventKind::Moved => &mut told.moved_in,
-            _ => return,
+            EventKind::Delayed
+            | EventKind::Due
+            | EventKind::Retried
+            | EventKind::Held
+            | EventKind::Approved
+            | EventKind::Changed => return,
         };
         *total += 1;
         if let EventDetail::From(from) = event.detail {

@@ -79,7 +79,12 @@ impl Apply<'_> {
                 Some(queue) => Some(queue),
                 None => return Ok(()),
             },
-            _ => None,
+            ChangeAction::Cancel
+            | ChangeAction::Hold
+            | ChangeAction::Approve
+            | ChangeAction::Deny
+            | ChangeAction::Retry
+            | ChangeAction::Set(_) => None,
         };
         self.succeeds()?;
         self.one_result_each(change.items.len())?;

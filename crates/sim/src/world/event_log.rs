@@ -43,13 +43,15 @@ impl EventLog {
     /// Adds the events of a record that `engine` has just applied.
     pub(super) fn note(&mut self, index: u64, events: &[Event], engine: &Engine) {
         for (number, event) in (1..).zip(events) {
-            let queue = match &event.detail {
-                EventDetail::Many { name, .. } => Arc::from(&**name),
-                _ => self.name_of(event.queue, engine),
-            };
-            let from = match event.detail {
-                EventDetail::From(from) => Some(self.name_of(from, engine)),
-                _ => None,
+            let (queue, from) = match &event.detail {
+                EventDetail::Many { name, .. } => (Arc::from(&**name), None),
+                EventDetail::From(from) => {
+                    (self.name_of(event.queue, engine), Some(self.name_of(*from, engine)))
+                }
+                EventDetail::None
+                | EventDetail::Until(_)
+                | EventDetail::Lease { .. }
+                | EventDetail::Why(_) => (self.name_of(event.queue, engine), None),
             };
             let Event { kind, namespace, id, attempt, .. } = *event;
             self.events.push(Logged { place: (index, number), namespace, kind, id, attempt, queue, from });
