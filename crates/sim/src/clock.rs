@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use sluice_node::clock::Clock;
 
-/// Where the wall clock begins: 2026-01-01, in microseconds since the Unix epoch.
+/// First time of the wall clock: 2026-01-01, in microseconds since the Unix epoch.
 const START_US: u64 = 1_767_225_600_000_000;
 
-/// The clocks of one machine; clones are the same.
+/// The clocks of one machine; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct SimClock {
     monotonic_us: Arc<AtomicU64>,

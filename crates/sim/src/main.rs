@@ -16,18 +16,18 @@ usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-go
        sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME]
        sluice-sim --list-plants
 
-  --seeds N      run so many seeds (default 100; with --seconds: no end)
-  --seconds N    begin no run after that time
-  --first SEED   the first of them (default 0)
-  --jobs N       run so many at the same time (default: one for each core)
+  --seeds N      number of seeds to run (default 100; with --seconds: no limit)
+  --seconds N    begin no run after this time
+  --first SEED   first seed (default 0)
+  --jobs N       runs at the same time (default: one for each core)
   --keep-going   go on after a failure
-  --seed SEED    run this one
-  --verbose      tell each step, and compare with the model after each batch
+  --seed SEED    run this seed only
+  --verbose      print each step, and compare with the model after each batch
   --steps N      steps of each run (default 1500)
   --plant NAME   plant a bug: the run has to fail
-  --list-plants  name the bugs that can be planted
+  --list-plants  list the bugs that can be planted
 
-Ends with 0 when nothing was found, 1 when something was, 2 when the arguments are wrong.";
+Exit code: 0 when nothing was found, 1 when a run failed, 2 when the arguments are wrong.";
 
 const SEEDS: u64 = 100;
 
@@ -74,7 +74,7 @@ fn parse(given: &[String]) -> Result<Many, String> {
             }
         }
     }
-    // Steps that several runs tell at the same time are of no use.
+    // Steps printed by several runs at the same time would be mixed up.
     let jobs = if like.verbose { 1 } else { jobs };
     let seeds = seeds.unwrap_or(if time.is_some() { u64::MAX } else { SEEDS });
     Ok(Many { like, seeds, time, jobs, keep_going })

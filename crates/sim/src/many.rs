@@ -1,4 +1,4 @@
-//! Many seeds, on several threads: each run stays on one, and is the same on any.
+//! Runs of many seeds on several threads. Each run stays on one thread, and is the same on any.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,38 +11,38 @@ use crate::world::Stats;
 /// Runs of many seeds.
 #[derive(Clone, Copy, Debug)]
 pub struct Many {
-    /// The first seed, and what else all runs have in common.
+    /// The first seed, and the options of all runs.
     pub like: Run,
-    /// How many seeds at most.
+    /// Maximum number of seeds.
     pub seeds: u64,
-    /// Time after which no run is begun; `None`: no end.
+    /// Time after which no run is begun; `None`: no limit.
     pub time: Option<Duration>,
-    /// Runs at the same time; 0 is as 1.
+    /// Number of runs at the same time; 0 means 1.
     pub jobs: usize,
-    /// Whether to go on after a failure.
+    /// True to go on after a failure.
     pub keep_going: bool,
 }
 
 /// Results of many runs.
 #[derive(Clone, Default, Debug)]
 pub struct Sum {
-    /// Seeds run to the end, or to their failure.
+    /// Number of seeds run to the end, or to their failure.
     pub seeds: u64,
-    /// Sums of those without a failure.
+    /// Sum over the runs without a failure.
     pub stats: Stats,
     /// The seeds that failed, in the order of failing.
     pub failed: Vec<u64>,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared {
     begun: AtomicU64,
     ends: AtomicBool,
     sum: Mutex<Sum>,
 }
 
-/// Runs seeds until all are done, time is over, or, unless `keep_going`, one fails; `tell` gets each failure
-/// as soon as it is seen.
+/// Runs seeds until all are done, the time is over, or, unless `keep_going`, one fails. `tell` gets each
+/// failure at once.
 pub fn run_many(many: &Many, tell: impl Fn(&Failure) + Sync) -> Sum {
     let shared = Shared { begun: AtomicU64::new(0), ends: AtomicBool::new(false), sum: Mutex::default() };
     let until = many.time.map(|time| Instant::now() + time);
@@ -59,7 +59,7 @@ pub fn run_many(many: &Many, tell: impl Fn(&Failure) + Sync) -> Sum {
 }
 
 impl Shared {
-    /// The next run, if there is to be one.
+    /// The next run; `None`: no more.
     fn next(&self, many: &Many, until: Option<Instant>) -> Option<Run> {
         let over = until.is_some_and(|until| Instant::now() >= until);
         if over || self.ends.load(Ordering::Relaxed) {

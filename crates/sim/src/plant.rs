@@ -1,10 +1,10 @@
-//! Bugs planted on purpose, chosen at run time, to see that the simulator finds them.
+//! Bugs planted on purpose, chosen at run time, to check that the simulator finds them.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One row for each: what it is, its name on the command line, and the engine's name of it, unless it is
-/// planted outside: in the disk, beside the journal, or in how a start is driven.
+/// One row for each bug: its meaning, its name on the command line, and its name in the engine. Bugs without
+/// the last are planted outside: in the disk, beside the journal, or in the steps of a start.
 macro_rules! plants {
     ($($(#[$doc:meta])* $plant:ident = $name:literal $(in engine as $engine:ident)?,)*) => {
         /// A planted bug.
@@ -17,7 +17,7 @@ macro_rules! plants {
             /// All of them.
             pub const ALL: &[Plant] = &[$(Plant::$plant),*];
 
-            /// The bug of the engine that this one is; `None`: it is planted outside.
+            /// The engine's planted bug; `None`: planted outside of the engine.
             pub(crate) fn in_engine(self) -> Option<sluice_engine::plant::Plant> {
                 match self {
                     $($(Plant::$plant => Some(sluice_engine::plant::Plant::$engine),)?)*
@@ -36,27 +36,27 @@ macro_rules! plants {
 }
 
 plants! {
-    /// Syncs answer without having done anything.
+    /// Syncs succeed without effect.
     SkipSync = "skip_sync",
     /// A batch counts as committed before it is synced.
     ReplyBeforeSync = "reply_before_sync",
-    /// A transition forgets to count.
+    /// A transition does not count.
     DropCounter = "drop_counter" in engine as DropCounter,
-    /// A message is handed out to two consumers.
+    /// A message is delivered to two consumers.
     DeliverTwice = "deliver_twice" in engine as DeliverTwice,
     /// Recovery cuts one valid record too many.
     CutValidRecordAtRecovery = "cut_valid_record_at_recovery",
-    /// Now and then a schedule fires again at the same instant.
+    /// A schedule fires again at the same instant, at times.
     FireTwice = "fire_twice" in engine as FireTwice,
-    /// A receipt passes though its token is not the lease's.
+    /// A receipt is accepted although its token is not that of the lease.
     StaleToken = "stale_token" in engine as StaleToken,
-    /// Now and then a message goes past its ordering key.
+    /// A message passes those before it with its ordering key, at times.
     PassOrderingKey = "pass_ordering_key" in engine as PassOrderingKey,
-    /// A limit key has a place more than its limit says.
+    /// A limit key admits one message more than its limit.
     ExceedLimit = "exceed_limit" in engine as ExceedLimit,
-    /// A consumer holds one message more than it has credit for.
+    /// A consumer holds one message more than its credit.
     ExceedCredit = "exceed_credit" in engine as ExceedCredit,
-    /// A message that waits for all of its parents goes on when one of them is done.
+    /// A message that waits for all of its parents becomes ready when one of them is done.
     FirstParentIsEnough = "first_parent_is_enough" in engine as FirstParentIsEnough,
     /// A unique key is free while its message is leased.
     UniqueWhileLeased = "unique_while_leased" in engine as UniqueWhileLeased,
@@ -64,7 +64,7 @@ plants! {
     BulkForgetsVersions = "bulk_forgets_versions",
     /// Recovery takes an older snapshot.
     OlderSnapshotFallback = "older_snapshot_fallback",
-    /// A start goes on with the epoch of the last one.
+    /// A start continues the last epoch.
     ReuseIdAfterLostTail = "reuse_id_after_lost_tail",
 }
 

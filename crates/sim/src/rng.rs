@@ -1,5 +1,5 @@
-//! The simulator's only source of chance: xoshiro256** seeded by splitmix64. Own code, so that a seed means
-//! the same run on every machine and with every version of every library.
+//! The simulator's only source of randomness: xoshiro256** seeded by splitmix64. It is the simulator's own
+//! code, so that a seed gives the same run on every machine and with every version of every library.
 
 /// A deterministic generator.
 #[derive(Clone, Debug)]
@@ -8,13 +8,13 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// The generator of this seed; any seed is good, 0 too.
+    /// The generator of this seed; any seed is valid, 0 too.
     pub fn new(seed: u64) -> Rng {
         let mut mix = seed;
         Rng { state: std::array::from_fn(|_| splitmix(&mut mix)) }
     }
 
-    /// A generator of its own for one part of the run, so that more draws in one part do not shift another.
+    /// A separate generator for one part of the run, so that more draws in one part do not shift another.
     pub fn fork(&mut self) -> Rng {
         Rng::new(self.bits())
     }
@@ -42,7 +42,7 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
-    /// True `times` in `of`.
+    /// True with probability `times` / `of`.
     pub fn chance(&mut self, times: u64, of: u64) -> bool {
         self.below(of) < times
     }
@@ -52,12 +52,12 @@ impl Rng {
         self.below(len as u64) as usize
     }
 
-    /// One of these; the slice must not be empty.
+    /// One of these at random; the slice must not be empty.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.index(from.len())]
     }
 
-    /// One of these, in proportion to the weights.
+    /// One of these at random, in proportion to the weights.
     pub fn weighted<T: Copy>(&mut self, from: &[(u64, T)]) -> T {
         let mut at = self.below(from.iter().map(|(weight, _)| weight).sum());
         for (weight, item) in from {

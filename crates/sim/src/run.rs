@@ -7,30 +7,30 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::plant::Plant;
 use crate::world::{Stats, World};
 
-/// Steps of a run unless told otherwise.
+/// Default number of steps of a run.
 pub const STEPS: u64 = 1_500;
 
-/// What is to be run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Decides everything.
+    /// The seed, which decides everything.
     pub seed: u64,
-    /// Steps before the end.
+    /// Number of steps before the end.
     pub steps: u64,
     /// The planted bug, if any.
     pub plant: Option<Plant>,
-    /// Whether each step is printed.
+    /// True to print each step.
     pub verbose: bool,
 }
 
-/// A rule that was broken.
+/// A broken rule.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The run.
     pub run: Run,
-    /// The step after which it was seen.
+    /// Number of the step after which it was found.
     pub step: u64,
-    /// What is wrong.
+    /// Description of what is wrong.
     pub what: String,
 }
 

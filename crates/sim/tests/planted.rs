@@ -37,7 +37,7 @@ fn finds(plant: Plant) {
     println!("{failure}");
 }
 
-/// One test for each bug, so that they run beside each other.
+/// One test for each bug, so that they run at the same time.
 macro_rules! are_found {
     ($($test:ident: $plant:ident,)*) => {
         $(

@@ -1,4 +1,4 @@
-//! Calls that fail because the scheduler wants it.
+//! Calls to the disk that fail on demand.
 
 use std::io::{self, ErrorKind};
 
@@ -19,12 +19,12 @@ pub enum Call {
     SyncDirectory,
 }
 
-/// How a call fails.
+/// Kind of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallFailure {
-    /// The device did not do it.
+    /// The device reports an error.
     Io,
-    /// There is no room, whatever the free space was said to be.
+    /// There is no space, whatever free space was reported.
     NoRoom,
 }
 
@@ -39,12 +39,12 @@ impl CallFailure {
     }
 }
 
-/// What is going to fail.
+/// Planned failures.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// The call that will fail, how many of its kind come before, and how.
+    /// The call that will fail, the number of its kind that succeed first, and the kind of failure.
     planned: Option<(Call, u64, CallFailure)>,
-    /// Calls until the process dies in the middle of what it does.
+    /// Number of calls until the process dies in the middle of one.
     halt_after: Option<u64>,
 }
 
@@ -69,13 +69,13 @@ impl Faults {
         self.halt_after == Some(0)
     }
 
-    /// The process has ended: what was planned for it is off.
+    /// Drops the plans at the end of a process.
     pub(super) fn process_ended(&mut self) {
         self.planned = None;
         self.halt_after = None;
     }
 
-    /// Counts a call, and fails it if it is to fail.
+    /// Counts a call; fails it if that is planned.
     pub(super) fn meet(&mut self, call: Call) -> io::Result<()> {
         if let Some(calls) = self.halt_after.as_mut().filter(|calls| **calls > 0) {
             *calls -= 1;

@@ -5,43 +5,43 @@ use std::ops::Range;
 
 use crate::rng::Rng;
 
-/// Bytes that a disk writes as one; inside a sector a write may still be torn.
+/// Bytes that a disk writes at once; a write may still be torn inside a sector.
 pub(super) const SECTOR: usize = 512;
 
-/// How a power loss treats the sectors that were not synced.
+/// Effect of a power loss on the sectors that were not synced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Writeback {
-    /// None had been written.
+    /// None was written.
     Nothing,
-    /// All had been written.
+    /// All were written.
     Everything,
-    /// Each for itself: lost, written or torn.
+    /// Each by itself is lost, written or torn.
     Mixed,
 }
 
 /// One file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
-    /// What processes read and write: the page cache.
+    /// Contents as processes read and write them: the page cache.
     pub(super) cache: Vec<u8>,
-    /// What survives a power loss.
+    /// Contents that survive a power loss.
     platter: Vec<u8>,
-    /// Sectors that differ because they were written since the last good sync.
+    /// Sectors written since the last successful sync.
     dirty: BTreeSet<usize>,
-    /// Sectors whose write-back failed: readable, clean in the eyes of the system, and not on the platter.
+    /// Sectors whose write-back failed: readable, clean for the system, and not on the platter.
     lost: BTreeSet<usize>,
-    /// Bytes that take room; beyond them the file is a hole.
+    /// Bytes of disk space that the file takes; beyond them it is a hole.
     allocated: usize,
-    /// Bytes that were changed behind everybody's back and not written since, by their offset.
+    /// Bytes damaged and not written since, by their offset.
     damage: BTreeMap<usize, Damage>,
 }
 
-/// A byte that was changed behind everybody's back.
+/// A damaged byte.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
     /// The value that was written.
     was: u8,
-    /// Whether the platter has the changed value, too.
+    /// True when the platter has the damaged value, too.
     on_platter: bool,
 }
 
@@ -65,7 +65,7 @@ impl File {
         }
     }
 
-    /// Cuts or grows the file with zeros; like any change of size, durable only after a sync.
+    /// Cuts the file, or grows it with zeros; like any change of size, durable only after a sync.
     pub(super) fn set_len(&mut self, len: usize) {
         let before = self.cache.len();
         self.damage.split_off(&len);
@@ -79,7 +79,7 @@ impl File {
         self.lost.retain(|&sector| sector < keep);
     }
 
-    /// Takes room for the first `len` bytes and makes the file that long.
+    /// Takes disk space for the first `len` bytes, and makes the file that long.
     pub(super) fn allocate(&mut self, len: usize) {
         if self.cache.len() < len {
             self.set_len(len);
@@ -97,13 +97,13 @@ impl File {
         for sector in std::mem::take(&mut self.dirty) {
             self.put_on_platter(self.range(sector));
         }
-        // Without the damage these bytes were durable now, those of an end that was cut off too.
+        // The undamaged bytes would be durable now, those of a cut end too.
         for (_, damage) in self.damage.iter_mut().filter(|(at, _)| !self.lost.contains(&(**at / SECTOR))) {
             damage.on_platter = true;
         }
     }
 
-    /// A sync that fails: some sectors were written, the others are marked clean all the same.
+    /// Fails a sync: some sectors are written, the others are marked clean all the same.
     pub(super) fn fail_sync(&mut self, rng: &mut Rng) {
         for sector in std::mem::take(&mut self.dirty) {
             if rng.chance(1, 2) {
@@ -116,12 +116,12 @@ impl File {
         }
     }
 
-    /// Whether a sync has failed, and what it did not write is still read from the cache.
+    /// True when a sync has failed, and what it did not write is still read from the cache.
     pub(super) fn may_lose(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// The system drops pages whose write-back had failed: from now on the old contents are read.
+    /// Drops pages whose write-back has failed, as a system may: from now on the old contents are read.
     pub(super) fn evict_lost(&mut self) {
         for sector in std::mem::take(&mut self.lost) {
             let range = self.range(sector);
@@ -131,8 +131,7 @@ impl File {
         }
     }
 
-    /// Changes a byte behind everybody's back: in the cache, and on the platter where that has the same
-    /// value.
+    /// Damages a byte in the cache, and on the platter where that has the same value.
     pub(super) fn damage(&mut self, at: usize, by: u8) {
         let Some(byte) = self.cache.get_mut(at) else { return };
         let was = std::mem::replace(byte, by);
@@ -143,7 +142,7 @@ impl File {
         self.damage.entry(at).or_insert(Damage { was, on_platter });
     }
 
-    /// Cuts the end off behind everybody's back, in the cache and on the platter.
+    /// Cuts off the end, in the cache and on the platter.
     pub(super) fn cut_off(&mut self, from: usize) {
         for at in from..self.cache.len() {
             self.damage(at, 0);
@@ -155,7 +154,7 @@ impl File {
         self.lost.retain(|&sector| sector < keep);
     }
 
-    /// Takes damage back, unless the byte was written since.
+    /// Undoes damage, unless the byte was written since.
     pub(super) fn mend(&mut self, at: usize) {
         let Some(damage) = self.damage.remove(&at) else { return };
         if self.cache.len() <= at {
@@ -188,7 +187,7 @@ impl File {
         self.damage.retain(|_, damage| damage.on_platter);
     }
 
-    /// The size that the file has afterwards: the old one, the new one, or one between.
+    /// The size after a power loss: the old one, the new one, or one in between.
     fn grown_to(&self, writeback: Writeback, rng: &mut Rng) -> usize {
         let (old, new) = (self.platter.len(), self.cache.len());
         match writeback {

@@ -1,7 +1,7 @@
-//! A disk that loses, tears, reorders, fails and lies, under the journal's [`Disk`] trait.
+//! A disk that loses, tears and reorders writes, and fails, under the journal's [`Disk`] trait.
 //!
-//! Contents are kept twice: as processes read them, and as a power loss would leave them; names likewise. See
-//! the crate's head for what may happen to them.
+//! Contents are kept twice: as processes read them, and as a power loss would leave them; names likewise. The
+//! crate's documentation has the fault model.
 
 mod faults;
 mod file;
@@ -22,11 +22,11 @@ use crate::rng::Rng;
 use names::Inode;
 use store::Store;
 
-/// The disk. Clones are the same disk; it outlives the processes that use it.
+/// The disk. Clones are the same disk, which outlives the processes that use it.
 #[derive(Clone, Debug)]
 pub struct SimDisk {
     store: Arc<Mutex<Store>>,
-    /// Crashes that this process has seen: what an earlier process left open fails.
+    /// Number of crashes before this process: the handles of earlier processes fail.
     generation: u64,
 }
 
@@ -46,7 +46,7 @@ impl SimDisk {
         self.store().crash(crash);
     }
 
-    /// Another disk with the same files, all of them durable.
+    /// Another disk with the same files, all durable.
     pub fn copy(&self, rng: Rng) -> io::Result<SimDisk> {
         let copy = SimDisk::new(Path::new("/"), usize::MAX, rng);
         for (path, bytes) in self.dump() {
@@ -56,12 +56,12 @@ impl SimDisk {
         Ok(copy)
     }
 
-    /// Lets the call of this kind fail that comes after `nth` others.
+    /// Makes one call of this kind fail, after `nth` others.
     pub fn fail_call(&self, call: Call, nth: u64, how: CallFailure) {
         self.store().faults().plan(call, nth, how);
     }
 
-    /// Lets the process live on, unless it has died already.
+    /// Cancels a planned halt, unless the process has died already.
     pub fn forget_halt(&self) {
         let mut store = self.store();
         if !store.is_halted() {
@@ -69,34 +69,34 @@ impl SimDisk {
         }
     }
 
-    /// What was to fail does not.
+    /// Cancels a planned failure.
     pub fn forget_failures(&self) {
         self.store().faults().forget_plan();
     }
 
-    /// Lets the process die after so many more calls: later ones fail and do nothing. [`SimDisk::crash`] must
-    /// follow.
+    /// Makes the process die after so many more calls: later ones fail without effect. [`SimDisk::crash`]
+    /// must follow.
     pub fn halt_after(&self, calls: u64) {
         self.store().faults().halt_after(calls + 1);
     }
 
-    /// Whether the process has died by [`SimDisk::halt_after`].
+    /// True when the process has died by [`SimDisk::halt_after`].
     pub fn is_halted(&self) -> bool {
         self.store().is_halted()
     }
 
-    /// Whether a sync has failed of some file, and what it did not write is still read from the cache: it may
-    /// be lost without a loss of power.
+    /// True when a sync of some file has failed, and what it did not write is still read from the cache: it
+    /// may be lost without a loss of power.
     pub fn may_lose(&self) -> bool {
         self.store().may_lose()
     }
 
-    /// Sets how many bytes the disk has in all.
+    /// Sets the size of the disk in bytes.
     pub fn set_capacity(&self, bytes: usize) {
         self.store().set_capacity(bytes);
     }
 
-    /// Bytes that files take.
+    /// Number of bytes that files take.
     pub fn used(&self) -> usize {
         self.store().used()
     }
@@ -111,22 +111,22 @@ impl SimDisk {
         self.store().damage_somewhere(harm)
     }
 
-    /// Takes the damage back where it is still there.
+    /// Undoes damage where it is still there.
     pub fn mend(&self, damaged: &Damaged) {
         self.store().mend(damaged);
     }
 
-    /// Loses a file that `accept` takes, or with `directory` all such and that directory.
+    /// Loses a file that `accept` takes; with `directory`, all such files and that directory.
     pub fn lose(&self, accept: impl Fn(&Path) -> bool, directory: Option<&Path>) -> Option<Lost> {
         self.store().lose(accept, directory)
     }
 
-    /// Puts back what was lost.
+    /// Puts lost files back.
     pub fn put_back(&self, lost: &Lost) {
         self.store().put_back(lost);
     }
 
-    /// Whether there is such a file.
+    /// True when this file exists.
     pub fn has_file(&self, path: &Path) -> bool {
         self.store().has_file(path)
     }
@@ -145,7 +145,7 @@ impl SimDisk {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store, for a process that has not been ended.
+    /// The store, for a process that has not ended.
     fn alive(&self) -> io::Result<MutexGuard<'_, Store>> {
         let store = self.store();
         if store.generation == self.generation && !store.is_halted() {
@@ -246,7 +246,7 @@ impl File for SimFile {
     }
 }
 
-/// A directory that a process holds.
+/// A directory that a process has locked.
 #[derive(Debug)]
 struct SimLock {
     disk: SimDisk,

@@ -1,12 +1,12 @@
-//! Directory entries: what processes see, and what a power loss would leave when the directory was not
-//! synced.
+//! Directory entries: as processes see them, and as a power loss would leave them without a sync of the
+//! directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::rng::Rng;
 
-/// Number of a file, whatever its names are.
+/// Number of a file, independent of its names.
 pub(super) type Inode = u64;
 
 /// One change of a directory.
@@ -44,7 +44,7 @@ impl View {
         }
     }
 
-    /// Drops what stands in directories that do not exist (any more).
+    /// Drops entries of directories that do not exist (any more).
     fn prune(&mut self) {
         let directories = self.directories.clone();
         let reachable = |path: &Path| {
@@ -60,7 +60,7 @@ impl View {
 pub(super) struct Names {
     live: View,
     durable: View,
-    /// Changes not yet durable, in order, each with the directory whose sync makes it so.
+    /// Changes not yet durable, in order, each with the directory whose sync makes it durable.
     pending: Vec<(PathBuf, Change)>,
 }
 
@@ -115,7 +115,7 @@ impl Names {
         self.pending.push((directory, change));
     }
 
-    /// What happened in this directory is durable from now on.
+    /// Makes all changes of this directory durable.
     pub(super) fn sync(&mut self, directory: &Path) {
         let durable = &mut self.durable;
         self.pending.retain(|(at, change)| {
@@ -127,7 +127,7 @@ impl Names {
         });
     }
 
-    /// Loses power: a part of what was not synced survives: none, all, the first so many, or any.
+    /// Loses power: of the changes not synced, none, all, the first so many, or any survive.
     pub(super) fn lose_power(&mut self, rng: &mut Rng) {
         let pending = std::mem::take(&mut self.pending);
         let mode = rng.below(4);
@@ -147,7 +147,7 @@ impl Names {
         self.live = self.durable.clone();
     }
 
-    /// Takes these names away, and the directory; what was not yet durable is so before.
+    /// Removes these names, and the directory; makes pending changes durable first.
     pub(super) fn lose(&mut self, files: &[(PathBuf, Inode)], directory: Option<&Path>) {
         for (_, change) in std::mem::take(&mut self.pending) {
             self.durable.apply(&change);
@@ -162,7 +162,7 @@ impl Names {
         }
     }
 
-    /// Gives back what [`Names::lose`] took.
+    /// Puts back what [`Names::lose`] has removed.
     pub(super) fn put_back(&mut self, files: &[(PathBuf, Inode)], directory: Option<&Path>) {
         for view in [&mut self.live, &mut self.durable] {
             view.files.extend(files.iter().cloned());

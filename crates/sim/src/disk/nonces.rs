@@ -1,28 +1,28 @@
-//! Looks at every encrypted batch that is written: within a file a nonce has one meaning, whatever fails and
-//! is repeated.
+//! Check of encrypted writes: within a file no two different contents are sealed with the same nonce,
+//! whatever fails and is repeated.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::names::Inode;
 
-/// Layout of a batch's head, as `journal/src/log/header.rs` tells it.
+/// Layout of a batch's header, as in `journal/src/log/header.rs`.
 const MAGIC: &[u8] = b"SLB1";
 const HEADER: usize = 96;
 const LEN: usize = 64;
 const CIPHER: usize = 80;
 const NONCE: usize = 88;
 
-/// Bytes that are sealed under one nonce, and of what proves them.
+/// Number of bytes sealed with one nonce; length of their authentication tag.
 const CHUNK: u64 = 8 << 10;
 const TAG: u64 = 16;
 
-/// What was sealed under each nonce of each file.
+/// Contents sealed with each nonce of each file.
 #[derive(Debug, Default)]
 pub(super) struct Nonces(HashMap<(Inode, u64), u64>);
 
 impl Nonces {
-    /// Panics when a nonce is used twice, which ends a run like every broken rule.
+    /// Panics when a nonce is reused, which ends a run like every broken rule.
     pub(super) fn watch(&mut self, inode: Inode, mut bytes: &[u8]) {
         while bytes.len() >= HEADER && bytes.starts_with(MAGIC) && number(bytes, CIPHER, 2) == 1 {
             let (len, first) = (number(bytes, LEN, 4), number(bytes, NONCE, 8));

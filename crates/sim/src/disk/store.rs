@@ -11,48 +11,48 @@ use super::names::{Inode, Names};
 use super::nonces::Nonces;
 use crate::rng::Rng;
 
-/// What ended the process.
+/// End of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crash {
-    /// The process was killed; the system lives on, and with it everything that was written.
+    /// The process was killed; the system runs on, with everything that was written.
     Kill,
     /// Power was lost: what was not synced is lost, torn or reordered.
     Power,
 }
 
-/// How a file is damaged.
+/// Kind of damage to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Harm {
     /// A bit is flipped.
     Flip,
-    /// The last bytes that are not zero are.
+    /// The last bytes that are not zero become zero.
     Zero,
     /// The end is cut off.
     Cut,
 }
 
-/// Bytes that were damaged, so that they can be mended.
+/// Damaged bytes, so that the damage can be undone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damaged {
-    /// The file's name then.
+    /// Name of the file at that time.
     pub path: PathBuf,
     inode: Inode,
-    /// What was done.
+    /// Kind of damage.
     pub harm: Harm,
-    /// Where in it.
+    /// Range of the bytes.
     pub bytes: Range<usize>,
 }
 
-/// Files that are gone, so that they can be put back.
+/// Lost files, so that they can be put back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lost {
-    /// The names that they had.
+    /// Their names, each with the file's number.
     pub files: Vec<(PathBuf, u64)>,
-    /// The directory, when it is gone with all that was in it.
+    /// The directory, if it was lost with everything in it.
     pub directory: Option<PathBuf>,
 }
 
-/// Counts of what was done.
+/// Counts of the disk's calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Syncs of files.
@@ -64,7 +64,7 @@ pub struct Tally {
 /// Bugs planted in the disk, in place of the same bugs in the journal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flaws {
-    /// Syncs answer without having done anything.
+    /// Syncs succeed without effect.
     pub skips_syncs: bool,
     /// The last record in the newest segment does not survive the end of a process.
     pub cuts_tail: bool,
@@ -89,14 +89,14 @@ pub(super) struct Store {
     capacity: usize,
     faults: Faults,
     flaws: Flaws,
-    /// The tree as it was before each replacement of a file that [`Flaws::goes_back`] names.
+    /// The tree as it was before each replacement of a file, for [`Flaws::goes_back`].
     past: Vec<Past>,
-    /// What [`Store::lose`] has taken away, kept in case that it is put back.
+    /// Files that [`Store::lose`] has removed, kept to be put back.
     lost: BTreeSet<Inode>,
-    /// Directories that a process holds.
+    /// Directories locked by a process.
     locked: BTreeSet<PathBuf>,
     nonces: Nonces,
-    /// Handles of an earlier process are dead.
+    /// Number of crashes; handles of an earlier process fail.
     pub(super) generation: u64,
     pub(super) tally: Tally,
 }
@@ -136,7 +136,7 @@ impl Store {
         self.flaws = flaws;
     }
 
-    /// Ends the process. Scheduled failures are forgotten, room is not given back.
+    /// Ends the process. Planned failures are dropped; the disk's size stays.
     pub(super) fn crash(&mut self, crash: Crash) {
         self.generation += 1;
         self.faults.process_ended();
@@ -165,7 +165,7 @@ impl Store {
         }
     }
 
-    /// Clears the last bytes that were written to the newest segment.
+    /// Clears the last bytes written to the newest segment.
     fn cut_tail(&mut self) {
         let newest = self.names.files().filter(|(path, _)| is_segment(path)).last();
         if let Some(file) = newest.map(|(_, inode)| inode).and_then(|inode| self.files.get_mut(&inode))
@@ -175,7 +175,7 @@ impl Store {
         }
     }
 
-    /// Brings back the latest tree that had another snapshot, as far as it was replaced or removed since.
+    /// Brings back the latest tree with another snapshot, as far as it was replaced or removed since.
     fn go_back(&mut self) {
         let is_snapshot = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "snapshot");
         let other = |past: &Past| {
@@ -224,7 +224,7 @@ impl Store {
         }
         let (path, inode) = self.rng.pick(&candidates).clone();
         let file = self.files.get(&inode)?;
-        // Most of a preallocated file is zeros that mean nothing: aim at what was written.
+        // Most of a preallocated file is zeros without meaning: damage what was written.
         let used = file.cache.iter().rposition(|&byte| byte != 0).map_or(file.cache.len(), |at| at + 1);
         let len = file.cache.len();
         let bytes = match harm {
@@ -245,20 +245,20 @@ impl Store {
         Some(Damaged { path, inode, harm, bytes })
     }
 
-    /// Takes the damage back where it is still there.
+    /// Undoes damage where it is still there.
     pub(super) fn mend(&mut self, damaged: &Damaged) {
         if let Some(file) = self.files.get_mut(&damaged.inode) {
             damaged.bytes.clone().for_each(|at| file.mend(at));
         }
     }
 
-    /// Every file with its contents, for comparing and showing.
+    /// Every file with its contents, for comparison and display.
     pub(super) fn dump(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let contents = |inode| self.files.get(&inode).map(|file| file.cache.clone()).unwrap_or_default();
         self.names.files().map(|(path, inode)| (path.clone(), contents(inode))).collect()
     }
 
-    /// Takes away one of the files that `accept` takes, or a whole directory of such, on the disk itself.
+    /// Removes one of the files that `accept` takes, or a whole directory of them, from the disk itself.
     pub(super) fn lose(&mut self, accept: impl Fn(&Path) -> bool, directory: Option<&Path>) -> Option<Lost> {
         let mut candidates: Vec<(PathBuf, Inode)> = self
             .names
@@ -282,7 +282,7 @@ impl Store {
         self.names.file(path).is_some()
     }
 
-    /// Puts back what was lost.
+    /// Puts lost files back.
     pub(super) fn put_back(&mut self, lost: &Lost) {
         self.names.put_back(&lost.files, lost.directory.as_deref());
         self.lost.clear();
@@ -308,7 +308,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the directory, unless somebody has it.
+    /// Locks a directory. Returns false if it is locked already.
     pub(super) fn lock(&mut self, directory: &Path) -> bool {
         self.locked.insert(directory.to_path_buf())
     }
@@ -333,7 +333,7 @@ impl Store {
         Ok(())
     }
 
-    /// Names of files, without those of directories.
+    /// Names of the files in a directory, without subdirectories.
     pub(super) fn list(&mut self, directory: &Path) -> io::Result<Vec<String>> {
         self.fault(Call::Open)?;
         if !self.names.is_directory(directory) {
@@ -348,7 +348,7 @@ impl Store {
         self.names.file(path).ok_or_else(|| missing(path))
     }
 
-    /// Creates a file that must not exist.
+    /// Creates a file; fails if it exists.
     pub(super) fn create(&mut self, path: &Path) -> io::Result<Inode> {
         self.fault(Call::Open)?;
         if self.names.file(path).is_some() {
@@ -419,7 +419,7 @@ impl Store {
         let room = self.room(inode, at + bytes.len());
         let file = self.files.entry(inode).or_default();
         if fault.is_err() || room.is_err() {
-            // A write that fails may have written a part.
+            // A failing write may have written a part.
             let part = self.rng.index(bytes.len() + 1).min(file.cache.len().saturating_sub(at));
             file.write(at, &bytes[..part]);
             return fault.and(room);

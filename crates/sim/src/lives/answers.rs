@@ -1,4 +1,4 @@
-//! Checks of what clients are answered: ids of what they send, and whether their receipts are good.
+//! Checks of answers: the ids of sent messages, and the validity of receipts.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::life::{Carried, Life};
 use super::{Lives, Record, ensure};
 use crate::model::Checked;
 
-/// Messages that the answer to a record names as sent, and that no event has told of yet.
+/// Messages that the answer to a record names as sent, and for which no event has come yet.
 #[derive(Debug, Default)]
 pub(super) struct Sends(BTreeMap<MessageId, Life>);
 
@@ -34,7 +34,7 @@ impl Sends {
                     sends.0.insert(nth(first, number), life);
                 }
             }
-            // What it asks is in an earlier record.
+            // The template of the message is in an earlier record.
             Command::ScheduleFire(_) | Command::ScheduleTrigger { .. } => {
                 let mut life = Life { strayed: true, ..Life::default() };
                 if let Ok(view) = record.engine.message(first) {
@@ -63,7 +63,7 @@ impl Sends {
         self.0.remove(&id)
     }
 
-    /// Checks that events have told of all messages that the answer names.
+    /// Checks that there was an event for each message that the answer names.
     pub(super) fn are_all_told(&self) -> Checked {
         let missing = self.0.keys().next();
         ensure!(missing.is_none(), "a send was answered with {missing:?}, which was not told of as sent");
@@ -82,13 +82,13 @@ fn carried(options: &SendOptions<'_>) -> Carried {
 }
 
 impl Record<'_> {
-    /// Whether the answer names new messages as sent.
+    /// True when the answer names new messages.
     pub(super) fn sends_one(&self) -> bool {
         matches!(self.outcome.reply, Reply::Sent { duplicate: false, .. })
     }
 
-    /// The life that an item of a send begins with. `ids`: those of all items, or none if they follow each
-    /// other from `first` on.
+    /// The initial life of an item of a send. `ids`: those of all items; empty if they follow each other from
+    /// `first`.
     fn life_of(&self, first: MessageId, ids: &[MessageId], item: &SendItem<'_>) -> Life {
         let options = item.options.copied().unwrap_or_default();
         let place = |place: u32| ids.get(place as usize).copied().unwrap_or(nth(first, place.into()));
@@ -120,7 +120,7 @@ impl Record<'_> {
 }
 
 impl Lives {
-    /// Checks that each receipt which was good is that of the message's holder.
+    /// Checks that each accepted receipt belongs to the message's holder.
     pub(super) fn receipts_hold(&mut self, record: &Record<'_>) -> Checked {
         let results = &record.outcome.results;
         let good = |number: &usize| results.get(*number).is_some_and(Result::is_ok);
@@ -146,7 +146,7 @@ impl Lives {
         self.settled_once(record, &receipts)
     }
 
-    /// Checks that each receipt settles once, and that an event tells of it.
+    /// Checks that each receipt settles once, with an event for it.
     fn settled_once(&self, record: &Record<'_>, receipts: &[Receipt]) -> Checked {
         if !matches!(record.command, Command::Settle { .. }) {
             return Ok(());

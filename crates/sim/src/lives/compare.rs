@@ -1,4 +1,4 @@
-//! Comparison of what was told with what the engine lists and counts.
+//! Comparison of the events so far with what the engine lists and counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,17 +10,17 @@ use super::life::Stage;
 use super::{Lives, ensure};
 use crate::model::Checked;
 
-/// Messages of one page of the listing.
+/// Number of messages in a page of the listing.
 const PAGE: usize = 50;
-/// Queues of one listing: more than a namespace has.
+/// Number of queues in a listing: more than a namespace has.
 const QUEUES_MAX: usize = 1_000;
 
 impl Lives {
-    /// Checks that the engine lists and counts what was told: each message that has not ended, in a state
-    /// that fits, and nothing else.
+    /// Checks that the engine lists and counts what the events say: each message that has not ended, in a
+    /// state that fits, and nothing else.
     ///
     /// # Errors
-    /// A sentence with the first difference.
+    /// The first difference.
     pub fn compare(&self, engine: &Engine) -> Checked {
         let mut here: BTreeSet<MessageId> = BTreeSet::new();
         for namespace in engine.namespaces() {
@@ -64,8 +64,8 @@ impl Lives {
         self.told.get(&queue.id).copied().unwrap_or_default()
     }
 
-    /// Checks the number of lost replies of a namespace, as a sum over its queues: of several that were to go
-    /// to the same queue with the same correlation id it is not known which one came.
+    /// Checks the number of lost replies of a namespace, as a sum over its queues: of several replies to the
+    /// same queue with the same correlation id, it is not known which one came.
     fn compare_lost(&self, queues: &[QueueView]) -> Checked {
         if !self.to_come.is_empty() {
             return Ok(());

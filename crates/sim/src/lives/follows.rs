@@ -1,4 +1,5 @@
-//! What the server sends by itself: steps of chains, replies, and steps for failures; each once.
+//! Messages that the server sends by itself: steps of chains, replies, and steps for failures. Each must come
+//! once.
 
 use sluice_engine::event::{Event, EventDetail, EventKind};
 use sluice_engine::id::{MessageId, NamespaceId, QueueId};
@@ -15,25 +16,25 @@ pub(super) struct Demand {
     /// Name of its queue; its correlation id.
     queue: String,
     correlation_id: Vec<u8>,
-    /// The chain that it carries.
+    /// The rest of the chain that it carries.
     carried: Carried,
-    /// Whether it must come with the record; others may be refused, which counts as a lost reply.
+    /// True when it must come with the record; another one may be refused, which counts as a lost reply.
     required: bool,
 }
 
-/// Sends that have to follow and have not come yet, in order.
+/// Messages that the server has to send and has not sent yet, in order.
 #[derive(Debug, Default)]
 pub(super) struct Demands {
     demands: Vec<Demand>,
 }
 
 impl Demands {
-    /// Demands that earlier records have left.
+    /// Demands left by earlier records.
     pub(super) fn of(demands: Vec<Demand>) -> Demands {
         Demands { demands }
     }
 
-    /// Adds what has to follow the event with this number, which is about a message.
+    /// Adds the demands that follow from the event with this number, about this message.
     pub(super) fn note(&mut self, record: &Record<'_>, number: usize, life: &Life, id: MessageId) {
         let demand = |queue: &String, carried: Carried, required: bool| Demand {
             follows: (id, life.queue),
@@ -44,7 +45,7 @@ impl Demands {
         };
         let Event { kind, detail, .. } = &record.outcome.events[number];
         match kind {
-            // The dead letter has failed before.
+            // A dead letter has failed before.
             EventKind::Dropped if *detail == EventDetail::Why("deleted") => {}
             EventKind::Acked if !record.is_done(number, id) => {}
             EventKind::Acked => {
@@ -90,7 +91,8 @@ impl Demands {
                 && demand.follows.0.namespace == id.namespace
                 && correlation_id.as_ref().is_none_or(|shown| *shown == demand.correlation_id)
         };
-        // What it carries may be gone, if more has happened to it since; then the first that may be meant is.
+        // If more has happened to the message since, its chain may be gone: then take the first demand that
+        // fits.
         let more = record.outcome.events.iter().filter(|event| event.id == Some(id)).count() > 1;
         let at = self.demands.iter().position(|demand| to_queue(demand) && (more || meets(demand)));
         at.map(|at| self.demands.remove(at))
@@ -98,11 +100,10 @@ impl Demands {
 }
 
 impl Lives {
-    /// The life of a message that the server has sent by itself. The message before it carries no chain from
-    /// then on.
+    /// The life of a message that the server has sent by itself. The chain of the message before it ends.
     ///
     /// # Errors
-    /// The message follows nothing.
+    /// The message meets no demand.
     pub(super) fn follows(
         &mut self,
         record: &Record<'_>,
@@ -120,11 +121,11 @@ impl Lives {
         Ok(Life { carried: demand.carried, correlation_id: demand.correlation_id, ..Life::default() })
     }
 
-    /// Ends a record: keeps what is still to come. What has not come although the server has nothing left to
-    /// do at once was refused, and counts as a lost reply.
+    /// Ends a record: keeps open demands. Those left when the engine has no work to do at once were refused,
+    /// and count as lost replies.
     ///
     /// # Errors
-    /// Something that must come with the record has not come.
+    /// A message that must come with the record has not come.
     pub(super) fn are_met(&mut self, record: &Record<'_>, demands: Demands) -> Checked {
         self.to_come = demands.demands;
         if let Some(missing) = self.to_come.iter().find(|demand| demand.required) {
@@ -138,7 +139,7 @@ impl Lives {
         Ok(())
     }
 
-    /// Drops what was to come to a deleted namespace.
+    /// Drops the demands of a deleted namespace.
     pub(super) fn forget_demands(&mut self, namespace: NamespaceId) {
         self.to_come.retain(|demand| demand.follows.0.namespace != namespace);
     }

@@ -1,4 +1,4 @@
-//! The life of one message, as events tell it.
+//! The life of one message, according to its events.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use sluice_engine::outcome::Delivery;
 use super::{Record, ensure};
 use crate::model::Checked;
 
-/// Where a message is.
+/// State of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// For a consumer, its time, a person or other messages.
+    /// For a consumer, its time, a person, or other messages.
     Waits,
     Leased {
         token: u64,
         until_us: u64,
-        /// Whether the lease may have another end than `until_us` by now.
+        /// True when the lease may end at another time than `until_us` by now.
         changed: bool,
     },
     Dead,
-    /// By the record with this index; it is kept, or gone.
+    /// By the record with this index; the message is kept, or gone.
     Acked {
         index: u64,
     },
@@ -47,32 +47,32 @@ pub(super) struct Carried {
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) queue: QueueId,
-    /// Its place in the order of sending, from 1 on.
+    /// Number in the order of sending, from 1.
     pub(super) number: u64,
     pub(super) stage: Stage,
-    /// Attempts that count, and deliveries.
+    /// Attempts that count; deliveries.
     pub(super) attempts: u16,
     pub(super) deliveries: u16,
     /// Time before which it must not be delivered, in microseconds since the Unix epoch; 0: none.
     pub(super) due_us: u64,
-    /// Its end as its sender gave it, in microseconds since the Unix epoch; 0: none.
+    /// End set by the sender, in microseconds since the Unix epoch; 0: none.
     pub(super) end_us: u64,
     pub(super) ordering: Vec<u8>,
-    /// Whether it may have lost its place in the order of sending.
+    /// True when it may have lost its place in the order of sending.
     pub(super) strayed: bool,
-    /// Messages that have to end first: all, or one.
+    /// Messages that must end first: all, or one.
     pub(super) parents: Vec<MessageId>,
     pub(super) one_parent_is_enough: bool,
-    /// Whether it is held when one of them fails; a person may then approve it.
+    /// True when it is held if one of them fails; a person may then approve it.
     pub(super) held_on_failure: bool,
     pub(super) carried: Carried,
     pub(super) reply_to: Option<String>,
-    /// As its sender gave it; may be empty.
+    /// Correlation id set by the sender; may be empty.
     pub(super) correlation_id: Vec<u8>,
 }
 
 impl Default for Life {
-    /// A message that was sent without options.
+    /// A message sent without options.
     fn default() -> Life {
         Life {
             queue: QueueId(0),
@@ -95,7 +95,7 @@ impl Default for Life {
 }
 
 impl Life {
-    /// Whether it was never delivered.
+    /// True when it was never delivered.
     pub(super) fn is_new(&self) -> bool {
         self.deliveries == 0
     }
@@ -104,19 +104,19 @@ impl Life {
         matches!(self.stage, Stage::Leased { token, .. } if token == of)
     }
 
-    /// The correlation id of a reply to it, or of a step that follows it; `id` is its own id.
+    /// The correlation id of a reply to the message, or of a step that follows it; `id` is its own id.
     pub(super) fn correlation_id_of(&self, id: MessageId) -> Vec<u8> {
         if self.correlation_id.is_empty() { id.to_text().into() } else { self.correlation_id.clone() }
     }
 
-    /// Marks the end of its lease as possibly changed.
+    /// Notes that the end of its lease may have changed.
     pub(super) fn changes_lease(&mut self) {
         if let Stage::Leased { changed, .. } = &mut self.stage {
             *changed = true;
         }
     }
 
-    /// Follows an approval: after the failure of a parent it waits for none any more.
+    /// Notes an approval: after the failure of a parent the message waits for no parent any more.
     pub(super) fn goes_on_without(&mut self, ended: &BTreeMap<MessageId, bool>) {
         let failed = |parent| ended.get(parent) == Some(&false);
         if self.held_on_failure && self.parents.iter().any(failed) {
@@ -138,7 +138,8 @@ impl Life {
         Ok(())
     }
 
-    /// Follows an event other than `Sent` and `Delivered`; `forwarded`: it went to a dead-letter queue.
+    /// Applies an event other than `Sent` and `Delivered`; `forwarded`: the message went to a dead-letter
+    /// queue.
     pub(super) fn tell(&mut self, record: &Record<'_>, event: &Event, forwarded: bool) -> Checked {
         match event.kind {
             EventKind::Acked => {
@@ -185,13 +186,14 @@ impl Life {
         ensure!(leased, "nobody holds it: it is {:?}", self.stage);
         ensure!(event.attempt == self.attempts, "it is at attempt {}", self.attempts);
         self.stage = Stage::Waits;
-        // It may have to wait behind others now.
+        // The message may have to wait behind others now.
         self.strayed = true;
         Ok(())
     }
 
     fn die(&mut self, record: &Record<'_>) -> Checked {
-        // One that waits dies, or one whose next step was refused; a lease ends by an event of its own.
+        // A message dies while it waits, or when its next step is refused; a lease ends by an event of its
+        // own.
         let may = self.stage == Stage::Waits || self.stage == Stage::Acked { index: record.index };
         ensure!(may, "it is {:?}", self.stage);
         self.stage = Stage::Dead;
@@ -199,7 +201,7 @@ impl Life {
         Ok(())
     }
 
-    /// Lets it begin anew: it was redriven, or went to a dead-letter queue.
+    /// Starts anew: the message was redriven, or went to a dead-letter queue.
     fn comes_back(&mut self) {
         self.stage = Stage::Waits;
         (self.attempts, self.deliveries) = (0, 0);
@@ -220,7 +222,7 @@ impl Life {
         Ok(())
     }
 
-    /// Follows `Held`, `Approved`, `Retried` and `Changed`.
+    /// Applies `Held`, `Approved`, `Retried` and `Changed`.
     fn is_changed(&mut self, event: &Event) -> Checked {
         let damaged = event.detail == EventDetail::Why("payload_damaged");
         let over = matches!(self.stage, Stage::Acked { .. }) || (self.stage == Stage::Dead && !damaged);

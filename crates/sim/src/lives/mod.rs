@@ -1,11 +1,11 @@
 //! The lives of messages, as clients and watchers see them. The [model](crate::model) predicts outcomes by
-//! the rules of the engine; this knows no such rule. It takes what each record asked, answered, delivered and
-//! told in events, and checks what must be true of any queue server:
+//! the rules of the engine; this module knows no such rule. It takes each record's command, answer,
+//! deliveries and events, and checks what must be true of any queue server:
 //!
-//! - each message that a send was answered with comes into being once, and ends once: acked, cancelled,
+//! - each message named in the answer to a send begins once, and ends once: acked, cancelled,
 //!   dropped or dead; a dead letter may come back; no event is about a message that is gone. No id and no
 //!   token is given twice;
-//! - nobody has a message that another one holds; only its holder can settle it, which ends the lease;
+//! - no two clients hold the same message; only its holder can settle it, which ends the lease;
 //! - attempts and deliveries grow by one with each delivery; nothing is delivered before its time, after its
 //!   end, or before its parents ended;
 //! - of the messages of an ordering key one is leased at a time, and first deliveries are in the order of
@@ -15,8 +15,8 @@
 //! - no schedule fires twice at an instant;
 //! - counters equal the events, and listings show the messages that have not ended.
 //!
-//! It does not check how soon things follow each other, which of several consequences comes first, and what
-//! is left to a later slice.
+//! It does not check how soon consequences follow, which of several comes first, and which are left to a
+//! later slice.
 
 mod answers;
 mod compare;
@@ -46,23 +46,22 @@ pub struct Lives {
     lives: BTreeMap<MessageId, Life>,
     /// Messages that are gone.
     gone: BTreeSet<MessageId>,
-    /// Messages that have ended at least once; true: they were done the first time.
+    /// Messages that have ended at least once; true: done at the first end.
     ended: BTreeMap<MessageId, bool>,
-    /// Totals of each queue as events tell them; as `replies_lost`, the sends that had to follow and did not
-    /// come.
+    /// Totals of each queue according to the events; as `replies_lost`, the demands that were not met.
     told: BTreeMap<QueueId, Counters>,
-    /// Sends that have to follow, and may come in a later slice.
+    /// Demands that may be met in a later slice.
     to_come: Vec<Demand>,
     last_token: u64,
     /// Numbers of schedules, and instants at which they fired, in microseconds since the Unix epoch.
     fired: BTreeSet<(u64, u64)>,
-    /// Namespaces in which some queue ever let messages step aside.
+    /// Namespaces in which a queue ever let messages step aside.
     steps_aside: BTreeSet<NamespaceId>,
     /// Number of messages sent so far.
     sent: u64,
 }
 
-/// One record that was applied, and what came of it.
+/// An applied record and its outcome.
 struct Record<'a> {
     index: u64,
     now_us: u64,
@@ -73,15 +72,15 @@ struct Record<'a> {
 }
 
 impl Lives {
-    /// Before the first record.
+    /// State before the first record.
     pub fn new() -> Lives {
         Lives::default()
     }
 
-    /// Follows one record, which `engine` has just applied.
+    /// Takes in a record that `engine` has just applied.
     ///
     /// # Errors
-    /// A sentence that says what must be true and is not.
+    /// The rule that was broken, and how.
     pub fn follow(
         &mut self,
         now_us: u64,
@@ -143,7 +142,7 @@ impl Lives {
         Ok(())
     }
 
-    /// Enters a message that an event tells of as sent.
+    /// Adds a message that an event reports as sent.
     fn begin(
         &mut self,
         record: &Record<'_>,
@@ -176,7 +175,7 @@ impl Lives {
         life.deliver(record.now_us, delivery)
     }
 
-    /// Checks a delivery: the message's parents have ended, all, or one where one is enough.
+    /// Checks a delivery: the message's parents have ended; all, or one where one is enough.
     fn keeps_parents(&self, id: MessageId) -> Checked {
         let life = &self.lives[&id];
         let open: Vec<_> = life.parents.iter().filter(|parent| !self.ended.contains_key(parent)).collect();
@@ -185,7 +184,7 @@ impl Lives {
         Ok(())
     }
 
-    /// Follows an event about many messages of a queue that are gone at once.
+    /// Takes in an event about many messages of a queue that are gone at once.
     fn tell_many(&mut self, event: &Event) -> Checked {
         let EventDetail::Many { messages, why, .. } = event.detail else {
             return Err("it is about nothing".to_owned());
@@ -197,7 +196,7 @@ impl Lives {
         };
         let here = self.lives.iter().filter(|(_, life)| life.queue == event.queue && meant(life.stage));
         let here: Vec<(MessageId, Stage)> = here.map(|(id, life)| (*id, life.stage)).collect();
-        // Those that were acked may be kept, or gone.
+        // Acked messages may have been kept, or be gone.
         let kept = here.iter().filter(|(_, stage)| matches!(stage, Stage::Acked { .. })).count() as u64;
         let (most, least) = (here.len() as u64, here.len() as u64 - kept);
         ensure!((least..=most).contains(&messages), "they were {least} to {most}");
@@ -238,8 +237,8 @@ impl Lives {
         }
     }
 
-    /// Whether a `Moved` event is about a dead letter that goes on in a dead-letter queue. When a person
-    /// moves a dead letter, it stays dead.
+    /// True when a `Moved` event means that a dead letter went to a dead-letter queue. A dead letter moved by
+    /// a person stays dead.
     fn is_forwarded(&self, record: &Record<'_>, id: MessageId) -> bool {
         let dead = self.lives.get(&id).is_some_and(|life| life.stage == Stage::Dead);
         let by_person = matches!(record.command, Command::Change(_));
@@ -255,7 +254,7 @@ impl Lives {
         Ok(())
     }
 
-    /// Forgets the messages of a deleted namespace, whose number may be given again.
+    /// Drops the messages of a deleted namespace, whose number may be given again.
     fn forget_namespace(&mut self, record: &Record<'_>) {
         let Command::NamespaceDelete { namespace, .. } = record.command else { return };
         if record.outcome.error.is_none() {
@@ -268,13 +267,13 @@ impl Lives {
 }
 
 impl Record<'_> {
-    /// Whether the engine has something left to do at once.
+    /// True when the engine has work left to do at once.
     fn goes_on(&self) -> bool {
         self.engine.next_deadline().is_some_and(|next| next <= self.now_us)
     }
 
-    /// Whether the event with this number tells that a message is done. One that is acked and whose next step
-    /// is refused dies in the same record.
+    /// True when the event with this number means that a message is done. A message that is acked and whose
+    /// next step is refused dies in the same record.
     fn is_done(&self, number: usize, id: MessageId) -> bool {
         let mut rest = self.outcome.events[number..].iter().filter(|event| event.id == Some(id));
         let acked = rest.next().is_some_and(|event| event.kind == EventKind::Acked);

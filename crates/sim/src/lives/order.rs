@@ -29,10 +29,10 @@ impl Lives {
         Ok(())
     }
 
-    /// Whether the other one had to be delivered before.
+    /// True when the other message had to be delivered before.
     fn is_before(&self, record: &Record<'_>, other_id: MessageId, other: &Life, life: &Life) -> bool {
         let waits = other.stage == Stage::Waits && other.is_new() && !other.strayed;
-        // It may be over, and be told of as ended in a moment.
+        // Its time may be over, with the event of its end still to come.
         let over = || {
             let view = record.engine.message(other_id);
             view.is_ok_and(|view| view.expires_at_us.is_some_and(|end_us| end_us <= record.now_us))
@@ -44,7 +44,7 @@ impl Lives {
             && !over()
     }
 
-    /// Notes namespaces in which delayed messages step aside: there the order is not that of sending.
+    /// Notes the namespaces in which delayed messages step aside: there the order is not that of sending.
     pub(super) fn look_at_settings(&mut self, record: &Record<'_>) {
         let (namespace, patch) = match record.command {
             Command::QueueSet { namespace, patch, .. } | Command::DefaultsSet { namespace, patch, .. } => {

@@ -1,4 +1,4 @@
-//! Each test breaks a rule, and the follower has to see it.
+//! Each test breaks a rule, and the check has to find it.
 
 use sluice_engine::Engine;
 use sluice_engine::command::{Command, Send, SendItem, SettleItem, Settlement};
@@ -12,7 +12,7 @@ use crate::model::Checked;
 
 const QUEUE: QueueId = QueueId(1);
 
-/// A message, by its number.
+/// The id of a message by its sequence number.
 fn id(sequence: u64) -> MessageId {
     MessageId { namespace: NamespaceId::DEFAULT, sequence }
 }

@@ -1,4 +1,4 @@
-//! Namespaces, queues, damage.
+//! Namespaces, queues, and damaged payloads.
 
 use std::collections::BTreeSet;
 
@@ -145,7 +145,7 @@ impl Apply<'_> {
         quota > 0 && queues >= quota
     }
 
-    /// The queue of this name, which the command creates if there is none.
+    /// The queue of this name; created if there is none, and the command may create one.
     pub(super) fn queue_for(&mut self, namespace: NamespaceId, name: &str) -> Result<QueueId, String> {
         if let Some(queue) = self.world.queue_named(namespace, name) {
             return Ok(queue);
@@ -175,7 +175,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The queue of this name, unless the engine has to refuse because there is none.
+    /// The queue of this name; `None`: there is none, and the engine has refused for that.
     pub(super) fn existing(&self, namespace: NamespaceId, name: &str) -> Result<Option<QueueId>, String> {
         if !self.world.namespaces.contains_key(&namespace) {
             return self.fails("namespace_not_found").map(|()| None);
@@ -234,7 +234,7 @@ impl Apply<'_> {
         messages.len()
     }
 
-    /// Holds a message whose payload is damaged, for the operator to see, unless it was to be gone by now.
+    /// Holds a message whose payload is damaged, for an operator to see; a cancelled one is removed.
     fn hold_as_damaged(&mut self, id: MessageId) {
         if self.is_cancelled(id) {
             self.remove_cancelled(id);

@@ -1,4 +1,4 @@
-//! One record from its command to the checks that hold after every record.
+//! Applying one record: its command, then the consequences, then the checks that hold after every record.
 
 use sluice_engine::command::Command;
 
@@ -66,21 +66,21 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The next place in the line of what this apply makes ready. Of what timers bring about the earlier
-    /// deadline stands first.
+    /// The next position among the messages that this record makes ready. Messages of timers are ordered by
+    /// their deadlines.
     pub(super) fn next_line(&mut self) -> Line {
         self.place += 1;
         Line { step: self.world.step, place: self.firing.unwrap_or(self.place) }
     }
 
-    /// The same, behind all that timers bring about.
+    /// The next position behind all messages of timers.
     pub(super) fn late_line(&mut self) -> Line {
         self.place += 1;
         Line { step: self.world.step, place: u64::MAX / 2 + self.place }
     }
 
-    /// What became ready in this record stands in no certain order where a part of it has come as a
-    /// consequence.
+    /// Forgets the order of what became ready in this record, in queues to which a consequence has added a
+    /// message.
     pub(super) fn blur(&mut self) {
         let step = self.world.step;
         for queue in std::mem::take(&mut self.blurred) {
@@ -96,7 +96,7 @@ impl Apply<'_> {
         }
     }
 
-    /// A send that was refused may have used up ids.
+    /// Takes over the last id of each namespace: a refused send may have used up ids.
     pub(super) fn follow_ids(&mut self) -> Checked {
         for (id, namespace) in &mut self.world.namespaces {
             let last = self.engine.last_sequence(*id).unwrap_or(0);
@@ -106,7 +106,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The command as a whole must have gone well.
+    /// Checks that the command as a whole has succeeded.
     pub(super) fn succeeds(&self) -> Checked {
         match &self.outcome.error {
             None => Ok(()),
@@ -114,7 +114,7 @@ impl Apply<'_> {
         }
     }
 
-    /// The command as a whole must have been refused, with this code.
+    /// Checks that the command as a whole was refused with this code.
     pub(super) fn fails(&self, code: &str) -> Checked {
         match &self.outcome.error {
             Some(error) if error.code() == code => Ok(()),
@@ -123,7 +123,7 @@ impl Apply<'_> {
         }
     }
 
-    /// A blob that somebody still has must not be let go of.
+    /// Checks that no released blob is still referred to.
     pub(super) fn check_released(&self) -> Checked {
         for released in &self.outcome.released {
             let holder = self.world.blobs().find(|(_, blob)| blob == released);

@@ -1,4 +1,4 @@
-//! What people change of messages that are there: each of a record for itself.
+//! Changes that people make to existing messages. A record may change several messages, each by itself.
 
 use sluice_engine::Engine;
 use sluice_engine::blob::BlobHead;
@@ -12,14 +12,15 @@ use super::item::code;
 use super::{Apply, Checked, Model, ensure};
 use super::{Message, MessagePlace};
 
-/// What people have changed of one message, and what they want of it.
+/// Changes made to one message, and what they leave for later.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Changes {
-    /// Whether the message was sent held.
+    /// True if the message was sent held.
     pub(super) hold: bool,
-    /// Held: when it may be ready at the earliest.
+    /// Earliest time at which a held message may become ready, in microseconds since the Unix epoch; 0: at
+    /// once.
     pub(super) due_us: u64,
-    /// Leased: gone when the lease ends, however it ends.
+    /// True for a leased message that is removed at the end of its lease, however that ends.
     pub(super) cancelled: bool,
     tags: Option<BlobRef>,
     log: Vec<Changed>,
@@ -30,12 +31,12 @@ impl Changes {
         Changes { hold: options.is_some_and(|options| options.hold), ..Changes::default() }
     }
 
-    /// What lies in the log for them.
+    /// Blobs in the log that the changes refer to.
     pub(super) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
         self.tags.into_iter().chain(self.log.iter().map(|changed| changed.note))
     }
 
-    /// Whether these are the tags that replace those it was sent with.
+    /// True when these tags replace those that the message was sent with.
     pub(super) fn has_tags(&self, tags: Option<BlobRef>) -> bool {
         tags == self.tags
     }
@@ -47,7 +48,7 @@ impl Changes {
         }
     }
 
-    /// Whether the engine shows the same.
+    /// Checks that the engine shows the same changes.
     pub(super) fn compare(&self, view: &MessageView) -> Checked {
         let same = view.cancelled == self.cancelled && view.tags == self.tags && view.changes == self.log;
         ensure!(same, "the engine shows {view:?}, the model has {self:?}");
@@ -56,8 +57,8 @@ impl Changes {
 }
 
 impl Model {
-    /// Looks at the messages that a record is about to change: the version of each tells whether a change
-    /// that depends on it may be made.
+    /// Takes over the versions of the messages that a record is about to change: a change may depend on the
+    /// version.
     pub fn look(&mut self, command: &Command<'_>, engine: &Engine) {
         self.world.versions.clear();
         let Command::Change(change) = command else { return };
@@ -105,7 +106,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Where messages are to go; `None`: it was rightly refused.
+    /// The queue to which a move goes; `None`: the move was rightly refused.
     fn move_target(&self, namespace: NamespaceId, to: &str) -> Result<Option<QueueId>, String> {
         match self.world.queue_named(namespace, to) {
             None => self.fails("queue_not_found").map(|()| None),
@@ -124,8 +125,8 @@ impl Apply<'_> {
         Some(self.blob_of_record(blobs, BlobHead::len_tagged("", &[], tags)))
     }
 
-    /// What the change of one message may come to. Where keys have a say the engine knows more than the
-    /// model.
+    /// Codes with which the change of one message may end. Where keys play a part the engine knows more than
+    /// the model.
     fn may_change(
         &self,
         id: MessageId,
@@ -154,14 +155,15 @@ impl Apply<'_> {
         }
     }
 
-    /// Whether a message would be put off until its end, or beyond.
+    /// True if the message would be delayed until its end or beyond.
     fn would_end_before(&self, message: &Message, action: &ChangeAction<'_>) -> bool {
         let ChangeAction::Set(NewFields { deliver: Some(deliver), .. }) = action else { return false };
         let due_us = self.due_us(*deliver);
         due_us > self.now_us && message.is_over(due_us)
     }
 
-    /// Why a message cannot go where it is to go: there is no room, or another one has its unique key.
+    /// Codes for a message that cannot go to a queue: there is no room, or another message has its unique
+    /// key.
     fn has_no_place(
         &self,
         id: MessageId,
@@ -216,7 +218,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// A held message may be ready from then on, once it is let go.
+    /// Sets the earliest time at which a held message may be ready once it is approved.
     pub(super) fn keep_due(&mut self, id: MessageId, due_us: u64) {
         self.changes(id).into_iter().for_each(|changes| changes.due_us = due_us);
     }
@@ -225,7 +227,7 @@ impl Apply<'_> {
         self.world.messages.get_mut(&id).map(|message| &mut message.changes)
     }
 
-    /// Remembers the note of a change (by whom, and why) with the message, if that is still there.
+    /// Adds the note of a change (by whom, and why) to the message, if the message is still there.
     fn remember(&mut self, id: MessageId, verb: Verb, note: Option<BlobRef>) {
         let at_us = self.now_us;
         if let (Some(note), Some(changes)) = (note, self.changes(id)) {
@@ -242,7 +244,7 @@ impl Apply<'_> {
         }
     }
 
-    /// Gone, and counted as cancelled.
+    /// Removes a message, and counts it as cancelled.
     pub(super) fn remove_cancelled(&mut self, id: MessageId) {
         self.total(id, |totals| totals.cancelled += 1);
         self.fail(id, "cancelled");
@@ -253,7 +255,7 @@ impl Apply<'_> {
         self.world.messages.get(&id).is_some_and(|message| message.changes.cancelled)
     }
 
-    /// Waits for a person; what is left of its delay is kept.
+    /// Holds a message for a decision; the rest of its delay is kept.
     pub(super) fn hold(&mut self, id: MessageId, reason: &'static str) {
         let now_us = self.now_us;
         let Some(message) = self.world.messages.get_mut(&id) else { return };
@@ -266,7 +268,7 @@ impl Apply<'_> {
         message.turn.strays();
     }
 
-    /// In its new queue a message is where it was, as far as that may be.
+    /// Puts a moved message into the same state in its new queue, as far as that is possible.
     fn go_on(&mut self, id: MessageId, place: MessagePlace) {
         match place {
             MessagePlace::Delayed { until_us } => self.admit(id, until_us),
@@ -294,7 +296,7 @@ impl Apply<'_> {
         }
     }
 
-    /// When a message that is sent or changed now may be ready.
+    /// Time at which a message that is sent or changed now may be ready.
     pub(super) fn due_us(&self, deliver: Deliver) -> u64 {
         match deliver {
             Deliver::Now => 0,

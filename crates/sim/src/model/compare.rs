@@ -1,4 +1,4 @@
-//! Laying the engine's state beside the model's, through the reads that everybody uses.
+//! Comparison of the engine's state with the model's, through the engine's public reads.
 
 use sluice_engine::Engine;
 use sluice_engine::id::{MessageId, QueueId};
@@ -12,11 +12,11 @@ use super::time::TICK_US;
 use super::{Checked, Model, ensure};
 use super::{Message, MessagePlace, ModelState};
 
-/// Messages that one page of the listing may hold: small, so that paging is tried.
+/// Messages in one page of a listing: few, so that paging is tested.
 const PAGE: usize = 7;
 
 impl Model {
-    /// Whether the engine's whole state, as anybody can read it, is the model's.
+    /// Checks that the engine's whole readable state equals the model's.
     ///
     /// # Errors
     /// The first difference.
@@ -54,7 +54,7 @@ fn compare_queue(world: &ModelState, id: QueueId, engine: &Engine) -> Checked {
     let counters = world.counters(id);
     let (mut shown, mut counters) = (view.counters, counters);
     if queue.blocks {
-        // Which of them are blocked is the engine's choice.
+        // Whether a message counts as delayed or as blocked is the engine's choice.
         for counters in [&mut shown, &mut counters] {
             for state in [State::Delayed, State::Blocked] {
                 counters.states[State::Ready as usize] +=
@@ -95,7 +95,7 @@ fn compare_listing(world: &ModelState, id: QueueId, engine: &Engine) -> Checked 
     Ok(())
 }
 
-/// What stands first in line by priority and, within it, by the order of becoming ready.
+/// Checks the first message in line, by priority, then by the order of becoming ready.
 fn compare_peek(world: &ModelState, id: QueueId, engine: &Engine) -> Checked {
     let key = |message: &Message| match message.place {
         MessagePlace::Ready { line } => Some((std::cmp::Reverse(message.priority), line)),
@@ -199,7 +199,7 @@ fn compare_namespaces(world: &ModelState, engine: &Engine) -> Checked {
     Ok(())
 }
 
-/// A timer that comes too late would leave a message for ever.
+/// Checks the engine's next deadline: a timer that is too late would leave a message for ever.
 fn compare_deadline(world: &ModelState, engine: &Engine) -> Checked {
     let timed = |id: &MessageId| {
         engine.message(*id).is_ok_and(|view| matches!(view.state, State::Delayed | State::Leased))
@@ -212,7 +212,7 @@ fn compare_deadline(world: &ModelState, engine: &Engine) -> Checked {
     });
     if let Some(first) = first.chain(world.first_end_us()).min() {
         let next = engine.next_deadline();
-        // A held message may have been over when it was sent: then the next tick ends it.
+        // A message may have been sent held with its end already past: the next tick ends it.
         let latest = first.max(world.now_us + 1).next_multiple_of(TICK_US);
         ensure!(
             next.is_some_and(|next| next <= latest),

@@ -1,6 +1,6 @@
-//! Consumers with credit: nobody holds more than that when it is given a message, and what is ready goes out
-//! while there is credit. What a detached consumer did not settle goes back after its time of grace: without
-//! counting, unless the consumer was lost and the delivery had reached it.
+//! Consumers with credit: no consumer is given a message beyond its credit, and ready messages are given out
+//! while there is credit. Messages that a detached consumer held are released after its grace period; this
+//! counts as an attempt only if the consumer was lost and the delivery had reached it.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use sluice_engine::query::{ConsumerState, ConsumerView, MessageView};
 use super::{Apply, Checked, ensure};
 use super::{Message, MessagePlace, ModelState, Queue};
 
-/// Consumers that one look at the engine may give: all of them.
+/// Consumers in one read of the engine: enough for all.
 const CONSUMERS_MAX: usize = 1_000;
 
-/// One consumer.
+/// An attached or detached consumer.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Consumer {
     namespace: NamespaceId,
@@ -26,24 +26,24 @@ pub(super) struct Consumer {
     gone: Option<Gone>,
 }
 
-/// A consumer that was detached.
+/// State of a detached consumer.
 #[derive(Clone, PartialEq, Debug)]
 struct Gone {
-    /// When what it holds goes back.
+    /// End of the grace period, in microseconds since the Unix epoch.
     until_us: u64,
-    /// The token up to which deliveries had reached it.
+    /// Last token of a delivery that had reached the consumer.
     reached: u64,
-    /// What it held then and was not extended since.
+    /// Messages held at detachment and not extended since.
     held: BTreeSet<MessageId>,
 }
 
 impl Consumer {
-    /// Whether it is attached to a queue.
+    /// True when the consumer is attached to this queue.
     pub(super) fn takes_from(&self, queue: &Queue) -> bool {
         self.gone.is_none() && self.namespace == queue.namespace && self.queues.contains(&queue.name)
     }
 
-    /// Messages that it may hold.
+    /// Number of messages that it may hold.
     pub(super) fn credit(&self) -> usize {
         self.credit as usize
     }
@@ -75,7 +75,7 @@ impl ModelState {
         self.messages.iter().filter_map(held)
     }
 
-    /// Whether a message, whose lease is over, is given back by a consumer that was detached.
+    /// True when a message whose lease is over counts as released by a detached consumer.
     pub(super) fn is_given_back(&self, id: MessageId) -> bool {
         let hold = self.messages.get(&id).and_then(Message::hold);
         let Some((consumer, token)) = hold else { return false };
@@ -83,7 +83,7 @@ impl ModelState {
         gone.is_some_and(|gone| token > gone.reached)
     }
 
-    /// A namespace is deleted, and its consumers with it.
+    /// Removes the consumers of a deleted namespace.
     pub(super) fn forget_consumers(&mut self, namespace: NamespaceId) {
         self.consumers.retain(|_, consumer| consumer.namespace != namespace);
     }
@@ -96,7 +96,7 @@ impl ModelState {
         }
     }
 
-    /// A message was extended: if its consumer was detached before, it keeps it beyond its time of grace.
+    /// Notes an extension: a message of a detached consumer then stays leased beyond the grace period.
     pub(super) fn keep(&mut self, id: MessageId) {
         let holder = self.messages.get(&id).and_then(Message::hold);
         let consumer = holder.and_then(|(consumer, _)| self.consumers.get_mut(&consumer));
@@ -105,7 +105,7 @@ impl ModelState {
         }
     }
 
-    /// A new epoch detaches all.
+    /// Detaches all consumers, as a new epoch does.
     pub(super) fn detach_all(&mut self) {
         let attached = self.consumers.iter().filter(|(_, consumer)| consumer.gone.is_none());
         let attached: Vec<u64> = attached.map(|(number, _)| *number).collect();
@@ -158,7 +158,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The consumer to which a command has to go well; `None`: it has to be refused, and was.
+    /// The consumer for which a command must succeed; `None`: the command must be refused, and was.
     fn attached(
         &mut self,
         namespace: NamespaceId,
@@ -196,12 +196,12 @@ impl Apply<'_> {
         }
     }
 
-    /// Whether the engine gave this message to a consumer in this apply.
+    /// True when the engine gave this message to a consumer in this record.
     pub(super) fn was_pushed(&self, id: MessageId) -> bool {
         self.outcome.pushed.iter().any(|(_, delivery)| delivery.receipt.id == id)
     }
 
-    /// What the engine gave to consumers, last of all that it did.
+    /// Takes over the deliveries to consumers, which are the last step of a record.
     pub(super) fn follow_pushed(&mut self) -> Checked {
         for (consumer, delivery) in &self.outcome.pushed {
             let known = self.world.consumers.get(&consumer.0).filter(|known| known.gone.is_none());
@@ -228,8 +228,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// What a detached consumer holds has a shorter lease as soon as the engine comes to it: after a tick it
-    /// must have, unless the engine says that it goes on at once.
+    /// Takes over the grace periods: leases of a detached consumer's messages become shorter once the engine
+    /// comes to them. After a tick all must be, unless the engine reports that it goes on at once.
     pub(super) fn follow_grace(&mut self, ticked: bool) -> Checked {
         let must = ticked && !self.goes_on();
         let gone = |consumer: &Consumer| consumer.gone.clone();
@@ -257,9 +257,9 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Nothing is ready that a consumer with credit might have.
+    /// Checks that no message is ready for which a consumer has credit.
     pub(super) fn all_is_given(&self) -> Checked {
-        // Otherwise it goes on giving at once.
+        // The engine gives out the rest in a later slice.
         if self.goes_on() {
             return Ok(());
         }
@@ -293,7 +293,7 @@ fn has_credit(view: &ConsumerView) -> bool {
     is_attached(view) && view.in_flight < view.credit
 }
 
-/// Whether the engine shows those who are attached, and how much each of them holds.
+/// Checks that the engine shows the attached consumers, and the number of messages that each holds.
 pub(super) fn compare_consumers(world: &ModelState, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let views = engine.consumers(*namespace, None, CONSUMERS_MAX);

@@ -1,4 +1,4 @@
-//! Dead letters, redriven and deleted by command: those that are named, or all.
+//! Redriving and deleting dead letters by command: named ones, or all of a queue.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ impl Message {
 }
 
 impl Apply<'_> {
-    /// The dead letters that are meant: those named, each of which must be one of this queue, or all.
+    /// The dead letters that a command means: the named ones, all of which must be dead in this queue, or
+    /// all. `None`: the command was rightly refused.
     fn dead_of(&self, queue: QueueId, ids: &[MessageId]) -> Result<Option<BTreeSet<MessageId>>, String> {
         let here = |id: &MessageId| self.world.messages.get(id).filter(|message| message.queue == queue);
         for id in ids {
@@ -58,8 +59,8 @@ impl Apply<'_> {
         self.counted(count)
     }
 
-    /// The code with which a redrive of these dead letters is refused, because one finds no room or no free
-    /// unique key. Those that are not there are refused otherwise.
+    /// Code of a redrive that is refused because a dead letter finds no room or its unique key is taken.
+    /// `None` also if one does not exist, which is refused otherwise.
     fn redrive_refusal(&self, queue: QueueId, ids: &[MessageId]) -> Option<&'static str> {
         let dead: BTreeSet<MessageId> = ids.iter().copied().collect();
         let is_dead =
@@ -74,7 +75,7 @@ impl Apply<'_> {
         self.world.are_rivals(&dead).then_some("unique_key_taken")
     }
 
-    /// Follows the engine in what it has redriven of these; gives those that are dead still.
+    /// Takes over the messages that the engine has redriven; returns those that are still dead.
     fn redriven_of(&mut self, dead: BTreeSet<MessageId>) -> Result<BTreeSet<MessageId>, String> {
         let line = self.next_line();
         let is_dead = |id: &MessageId| self.view(*id).is_ok_and(|view| view.state == State::Dead);
@@ -87,8 +88,8 @@ impl Apply<'_> {
         Ok(stay)
     }
 
-    /// Follows redrives of more dead letters than fit into one slice: the engine does the rest later, as long
-    /// as it says that it goes on.
+    /// Takes over redrives of more dead letters than one slice holds: the engine does the rest in later
+    /// slices, as long as it reports that it goes on.
     pub(super) fn follow_sweeps(&mut self) -> Checked {
         for (queue, mut left) in std::mem::take(&mut self.world.sweeps) {
             left.retain(|id| self.world.messages.get(id).is_some_and(|message| message.is_dead_in(queue)));
@@ -102,7 +103,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Whether the engine has something left to do at once.
+    /// True when the engine reports that it has work left to do at once.
     pub(super) fn goes_on(&self) -> bool {
         self.engine.next_deadline().is_some_and(|next| next <= self.now_us)
     }
@@ -111,7 +112,7 @@ impl Apply<'_> {
         those.iter().for_each(|id| self.stays_dead(*id));
     }
 
-    /// Whether there is room for a dead letter, and its unique key is free.
+    /// Checks that there is room for a dead letter, and that its unique key is free.
     pub(super) fn may_redrive(&self, id: MessageId) -> Checked {
         let message = &self.world.messages[&id];
         ensure!(
@@ -123,7 +124,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// A dead letter that cannot be redriven goes behind all others.
+    /// Puts a dead letter that cannot be redriven behind all others.
     pub(super) fn stays_dead(&mut self, id: MessageId) {
         let line = self.late_line();
         self.world.messages.get_mut(&id).into_iter().for_each(|message| message.died = line);

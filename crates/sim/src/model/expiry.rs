@@ -1,6 +1,6 @@
-//! Messages that end when they wait too long: after the time that their sender says, or that their queue
-//! gives them from their coming on. When exactly one ends whose time is over is the engine's choice; that
-//! none is delivered after it, and that a tick leaves none behind, are rules.
+//! Messages that end after waiting too long: at the end set by the sender, or at the maximum age set by the
+//! queue. The engine chooses when exactly it ends a message whose time is over; the rules are that none is
+//! delivered after its end, and that a tick leaves none behind.
 
 use sluice_engine::Engine;
 use sluice_engine::id::MessageId;
@@ -12,14 +12,14 @@ use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
 use super::{Message, MessagePlace, ModelState};
 
-/// When a message ends that waits.
+/// Ends of a waiting message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct End {
-    /// What its sender says.
+    /// The end requested by the sender.
     pub(super) expires: Expires,
-    /// When its sender wants it to end; 0: never.
+    /// End set by the sender, in microseconds since the Unix epoch; 0: never.
     own_us: u64,
-    /// When it is too old for its queue; 0: never.
+    /// End by the queue's maximum age, in microseconds since the Unix epoch; 0: never.
     age_us: u64,
 }
 
@@ -30,12 +30,12 @@ impl Default for End {
 }
 
 impl End {
-    /// As the sender says; it begins to count when the message comes to its queue.
+    /// The sender's request; its time begins to count when the message comes to its queue.
     pub(super) fn of(expires: Expires) -> End {
         End { expires, own_us: 0, age_us: 0 }
     }
 
-    /// The end of a message that is sent now.
+    /// The ends of a message that is sent now.
     pub(super) fn begun(self, now_us: u64) -> End {
         let own_us = match self.expires {
             Expires::Never => 0,
@@ -45,12 +45,12 @@ impl End {
         End { own_us, ..self }
     }
 
-    /// Whether it has come by this time.
+    /// True when an end has come by this time.
     pub(super) fn is_over(&self, at_us: u64) -> bool {
         self.first().is_some_and(|(end_us, _)| end_us <= at_us)
     }
 
-    /// When and why.
+    /// The earlier end and its reason.
     fn first(&self) -> Option<(u64, &'static str)> {
         let ends = [(self.own_us, "expired"), (self.age_us, "max_age")];
         ends.into_iter().filter(|(us, _)| *us > 0).min_by_key(|(us, _)| *us)
@@ -58,7 +58,7 @@ impl End {
 }
 
 impl Message {
-    /// Whether it is delayed, ready, blocked or held.
+    /// True when the message is delayed, ready, blocked or held.
     pub(super) fn waits(&self) -> bool {
         matches!(
             self.place,
@@ -66,13 +66,13 @@ impl Message {
         )
     }
 
-    /// Whether the engine shows it as a dead letter for this reason, in its queue or in that for dead
-    /// letters.
+    /// True when the engine shows it as a dead letter for this reason, in its own queue or in the dead-letter
+    /// queue.
     pub(super) fn has_died(&self, view: &MessageView, reason: Option<&str>) -> bool {
         view.reason == reason && (view.state == State::Dead || view.queue != self.queue)
     }
 
-    /// When it may be delivered at the earliest, if it waits; 0: at once.
+    /// Earliest time at which a waiting message may be delivered; 0: at once.
     pub(super) fn due_us(&self) -> u64 {
         match self.place {
             MessagePlace::Delayed { until_us } => until_us,
@@ -81,12 +81,12 @@ impl Message {
         }
     }
 
-    /// Whether it must not be delivered any more at this time.
+    /// True when the message must not be delivered any more at this time.
     pub(super) fn is_over(&self, at_us: u64) -> bool {
         self.end.is_over(at_us)
     }
 
-    /// Whether the engine shows when it ends.
+    /// Checks that the engine shows the message's end.
     pub(super) fn compare_end(&self, view: &MessageView) -> Checked {
         let matters = self.waits() || matches!(self.place, MessagePlace::Leased { .. });
         let end_us = self.end.first().map(|(end_us, _)| end_us).filter(|_| matters);
@@ -96,13 +96,13 @@ impl Message {
 }
 
 impl ModelState {
-    /// When the first of all messages that wait ends.
+    /// The earliest end of all waiting messages.
     pub(super) fn first_end_us(&self) -> Option<u64> {
         let waiting = self.messages.values().filter(|message| message.waits());
         waiting.filter_map(|message| message.end.first()).map(|(end_us, _)| end_us).min()
     }
 
-    /// Whether the engine has let a message end.
+    /// True when the engine has ended a message.
     fn has_ended(&self, id: MessageId, engine: &Engine) -> bool {
         let message = &self.messages[&id];
         let reason = message.end.first().map(|(_, reason)| reason);
@@ -114,7 +114,7 @@ impl ModelState {
 }
 
 impl Apply<'_> {
-    /// A message has come to its queue.
+    /// Starts the time of a message that has come to its queue.
     pub(super) fn begin_end(&mut self, id: MessageId) {
         let now_us = self.now_us;
         let message = self.world.messages.get_mut(&id);
@@ -122,8 +122,8 @@ impl Apply<'_> {
         self.begin_age(id);
     }
 
-    /// A message has come to its queue, or comes back from the dead letters: unless it stays dead, or is held
-    /// for somebody to look at, its age counts from now.
+    /// Starts the age of a message that has come to its queue or back from the dead letters, unless it stays
+    /// dead or is held for inspection.
     pub(super) fn begin_age(&mut self, id: MessageId) {
         let Some(message) = self.world.messages.get_mut(&id) else { return };
         let max_age_ms = self.world.queues.get(&message.queue).map_or(0, |queue| queue.settings.max_age_ms);
@@ -137,12 +137,12 @@ impl Apply<'_> {
         }
     }
 
-    /// A message is held for somebody to look at, however long.
+    /// Drops the ends of a message that is held for inspection.
     pub(super) fn forget_end(&mut self, id: MessageId) {
         self.world.messages.get_mut(&id).into_iter().for_each(|message| message.end = End::default());
     }
 
-    /// Lets a message end that would be over at this time, if the engine did: true then.
+    /// Ends a message whose end comes by this time, if the engine did. Returns true if it ended.
     pub(super) fn ends_instead(&mut self, id: MessageId, at_us: u64) -> bool {
         let over =
             self.world.messages.get(&id).is_some_and(|message| message.waits() && message.is_over(at_us));
@@ -153,13 +153,13 @@ impl Apply<'_> {
         ends
     }
 
-    /// Ends messages that are over by the time that they may be delivered from, whatever else the record has
-    /// done to them since; in the same record, unless the engine says that it goes on at once.
+    /// Ends messages whose end comes before they may be delivered, whatever else the record did to them; in
+    /// the same record, unless the engine reports that it goes on at once.
     pub(super) fn follow_overdue(&mut self) -> Checked {
         for id in std::mem::take(&mut self.ends) {
             let Some(message) = self.world.messages.get(&id) else { continue };
             let due_us = message.due_us();
-            // One that is blocked may be left to a timer, which does not count parts of a millisecond.
+            // The end of a blocked message may be left to a timer, which counts whole milliseconds.
             let over = message.waits() && message.is_over(due_us.max(self.now_us / TICK_US * TICK_US));
             let ended = self.ends_instead(id, due_us.max(self.now_us));
             ensure!(!over || ended || self.goes_on(), "message {id} did not end, and is over: {due_us}");
@@ -167,7 +167,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Ends as the queue says.
+    /// Ends a message as its queue's settings say.
     pub(super) fn end_waiting(&mut self, id: MessageId) {
         let message = &self.world.messages[&id];
         let Some((_, reason)) = message.end.first() else { return };
@@ -180,20 +180,20 @@ impl Apply<'_> {
         }
     }
 
-    /// Whether the engine may know nothing of a message any more whose timer has come: it was over then.
+    /// True when the engine may have dropped a message whose timer has fired: its end had come by then.
     pub(super) fn may_be_dropped(&self, id: MessageId) -> bool {
         let message = &self.world.messages[&id];
         message.is_over(self.now_us) && self.world.queues[&message.queue].settings.on_expire == OnExpire::Drop
     }
 
-    /// Lets those messages end that the engine let end. After a tick all must have whose time is over, unless
-    /// the engine says that it goes on at once.
+    /// Takes over the messages that the engine has ended. After a tick all messages whose time is over must
+    /// have ended, unless the engine reports that it goes on at once.
     pub(super) fn follow_ends(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let over = |message: &Message| message.waits() && message.is_over(self.now_us);
         let all = self.world.messages.iter().filter(|(_, message)| over(message));
         let all: Vec<MessageId> = all.map(|(id, _)| *id).collect();
-        // In which order they died is the engine's choice.
+        // The order in which they died is the engine's choice.
         let died = self.late_line();
         for id in all {
             if self.ends_instead(id, self.now_us) {
@@ -207,7 +207,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// A message is being delivered: its time must not be over.
+    /// Checks that a message that is being delivered has not reached its end.
     pub(super) fn keeps_end(&self, id: MessageId) -> Checked {
         let message = &self.world.messages[&id];
         ensure!(!message.is_over(self.now_us), "message {id} was delivered after its end: {message:?}");

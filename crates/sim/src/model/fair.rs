@@ -1,9 +1,9 @@
 //! Fair keys: messages of one priority and different keys are served in turn.
 //!
-//! Followed exactly where nothing else has a say: in queues without a limit, to which no message with an
-//! ordering or limit key has come. There each key that has ready messages has a place in the ring of its
-//! priority. The first gives as many as its weight, and goes to the end; a key whose first message becomes
-//! ready begins at the end. So nobody is passed over for more than a round, however many wait.
+//! Turns are predicted exactly in queues without a limit to which no message with an ordering or limit key
+//! has come. There each key with ready messages has a place in the ring of its priority. The first key
+//! delivers as many messages as its weight, then goes to the end of the ring; a key whose first message
+//! becomes ready starts at the end. So no key waits longer than one round, however many messages others have.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use super::{Line, Message, MessagePlace, ModelState, Queue};
 /// The ready messages of one queue, priority and key.
 pub(super) type LaneKey = (QueueId, u8, Vec<u8>);
 
-/// Its place in the ring.
+/// Place of a key in the ring of its priority.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FairLane {
-    /// When it came to the end of the ring; the default while it gives. `None`: not known, because one record
-    /// has emptied and filled it, or because something else had a say before.
+    /// Time at which it came to the end of the ring; the default during its turn. `None`: unknown, since one
+    /// record has emptied and refilled the lane, or since other rules had decided before.
     since: Option<Line>,
-    /// Messages that it may still give in this turn.
+    /// Messages that it may still deliver in this turn.
     left: u16,
 }
 
@@ -36,18 +36,19 @@ impl Message {
 }
 
 impl ModelState {
-    /// Whether turns alone decide who is next in a queue.
+    /// True when turns alone decide which message of a queue is next.
     pub(super) fn is_fair(&self, queue: QueueId) -> bool {
         self.takes_turns(queue) && self.queues[&queue].keyed
     }
 
-    /// Whether nothing but priorities and turns ever had a say in a queue.
+    /// True when nothing but priorities and turns ever decided in a queue.
     fn takes_turns(&self, queue: QueueId) -> bool {
         let alone = |queue: &Queue| !queue.blocks && !queue.ends && queue.settings.limit.is_empty();
         self.queues.get(&queue).is_some_and(alone)
     }
 
-    /// The first in line of each lane of the highest priority, and since when it waits for its turn.
+    /// The first message of each lane of the highest priority, and the time since which the lane waits for
+    /// its turn.
     fn first_of_lanes(&self, queue: QueueId) -> Vec<(LaneKey, Line, Option<Line>)> {
         let mut firsts: BTreeMap<LaneKey, Line> = BTreeMap::new();
         for (_, message) in self.messages_of(queue) {
@@ -62,7 +63,7 @@ impl ModelState {
         firsts.into_iter().map(|(key, line)| (key.clone(), line, since(&key))).collect()
     }
 
-    /// The messages of which one must be next.
+    /// The messages of which one must be delivered next.
     pub(super) fn next_in_turn(&self, queue: QueueId) -> Vec<&Message> {
         let lanes = self.first_of_lanes(queue);
         let longest = lanes.iter().filter_map(|(_, _, since)| *since).min();
@@ -76,7 +77,7 @@ impl ModelState {
         self.messages_of(queue).map(|(_, message)| message).filter(may).collect()
     }
 
-    /// From here on it is not known whose turn it is in a queue, of those who have messages now.
+    /// Makes the turns of a queue's lanes that have messages now unknown.
     pub(super) fn forget_turns(&mut self, queue: QueueId) {
         let here = self.lanes.iter_mut().filter(|((of, ..), _)| *of == queue);
         here.for_each(|(_, lane)| lane.since = None);
@@ -88,7 +89,7 @@ impl ModelState {
 }
 
 impl Apply<'_> {
-    /// A message has been delivered, and its lane has given it.
+    /// Takes a delivered message out of its lane, and updates the lane's turn.
     pub(super) fn gave(&mut self, id: MessageId) {
         let message = &self.world.messages[&id];
         if !self.world.takes_turns(message.queue) {
@@ -97,7 +98,7 @@ impl Apply<'_> {
         let key = message.lane();
         let lanes = self.world.first_of_lanes(message.queue);
         let has_more = lanes.iter().any(|(other, _, _)| *other == key);
-        // It goes behind all that became ready in this record, since it gives last of all.
+        // The lane goes behind everything that became ready in this record, since deliveries come last.
         let (turn, end) = (self.world.turn_of(&key), self.late_line());
         let Some(lane) = self.world.lanes.get_mut(&key) else { return };
         lane.left = lane.left.saturating_sub(1);
@@ -110,8 +111,8 @@ impl Apply<'_> {
         }
     }
 
-    /// A message is about to leave its lane in the middle of a record, without being delivered. As long as
-    /// the lane has others, also such as came in this very record, it keeps its place in the ring.
+    /// Takes out a message that leaves its lane without delivery, in the middle of a record. A lane that has
+    /// other messages, even such as came in this record, keeps its place in the ring.
     pub(super) fn leaves_lane(&mut self, id: MessageId) {
         let message = &self.world.messages[&id];
         let Some(line) = message.line() else { return };
@@ -132,7 +133,7 @@ impl Apply<'_> {
         self.kept_lanes.insert(key);
     }
 
-    /// Lanes that have messages now, and had none before, are at the end of their ring.
+    /// Puts lanes that have messages now and had none before at the end of their ring.
     pub(super) fn follow_lanes(&mut self) {
         let mut firsts: BTreeMap<LaneKey, Line> = BTreeMap::new();
         for message in self.world.messages.values() {

@@ -1,9 +1,9 @@
 //! Messages that wait for others, groups, and chains.
 //!
-//! When a message hears of the end of its parents is the engine's choice: the model notes each end, checks
-//! that nobody is delivered before its parents allow it, and takes over from the engine who was cancelled or
-//! held for a failure, if that had to be. What a chain sends is no choice: it comes in the record that ends
-//! the step before it.
+//! The engine chooses when a message learns of the end of its parents: the model notes each end, checks that
+//! no message is delivered before its parents allow it, and takes over which messages the engine has
+//! cancelled or held for a failure, if that had to be. The steps of a chain leave no choice: each is sent in
+//! the record that ends the step before it.
 
 use sluice_engine::Engine;
 use sluice_engine::command::{Deliver, Group, QueueItem, SendItem};
@@ -22,18 +22,18 @@ use super::{Message, MessagePlace};
 /// Messages that one record may send by itself.
 const SENT_MAX: u64 = 1_000;
 
-/// What one message has to do with others.
+/// Relations of one message to others.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Flow {
-    /// What it waits for, until that is decided.
+    /// Condition that the parents must meet; `None` once that is decided.
     waits: Option<Waits>,
-    /// How its parents have ended, as far as they have: done or not.
+    /// Parents, with their ends as far as known: true for done.
     parents: Vec<(MessageId, Option<bool>)>,
     is_callback: bool,
-    /// The steps that follow it.
+    /// Steps that follow the message.
     steps: Vec<NextStep>,
     on_failure: Option<NextStep>,
-    /// What it is delivered with beside its own.
+    /// Headers that the message is delivered with beside its own.
     headers: Vec<(String, String)>,
 }
 
@@ -46,12 +46,12 @@ struct Waits {
 #[derive(Clone, PartialEq, Debug)]
 struct NextStep {
     queue: String,
-    /// Its own payload; `None`: what comes before gives it.
+    /// Payload of the step; `None`: the result of the step before it.
     payload: Option<BlobRef>,
     headers: Vec<(String, String)>,
 }
 
-/// What the ends of its parents mean for a message.
+/// Consequence of the parents' ends for a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Verdict {
     Wait,
@@ -60,23 +60,23 @@ enum Verdict {
 }
 
 impl Flow {
-    /// Nothing follows a message any more, and it waits for nothing: it has gone to the queue for dead
-    /// letters.
+    /// Ends all relations of a message that has gone to a dead-letter queue: nothing follows it, and it waits
+    /// for nothing.
     pub(super) fn ends(&mut self) {
         *self = Flow::default();
     }
 
-    /// Whether it may be blocked by its parents.
+    /// True when parents may block the message.
     pub(super) fn may_block(&self) -> bool {
         self.waits.is_some()
     }
 
-    /// What lies in the log for its steps.
+    /// Blobs in the log of its steps.
     pub(super) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
         self.steps.iter().chain(&self.on_failure).filter_map(|step| step.payload)
     }
 
-    /// Whether the engine shows that these steps follow a message; gives what it shows.
+    /// Checks that the engine shows these steps behind a message; returns what it shows.
     pub(super) fn compare_steps(&self, id: MessageId, engine: &Engine) -> Result<FlowView, String> {
         let Ok(view) = engine.flow_view(id) else { return Err(format!("message {id} has no flow to show")) };
         let queues: Vec<&str> = self.steps.iter().map(|step| step.queue.as_str()).collect();
@@ -122,15 +122,15 @@ impl Flow {
 }
 
 impl Apply<'_> {
-    /// What keeps the items of a send from being taken: a parent that is not here.
+    /// True when a parent of an item does not exist, for which the send is refused.
     pub(super) fn lacks_a_parent(&self, namespace: NamespaceId, items: &[SendItem<'_>]) -> bool {
         let options = items.iter().filter_map(|item| item.options?.depends_on);
         let mut ids = options.flat_map(|depends_on| depends_on.ids().collect::<Vec<_>>());
         ids.any(|id| id.namespace != namespace || !self.world.messages.contains_key(&id))
     }
 
-    /// What a message that is being sent has to do with others. `first`: the first id of its send;
-    /// `next_blob`: where the payload of the next step lies.
+    /// The relations of a message that is being sent. `first`: first id of its send; `next_blob`: number of
+    /// the next step's payload among the record's blobs.
     pub(super) fn flow_of(
         &self,
         options: Option<&SendOptions<'_>>,
@@ -154,7 +154,7 @@ impl Apply<'_> {
         }
     }
 
-    /// A message has ended, done or not: its first end counts for those that wait for it.
+    /// Notes the end of a message, done or not: only its first end counts for those that wait for it.
     pub(super) fn end_in_flows(&mut self, id: MessageId, done: bool) {
         for message in self.world.messages.values_mut() {
             for (parent, ended) in &mut message.flow.parents {
@@ -165,7 +165,7 @@ impl Apply<'_> {
         }
     }
 
-    /// Whether its parents let a message begin, which is being delivered; and what it carries of them.
+    /// Checks that its parents allow the delivery of a message, and that it carries their results.
     pub(super) fn keeps_flow(&mut self, id: MessageId) -> Checked {
         let Some(message) = self.world.messages.get_mut(&id) else { return Ok(()) };
         let verdict = message.flow.verdict();
@@ -195,15 +195,15 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Whether the engine may have let a message go for the failure of its parents, which may be seen only
-    /// later in the record.
+    /// True when the engine may have cancelled a message for the failure of its parents, which the model may
+    /// see only later in the record.
     pub(super) fn may_be_cancelled(&self, id: MessageId) -> bool {
         let waits = self.world.messages[&id].flow.waits;
         waits.is_some_and(|waits| waits.on_failed == OnParentFailed::Cancel)
     }
 
-    /// Takes over who was cancelled or held for the failure of its parents; after a tick all have to be,
-    /// unless the engine says that it goes on at once. Who is cancelled fails its own children in turn.
+    /// Takes over the messages cancelled or held for the failure of their parents. After a tick all must be,
+    /// unless the engine reports that it goes on at once. A cancelled message fails its own children in turn.
     pub(super) fn follow_children(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let must = ticked && !goes_on;
@@ -220,7 +220,7 @@ impl Apply<'_> {
         }
     }
 
-    /// True if it was cancelled or held.
+    /// Returns true if the message was cancelled or held.
     fn follow_failed_child(&mut self, id: MessageId, must: bool) -> Result<bool, String> {
         let message = &self.world.messages[&id];
         let (waits, place) = (message.flow.waits, message.place);
@@ -242,7 +242,7 @@ impl Apply<'_> {
                 }
                 Ok(true)
             }
-            // Whoever lets it go then has decided.
+            // A person who approves it has decided.
             (Some(OnParentFailed::Hold), _)
                 if matches!(place, MessagePlace::Held { .. }) && !self.goes_on() =>
             {
@@ -257,8 +257,8 @@ impl Apply<'_> {
         }
     }
 
-    /// The next step of an acked message is sent, if there is one. False if it is refused; then the message
-    /// is dead.
+    /// Sends the next step of an acked message, if there is one. Returns false if that is refused; then the
+    /// message is dead.
     pub(super) fn send_next_step(&mut self, id: MessageId, result: Option<BlobRef>) -> Result<bool, String> {
         let message = &self.world.messages[&id];
         let (queue, correlation_id) = (message.queue, correlation_id(id, message));
@@ -282,7 +282,7 @@ impl Apply<'_> {
         Ok(true)
     }
 
-    /// A message fails: at the end of the record it is seen what followed.
+    /// Notes a failed message: the end of the record shows what followed.
     pub(super) fn fail(&mut self, id: MessageId, reason: &'static str) {
         if let Some(message) = self.world.messages.get(&id)
             && message.flow.on_failure.is_some()
@@ -291,7 +291,7 @@ impl Apply<'_> {
         }
     }
 
-    /// What had to follow the failures of this record has been sent, or was refused, which is counted.
+    /// Checks that whatever had to follow the failures of this record was sent, or was refused and counted.
     pub(super) fn follow_failures(&mut self) -> Checked {
         for (id, failed, reason) in std::mem::take(&mut self.failed) {
             let correlation_id = correlation_id(id, &failed);
@@ -345,14 +345,14 @@ impl Apply<'_> {
         })
     }
 
-    /// A message that the engine has sent by itself in this record, and of which the model does not know yet.
+    /// A message that the engine has sent by itself in this record and that the model does not know yet.
     pub(super) fn sent_by_engine(
         &self,
         namespace: NamespaceId,
         is_it: impl Fn(&MessageView) -> bool,
     ) -> Option<MessageId> {
         let last = self.engine.last_sequence(namespace)?;
-        // What was found out of turn lies before the last id that is known.
+        // Steps found out of order have ids before the last known one.
         let from = last.saturating_sub(SENT_MAX).max(self.world.epoch << EPOCH_SHIFT);
         let ids = (from + 1..=last).map(|sequence| MessageId { namespace, sequence });
         let mut unknown = ids.filter(|id| !self.world.messages.contains_key(id));
@@ -360,7 +360,7 @@ impl Apply<'_> {
         unknown.find(|id| self.engine.message(*id).is_ok_and(sent_now))
     }
 
-    /// Whether a message that the engine sends by itself may be refused.
+    /// True when a message that the engine sends by itself may be refused.
     pub(super) fn may_refuse(&self, from: QueueId, to: &str) -> bool {
         let Some(queue) = self.world.queues.get(&from) else { return true };
         let quotas = self.world.namespaces.get(&queue.namespace).map(|namespace| namespace.quotas);
@@ -382,7 +382,7 @@ impl Apply<'_> {
         flow.headers.clone_from(&step.headers);
         let mut message = Message { queue, flow, ..Message::new(blob) };
         message.asked.correlation_id = correlation_id;
-        // When it became ready among what else this record has made ready is not followed.
+        // Its order among everything that became ready in this record is not followed.
         if let Some(queue) = self.world.queues.get_mut(&queue) {
             (queue.keyed, queue.blocks) = (true, true);
         }
@@ -391,7 +391,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Messages, and a callback that waits for all of them.
+    /// Applies a group: messages, and a callback that waits for all of them.
     pub(super) fn group(&mut self, group: &Group<'_>) -> Checked {
         if !self.world.namespaces.contains_key(&group.namespace) {
             return self.fails("namespace_not_found");
@@ -454,7 +454,7 @@ impl Apply<'_> {
 }
 
 impl Message {
-    /// Whether the engine shows of its steps what it should.
+    /// Checks that the engine shows the message's steps and its blocked state.
     pub(super) fn compare_flow(&self, id: MessageId, engine: &sluice_engine::Engine) -> Checked {
         let view = self.flow.compare_steps(id, engine)?;
         let blocked = view.node.state == State::Blocked;
@@ -466,7 +466,7 @@ impl Message {
     }
 }
 
-/// What a step that follows this message has as its correlation id.
+/// The correlation id of a step that follows this message.
 fn correlation_id(id: MessageId, message: &Message) -> Vec<u8> {
     match message.asked.correlation_id.as_slice() {
         [] => id.to_text().into(),

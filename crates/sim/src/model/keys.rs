@@ -1,8 +1,8 @@
-//! Messages with keys: what must hold whatever the engine chooses.
+//! Messages with keys: rules that hold whatever the engine chooses.
 //!
-//! The model does not follow which of several messages a key or limit lets go on: ready stands for blocked,
-//! too. When one is delivered it checks that its keys and limits allowed it, by counting; and at the end of a
-//! run everything must have been delivered, so what is blocked goes on in the end.
+//! The model does not follow which of several messages a key or limit lets through: it counts blocked
+//! messages as ready. At each delivery it checks by counting that the message's keys and limits allowed it.
+//! At the end of a run everything must have been delivered, so blocked messages are let through in the end.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use sluice_engine::settings::{OrderingRetry, QueuePatch};
 use super::{Apply, Checked, ensure};
 use super::{Message, MessagePlace, ModelState, Queue};
 
-/// Deliveries under a rate that are remembered.
+/// Number of deliveries under a rate that are kept for the check.
 const DELIVERIES_MAX: usize = 2_000;
 
-/// The keys of one message; empty: none.
+/// Keys of one message; empty: none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Keys {
     pub(super) ordering: Vec<u8>,
@@ -42,26 +42,26 @@ impl Keys {
         *self != Keys::default()
     }
 
-    /// Whether a message with these may be blocked.
+    /// True when a message with these keys may be blocked.
     pub(super) fn may_block(&self) -> bool {
         !self.ordering.is_empty() || !self.limit.is_empty()
     }
 }
 
 impl Queue {
-    /// A message with these keys comes to it.
+    /// Notes the keys of a message that comes to the queue.
     pub(super) fn knows(&mut self, keys: &Keys) {
         self.keyed |= keys.any();
         self.blocks |= keys.may_block();
     }
 }
 
-/// Whether it is a message's turn among those with its ordering key.
+/// State of a message among those with its ordering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Turn {
-    /// Whether the message has begun: the others wait until it ends.
+    /// True when the message has begun: the others wait until it ends.
     active: bool,
-    /// Whether others may have gone past it: it was held, moved, redriven, or has stepped aside.
+    /// True when others may have passed it: it was held, moved or redriven, or has stepped aside.
     strayed: bool,
 }
 
@@ -81,7 +81,7 @@ impl Turn {
     }
 }
 
-/// A limit, and when deliveries under its present rates began.
+/// A limit, and the times of deliveries under its present rates.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Limited {
     rules: LimitRules,
@@ -90,13 +90,13 @@ pub(super) struct Limited {
 }
 
 impl ModelState {
-    /// Whether the order in a queue is that of priorities and becoming ready alone.
+    /// True when only priorities and the order of becoming ready decide in a queue.
     pub(super) fn is_plain(&self, queue: QueueId) -> bool {
         self.queues.get(&queue).is_none_or(|queue| !queue.keyed && queue.settings.limit.is_empty())
     }
 
-    /// From here on messages of a queue that are delayed step aside, also those that are to be when their
-    /// turn comes.
+    /// Notes that delayed messages of a queue step aside from now on, also those delayed when their turn
+    /// comes.
     pub(super) fn let_step_aside(&mut self, queue: QueueId, patch: &QueuePatch) {
         if patch.ordering_retry == Some(OrderingRetry::StepAside) {
             let here = self.messages.values_mut().filter(|message| message.queue == queue);
@@ -105,7 +105,7 @@ impl ModelState {
         }
     }
 
-    /// Whether the engine's state of a message is what its place allows.
+    /// True when the engine's state of a message fits its place in the model.
     pub(super) fn agrees(&self, message: &Message, state: State) -> bool {
         let blocked = state == State::Blocked
             && (message.keys.may_block() || message.flow.may_block())
@@ -151,14 +151,14 @@ impl Apply<'_> {
         self.succeeds()
     }
 
-    /// Whether a message that is being delivered has its turn among those with its ordering key.
+    /// Checks that a message that is being delivered has its turn among those with its ordering key.
     pub(super) fn keeps_order(&self, id: MessageId) -> Checked {
         let message = &self.world.messages[&id];
         if message.keys.ordering.is_empty() {
             return Ok(());
         }
         for (other_id, other) in self.world.messages_of(message.queue) {
-            // One whose time is over may have ended in this very record.
+            // A message whose time is over may have ended in this record.
             let ended = other.waits() && other.is_over(self.now_us);
             if *other_id == id || other.keys.ordering != message.keys.ordering || ended {
                 continue;
@@ -168,10 +168,10 @@ impl Apply<'_> {
                 ended || !other.turn.active,
                 "message {id} was delivered while {other_id} with its ordering key goes on: {other:?}"
             );
-            // Who waits for parents lets others with its key pass.
+            // A message that waits for parents lets others with its key pass.
             let was_first = other_id < &id
                 && other.history.is_empty()
-                // A dead letter that comes back, or what was moved, finds its own place.
+                // A dead letter that comes back, or a moved message, finds its own place.
                 && !other.turn.strayed
                 && !other.flow.may_block()
                 && matches!(other.place, MessagePlace::Ready { .. } | MessagePlace::Delayed { .. });
@@ -183,7 +183,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// A message that is delayed lets the others of its ordering key go on, if its queue says so.
+    /// Lets the others of a delayed message's ordering key go on, if its queue says so.
     pub(super) fn step_aside(&mut self, id: MessageId) {
         let Some(message) = self.world.messages.get_mut(&id) else { return };
         if self.world.queues[&message.queue].settings.ordering_retry == OrderingRetry::StepAside {
@@ -191,7 +191,7 @@ impl Apply<'_> {
         }
     }
 
-    /// Whether the limit of its queue lets a message begin, which is being delivered.
+    /// Checks that the limit of its queue allows a message that is being delivered.
     pub(super) fn keeps_limit(&mut self, id: MessageId) -> Checked {
         let message = &self.world.messages[&id];
         let queue = &self.world.queues[&message.queue];
@@ -224,7 +224,7 @@ impl Apply<'_> {
     }
 }
 
-/// In any stretch of time there are at most as many deliveries as the burst and what the rate adds meanwhile.
+/// Checks that any span of time has at most as many deliveries as the burst plus what the rate adds in it.
 fn keeps_rate(rate: Option<Rate>, given_us: &mut Vec<u64>, now_us: u64) -> Checked {
     let Some(rate) = rate else { return Ok(()) };
     given_us.push(now_us);

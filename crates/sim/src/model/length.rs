@@ -1,5 +1,6 @@
-//! Queues that hold as much as they may: what is sent is refused, or the oldest that wait make room. Which
-//! those are leaves no choice; how many go at once does, as long as the engine says that it goes on.
+//! Queues with a maximum length: sends beyond it are refused, or the oldest waiting messages are dropped. The
+//! rules determine which messages are dropped; the engine chooses how many at a time, as long as it reports
+//! that it goes on.
 
 use sluice_engine::command::Deliver;
 use sluice_engine::id::{MessageId, QueueId};
@@ -9,7 +10,7 @@ use super::{Apply, Checked, ensure};
 use super::{Message, MessagePlace, ModelState};
 
 impl ModelState {
-    /// Messages of a queue that are so, and their bytes.
+    /// Number and bytes of the messages of a queue that `is` accepts.
     fn size(&self, queue: QueueId, is: impl Fn(&Message) -> bool) -> (u64, u64) {
         let those = self.messages_of(queue).filter(|(_, message)| is(message));
         those.fold((0, 0), |(count, bytes), (_, message)| (count + 1, bytes + u64::from(message.blob.len)))
@@ -21,19 +22,19 @@ impl ModelState {
         !over(settings.max_messages, held.0, more.0) && !over(settings.max_bytes, held.1, more.1)
     }
 
-    /// Whether a queue takes only so much.
+    /// True when a queue has a maximum length.
     pub(super) fn is_bounded(&self, queue: QueueId) -> bool {
         let settings = &self.queues[&queue].settings;
         settings.max_messages > 0 || settings.max_bytes > 0
     }
 
-    /// Whether so much fits into a queue as it is.
+    /// True when so many messages and bytes fit into a queue as it is.
     pub(super) fn has_room(&self, queue: QueueId, messages: u64, bytes: u64) -> bool {
         let alive = |message: &Message| message.waits() || is_leased(message);
         self.fits(queue, self.size(queue, alive), (messages, bytes))
     }
 
-    /// Whether so much can be sent to a queue.
+    /// True when so many messages and bytes can be sent to a queue.
     pub(super) fn takes(&self, queue: QueueId, messages: u64, bytes: u64) -> bool {
         match self.queues[&queue].settings.overflow {
             Overflow::RefuseNew => self.has_room(queue, messages, bytes),
@@ -41,7 +42,8 @@ impl ModelState {
         }
     }
 
-    /// Whether a message sent with this delay would be too old before it may be delivered.
+    /// True when a message sent with this delay would reach the queue's maximum age before it may be
+    /// delivered.
     pub(super) fn outlives(&self, queue: QueueId, deliver: Deliver) -> bool {
         let max_age_us = self.queues[&queue].settings.max_age_ms * 1_000;
         let delay_us = match deliver {
@@ -52,7 +54,7 @@ impl ModelState {
         max_age_us == 0 || delay_us < max_age_us
     }
 
-    /// The message that goes first to make room, if the queue is too long and its oldest go.
+    /// The message that is dropped first, if the queue is too long and drops its oldest.
     fn next_to_go(&self, queue: QueueId) -> Option<MessageId> {
         let settings = &self.queues.get(&queue)?.settings;
         let (messages, bytes) = self.size(queue, |message| message.waits() || is_leased(message));
@@ -66,17 +68,17 @@ impl ModelState {
 }
 
 impl Apply<'_> {
-    /// Something was sent to a queue: the oldest go, as far as the engine let them go.
+    /// Notes a send to a queue, and takes over the messages that the engine has dropped for it.
     pub(super) fn make_room(&mut self, queue: QueueId) {
         while let Some(oldest) = self.next_gone(queue) {
             self.leaves_lane(oldest);
             self.die(oldest, "overflow");
         }
-        // Room is made when the record is done: who waits by then may go, too.
+        // Messages are dropped at the end of the record: those that wait by then may be dropped, too.
         self.world.queues.get_mut(&queue).into_iter().for_each(|queue| queue.makes_room = true);
     }
 
-    /// The message that goes next to make room, if the engine let it go.
+    /// The next message to be dropped, if the engine has dropped it.
     fn next_gone(&self, queue: QueueId) -> Option<MessageId> {
         self.world.next_to_go(queue).filter(|oldest| self.has_made_room(*oldest))
     }
@@ -88,17 +90,19 @@ impl Apply<'_> {
         }
     }
 
-    /// Whether the engine let a message go that was in the way.
+    /// True when the engine has dropped a message to make room.
     pub(super) fn has_made_room(&self, id: MessageId) -> bool {
         let message = &self.world.messages[&id];
         self.view(id).is_ok_and(|view| message.has_died(&view, Some("overflow")))
     }
 
-    /// Goes on where queues still make room; the engine must go on by itself as long as one does.
+    /// Takes over further drops in queues that are still too long; the engine must go on by itself while one
+    /// is.
     pub(super) fn follow_length(&mut self) -> Checked {
         let making = self.world.queues.iter().filter(|(_, queue)| queue.makes_room);
         for queue in making.map(|(id, _)| *id).collect::<Vec<_>>() {
-            // Whether timers have filled a lane before or after its others went is the engine's choice.
+            // Whether timers have filled a lane before or after its other messages were dropped is the
+            // engine's choice.
             while let Some(oldest) = self.next_gone(queue) {
                 self.die(oldest, "overflow");
             }

@@ -1,13 +1,12 @@
-//! The model: what must be true, told as naively as possible.
+//! The model: the rules of the engine, written as plainly as possible.
 //!
-//! It is given every committed command, with the engine's outcome, and follows: where the rules leave no
-//! choice it predicts the outcome and compares; where they leave one (the order of what became ready at the
-//! same moment, the jitter of a backoff, when exactly a due timer fires) it checks that the engine chose
-//! within them, and goes on from what the engine chose. It keeps maps and counts by counting, so that it
-//! shares no cleverness with the engine.
+//! It gets every committed command with the engine's outcome. Where the rules leave no choice it predicts the
+//! outcome and compares. Where they leave one (the order of what became ready at the same moment, the jitter
+//! of a backoff, the moment at which a due timer fires) it checks that the engine's choice is allowed, and
+//! takes it over. It keeps plain maps and counts by counting, so that it shares no algorithm with the engine.
 //!
-//! What is true of crashes is not told here but in [`crate::world`]: the log that recovery gives is a prefix
-//! of what was proposed, and the model is led along that prefix again.
+//! The rules of crashes are in [`crate::world`]: the recovered log is a prefix of what was proposed, and the
+//! model is led along that prefix again.
 
 mod admin;
 mod apply;
@@ -59,7 +58,7 @@ use results::{HolderReport, ResultOptions};
 use schedules::Schedule;
 use unique::{Taken, Unique};
 
-/// What a rule says when it is broken.
+/// Result of a check; the error says which rule was broken, and how.
 pub type Checked = Result<(), String>;
 
 /// Returns `Err` with a formatted sentence unless the condition holds.
@@ -78,44 +77,45 @@ pub struct Model {
     world: ModelState,
 }
 
-/// One apply, as the model sees it.
+/// The application of one record.
 struct Apply<'a> {
     world: &'a mut ModelState,
     index: u64,
     now_us: u64,
     outcome: &'a Outcome,
     engine: &'a Engine,
-    /// Messages that wait between these delays from now: which one exactly is the engine's choice.
+    /// Messages that wait, with the least and the longest delay from now, in microseconds; the engine chooses
+    /// in between.
     unsure: Vec<(MessageId, u64, u64)>,
-    /// Places given in this apply's line.
+    /// Last position given among what this record makes ready.
     place: u64,
-    /// The place of what the timer that fires now brings about.
+    /// Position for the consequences of the timer that fires now.
     firing: Option<u64>,
-    /// Replies that were lost for want of a queue: each may have used up an id.
+    /// Replies lost for want of a queue: each may have used up an id.
     lost: u64,
     /// Lanes that keep their place although their first message may have come in this record.
     kept_lanes: BTreeSet<LaneKey>,
-    /// Queues to which something has come as a consequence: when, among what else became ready in this
-    /// record, is not followed.
+    /// Queues to which a consequence has added a message: its order among everything else that became ready
+    /// in this record is not followed.
     blurred: BTreeSet<QueueId>,
-    /// Messages that end in this record if they are over.
+    /// Messages that end in this record if their time is over.
     ends: Vec<MessageId>,
-    /// What was seen to be wrong where there was nobody to tell.
+    /// First broken rule found where no error can be returned.
     broken: Option<String>,
-    /// Messages that have failed, as they were, and why; what follows them is seen at the end.
+    /// Messages that have failed, as they were, and the reason; their consequences are checked at the end.
     failed: Vec<(MessageId, Message, &'static str)>,
 }
 
 impl Model {
-    /// Before the first record.
+    /// State before the first record.
     pub fn new() -> Model {
         Model { world: ModelState::empty() }
     }
 
-    /// Follows one record. `engine` has just applied it.
+    /// Applies one record, which `engine` has just applied.
     ///
     /// # Errors
-    /// Which rule was broken, and how.
+    /// The rule that was broken, and how.
     pub fn apply(
         &mut self,
         now_us: u64,
@@ -147,7 +147,7 @@ impl Model {
         apply.run(command)
     }
 
-    /// What lies in the log for messages and schedules, with whose it is.
+    /// Blobs in the log that messages and schedules refer to, each with its owner.
     pub fn blobs(&self) -> impl Iterator<Item = (Holder<'_>, BlobRef)> {
         self.world.blobs()
     }
@@ -159,18 +159,17 @@ impl Default for Model {
     }
 }
 
-/// Where a ready message stands among those of its priority. What became ready by one apply for another
-/// reason than being sent has no order among itself that a client could rely on, except by the time that it
-/// was due.
+/// Position of a ready message among those of its priority. Messages that became ready in one record, other
+/// than by a send, have no order that a client could rely on, except that of their due times.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 struct Line {
-    /// Number of the apply that made it ready.
+    /// Number of the record that made the message ready.
     step: u64,
-    /// Its place in that apply's line, where there is one.
+    /// Position within that record; 0 where there is no order.
     place: u64,
 }
 
-/// Where a message is, and what goes with that.
+/// State of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum MessagePlace {
     Delayed {
@@ -190,7 +189,7 @@ enum MessagePlace {
     Dead {
         reason: &'static str,
     },
-    /// Kept until then in any case, and beyond as its queue says.
+    /// Kept until `until_us` in any case, and longer as its queue says.
     Done {
         done_us: u64,
         until_us: u64,
@@ -227,12 +226,12 @@ struct Message {
     changes: Changes,
     turn: Turn,
     origin: Option<Origin>,
-    /// Its place among the dead, by the order of dying.
+    /// Position among the dead letters, in the order of dying.
     died: Line,
     flow: Flow,
     end: End,
     unique: Option<Unique>,
-    /// The latest consumer that it was given to, and the token.
+    /// Last consumer that it was given to, and the token.
     pushed: Option<(u64, u64)>,
 }
 
@@ -242,16 +241,16 @@ struct Queue {
     namespace: NamespaceId,
     name: String,
     settings: QueueSettings,
-    /// The totals only: states and bytes are counted from the messages.
+    /// Totals only: states and bytes are counted from the messages.
     totals: Counters,
     created_us: u64,
-    /// Whether a message with a key ever came to it.
+    /// True if a message with a key ever came to it.
     keyed: bool,
-    /// Whether one that may be blocked did.
+    /// True if a message that parents may block ever came to it.
     blocks: bool,
-    /// Whether one that may end while it waits did: turns are not followed then, as ends empty lanes.
+    /// True if a message with an end ever came to it: turns are not followed then, since ends empty lanes.
     ends: bool,
-    /// Whether it is too long since something was sent, and its oldest messages go.
+    /// True if it was beyond its maximum length after a send: its oldest messages are dropped.
     makes_room: bool,
 }
 
@@ -259,23 +258,23 @@ struct Queue {
 #[derive(Clone, PartialEq, Debug)]
 struct Namespace {
     name: String,
-    /// The shard that it lives on.
+    /// Number of the shard that it lives on.
     shard: u32,
     quotas: Quotas,
-    /// The largest id given so far.
+    /// Largest sequence number given so far.
     last_sequence: u64,
 }
 
-/// The owner of something in the log.
+/// Owner of a blob in the log.
 #[derive(Clone, Copy, Debug)]
 pub enum Holder<'a> {
-    /// A message's.
+    /// A message.
     Message(MessageId),
-    /// A schedule's.
+    /// A schedule, by name.
     Schedule(&'a str),
 }
 
-/// What a key got the first time.
+/// Outcome of the first send with an idempotency key.
 #[derive(Clone, PartialEq, Debug)]
 struct Keyed {
     digest: u64,
@@ -285,47 +284,47 @@ struct Keyed {
     at_us: u64,
 }
 
-/// All of it.
+/// The model's whole state.
 #[derive(Clone, PartialEq, Debug)]
 struct ModelState {
     limits: Limits,
     epoch: u64,
-    /// Applies so far.
+    /// Number of records applied.
     step: u64,
     now_us: u64,
     namespaces: BTreeMap<NamespaceId, Namespace>,
     queues: BTreeMap<QueueId, Queue>,
     messages: BTreeMap<MessageId, Message>,
     keys: BTreeMap<(QueueId, Vec<u8>), Keyed>,
-    /// The message that has taken a unique key last.
+    /// Last message that took a unique key.
     unique: BTreeMap<(QueueId, Vec<u8>), Taken>,
     queue_limits: BTreeMap<(NamespaceId, String), Limited>,
-    /// What queues begin with, by pattern.
+    /// Defaults of new queues, by pattern.
     queue_defaults: BTreeMap<(NamespaceId, String), QueuePatch>,
     redrives: BTreeMap<QueueId, Redrive>,
-    /// Dead letters of a redrive of all that the engine may not have looked at yet.
+    /// Dead letters of a redrive of all that the engine may not have come to yet.
     sweeps: BTreeMap<QueueId, BTreeSet<MessageId>>,
     lanes: BTreeMap<LaneKey, FairLane>,
     schedules: BTreeMap<(NamespaceId, String), Schedule>,
-    /// The largest number of a schedule given so far.
+    /// Largest number of a schedule given so far.
     last_schedule: u64,
     consumers: BTreeMap<u64, Consumer>,
-    /// The largest number of a consumer given so far.
+    /// Largest number of a consumer given so far.
     last_consumer: u64,
     turns: Turns,
-    /// Versions of the messages that the next record changes, as they are before it.
+    /// Versions, before the next record, of the messages that it changes.
     versions: BTreeMap<MessageId, u64>,
     /// Receipts that have settled their message.
     settled: BTreeSet<Receipt>,
     /// All receipts ever given.
     given: BTreeSet<Receipt>,
-    /// Receipts of namespaces that were deleted. One may be made anew under its number, where the log that
-    /// gave the number has lost its end: it is up to the engine then what it knows of them.
+    /// Receipts of deleted namespaces. Where the log has lost its end, a new namespace may get the number
+    /// again: then the engine may or may not know these receipts.
     outlived: BTreeSet<Receipt>,
-    /// The largest token given so far.
+    /// Largest token given so far.
     last_token: u64,
     last_namespace: u32,
-    /// Numbers of namespaces that are deleted: not free again before all that they held is swept.
+    /// Numbers of deleted namespaces: not free again before everything in them is swept.
     deleted_namespaces: BTreeSet<NamespaceId>,
     last_queue: Option<QueueId>,
 }

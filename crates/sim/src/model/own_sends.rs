@@ -1,4 +1,4 @@
-//! Messages that the server sends by itself, as a consequence of another record.
+//! Messages that the engine sends by itself, as a consequence of another record.
 
 use sluice_engine::command::Deliver;
 use sluice_engine::id::{EPOCH_SHIFT, MessageId, NamespaceId};
@@ -7,15 +7,15 @@ use super::Apply;
 use super::Message;
 
 impl Apply<'_> {
-    /// The id of the next message that is sent in a namespace.
+    /// The id of the next message sent in a namespace.
     pub(super) fn next_id(&self, namespace: NamespaceId) -> Option<MessageId> {
         let last = self.world.namespaces.get(&namespace)?.last_sequence;
         let sequence = last.max(self.world.epoch << EPOCH_SHIFT) + 1;
         Some(MessageId { namespace, sequence })
     }
 
-    /// Sends a message that is all but placed, or gives the code with which it was refused, as anybody's
-    /// would be.
+    /// Sends a complete message that has no place yet; or returns the code with which it was refused, as a
+    /// client's send would be.
     pub(super) fn own_send(
         &mut self,
         namespace: NamespaceId,
@@ -35,7 +35,7 @@ impl Apply<'_> {
         Ok(Ok(id))
     }
 
-    /// This id is given, and none before it again.
+    /// Notes that this id is given; no earlier one is given later.
     pub(super) fn give_id(&mut self, id: MessageId) {
         if let Some(namespace) = self.world.namespaces.get_mut(&id.namespace) {
             namespace.last_sequence = namespace.last_sequence.max(id.sequence);

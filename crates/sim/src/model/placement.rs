@@ -1,4 +1,4 @@
-//! The choice among several consumers with credit, by the placement of the message's queue.
+//! Choice among several consumers with credit, by the placement setting of the message's queue.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,26 @@ use super::consumers::Consumer;
 use super::{Apply, Checked, ensure};
 use super::{ModelState, Queue};
 
-/// When consumers had their turns, and whose the ordering keys are.
+/// Turns of the consumers, and owners of the ordering keys.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Turns {
-    /// Messages given to consumers so far.
+    /// Number of messages given to consumers so far.
     served: u64,
-    /// Number of the last delivery from a queue to a consumer; queues by name, as consumers know them.
+    /// Number of the last delivery from a queue to a consumer; queues by name, as in an attachment.
     last: BTreeMap<(u64, String), u64>,
-    /// The consumer that had the last message of an ordering key, where consumers keep their keys.
+    /// Consumer that got the last message of an ordering key, for placement by key.
     owners: BTreeMap<(QueueId, Vec<u8>), u64>,
 }
 
 impl ModelState {
-    /// Where a message is, and its ordering key.
+    /// The message's queue, and its ordering key in it.
     fn key_of(&self, id: MessageId) -> (&Queue, (QueueId, Vec<u8>)) {
         let message = &self.messages[&id];
         (&self.queues[&message.queue], (message.queue, message.keys.ordering.clone()))
     }
 
-    /// Consumers of a queue with credit: what each holds where that counts, and when it had its last turn.
+    /// Consumers of a queue that have credit: each with the number of messages it holds, where that counts,
+    /// and its last turn.
     fn turns_of<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = (u64, (usize, u64))> + 'a {
         let by_load = queue.settings.placement == Placement::LeastLoaded;
         self.consumers.iter().filter(|(_, consumer)| consumer.takes_from(queue)).filter_map(
@@ -40,7 +41,7 @@ impl ModelState {
         )
     }
 
-    /// A consumer has the last message of an ordering key.
+    /// Makes a consumer the owner of a message's ordering key.
     pub(super) fn takes_key(&mut self, consumer: ConsumerId, id: MessageId) {
         let (queue, key) = self.key_of(id);
         if queue.settings.placement == Placement::Sticky && !key.1.is_empty() {
@@ -48,7 +49,7 @@ impl ModelState {
         }
     }
 
-    /// A consumer has had its turn.
+    /// Notes a turn of a consumer.
     pub(super) fn has_turn(&mut self, consumer: ConsumerId, id: MessageId) {
         let name = self.key_of(id).0.name.clone();
         self.turns.served += 1;
@@ -58,7 +59,7 @@ impl ModelState {
 }
 
 impl Apply<'_> {
-    /// Whether a consumer is the one to which a message that is ready has to go.
+    /// Checks that a consumer is the one to which a ready message must go.
     pub(super) fn keeps_placement(&self, consumer: ConsumerId, id: MessageId) -> Checked {
         let (queue, key) = self.world.key_of(id);
         let owner = self.world.turns.owners.get(&key).copied();

@@ -1,5 +1,5 @@
-//! How a message comes, goes from place to place, and leaves: one function each, through which every command
-//! goes, so that what heeds such a step is told of it in one place.
+//! Transitions of messages between places, one function each. Every command uses them, so that each rule
+//! about a transition has one place.
 
 use sluice_engine::id::{MessageId, QueueId};
 use sluice_engine::query::Counters;
@@ -8,7 +8,7 @@ use super::Apply;
 use super::{Message, MessagePlace};
 
 impl Apply<'_> {
-    /// A new message.
+    /// Adds a new message.
     pub(super) fn add(&mut self, id: MessageId, message: Message) {
         if let Some(queue) = self.world.queues.get_mut(&message.queue) {
             queue.totals.sent += 1;
@@ -22,7 +22,7 @@ impl Apply<'_> {
         self.begin_end(id);
     }
 
-    /// Delayed until its time, or ready if that has come.
+    /// Makes a message delayed until its time, or ready if that has come.
     pub(super) fn admit(&mut self, id: MessageId, due_us: u64) {
         if due_us <= self.now_us {
             return self.make_ready(id);
@@ -32,7 +32,7 @@ impl Apply<'_> {
         self.ends.push(id);
     }
 
-    /// A dead letter is ready again.
+    /// Makes a dead letter ready again.
     pub(super) fn redrive(&mut self, id: MessageId) {
         self.total(id, |totals| totals.redriven += 1);
         if let Some(message) = self.world.messages.get_mut(&id) {
@@ -46,7 +46,7 @@ impl Apply<'_> {
         self.make_ready(id);
     }
 
-    /// To another queue; its place there is the caller's to give.
+    /// Moves a message to another queue; the caller gives it a place there.
     pub(super) fn move_to(&mut self, id: MessageId, to: QueueId) {
         self.total(id, |totals| totals.moved_out += 1);
         self.take_key_along(id, to);
@@ -60,7 +60,7 @@ impl Apply<'_> {
         self.begin_age(id);
     }
 
-    /// Ready, unless it is over.
+    /// Makes a message ready, unless its end has come.
     pub(super) fn make_ready(&mut self, id: MessageId) {
         self.put_ready(id);
         self.ends.push(id);
@@ -77,7 +77,7 @@ impl Apply<'_> {
         }
     }
 
-    /// A dead letter, in its own queue or in that which takes them.
+    /// Makes a message a dead letter, in its own queue or in the dead-letter queue.
     pub(super) fn die(&mut self, id: MessageId, reason: &'static str) {
         self.lose_key(id);
         self.total(id, |totals| totals.died += 1);
@@ -94,13 +94,13 @@ impl Apply<'_> {
         }
     }
 
-    /// Gone for good.
+    /// Removes a message for good.
     pub(super) fn remove(&mut self, id: MessageId) {
         self.end_in_flows(id, false);
         self.world.messages.remove(&id);
     }
 
-    /// Counts something of the message's queue.
+    /// Changes the totals of the message's queue.
     pub(super) fn total(&mut self, id: MessageId, change: impl FnOnce(&mut Counters)) {
         if let Some(queue) = self.world.messages.get(&id).map(|message| message.queue)
             && let Some(queue) = self.world.queues.get_mut(&queue)

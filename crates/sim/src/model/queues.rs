@@ -1,5 +1,4 @@
-//! Pausing and closing, dead letters that go to another queue, redriving at a rate, and what queues begin
-//! with.
+//! Pausing and closing of queues, dead-letter queues, redrives at a rate, and defaults of new queues.
 
 use std::collections::BTreeSet;
 
@@ -13,30 +12,30 @@ use sluice_engine::settings::{QueuePatch, QueueSettings};
 use super::{Apply, Checked, ensure};
 use super::{MessagePlace, ModelState};
 
-/// Patterns that one look at the engine may give: all of them.
+/// Patterns in one read of the engine: enough for all.
 const PATTERNS_MAX: usize = 1_000;
 /// Slices per second of a fast redrive; a slow one gives one message at a time.
 const SLICES_PER_SECOND: u64 = 100;
 
-/// The queue in which a message died that went to another one, why, and when.
+/// Queue in which a message died before it went to a dead-letter queue, the reason, and the time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Origin {
     pub(super) queue: String,
     pub(super) reason: &'static str,
 }
 
-/// A redrive at a rate.
+/// A running redrive at a rate.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Redrive {
     per_second: u32,
-    /// Dead letters that it is about, and that are dead since.
+    /// Dead letters that are still to be redriven, if they are dead then.
     left: BTreeSet<MessageId>,
     began_us: u64,
     given: u64,
 }
 
 impl ModelState {
-    /// What a queue begins with that is made now.
+    /// Settings of a queue of this name that is created now.
     pub(super) fn settings_of_new(&self, namespace: NamespaceId, name: &str) -> QueueSettings {
         let mut settings = QueueSettings::default();
         let matching = self
@@ -55,7 +54,7 @@ impl ModelState {
         settings
     }
 
-    /// Whether dead letters of a queue would come back to it if they went to `target`.
+    /// True when dead letters of a queue would come back to it through `target`.
     pub(super) fn leads_back(&self, namespace: NamespaceId, name: &str, target: &str) -> bool {
         let mut at = target;
         for _ in 0..=self.queues.len() {
@@ -78,7 +77,7 @@ impl ModelState {
     }
 }
 
-/// Whether a pattern, in which `*` stands for anything, names this queue.
+/// True when a pattern, in which `*` stands for any text, matches this name.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -156,7 +155,7 @@ impl Apply<'_> {
         }
     }
 
-    /// Whether a patch names a limit that is not there.
+    /// True when a patch names a limit that does not exist.
     pub(super) fn names_no_limit(&self, namespace: NamespaceId, patch: &QueuePatch) -> bool {
         let limit = patch.limit.as_deref().filter(|limit| !limit.is_empty());
         limit.is_some_and(|limit| !self.world.queue_limits.contains_key(&(namespace, limit.to_owned())))
@@ -178,8 +177,8 @@ impl Apply<'_> {
         self.counted(count)
     }
 
-    /// Dead letters that the engine has redriven: those that died first before others, and not too many by
-    /// now.
+    /// Takes over the dead letters that the engine has redriven at a rate: in the order of dying, and no more
+    /// than the rate allows by now.
     pub(super) fn follow_redrives(&mut self) -> Checked {
         let queues: Vec<QueueId> = self.world.redrives.keys().copied().collect();
         for queue in queues {
@@ -205,7 +204,7 @@ impl Apply<'_> {
             }
         }
         redrive.left.retain(|id| !given.contains(id));
-        // In which order messages died in one record is not always known.
+        // The order of deaths within one record is not always known.
         let died = |id: &MessageId| self.world.messages[id].died.step;
         let last = given.iter().map(died).max();
         let passed = redrive.left.iter().find(|id| last.is_some_and(|last| died(id) < last));
@@ -219,7 +218,7 @@ impl Apply<'_> {
         let mut line = self.late_line();
         let mut before = None;
         for id in given {
-            // Of those that died at the same moment either may be first.
+            // Of messages that died in the same record any may be first.
             let died = self.world.messages[&id].died.step;
             if before.is_some_and(|before| before != died) {
                 line = self.late_line();
@@ -231,8 +230,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// A message that has died goes to the queue that takes the dead letters of its own. False: there is none
-    /// that does.
+    /// Moves a message that has died to the dead-letter queue. Returns false if there is none that takes it.
     pub(super) fn forward(&mut self, id: MessageId, reason: &'static str) -> bool {
         let Some(message) = self.world.messages.get(&id) else { return false };
         let from = &self.world.queues[&message.queue];
@@ -263,9 +261,8 @@ impl Apply<'_> {
         true
     }
 
-    /// Whether a message that has died went to the queue that takes the dead letters of its own. Whether that
-    /// had room at the moment depends on what else follows from the record; that it went where it could is
-    /// seen to.
+    /// True when a message that has died went to the dead-letter queue. Whether that had room depends on
+    /// other consequences of the record; checks that the message went there if it could.
     fn was_forwarded(&mut self, id: MessageId, target: &str) -> bool {
         let message = &self.world.messages[&id];
         let namespace = self.world.queues[&message.queue].namespace;
@@ -281,7 +278,7 @@ impl Apply<'_> {
         !stayed
     }
 
-    /// Whether a queue refuses dead letters of another one: it is closed, or cannot be made.
+    /// True when a dead-letter queue refuses messages: it is closed, or cannot be created.
     fn takes_no_dead(&self, namespace: NamespaceId, target: &str, bytes: u32) -> bool {
         match self.world.queue_named(namespace, target) {
             Some(queue) => {
@@ -291,7 +288,7 @@ impl Apply<'_> {
         }
     }
 
-    /// Why a queue cannot be made by its first use.
+    /// Code with which the creation of a queue at its first use is refused.
     pub(super) fn cannot_be_made(&self, namespace: NamespaceId, name: &str) -> Option<&'static str> {
         if !self.world.limits.auto_create {
             return Some("queue_not_found");
@@ -303,7 +300,7 @@ impl Apply<'_> {
     }
 }
 
-/// Whether the engine shows the same patterns.
+/// Checks that the engine shows the same default patterns.
 pub(super) fn compare_defaults(world: &ModelState, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let kept = world.queue_defaults.iter().filter(|((of, _), _)| of == namespace);

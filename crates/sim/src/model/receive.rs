@@ -1,4 +1,4 @@
-//! Receiving: whether what was delivered was next in line.
+//! Receiving: checks that each delivered message was next in line.
 
 use sluice_engine::command::Receive;
 use sluice_engine::id::{EPOCH_SHIFT, QueueId};
@@ -28,7 +28,7 @@ impl Apply<'_> {
             self.deliver(delivery, receive.lease_ms)?;
             bytes += u64::from(delivery.blob.len);
         }
-        // The first may be larger than wanted; then only empty ones can follow.
+        // The first message may be larger than the limit; then only empty ones can follow.
         let first = deliveries.first().map_or(0, |delivery| delivery.blob.len);
         ensure!(
             bytes <= u64::from(receive.max_bytes.max(first)),
@@ -41,7 +41,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// In the caller's order, a queue is emptied before the next has its turn.
+    /// Checks that earlier queues of the request were empty when a later one was taken from.
     fn no_earlier_queue(&self, queues: &[QueueId], taken: QueueId) -> Checked {
         for earlier in queues.iter().take_while(|queue| **queue != taken) {
             ensure!(
@@ -52,11 +52,12 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// A receive takes all that it may: it ends early only before a message that would be too many bytes.
+    /// Checks that a receive took all that it may: it ends early only before a message that would exceed the
+    /// bytes.
     fn nothing_left(&self, queues: &[QueueId], bytes: u64, max_bytes: u32) -> Checked {
         let heads: Vec<&Message> = queues.iter().flat_map(|queue| self.heads(*queue)).collect();
         let too_many = |message: &&Message| bytes + u64::from(message.blob.len) > u64::from(max_bytes);
-        // What stands first where keys have a say, and may be too large, is not known here.
+        // The first message is unknown where keys decide; it may be too large.
         let known = |queue: &QueueId| self.world.is_plain(*queue) || self.world.is_fair(*queue);
         let unsure = !queues.iter().all(known);
         ensure!(
@@ -68,9 +69,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// The messages of which one must be next: those of the highest priority that stand first, where turns
-    /// are taken those of the keys whose turn it may be. Where ordering keys or limits have a say, none must
-    /// be.
+    /// The messages of which one must be next: the first ones of the highest priority; with turns, those of
+    /// the keys whose turn it may be. Empty where ordering keys or limits decide: then none must be.
     pub(super) fn heads(&self, queue: QueueId) -> Vec<&Message> {
         let world = &self.world;
         if world.queues.get(&queue).is_some_and(|queue| queue.settings.paused) {
@@ -126,8 +126,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Whether a message whose delay is over may have waited for its ordering key until one before it ended
-    /// in this very record.
+    /// True when a message whose delay is over may have waited for its ordering key until the message before
+    /// it ended in this record.
     fn was_let_go(&self, message: &Message) -> bool {
         let over = matches!(message.place, MessagePlace::Delayed { until_us } if until_us <= self.now_us);
         over && !message.keys.ordering.is_empty() && self.world.queues[&message.queue].ends

@@ -1,4 +1,4 @@
-//! Results, replies, progress and checkpoints, and how long finished messages stay.
+//! Results, replies, progress, checkpoints, and the retention of finished messages.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::time::TICK_US;
 use super::{Apply, Checked, ensure};
 use super::{Message, MessagePlace};
 
-/// What the sender of a message wants to hear of it.
+/// Result options of a sent message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct ResultOptions {
     pub(super) ttl_ms: u64,
@@ -22,7 +22,7 @@ pub(super) struct ResultOptions {
     pub(super) reply_to: String,
 }
 
-/// What its holders have told on the way.
+/// Progress and checkpoint reported by the holders of a message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct HolderReport {
     pub(super) progress: Option<Progress>,
@@ -41,7 +41,7 @@ impl ResultOptions {
 }
 
 impl Message {
-    /// All that lies in the log for it: whether it is laid out as a payload or not.
+    /// All blobs in the log that the message refers to, whatever their layout.
     pub(super) fn blobs(&self) -> impl Iterator<Item = BlobRef> {
         let result = match self.place {
             MessagePlace::Done { result, .. } => result,
@@ -56,7 +56,7 @@ impl Message {
             .filter(|blob| *blob != BlobRef::EMPTY)
     }
 
-    /// Whether the engine shows of results what it should.
+    /// Checks that the engine shows the message's results, progress and checkpoint.
     pub(super) fn compare_results(&self, view: &MessageView) -> Checked {
         let (done_us, result) = match self.place {
             MessagePlace::Done { done_us, result, .. } => (Some(done_us), result),
@@ -74,7 +74,7 @@ impl Message {
 }
 
 impl Apply<'_> {
-    /// An acked message: done for a while, or gone; and its result is sent on in the same record.
+    /// Finishes an acked message: keeps it for a while or removes it, and sends its reply in the same record.
     pub(super) fn finish(&mut self, id: MessageId, result: Option<BlobRef>) -> Checked {
         self.total(id, |totals| totals.acked += 1);
         if !self.send_next_step(id, result)? {
@@ -99,8 +99,8 @@ impl Apply<'_> {
         self.reply(queue, id.namespace, &asked.reply_to, correlation_id, result.unwrap_or(BlobRef::EMPTY))
     }
 
-    /// The reply is sent, or lost where a send may be refused, which is counted. That there is no second one
-    /// is seen by laying the lists of messages side by side.
+    /// Sends the reply; where a send may be refused, the reply may be lost, which is counted. A second reply
+    /// would show when messages are compared.
     fn reply(
         &mut self,
         from: QueueId,
@@ -139,7 +139,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Extends leases, and takes down what is told; a receipt that holds nothing writes nothing.
+    /// Extends leases and notes reports; an item with a receipt that holds nothing changes nothing.
     pub(super) fn report(&mut self, namespace: NamespaceId, items: &[ReportItem<'_>]) -> Checked {
         if !self.world.namespaces.contains_key(&namespace) {
             return self.fails("namespace_not_found");
@@ -173,7 +173,7 @@ impl Apply<'_> {
         BlobRef { index: self.index, item, len: len as u32 }
     }
 
-    /// A delivery carries the checkpoint of the attempts before it, and what a reply needs.
+    /// Checks that a delivery carries the last checkpoint and the fields that a reply needs.
     pub(super) fn carries_details(&self, delivery: &Delivery) -> Checked {
         let message = &self.world.messages[&delivery.receipt.id];
         let details = self.engine.delivery_details(delivery.receipt.id).unwrap_or_default();
@@ -190,15 +190,15 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Lets those finished messages go that the engine let go, if it may; after a tick, all that must go have
-    /// to be gone, unless the engine says that it goes on at once.
+    /// Removes finished messages that the engine has removed, if it may. After a tick, all that must be
+    /// removed are, unless the engine reports that it goes on at once.
     pub(super) fn follow_finished(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let must = ticked && !goes_on;
         for (queue, finished) in self.finished() {
             let settings = self.world.queues[&queue].settings.clone();
             let retain_us = settings.retain_done_ms * 1_000;
-            // Those that the queue keeps may not have been met yet within the present millisecond.
+            // Messages due within the present millisecond may not have been removed yet.
             let (mut stay, mut stay_surely) = (0, 0);
             // The latest first: they may stay, and those before them must make room.
             for (done_us, id, until_us) in finished.into_iter().rev() {
@@ -227,8 +227,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Finished messages by queue, those that finished first before others: when, which, and until when they
-    /// are kept in any case.
+    /// Finished messages by queue, in the order of finishing: time, id, and end of the retention in any case.
     fn finished(&self) -> BTreeMap<QueueId, Vec<(u64, MessageId, u64)>> {
         let mut finished: BTreeMap<QueueId, Vec<_>> = BTreeMap::new();
         for (id, message) in &self.world.messages {

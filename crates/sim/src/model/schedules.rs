@@ -1,4 +1,4 @@
-//! Schedules: each instant fires once and none too early, and what was missed is caught up as was wanted.
+//! Schedules: each instant fires once and none too early; missed instants are caught up as the schedule says.
 
 use sluice_engine::Engine;
 use sluice_engine::command::{Command, Deliver, ScheduleFire, SchedulePut};
@@ -11,23 +11,23 @@ use super::{Apply, Checked, ensure};
 use super::{Message, ModelState};
 use crate::workload::{Missed, Times};
 
-/// Missed instants that are caught up one by one.
+/// Upper limit of missed instants that are caught up one by one.
 const CAUGHT_UP_MAX: u64 = 1_000;
-/// How late an instant may be and yet count where those that were missed do not.
+/// Delay up to which an instant still fires where missed ones are skipped, in microseconds.
 const ON_TIME_US: u64 = 60_000_000;
 
 /// One schedule.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Schedule {
-    /// Another one after each change, counted over all schedules of the shard.
+    /// Changes with each change of the schedule; counted over all schedules of the shard.
     number: u64,
     spec: Vec<u8>,
     times: Times,
     queue: String,
-    /// What it sends.
+    /// The message that it sends.
     template: Message,
     deliver: Deliver,
-    /// 0: it does not fire.
+    /// Next instant, in microseconds since the Unix epoch; 0: it does not fire.
     next_us: u64,
     paused: bool,
     created_us: u64,
@@ -36,17 +36,17 @@ pub(super) struct Schedule {
     last_us: Option<u64>,
     last_id: Option<MessageId>,
     last_error: Option<&'static str>,
-    /// Whether some of what was missed was caught up, and more of it is left.
+    /// True when part of the missed instants was caught up and others are left.
     catching_up: bool,
 }
 
 impl Schedule {
-    /// Where its message lies.
+    /// Blob of its message.
     pub(super) fn blob(&self) -> BlobRef {
         self.template.blob
     }
 
-    /// Whether this is what has to be done now that its instant has come.
+    /// True when this is the right action for the instant that has come.
     fn follows(&self, fire: &ScheduleFire, now_us: u64) -> bool {
         let (times, instant_us) = (self.times, fire.instant_us);
         let next_at_us = times.next_after(instant_us, now_us);
@@ -155,7 +155,7 @@ impl Apply<'_> {
         }
     }
 
-    /// Only the instant that the schedule waits for counts; whatever else is proposed does nothing.
+    /// Applies a fire: only one for the instant that the schedule waits for has an effect.
     fn schedule_fire(&mut self, fire: &ScheduleFire) -> Checked {
         self.succeeds()?;
         let found = self.world.schedules.iter().find(|(_, schedule)| schedule.number == fire.number);
@@ -171,7 +171,7 @@ impl Apply<'_> {
             "{fire:?} at {} is not what {schedule:?} wants",
             self.now_us
         );
-        // Resumed late, it may wait for an instant that has fired.
+        // A schedule resumed late may wait for an instant that has fired.
         let sends = fire.send && schedule.last_us.is_none_or(|last_us| fire.instant_us > last_us);
         let sent = if sends { Some(self.send_scheduled(&key, &schedule, fire.instant_us)?) } else { None };
         let now_us = self.now_us;
@@ -182,7 +182,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Its message is sent, or refused as anybody's would be.
+    /// Sends the schedule's message; or returns the code with which it was refused, as a client's send would
+    /// be.
     fn send_scheduled(
         &mut self,
         (namespace, name): &(NamespaceId, String),
@@ -205,7 +206,7 @@ impl Apply<'_> {
 }
 
 impl Schedule {
-    /// What stays when it is put anew.
+    /// Takes over what stays when a schedule is put again.
     fn keep(&mut self, before: Schedule) {
         let same_times = before.spec == self.spec && before.next_us > 0;
         if same_times {
@@ -221,7 +222,7 @@ impl Schedule {
         self.last_error = before.last_error;
     }
 
-    /// An instant has gone by; what came of its message, if there was to be one.
+    /// Notes a past instant, and the result of its message if one was to be sent.
     fn note(&mut self, instant_us: u64, sent: Option<Result<MessageId, &'static str>>) {
         let Some(sent) = sent else { return };
         self.last_us = Some(instant_us);
@@ -239,7 +240,7 @@ impl Schedule {
     }
 }
 
-/// Whether the engine shows the same schedules.
+/// Checks that the engine shows the same schedules.
 pub(super) fn compare_schedules(world: &ModelState, engine: &Engine) -> Checked {
     for namespace in world.namespaces.keys() {
         let names = world.schedules.keys().filter(|(of, _)| of == namespace).map(|(_, name)| name.clone());

@@ -1,4 +1,4 @@
-//! Sending.
+//! Sends: refusals, duplicates, and the first place of each message.
 
 use sluice_engine::command::{Deliver, Send, SendItem};
 use sluice_engine::id::{BlobRef, EPOCH_SHIFT, MessageId, NamespaceId, QueueId};
@@ -53,7 +53,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// What is wrong with the request itself.
+    /// Code of a refusal for the request itself.
     fn send_refusal(&self, send: &Send<'_>) -> Option<&'static str> {
         if !self.world.namespaces.contains_key(&send.namespace) {
             return Some("namespace_not_found");
@@ -81,7 +81,7 @@ impl Apply<'_> {
         self.tells_of(earlier.duplicates.as_ref())
     }
 
-    /// What refuses so many messages and bytes more, if nothing is wrong with the request.
+    /// Code of a refusal for want of room for so many more messages and bytes; the request itself is valid.
     pub(super) fn no_room(
         &self,
         namespace: NamespaceId,
@@ -137,7 +137,7 @@ impl Apply<'_> {
         Ok(first)
     }
 
-    /// Puts a message that is sent now where it begins.
+    /// Places a message that is sent now.
     pub(super) fn place_sent(&mut self, id: MessageId, message: Message, deliver: Deliver) {
         let (due_us, held) = (self.due_us(deliver), message.changes.hold);
         self.add(id, Message { sent_us: self.now_us, ..message });
@@ -152,7 +152,7 @@ impl Apply<'_> {
 }
 
 impl Message {
-    /// As its sender says; not placed.
+    /// A message as its sender describes it; it has no place yet.
     pub(super) fn of_item(blob: BlobRef, item: &SendItem<'_>) -> Message {
         Message {
             priority: item.priority,
@@ -168,7 +168,7 @@ impl Message {
     }
 }
 
-/// Whether the message is one that nobody may send.
+/// True for a message that nobody may send.
 pub(super) fn wrong_item(item: &SendItem<'_>) -> bool {
     item.priority > PRIORITY_MAX
 }

@@ -1,4 +1,4 @@
-//! Settling and extending.
+//! Settling messages and extending leases.
 
 use sluice_engine::blob::BlobHead;
 use sluice_engine::command::{SettleItem, Settlement};
@@ -48,7 +48,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Whether the receipt holds its message, by model and engine.
+    /// Checks an item's result against the receipt; returns true when the receipt holds its message.
     fn expect_result(&self, number: usize, namespace: NamespaceId, receipt: Receipt) -> Result<bool, String> {
         let expected = self.standing(namespace, receipt);
         let got = code(&self.outcome.results[number]);
@@ -56,7 +56,7 @@ impl Apply<'_> {
         Ok(got == "ok")
     }
 
-    /// Whether the receipt may go on holding its message, by model and engine.
+    /// Checks an item's result against the receipt; returns true when its lease may be extended.
     pub(super) fn may_extend(
         &self,
         number: usize,
@@ -72,7 +72,7 @@ impl Apply<'_> {
         Ok(false)
     }
 
-    /// What this receipt is worth now; more than one answer where it was forged.
+    /// Codes that this receipt may get now; more than one where it was forged.
     fn standing(&self, namespace: NamespaceId, receipt: Receipt) -> &'static [&'static str] {
         if receipt.id.namespace != namespace {
             return &["invalid_argument"];

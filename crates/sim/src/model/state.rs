@@ -1,4 +1,4 @@
-//! What the model remembers: plain maps of plain things, nothing shared and nothing kept twice.
+//! State of the model: plain maps; nothing is shared or kept twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ impl MessagePlace {
 }
 
 impl Message {
-    /// One that its sender says nothing special of; not placed.
+    /// A message without special options; it has no place yet.
     pub(super) fn new(blob: BlobRef) -> Message {
         Message {
             queue: QueueId(0),
@@ -56,12 +56,12 @@ impl Message {
         }
     }
 
-    /// Name of the queue in which it died, if that was another one; else empty.
+    /// Name of the queue in which it died, if another one; else empty.
     pub(super) fn origin_queue(&self) -> &str {
         self.origin.as_ref().map_or("", |origin| &origin.queue)
     }
 
-    /// Attempts that it may have in a queue with these settings.
+    /// Maximum number of attempts in a queue with these settings.
     pub(super) fn max_attempts(&self, settings: &QueueSettings) -> u16 {
         if self.max_attempts == 0 { settings.max_attempts } else { self.max_attempts }
     }
@@ -74,7 +74,7 @@ impl Namespace {
 }
 
 impl ModelState {
-    /// Before the first record: the two namespaces that always exist.
+    /// State before the first record: the two namespaces that always exist.
     pub(super) fn empty() -> ModelState {
         let always = |id, name: &str| (id, Namespace::new(name, 0, Quotas::default()));
         ModelState {
@@ -122,7 +122,7 @@ impl ModelState {
         self.messages.iter().filter(move |(_, message)| message.queue == queue)
     }
 
-    /// All that lies in the log and is needed.
+    /// All blobs in the log that are needed, each with its owner.
     pub(super) fn blobs(&self) -> impl Iterator<Item = (Holder<'_>, BlobRef)> {
         let of_messages = self
             .messages
@@ -133,7 +133,7 @@ impl ModelState {
         of_messages.chain(of_schedules)
     }
 
-    /// The counters that the queue must show.
+    /// Counters that the queue must show.
     pub(super) fn counters(&self, id: QueueId) -> Counters {
         let mut counters = self.queues.get(&id).map(|queue| queue.totals).unwrap_or_default();
         for (_, message) in self.messages_of(id) {
@@ -143,7 +143,7 @@ impl ModelState {
         counters
     }
 
-    /// Messages and bytes of a namespace.
+    /// Number of messages and bytes of a namespace.
     pub(super) fn usage(&self, namespace: NamespaceId) -> (u64, u64) {
         let of =
             |message: &&Message| self.queues.get(&message.queue).is_some_and(|q| q.namespace == namespace);

@@ -1,5 +1,5 @@
-//! Short stories of which the model once had a wrong idea. A seed tells another one as soon as the node asks
-//! the random numbers in another order; these stay.
+//! Regression tests of the model: short scripts that it once predicted wrongly. Seeds change as soon as the
+//! node draws random numbers in another order; these scripts stay.
 
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{Command, Deliver, Receive, Send, SendItem, SettleItem, Settlement};
@@ -17,7 +17,7 @@ use crate::workload::Seen;
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 
-/// An engine, and a model that has to have the same idea after each command.
+/// An engine, and a model that must agree with it after each command.
 struct Story {
     engine: Engine,
     model: Model,
@@ -48,7 +48,7 @@ impl Story {
         followed.and_then(|()| self.model.compare(&self.engine)).expect("the model has the same idea");
     }
 
-    /// Sends one message for each of these; gives their ids, without such as are duplicates.
+    /// Sends one message for each of these; returns their ids, without those of duplicates.
     fn sends(&mut self, queue: &str, messages: &[(SendOptions<'_>, Deliver)]) -> Vec<MessageId> {
         let item = |(options, deliver)| SendItem { deliver, options: Some(options), ..SendItem::default() };
         let items: Vec<_> = messages.iter().map(|(options, deliver)| item((options, *deliver))).collect();
@@ -76,7 +76,7 @@ impl Story {
         self.outcome.deliveries.iter().map(|delivery| delivery.receipt.id).collect()
     }
 
-    /// Receives all that is there, and acks it.
+    /// Receives and acks all ready messages.
     fn works(&mut self, queue: &str) {
         self.receives(queue);
         let receipts = self.outcome.deliveries.iter().map(|delivery| delivery.receipt);
@@ -90,7 +90,7 @@ impl Story {
         assert!(results.iter().all(|code| *code == "ok"), "{results:?}");
     }
 
-    /// Gives the code of each result, `ok` for success.
+    /// Changes messages; returns the code of each result, `ok` for success.
     fn may_change(&mut self, ids: &[MessageId], action: ChangeAction<'_>) -> Vec<&'static str> {
         let items: Vec<_> = ids.iter().map(|id| (*id, 0)).collect();
         self.goes_on(&Command::Change(Change {

@@ -1,4 +1,4 @@
-//! Timers, backoff, and where a message goes when its attempt ends.
+//! Timers, backoff, and the place of a message after its attempt.
 
 use sluice_engine::id::MessageId;
 use sluice_engine::query::{AttemptEnd, MessageView, State};
@@ -7,12 +7,12 @@ use sluice_engine::settings::{Backoff, BackoffKind};
 use super::{Apply, Checked, ensure};
 use super::{Ended, Message, MessagePlace};
 
-/// Timers are kept to the millisecond: one fires up to so much later, never earlier.
+/// Resolution of timers in microseconds: a timer fires up to so much later, never earlier.
 pub(super) const TICK_US: u64 = 1_000;
 
 impl Apply<'_> {
-    /// Lets those due timers fire that the engine let fire. After a tick all must have, unless the engine
-    /// says that it goes on at once with another slice.
+    /// Fires the due timers that the engine has fired. After a tick all due ones must have fired, unless the
+    /// engine reports that it goes on at once with another slice.
     pub(super) fn follow_timers(&mut self, ticked: bool) -> Checked {
         let goes_on = self.engine.next_deadline().is_some_and(|next| next <= self.now_us);
         let now_tick = self.now_us / TICK_US;
@@ -38,8 +38,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Messages whose timer has come, to the millisecond, in the order of their deadlines. What waits for its
-    /// key, too, has no timer, and goes on from the very microsecond in which its delay is over.
+    /// Messages whose timer is due, to the millisecond, in the order of their deadlines. A message that also
+    /// waits for its key has no timer, and goes on from the very microsecond at which its delay is over.
     fn due(&self) -> Vec<(u64, MessageId)> {
         let now_tick = self.now_us / TICK_US;
         let is_due = |message: &Message| match message.place {
@@ -55,7 +55,7 @@ impl Apply<'_> {
         due
     }
 
-    /// The timer of this message fires.
+    /// Fires the timer of a message.
     fn fire(&mut self, id: MessageId) {
         if let MessagePlace::Leased { .. } = self.world.messages[&id].place {
             if self.is_cancelled(id) {
@@ -88,7 +88,8 @@ impl Apply<'_> {
         }
     }
 
-    /// A failed attempt: to the dead letters, or again after the delay given or the backoff.
+    /// Handles a failed attempt: the message becomes a dead letter, or waits for the delay given or the
+    /// backoff.
     pub(super) fn retry(&mut self, id: MessageId, delay_ms: Option<u64>) {
         if self.is_spent(id) {
             return self.die(id, "max_attempts");
@@ -103,7 +104,7 @@ impl Apply<'_> {
         self.wait(id, least_us, most_us);
     }
 
-    /// Ready again after a delay within these bounds.
+    /// Makes a message ready after a delay within these bounds.
     pub(super) fn wait(&mut self, id: MessageId, least_us: u64, most_us: u64) {
         self.put_ready(id);
         if self.world.messages.get(&id).is_some_and(|message| message.is_over(self.now_us)) {
@@ -113,10 +114,10 @@ impl Apply<'_> {
         }
     }
 
-    /// Takes over the deadlines that the engine chose, if they are within bounds.
+    /// Takes over the deadlines that the engine has chosen, if they are within bounds.
     pub(super) fn resolve_unsure(&mut self) -> Checked {
         for (id, least_us, most_us) in std::mem::take(&mut self.unsure) {
-            // It may have ended instead, or made room since.
+            // The message may have ended or been dropped meanwhile.
             let waits = self.world.messages.get(&id).is_some_and(|message| message.waits());
             if !waits || self.ends_instead(id, self.now_us + most_us) || self.has_made_room(id) {
                 continue;
@@ -149,8 +150,7 @@ impl Apply<'_> {
     }
 }
 
-/// Bounds of the delay after so many attempts, in microseconds, with a millisecond of rounding where there is
-/// jitter.
+/// Bounds of the delay after so many attempts, in microseconds; with jitter, one millisecond of rounding.
 fn backoff_us(backoff: &Backoff, attempts: u16) -> (u64, u64) {
     let n = u64::from(attempts.max(1));
     let plain_ms = match backoff.kind {

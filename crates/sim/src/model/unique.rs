@@ -1,4 +1,4 @@
-//! Unique keys: of those messages of a queue that were sent with the same one, one is there at a time.
+//! Unique keys: at most one of a queue's messages with the same unique key is at work at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,45 +13,45 @@ use super::item::blob_len;
 use super::{Apply, Checked, ensure};
 use super::{Message, MessagePlace, ModelState};
 
-/// The unique key that a message was sent with.
+/// Unique key of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Unique {
     key: Vec<u8>,
     until: UniqueUntil,
     window_ms: u64,
-    /// When it no longer counts.
+    /// End of the window in which it counts, in microseconds since the Unix epoch.
     ends_us: u64,
 }
 
-/// The message that has taken a key last.
+/// Last message that took a key.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Taken {
     by: MessageId,
     until: UniqueUntil,
     ends_us: u64,
-    /// That message has died since, and has not come back: only the window goes on.
+    /// True when that message has died and has not come back: only the window goes on.
     lingers: bool,
 }
 
-/// What a send is to bring: an id for each message, and which of them are duplicates.
+/// Expected outcome of a send: an id for each message, and the duplicates among them.
 pub(super) struct Planned {
     ids: Vec<MessageId>,
     duplicates: Vec<u32>,
-    /// Messages and bytes that are added.
+    /// Number of messages and bytes that are added.
     pub(super) more: (u64, u64),
 }
 
-/// The first message with a key, for those that come after it in a send.
+/// First message of a send with a key, for its later ones.
 #[derive(Clone, Copy)]
 struct OfSend {
     id: MessageId,
     until: UniqueUntil,
-    /// Its end, if it waits.
+    /// End of the message, if it waits.
     end: End,
 }
 
 impl Planned {
-    /// Whether a message comes with the send, before a duplicate of it.
+    /// True when a message is new in the send, before a duplicate of it.
     fn is_new(&self, id: MessageId) -> bool {
         let duplicate = |place: usize| self.duplicates.contains(&(place as u32));
         self.ids.iter().position(|known| *known == id).is_some_and(|place| !duplicate(place))
@@ -67,7 +67,7 @@ impl Unique {
 }
 
 impl ModelState {
-    /// The message that has a key of a queue.
+    /// The message that holds a key of a queue.
     fn holder(&self, queue: QueueId, key: &[u8]) -> Option<MessageId> {
         let taken = self.unique.get(&(queue, key.to_vec()))?;
         let has_it = !taken.lingers && self.is_at_work(taken.by, queue);
@@ -75,7 +75,7 @@ impl ModelState {
         (taken.ends_us > self.now_us && counts).then_some(taken.by)
     }
 
-    /// Whether a message is in this queue, and neither dead nor done.
+    /// True when a message is in this queue, and neither dead nor done.
     fn is_at_work(&self, id: MessageId, queue: QueueId) -> bool {
         let here = self.messages.get(&id).filter(|message| message.queue == queue);
         here.is_some_and(|message| {
@@ -83,14 +83,14 @@ impl ModelState {
         })
     }
 
-    /// The message that is in the way of a dead letter.
+    /// The message that holds the key of a dead letter.
     pub(super) fn rival(&self, id: MessageId) -> Option<MessageId> {
         let message = self.messages.get(&id)?;
         let unique = message.unique.as_ref().filter(|unique| unique.ends_us > self.now_us)?;
         self.holder(message.queue, &unique.key).filter(|holder| *holder != id)
     }
 
-    /// Whether another message of a queue has the key of one that would move there.
+    /// True when another message of a queue holds the key of one that would move there.
     pub(super) fn is_taken_in(&self, id: MessageId, to: QueueId) -> bool {
         let message = &self.messages[&id];
         let Some(unique) = message.unique.as_ref().filter(|unique| unique.ends_us > self.now_us) else {
@@ -100,7 +100,7 @@ impl ModelState {
         taken.is_some_and(|taken| taken.by == id && !taken.lingers) && self.holder(to, &unique.key).is_some()
     }
 
-    /// Whether one of these dead letters needs a key that another one has, or needs, too.
+    /// True when one of these dead letters needs a key that another message holds or also needs.
     pub(super) fn are_rivals(&self, ids: &BTreeSet<MessageId>) -> bool {
         let needs = |id: &MessageId| self.messages[id].unique.as_ref().filter(|it| it.ends_us > self.now_us);
         let mut needed = BTreeSet::new();
@@ -111,13 +111,13 @@ impl ModelState {
 }
 
 impl Apply<'_> {
-    /// What a send must bring that has messages with unique keys; `None`: it has none.
+    /// Expected outcome of a send with unique keys; `None`: it has none.
     pub(super) fn plan(&self, send: &Send<'_>) -> Option<Planned> {
         send.items.iter().find_map(unique_of)?;
         let queue = self.world.queue_named(send.namespace, send.queue);
         let mut next = self.next_id(send.namespace)?;
         let mut planned = Planned { ids: Vec::new(), duplicates: Vec::new(), more: (0, 0) };
-        // `None`: the send itself ends the message that had the key.
+        // `None`: the send itself ends the message that held the key.
         let mut of_send: BTreeMap<&[u8], Option<OfSend>> = BTreeMap::new();
         let mut failed = BTreeSet::new();
         for (number, item) in (0..).zip(send.items) {
@@ -153,7 +153,8 @@ impl Apply<'_> {
                 }
             }
             if unique.is_some_and(|unique| unique.on_duplicate == OnDuplicate::ReplacePayload) {
-                // It counts for what it adds, if the first waits, and so takes over the payload.
+                // The send counts with what it adds where the first message waits, and so takes over the
+                // payload.
                 let has_it = |message: &&Message| {
                     let key = (message.queue, unique.map_or(Vec::new(), |unique| unique.key.to_vec()));
                     let lingers = self.world.unique.get(&key).is_none_or(|taken| taken.lingers);
@@ -170,7 +171,7 @@ impl Apply<'_> {
         Some(planned)
     }
 
-    /// The message that has a key already.
+    /// The message that already holds a key.
     fn first_of(&self, queue: QueueId, key: &[u8]) -> Option<OfSend> {
         let id = self.world.holder(queue, key)?;
         let until = self.world.unique[&(queue, key.to_vec())].until;
@@ -178,8 +179,8 @@ impl Apply<'_> {
         Some(OfSend { id, until, end: waiting.map_or(End::default(), |message| message.end) })
     }
 
-    /// Whether a message of a send is cancelled at once, since its parents have failed, or fail with the
-    /// send.
+    /// True when a message of a send is cancelled at once, since its parents have failed before or fail with
+    /// the send.
     fn is_cancelled_with(
         &self,
         item: &SendItem<'_>,
@@ -197,7 +198,7 @@ impl Apply<'_> {
         hopeless && depends_on.on_parent_failed == OnParentFailed::Cancel
     }
 
-    /// A send has brought what was planned; returns its first id, and what a repeat gets of duplicates.
+    /// Applies a send as planned; returns its first id, and the duplicates that a repeat is told.
     pub(super) fn sends_planned(
         &mut self,
         queue: QueueId,
@@ -223,7 +224,7 @@ impl Apply<'_> {
         Ok((ids[0], known))
     }
 
-    /// The outcome tells which messages of a send are duplicates, and of what; a repeat's tells the same.
+    /// Checks that the outcome names the duplicates of a send, and the messages that they repeat.
     pub(super) fn tells_of(&self, known: Option<&Duplicates>) -> Checked {
         let got = (&*self.outcome.ids, &*self.outcome.duplicates);
         let expected = known.map_or((&[][..], &[][..]), |known| (&known.ids[..], &known.items[..]));
@@ -231,13 +232,13 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// Whether a message that is sent now is over at once: it takes no key.
+    /// True when the end of a message that is sent now has come: it takes no key.
     fn comes_over(&self, item: &SendItem<'_>) -> bool {
         let expires = item.options.map_or(Expires::Never, |options| options.expires);
         End::of(expires).begun(self.now_us).is_over(self.now_us)
     }
 
-    /// A new message takes its key unless it is over, or a dead letter takes it again.
+    /// Gives a message its key: a new one unless its end has come, or a dead letter that comes back.
     pub(super) fn take_key(&mut self, id: MessageId, is_new: bool) {
         let now_us = self.now_us;
         let Some(message) = self.world.messages.get_mut(&id) else { return };
@@ -255,7 +256,7 @@ impl Apply<'_> {
         }
     }
 
-    /// A message that moves takes its key along, if it has it.
+    /// Takes the key of a moved message along, if it holds it.
     pub(super) fn take_key_along(&mut self, id: MessageId, to: QueueId) {
         let Some(message) = self.world.messages.get(&id) else { return };
         let Some(unique) = message.unique.clone() else { return };
@@ -270,13 +271,13 @@ impl Apply<'_> {
         }
     }
 
-    /// A message dies: it no longer has its key.
+    /// Takes the key from a message that dies.
     pub(super) fn lose_key(&mut self, id: MessageId) {
         let taken = self.world.unique.values_mut().filter(|taken| taken.by == id);
         taken.for_each(|taken| taken.lingers = true);
     }
 
-    /// What a duplicate does to the first message, if that one waits.
+    /// Applies a duplicate to the first message, if that one waits.
     fn meet(&mut self, first: MessageId, item: &SendItem<'_>, blob: BlobRef) {
         let Some(unique) = item.options.and_then(|options| options.unique) else { return };
         let Some(message) = self.world.messages.get_mut(&first).filter(|message| message.waits()) else {
@@ -289,7 +290,7 @@ impl Apply<'_> {
         }
     }
 
-    /// The delay of a message that waits begins anew.
+    /// Starts the delay of a waiting message anew.
     fn put_off(&mut self, id: MessageId, deliver: Deliver) {
         let due_us = self.due_us(deliver);
         match self.world.messages[&id].place {

@@ -1,4 +1,4 @@
-//! Draws what operators do: to queues, to dead letters, to namespaces.
+//! Random operations of operators: on queues, dead letters, and namespaces.
 
 use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::settings::{QueuePatch, Quotas};
@@ -19,7 +19,7 @@ impl Generator {
             max_deliveries: rng.chance(1, 2).then(|| rng.between(1, 8) as u16),
             ..QueuePatch::default()
         };
-        // Never an empty patch: it could not be told from the node's own, which creates the queues of a pull.
+        // Never an empty patch: it would look like the node's own, which creates the queues of a pull.
         if patch == QueuePatch::default() || self.rng.chance(1, 2) {
             patch.backoff = Some(self.backoff());
         }
@@ -48,7 +48,7 @@ impl Generator {
         Op::DeadDelete { namespace, queue, ids }
     }
 
-    /// A queue, and some of its dead letters, or none by name, which means all.
+    /// A queue, and some of its dead letters; none by name means all.
     pub(super) fn some_dead(&mut self, seen: &Seen<'_>) -> (NamespaceId, String, Vec<MessageId>) {
         let dead = seen.dead_letters();
         if dead.is_empty() || self.rng.chance(1, 8) {

@@ -1,4 +1,4 @@
-//! Draws unique keys and ends of messages, and bounds of queues.
+//! Random unique keys and ends of messages, and bounds of queues.
 
 use sluice_engine::command::Deliver;
 use sluice_engine::item::{Expires, OnDuplicate, Unique, UniqueUntil};
@@ -10,7 +10,7 @@ use super::{Item, Op};
 const KEYS: [&[u8]; 3] = [b"u0", b"u1", b"u2"];
 
 impl Op {
-    /// Payloads that may take the place of others.
+    /// Payloads of this command that may replace those of other messages.
     pub fn replacing(&self) -> impl Iterator<Item = &[u8]> {
         let items: &[Item] = if let Op::Send { items, .. } = self { items } else { &[] };
         let replaces = |item: &&Item| {
@@ -21,7 +21,7 @@ impl Op {
 }
 
 impl Generator {
-    /// Some messages are unique, and some end.
+    /// Makes some messages unique, and gives some an end.
     pub(super) fn bound_item(&mut self, item: &mut Item) {
         if !self.bounded {
             return;
@@ -48,7 +48,7 @@ impl Generator {
         }
     }
 
-    /// Now and then a queue may hold only so much, or only so long, or again all.
+    /// Sets or lifts a queue's maximum length or age at times.
     pub(super) fn bound_queue(&mut self, patch: &mut QueuePatch) {
         if !self.bounded {
             return;

@@ -1,5 +1,5 @@
-//! Draws bulks, one change to all messages of a queue that match a filter; and says, by what was sent and
-//! what can be seen, which those are.
+//! Random bulks (one change to all messages of a queue that match a filter), and the messages that match,
+//! computed from what was sent and what can be seen.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use super::names::wrong_name;
 use super::seen::Seen;
 use super::{Lend, SentBlob};
 
-/// A bulk that somebody wants.
+/// A requested bulk.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BulkOp {
     /// Namespace of the queue.
     pub namespace: NamespaceId,
-    /// The messages that it changes.
+    /// Filter of the messages that it changes.
     pub filter: Filter,
     action: ChangeKind,
     note: [(&'static str, &'static str); 2],
-    /// Whether nothing is to be changed.
+    /// True when nothing is changed.
     pub dry_run: bool,
 }
 
 impl BulkOp {
-    /// As the node takes it.
+    /// The request as the node takes it.
     pub fn request(&self) -> BulkRequest {
         let [(_, by), (_, why)] = self.note;
         BulkRequest {
@@ -44,14 +44,14 @@ impl BulkOp {
         }
     }
 
-    /// Whether the generator meant this to be refused at the door.
+    /// True when the generator meant this to be refused by the check of the request.
     pub fn is_wrong(&self) -> bool {
         let nowhere = |to: &String| wrong_name(to) || *to == self.filter.queue;
         self.filter.state.is_some_and(|state| !self.applies_to(state))
             || matches!(&self.action, ChangeKind::Move(to) if nowhere(to))
     }
 
-    /// The queue that its messages go to, if they go.
+    /// The queue that its messages are moved to, if they are moved.
     pub fn target(&self) -> Option<&str> {
         match &self.action {
             ChangeKind::Move(to) => Some(to),
@@ -59,22 +59,22 @@ impl BulkOp {
         }
     }
 
-    /// Whether a message in this state can be changed so.
+    /// True when the action applies to messages in this state.
     pub fn applies_to(&self, state: State) -> bool {
         self.action.lend().verb().states().contains(&state)
     }
 
-    /// Whether it counts messages in this state.
+    /// True when the bulk counts messages in this state.
     pub fn counts(&self, state: State) -> bool {
         self.filter.state.is_none_or(|wanted| wanted == state)
     }
 
-    /// Whether what was sent has a say, beside what the engine shows.
+    /// True when the filter needs the sent bytes, beside what the engine shows.
     pub fn needs_bytes(&self) -> bool {
         self.filter.tag.is_some() || self.filter.header.is_some() || self.filter.error_contains.is_some()
     }
 
-    /// Whether its filter takes in a message of its queue. `sent` knows the blobs.
+    /// True when its filter matches a message of its queue. `sent` knows the blobs.
     pub fn wants<'a>(&self, view: &MessageView, sent: impl Fn(BlobRef) -> Option<SentBlob<'a>>) -> bool {
         let Filter { tag, header, sent_before_ms, sent_after_ms, attempts_min, error_contains, .. } =
             &self.filter;
@@ -107,7 +107,7 @@ pub struct BulkChange {
 }
 
 impl BulkChange {
-    /// The bulk's change of these messages, each if it has this version.
+    /// The bulk's change of these messages, each provided that it has this version.
     pub fn new(bulk: &Arc<BulkOp>, items: &[(MessageId, u64)]) -> BulkChange {
         let change = ChangeOp::of(bulk.namespace, items, bulk.action.clone(), bulk.note);
         BulkChange { bulk: Arc::clone(bulk), change }
@@ -150,7 +150,7 @@ impl ChangeKind {
 }
 
 impl Generator {
-    /// Somebody wants to change all messages of some kind.
+    /// Draws a bulk.
     pub fn bulk(&mut self, seen: &Seen<'_>) -> BulkOp {
         let action = self.action();
         let states = action.lend().verb().states();

@@ -1,4 +1,4 @@
-//! Draws what people change of messages, one by one or many at once.
+//! Random changes that people make to messages, of one or of many at once.
 
 use sluice_engine::Engine;
 use sluice_engine::change::{Change, ChangeAction, NewFields, Verb};
@@ -11,9 +11,9 @@ use super::names::wrong_name;
 use super::seen::Seen;
 use super::{Lend, Op, SentBlob};
 
-/// Tags that messages are sent with or get later.
+/// Tags that messages are sent with, or get later.
 pub(super) const TAGS: [&str; 3] = ["red", "blue", "invoice"];
-/// Most messages of a change of many.
+/// Upper limit of messages in a change of many.
 const MANY: u64 = 40;
 
 /// A change of some messages.
@@ -21,21 +21,21 @@ const MANY: u64 = 40;
 pub struct ChangeOp {
     namespace: NamespaceId,
     items: Vec<(MessageId, u64)>,
-    /// Whether the one who asks has looked at the messages before, and changes only what he saw.
+    /// True when the person has read the messages before, and changes only the versions read.
     seen: bool,
     action: ChangeKind,
     note: [(&'static str, &'static str); 2],
 }
 
 impl ChangeOp {
-    /// A person lets held messages of a namespace go, or drops them.
+    /// A person's decision to approve or deny held messages of a namespace.
     pub fn decide(namespace: NamespaceId, ids: &[MessageId], go: bool) -> ChangeOp {
         let items: Vec<_> = ids.iter().map(|id| (*id, 0)).collect();
         let action = ChangeKind::Plain(if go { Verb::Approve } else { Verb::Cancel });
         ChangeOp::of(namespace, &items, action, [("by", ""), ("why", "")])
     }
 
-    /// A change of messages that are known, each if it has this version.
+    /// A change of known messages, each provided that it has this version.
     pub(super) fn of(
         namespace: NamespaceId,
         items: &[(MessageId, u64)],
@@ -51,7 +51,7 @@ impl ChangeOp {
     }
 }
 
-/// What becomes of them.
+/// The kind of a change.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum ChangeKind {
     Plain(Verb),
@@ -84,7 +84,7 @@ impl ChangeKind {
 }
 
 impl ChangeOp {
-    /// Looks at the messages, and asks for their change as they are now.
+    /// Reads the messages, and makes the change depend on their versions.
     pub(super) fn look(&mut self, engine: &Engine) {
         if self.seen {
             for (id, version) in &mut self.items {
@@ -117,7 +117,7 @@ impl Lend for ChangeOp {
 }
 
 impl Generator {
-    /// Somebody changes a message, or many.
+    /// Draws a change of one message or of many.
     pub(super) fn change(&mut self, seen: &Seen<'_>) -> Op {
         let action = self.action();
         let mut ids = if self.rng.chance(9, 10) {
@@ -179,7 +179,7 @@ impl Generator {
         TAGS.into_iter().filter(|_| self.rng.chance(1, 3)).collect()
     }
 
-    /// Now and then a message waits for a person first.
+    /// Sends some messages held.
     pub(super) fn ask_for_hold(&mut self, options: &mut SendOptions<'static>) {
         options.hold = self.rng.chance(1, 30);
     }

@@ -1,4 +1,4 @@
-//! Draws consumers that come, change their credit, go on with what others hold, and go.
+//! Random operations on consumers: attach, change of credit, resumption, detach.
 
 use sluice_engine::command::{Attach, Command, DETACH_GRACE_MS};
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
@@ -9,14 +9,15 @@ use super::names::QUEUES;
 use super::seen::Seen;
 use super::{Lend, Op};
 
-/// Consumers that are attached at a time, about.
+/// Approximate upper limit of attached consumers.
 const ATTACHED_MAX: usize = 3;
-/// Times of grace: none is that of the node, so that who has detached a consumer can be told by the record.
+/// Grace periods in milliseconds. The node uses none of them, so that a record shows who has detached a
+/// consumer.
 const GRACES_MS: [u64; 3] = [1, 500, 20_000];
 
 const _: () = assert!(GRACES_MS[0] > 0 && GRACES_MS[2] < DETACH_GRACE_MS);
 
-/// What is done to consumers.
+/// An operation on a consumer.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)] // The fields are those of the command of the same name.
 pub enum ConsumerOp {
@@ -27,7 +28,7 @@ pub enum ConsumerOp {
 }
 
 impl ConsumerOp {
-    /// Lends the command to attach, if it is one.
+    /// Calls `f` with the attach command, if this is one.
     pub fn attach<R>(&self, f: impl FnOnce(&Attach<'_>) -> R) -> Option<R> {
         let ConsumerOp::Attach { namespace, queues, credit, lease_ms } = self else { return None };
         let queues: Vec<&str> = queues.iter().map(String::as_str).collect();
@@ -56,7 +57,7 @@ impl Lend for ConsumerOp {
 }
 
 impl Generator {
-    /// Consumers come, change their credit, and go; some are named that are not there.
+    /// Draws an operation on a consumer; some name consumers that do not exist.
     pub(super) fn consumer(&mut self, seen: &Seen<'_>) -> Op {
         let attached = seen.attached();
         if attached.is_empty() || (attached.len() < ATTACHED_MAX && self.rng.chance(1, 2)) {
@@ -78,7 +79,7 @@ impl Generator {
         })
     }
 
-    /// Now and then a queue gives its messages to other consumers than before.
+    /// Changes a queue's placement at times.
     pub(super) fn place(&mut self, patch: &mut QueuePatch) {
         if self.attaches && self.rng.chance(1, 2) {
             patch.placement =

@@ -1,5 +1,5 @@
-//! Reading back the records that the node makes by itself. What clients ask is known without reading; a
-//! second reader of the layout for the few others costs little and shares no mistake with the engine's.
+//! Decoding of records that the node makes by itself. Clients' requests are known without decoding. A second
+//! decoder of the few others costs little and shares no mistake with the engine's.
 
 use sluice_engine::command::{ScheduleFire, Settlement};
 use sluice_engine::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
@@ -14,7 +14,7 @@ const SETTLE: u8 = 6;
 const QUEUE_SET: u8 = 11;
 const DETACH: u8 = 47;
 
-/// The command of a record's body; `None`: the node has no business writing this.
+/// The command in a record's body; `None`: not one that the node makes.
 pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
     let mut bytes = Bytes(body);
     let (kind, layout) = (bytes.u8()?, bytes.u8()?);
@@ -24,7 +24,7 @@ pub fn decode(body: &[u8], limits: &Limits) -> Option<Op> {
     }
     let op = match kind {
         EPOCH => Op::Node(NodeOp::Epoch { number: bytes.u64()?, behaviour: bytes.u16()? }),
-        // The limits that the simulator gave; that they come back right is checked by comparing behaviour.
+        // The limits that the simulator has set; comparing behaviour shows that they are stored right.
         2 => return Some(Op::Node(NodeOp::Configure(limits.clone()))),
         3 => Op::Node(NodeOp::Tick),
         5 => Op::Node(receive(&mut bytes)?),
@@ -59,7 +59,7 @@ fn receive(bytes: &mut Bytes<'_>) -> Option<NodeOp> {
     Some(NodeOp::Receive { namespace, queues, max_messages, max_bytes, lease_ms })
 }
 
-/// The node detaches consumers whose readers have gone or do not read, and all when it is about to stop.
+/// A detachment by the node: of a consumer whose reader has gone or does not read; of all, before a stop.
 fn detached(bytes: &mut Bytes<'_>) -> Option<ConsumerOp> {
     let (namespace, consumer) = (NamespaceId(bytes.u32()?), ConsumerId(bytes.u64()?));
     let (grace_ms, reached) = (bytes.u64()?, bytes.u64()?);
@@ -72,7 +72,7 @@ fn fire(bytes: &mut Bytes<'_>) -> Option<ScheduleFire> {
     Some(ScheduleFire { number, instant_us, send, next_at_us: bytes.u64()? })
 }
 
-/// The node gives back what a caller who has gone was to get.
+/// A release by the node of what a caller that has gone was to get.
 fn releases(bytes: &mut Bytes<'_>) -> Option<Op> {
     let namespace = NamespaceId(bytes.u32()?);
     let mut items = Vec::new();
@@ -87,7 +87,7 @@ fn releases(bytes: &mut Bytes<'_>) -> Option<Op> {
     Some(Op::Settle { namespace, items })
 }
 
-/// A shard takes up what shard 0 has placed on it.
+/// The creation of a namespace on the shard on which shard 0 has placed it.
 fn namespace_followed(bytes: &mut Bytes<'_>) -> Option<Op> {
     let (numbered, number) = (bytes.u8()?, NamespaceId(bytes.u32()?));
     let (name, shard) = (bytes.name()?, bytes.u32()?);
@@ -95,7 +95,7 @@ fn namespace_followed(bytes: &mut Bytes<'_>) -> Option<Op> {
     (numbered == 1).then_some(Op::NamespaceCreate { number: Some(number), name, shard, quotas })
 }
 
-/// A pull creates the queues that it names.
+/// The creation of a queue that a pull names.
 fn queue_created(bytes: &mut Bytes<'_>) -> Option<Op> {
     let namespace = NamespaceId(bytes.u32()?);
     let queue = bytes.name()?;

@@ -1,4 +1,4 @@
-//! Draws what messages have to do with others: parents, groups, chains.
+//! Random relations of messages: parents, groups, chains.
 
 use sluice_engine::command::{Command, Group, QueueItem, SendItem};
 use sluice_engine::id::{MessageId, NamespaceId};
@@ -11,14 +11,14 @@ use super::names::QUEUES;
 use super::seen::Seen;
 use super::{Item, Lend, Op, SentBlob};
 
-/// What one message to send has to do with others.
+/// Relations of a message to send.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Relations {
     ids: Vec<[u8; 12]>,
     places: Vec<[u8; 4]>,
     mode: DependsMode,
     on_parent_failed: OnParentFailed,
-    /// Whether the first of the steps follows a failure.
+    /// True when the first of the steps follows a failure.
     first_follows_failure: bool,
     steps: Vec<OwnStep>,
 }
@@ -27,16 +27,16 @@ pub struct Relations {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct OwnStep {
     queue: &'static str,
-    /// `None`: what comes before gives it.
+    /// Payload; `None`: the result of the step before it.
     payload: Option<Vec<u8>>,
     headers: Vec<(&'static str, &'static str)>,
 }
 
-/// Messages with a callback.
+/// Messages with a callback: the last item.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GroupOp {
     namespace: NamespaceId,
-    /// The callback is the last one.
+    /// The members; the callback is the last one.
     members: Vec<(&'static str, Item)>,
 }
 
@@ -75,7 +75,7 @@ impl OwnStep {
     }
 }
 
-/// Lends messages with all that they have to do with others.
+/// Calls `f` with messages and all their relations.
 pub(super) fn with_items<R>(items: &[&Item], f: impl FnOnce(Vec<SendItem<'_>>) -> R) -> R {
     let steps: Vec<Vec<Step<'_>>> = items.iter().map(|item| item.relations.steps()).collect();
     let chains: Vec<Steps<'_>> =
@@ -85,7 +85,8 @@ pub(super) fn with_items<R>(items: &[&Item], f: impl FnOnce(Vec<SendItem<'_>>) -
     f(items.iter().zip(&options).map(|(item, options)| item.lend(options)).collect())
 }
 
-/// The blob with this number of a record that sends these: those of steps come after those of all messages.
+/// The blob with this number of a record that sends these messages: those of steps follow those of all
+/// messages.
 pub(super) fn blob_of<'a>(items: &[&'a Item], number: usize) -> Option<SentBlob<'a>> {
     if let Some(item) = items.get(number) {
         return Some(item.blob());
@@ -124,8 +125,8 @@ impl Lend for GroupOp {
 }
 
 impl Generator {
-    /// What the messages of a send have to do with others: some carry steps, and some of those in queues with
-    /// keys, in which the order is not followed, wait for others of the send, or sent before.
+    /// Draws relations of the messages of a send: some have steps; and in queues with keys, whose order is
+    /// not followed, some wait for others of the send or sent before.
     pub(super) fn relate(
         &mut self,
         items: &mut [Item],
@@ -170,7 +171,7 @@ impl Generator {
         }
     }
 
-    /// A group, which may be empty.
+    /// Draws a group, which may be empty.
     pub(super) fn group(&mut self, seen: &Seen<'_>) -> Op {
         let namespace = self.a_namespace(seen);
         let mut members: Vec<_> = (0..self.rng.below(5)).map(|_| self.member(&QUEUES)).collect();

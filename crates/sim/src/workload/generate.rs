@@ -15,16 +15,16 @@ use super::{Generator, Wanted};
 use super::{Item, Op};
 use crate::rng::Rng;
 
-/// Receipts that are over, kept in order to be late with them.
+/// Number of used receipts that are kept in order to use them again, too late.
 const SPENT_MAX: usize = 64;
-/// Keyed sends that may be repeated.
+/// Number of sends with an idempotency key that may be repeated.
 const KEYED_MAX: usize = 32;
 
 /// Draws one kind of operation.
 type Draw = fn(&mut Generator, &Seen<'_>) -> Op;
 
 impl Generator {
-    /// Clients with empty hands.
+    /// Clients that hold nothing.
     pub fn new(shard: u32, mixes: bool, mut rng: Rng) -> Generator {
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         let fair_only = rng.chance(1, 3);
@@ -47,27 +47,27 @@ impl Generator {
         }
     }
 
-    /// A client has got this.
+    /// Notes a delivery to a client.
     pub fn delivered(&mut self, receipt: Receipt) {
         self.held.push(receipt);
     }
 
-    /// Whether people change messages in this run.
+    /// True when people change messages in this run.
     pub fn changes(&self) -> bool {
         self.mixes || !self.relates
     }
 
-    /// Deliveries in the clients' hands.
+    /// Number of deliveries that clients hold.
     pub fn holds(&self) -> usize {
         self.held.len()
     }
 
-    /// Everything that clients hold, which they hold no more.
+    /// Takes all receipts that clients hold.
     pub fn take_held(&mut self) -> Vec<Receipt> {
         std::mem::take(&mut self.held)
     }
 
-    /// The next thing that some client asks for.
+    /// The next request of a client.
     pub fn op(&mut self, seen: &Seen<'_>) -> Op {
         let settle = 2 + self.held.len().min(30) as u64;
         let mut kinds: Vec<(u64, Draw)> = vec![
@@ -194,7 +194,7 @@ impl Generator {
         }
     }
 
-    /// Optional fields: what each feature adds to some messages.
+    /// Optional fields: each feature adds its own to some messages.
     fn options(&mut self, queue: &str) -> SendOptions<'static> {
         let mut options = SendOptions::default();
         if KEYED_QUEUES.contains(&queue) {
@@ -215,15 +215,14 @@ impl Generator {
         }
     }
 
-    /// A send again, under its old key: as it was, or (a mistake) with another digest.
+    /// A repeated send with its old key: the same, or (by mistake) with another digest.
     fn repeat(&mut self, seen: &Seen<'_>) -> Op {
         if self.keyed.is_empty() {
             return self.send(seen);
         }
         let at = self.rng.index(self.keyed.len());
         let mut op = self.keyed[at].clone();
-        // A number that was lost with an unsynced end of the log may mean a namespace of another shard by
-        // now.
+        // A number lost with an unsynced end of the log may belong to a namespace of another shard by now.
         if !matches!(&op, Op::Send { namespace, .. } if seen.namespaces(self.shard).contains(namespace)) {
             return self.send(seen);
         }
@@ -264,7 +263,7 @@ impl Generator {
         ])
     }
 
-    /// A receipt: one in hand, an old one, or a forged one. One that is to be `spent` is in hand no more.
+    /// A receipt: a held one, an old one, or a forged one. With `spend`, a held one is no longer held.
     pub(super) fn a_receipt(&mut self, spend: bool) -> Receipt {
         let old = self.spent.len();
         if !self.held.is_empty() && (old == 0 || !self.rng.chance(1, 8)) {
@@ -297,7 +296,7 @@ impl Generator {
     }
 }
 
-/// A receipt that nobody has ever been given.
+/// A receipt that nobody was ever given.
 fn forged() -> Receipt {
     Receipt { id: MessageId { namespace: NamespaceId::DEFAULT, sequence: 12_345 }, token: 67_890, tag: 13 }
 }

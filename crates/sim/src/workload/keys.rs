@@ -1,4 +1,4 @@
-//! Draws keys for messages, and limits for queues.
+//! Random keys for messages, and limits for queues.
 
 use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
@@ -11,11 +11,11 @@ use super::seen::Seen;
 use super::{Lend, Op};
 use crate::rng::Rng;
 
-/// Queues to which messages with keys are sent, and which follow limits.
+/// Queues to which messages with keys are sent, and which may follow limits.
 pub(super) const KEYED_QUEUES: [&str; 2] = ["gamma", "delta"];
 const LIMITS: [&str; 2] = ["narrow", "slow"];
 
-/// What is done to limits.
+/// An operation on a limit.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)] // The fields are those of the command of the same name.
 pub enum LimitOp {
@@ -37,7 +37,7 @@ impl Lend for LimitOp {
 }
 
 impl Generator {
-    /// Most messages of queues with keys have some.
+    /// Gives keys to most messages of queues with keys.
     pub(super) fn give_keys(&mut self, options: &mut SendOptions<'static>) {
         if self.fair_only {
             options.fair_key = *self.rng.pick::<&[u8]>(&[b"", b"k0", b"k0", b"k1", b"k2"]);
@@ -48,7 +48,7 @@ impl Generator {
         }
     }
 
-    /// Limits come and change; queues follow them and leave them.
+    /// Draws an operation that creates or changes a limit, or makes a queue follow or leave one.
     pub(super) fn limit(&mut self, seen: &Seen<'_>) -> Op {
         let namespace = self.a_namespace(seen);
         let limit = (*self.rng.pick(&LIMITS)).to_owned();

@@ -1,7 +1,7 @@
-//! The clients: what they know, and what they ask next.
+//! The clients: what they know, and what they request next.
 //!
-//! Most of what they ask makes sense. The rest is what real clients do: they are late, repeat themselves,
-//! forge receipts, name queues that are not there, and go away while the answer is on its way.
+//! Most requests make sense. The rest are what real clients do wrong: they are late, repeat themselves, forge
+//! receipts, name queues that do not exist, and go away before the answer.
 
 mod admin;
 mod bounds;
@@ -42,7 +42,7 @@ pub use schedules::ScheduleOp;
 pub use seen::Seen;
 pub use times::{Missed, Times};
 
-/// One message to send.
+/// A message to send.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Item {
     /// Unique among all messages of the run.
@@ -55,48 +55,48 @@ pub struct Item {
     pub tags: Vec<&'static str>,
     /// 0 to 9; beyond that the send must be refused.
     pub priority: u8,
-    /// When it becomes ready.
+    /// Time of becoming ready.
     pub deliver: Deliver,
-    /// 0: the queue's.
+    /// Maximum number of attempts; 0: the queue's.
     pub max_attempts: u16,
-    /// `None`: the queue's.
+    /// Backoff; `None`: the queue's.
     pub backoff: Option<Backoff>,
     /// Keys and other optional fields.
     pub options: SendOptions<'static>,
-    /// What it has to do with others.
+    /// Relations to other messages.
     pub relations: Relations,
 }
 
-/// One message to settle.
+/// A message to settle.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settled {
-    /// The delivery.
+    /// Receipt of the delivery.
     pub receipt: Receipt,
-    /// How it ends.
+    /// Kind of the settlement.
     pub settlement: Settlement,
-    /// May be empty.
+    /// Error text; may be empty.
     pub error: String,
-    /// What the work gave.
+    /// Result of the work.
     pub result: Option<Vec<u8>>,
 }
 
-/// What one holder tells of its work.
+/// A holder's report on its work.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkReport {
-    /// The delivery.
+    /// Receipt of the delivery.
     pub receipt: Receipt,
-    /// 0: the queue's.
+    /// Lease from now, in milliseconds; 0: the queue's.
     pub lease_ms: u64,
     /// Percent and note.
     pub progress: Option<(u8, String)>,
-    /// What the next attempt gets.
+    /// Checkpoint for the next attempt.
     pub checkpoint: Option<Vec<u8>>,
 }
 
 /// A blob as a client has sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SentBlob<'a> {
-    /// Laid out as a payload.
+    /// A blob with the layout of a payload.
     #[allow(missing_docs)] // The fields are those of a message of the same name.
     Message {
         content_type: &'a str,
@@ -104,33 +104,33 @@ pub enum SentBlob<'a> {
         tags: &'a [&'static str],
         payload: &'a [u8],
     },
-    /// Nothing but text.
+    /// Plain text.
     Text(&'a str),
 }
 
 impl<'a> SentBlob<'a> {
-    /// Bytes alone, laid out as a payload.
+    /// A payload without other fields.
     pub const fn payload(payload: &'a [u8]) -> SentBlob<'a> {
         SentBlob::Message { content_type: "", headers: &[], tags: &[], payload }
     }
 
-    /// Headers and tags alone.
+    /// Headers and tags without a payload.
     pub fn head(headers: &'a [(&'static str, &'static str)], tags: &'a [&'static str]) -> SentBlob<'a> {
         SentBlob::Message { content_type: "", headers, tags, payload: &[] }
     }
 }
 
-/// The commands of one feature, as a type of their own: see [`Op::feature`].
+/// Commands of one feature that has a type of its own: see [`Op::feature`].
 pub trait Lend {
-    /// Lends the command, once.
+    /// Calls `f` with the command, once.
     fn lend(&self, f: &mut dyn FnMut(&Command<'_>));
 
-    /// The blob with this number of its record.
+    /// The blob with this number of the command's record.
     fn blob(&self, _number: usize) -> Option<SentBlob<'_>> {
         None
     }
 
-    /// Whether it is meant to be refused at the door.
+    /// True when the generator meant this to be refused by the check of the request.
     fn is_wrong(&self) -> bool {
         false
     }
@@ -187,48 +187,47 @@ pub enum NodeOp {
     Fire(ScheduleFire),
 }
 
-/// What a pull asks.
+/// A request to pull messages.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Where.
+    /// Namespace.
     pub namespace: NamespaceId,
     /// Queues and weights.
     pub queues: Vec<(Box<str>, u16)>,
-    /// Most messages.
+    /// Maximum number of messages.
     pub max_messages: u32,
-    /// Most bytes.
+    /// Maximum number of payload bytes.
     pub max_bytes: u32,
-    /// 0: the queue's.
+    /// Lease in milliseconds; 0: the queue's.
     pub lease_ms: u64,
-    /// How long it may wait.
+    /// Longest wait, in microseconds.
     pub wait_us: u64,
 }
 
-/// Draws operations, and keeps what the clients have in their hands.
+/// Source of random operations; keeps what the clients hold.
 #[derive(Debug)]
 pub struct Generator {
     /// The shard that these clients use.
     shard: u32,
     rng: Rng,
-    /// Deliveries that clients hold and have not settled, as far as they know.
+    /// Receipts of deliveries that clients hold and have not settled, as far as they know.
     held: Vec<Receipt>,
     spent: VecDeque<Receipt>,
     keyed: VecDeque<Op>,
     payloads: u64,
     payload_bytes_max: u64,
-    /// Whether messages get no other keys than fair ones, and queues no limits: then the model knows whose
-    /// turn it is.
+    /// True when messages have fair keys only, and queues no limits: then the model knows whose turn it is.
     fair_only: bool,
-    /// Whether messages have to do with others. What people change of messages, and where queues send them,
-    /// is tried in the other runs.
+    /// True when messages have relations. Changes by people and dead-letter queues are tested in the other
+    /// runs.
     relates: bool,
-    /// Whether there are unique messages, messages that end, and full queues. Then there are no redrives at a
-    /// rate, as of dead letters that cannot be redriven nobody sees from outside whose turn has passed; and
-    /// no queues for dead letters, as of what ends at one time nobody sees which went first, and which found
-    /// no room.
+    /// True with unique messages, messages that end, and bounded queues. Such runs have no redrives at a
+    /// rate, since nothing shows whose turn has passed among dead letters that cannot be redriven; and no
+    /// dead-letter queues, since nothing shows which of the messages that end at one time went first, and
+    /// which found no room.
     bounded: bool,
-    /// Whether there are consumers with credit, beside those that pull.
+    /// True with attached consumers, beside those that pull.
     attaches: bool,
-    /// Whether all of this is mixed, with narrow limits. The model is left out then.
+    /// True when all features are mixed, with narrow limits. Such runs have no model.
     mixes: bool,
 }

@@ -1,4 +1,4 @@
-//! What a simulated client asks: a command with everything it borrows.
+//! A client's request: a command with everything that it borrows.
 
 use sluice_engine::Engine;
 use sluice_engine::command::{
@@ -13,8 +13,8 @@ use super::names::wrong_name;
 use super::{Item, Lend, NodeOp, Op, SentBlob, Settled, WorkReport};
 
 impl Op {
-    /// A settlement that brings texts or results, without them; a report that brings notes and no checkpoint,
-    /// without those.
+    /// A settlement without its texts and results, or a report without its notes if it has no checkpoint; as
+    /// a full disk makes the node strip them.
     pub fn without_texts(&self) -> Option<Op> {
         if let Op::Report { namespace, items } = self {
             let bare = |told: &WorkReport| {
@@ -35,7 +35,7 @@ impl Op {
             .then(|| Op::Settle { namespace: *namespace, items: items.iter().map(bare).collect() })
     }
 
-    /// The features whose commands are types of their own.
+    /// The request as one of the features that have types of their own.
     fn feature(&self) -> Option<&dyn Lend> {
         match self {
             Op::Limit(op) => Some(op),
@@ -49,7 +49,7 @@ impl Op {
         }
     }
 
-    /// Whether the generator meant this to be refused at the door.
+    /// True when the generator meant this to be refused by the check of the request.
     pub fn is_wrong(&self) -> bool {
         match self {
             Op::Send { queue, items, .. } => wrong_name(queue) || items.iter().any(Item::is_wrong),
@@ -62,19 +62,19 @@ impl Op {
         }
     }
 
-    /// Looks at the engine's state before the call, where what is asked for depends on it.
+    /// Reads the engine's state before the call, where the request depends on it.
     pub fn look(&mut self, engine: &Engine) {
         if let Op::Change(op) = self {
             op.look(engine);
         }
     }
 
-    /// Whether it changes a namespace, which concerns several shards.
+    /// True for a change of a namespace, which concerns several shards.
     pub fn is_of_namespaces(&self) -> bool {
         matches!(self, Op::NamespaceCreate { .. } | Op::NamespaceSet { .. } | Op::NamespaceDelete { .. })
     }
 
-    /// The blob with this number of its record.
+    /// The blob with this number of the request's record.
     pub fn blob(&self, number: u32) -> Option<SentBlob<'_>> {
         let number = number as usize;
         match self {
@@ -85,7 +85,7 @@ impl Op {
         }
     }
 
-    /// Lends the command.
+    /// Calls `f` with the command.
     pub fn with<R>(&self, f: impl FnOnce(&Command<'_>) -> R) -> R {
         match self {
             Op::Send { namespace, queue, key, digest, items } => {
@@ -184,7 +184,7 @@ impl NodeOp {
 }
 
 impl Settled {
-    /// One of which nothing more is said.
+    /// A settlement without further fields.
     pub fn plain(receipt: Receipt, settlement: Settlement) -> Settled {
         Settled { receipt, settlement, error: String::new(), result: None }
     }
@@ -224,7 +224,7 @@ impl WorkReport {
 }
 
 impl Item {
-    /// All optional fields, those that are kept beside them included.
+    /// All optional fields, including those that are kept beside them.
     pub(super) fn options(&self) -> SendOptions<'_> {
         self.options
     }

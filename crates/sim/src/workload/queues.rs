@@ -1,4 +1,4 @@
-//! Draws what operators do to how queues work.
+//! Random changes of queue settings, default settings and redrive rates.
 
 use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
@@ -12,7 +12,7 @@ use super::{Lend, Op};
 
 const PATTERNS: [&str; 5] = ["*", "al*", "*ta", "*a*", "gamma"];
 
-/// What is done to settings of queues to come, and to dead letters bit by bit.
+/// An operation on default settings, or a redrive at a rate.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)] // The fields are those of the command of the same name.
 pub enum QueueOp {
@@ -42,7 +42,7 @@ impl Lend for QueueOp {
 }
 
 impl Generator {
-    /// Queues are paused and resumed, closed and opened, and get a queue for their dead letters.
+    /// Draws a change of a queue: pausing, closing, or its dead-letter queue.
     pub(super) fn rule_queue(&mut self, seen: &Seen<'_>) -> Op {
         let namespace = self.a_namespace(seen);
         let mut patch = self.rules();
@@ -55,7 +55,7 @@ impl Generator {
         match self.rng.below(4) {
             0 => patch.paused = Some(self.rng.chance(1, 3)),
             1 => patch.closed = Some(self.rng.chance(1, 4)),
-            // Then there are no queues for dead letters: see [`Generator::bounded`].
+            // Such runs have no dead-letter queues: see [`Generator::bounded`].
             _ if self.bounded && !self.mixes => patch.paused = Some(false),
             _ => {
                 let target = if self.rng.chance(1, 4) { "" } else { *self.rng.pick(&QUEUES) };
@@ -65,7 +65,7 @@ impl Generator {
         patch
     }
 
-    /// What queues begin with that are not made yet.
+    /// Draws default settings of queues that do not exist yet.
     pub(super) fn queue_defaults(&mut self, seen: &Seen<'_>) -> Op {
         let (namespace, pattern) = (self.a_namespace(seen), (*self.rng.pick(&PATTERNS)).to_owned());
         if self.rng.chance(1, 4) {
@@ -79,7 +79,7 @@ impl Generator {
         Op::Queue(QueueOp::DefaultsSet { namespace, pattern, patch })
     }
 
-    /// Dead letters get another chance, a few at a time.
+    /// Draws a redrive at a rate.
     pub(super) fn redrive_rate(&mut self, seen: &Seen<'_>) -> Op {
         if self.bounded && !self.mixes {
             return self.redrive(seen);

@@ -1,4 +1,4 @@
-//! Draws what clients want to hear of their messages, and what workers tell.
+//! Random result options of messages, and reports of workers.
 
 use sluice_engine::command::Settlement;
 use sluice_engine::id::Receipt;
@@ -9,11 +9,11 @@ use super::Generator;
 use super::seen::Seen;
 use super::{Op, Settled, WorkReport};
 
-/// Queues that replies go to: one of them may have to be made by the first.
+/// Queues for replies; the first reply may have to create one.
 const REPLY_QUEUES: [&str; 2] = ["alpha", "gamma"];
 
 impl Generator {
-    /// Now and then somebody wants the result.
+    /// Asks for the result of some messages.
     pub(super) fn ask_for_result(&mut self, options: &mut SendOptions<'static>) {
         if !self.rng.chance(1, 6) {
             return;
@@ -25,7 +25,7 @@ impl Generator {
         }
     }
 
-    /// How one delivery ends.
+    /// Draws the end of a delivery.
     pub(super) fn settled(&mut self, receipt: Receipt) -> Settled {
         let mut settled = Settled::plain(receipt, self.settlement());
         if self.rng.chance(1, 3) {
@@ -37,7 +37,7 @@ impl Generator {
         settled
     }
 
-    /// Workers tell how far they are.
+    /// Draws a report of a worker.
     pub(super) fn report(&mut self, seen: &Seen<'_>) -> Op {
         let mut items = Vec::new();
         for _ in 0..self.rng.between(1, 3) {
@@ -53,7 +53,7 @@ impl Generator {
         Op::Report { namespace: self.namespace_of(items[0].receipt, seen), items }
     }
 
-    /// Now and then a queue begins to keep what is finished, or ends it.
+    /// Begins or ends a queue's retention of finished messages at times.
     pub(super) fn retain_done(&mut self, patch: &mut QueuePatch) {
         if self.rng.chance(1, 4) {
             patch.retain_done_ms = Some(self.rng.weighted(&[(2, 0), (1, 300), (1, 30_000)]));
@@ -63,7 +63,7 @@ impl Generator {
         }
     }
 
-    /// Bytes that no one else sends; sometimes none.
+    /// Unique bytes; sometimes none.
     pub(super) fn some_bytes(&mut self) -> Vec<u8> {
         self.payloads += 1;
         if self.rng.chance(1, 10) { Vec::new() } else { self.payloads.to_le_bytes().to_vec() }

@@ -1,4 +1,4 @@
-//! Draws what is done to schedules.
+//! Random operations on schedules.
 
 use sluice_engine::command::{Command, Deliver, SchedulePut};
 use sluice_engine::id::NamespaceId;
@@ -10,7 +10,7 @@ use super::times::{Missed, Times};
 use super::{Item, Lend, Op, SentBlob};
 
 const SCHEDULES: [&str; 2] = ["beat", "daily"];
-/// What is done to a schedule.
+/// An operation on a schedule.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)] // The fields are those of the command of the same name.
 pub enum ScheduleOp {
@@ -80,7 +80,7 @@ impl Lend for ScheduleOp {
 }
 
 impl Generator {
-    /// Somebody sets a schedule, or does something to one.
+    /// Draws an operation on a schedule.
     pub(super) fn schedule(&mut self, seen: &Seen<'_>) -> Op {
         let namespace = self.a_namespace(seen);
         let schedule = (*self.rng.pick(&SCHEDULES)).to_owned();
@@ -100,7 +100,7 @@ impl Generator {
     fn put_schedule(&mut self, seen: &Seen<'_>, namespace: NamespaceId, schedule: String) -> ScheduleOp {
         let missed = self.rng.weighted(&[(3, Missed::Once), (2, Missed::All), (2, Missed::Skip)]);
         let seconds = match missed {
-            // Each of those that were missed is a message.
+            // Each missed instant becomes a message.
             Missed::All => self.rng.weighted(&[(1, 1), (3, 10), (3, 60)]),
             _ => self.rng.weighted(&[(2, 1), (3, 10), (3, 60), (1, 900), (1, 3_600)]),
         };

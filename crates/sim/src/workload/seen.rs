@@ -1,4 +1,4 @@
-//! What clients and operators can see of a shard, by which they choose what they ask for next.
+//! The state of a shard that clients and operators can see, from which they choose their next request.
 
 use sluice_engine::Engine;
 use sluice_engine::id::{BlobRef, ConsumerId, MessageId, NamespaceId};
@@ -6,9 +6,9 @@ use sluice_engine::query::{ConsumerState, MessageView, QueueView, State};
 
 use super::times::Times;
 
-/// Messages of one page.
+/// Number of messages in a page.
 const PAGE: usize = 200;
-/// More than there are of anything else.
+/// Limit above the number of anything else.
 const ALL: usize = 1_000;
 
 /// Reads of one engine.
@@ -27,7 +27,7 @@ impl Seen<'_> {
         all.filter(|view| view.shard == shard && view.id != NamespaceId::SYS).map(|view| view.id).collect()
     }
 
-    /// Where a namespace lives; `None`: this shard does not know it.
+    /// The shard on which a namespace lives; `None`: this shard does not know it.
     pub fn shard_of(&self, namespace: NamespaceId) -> Option<u32> {
         self.0.namespace(namespace).map(|view| view.shard)
     }
@@ -36,7 +36,7 @@ impl Seen<'_> {
         self.0.namespaces().into_iter().flat_map(|view| self.0.queues(view.id, "", None, ALL))
     }
 
-    /// Messages in this state, or all, by id.
+    /// Messages in this state, or all, in the order of ids.
     pub fn messages(&self, state: Option<State>) -> Vec<MessageView> {
         let mut messages: Vec<MessageView> = self.queues().flat_map(|queue| self.of(&queue, state)).collect();
         messages.sort_unstable_by_key(|view| view.id);
@@ -55,7 +55,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Messages of one queue, with their histories; none where there is no such queue.
+    /// Messages of one queue, with their histories; none if the queue does not exist.
     pub fn in_queue(&self, namespace: NamespaceId, queue: &str) -> Vec<MessageView> {
         let queue = self.0.queue_id(namespace, queue).and_then(|queue| self.0.queue(queue));
         let listed = queue.map_or(Vec::new(), |queue| self.of(&queue, None));
@@ -73,7 +73,7 @@ impl Seen<'_> {
         self.0.message(id).ok().and_then(|view| self.0.queue_name(view.queue)).map(str::to_owned)
     }
 
-    /// Messages of a namespace, in whatever state.
+    /// Ids of all messages of a namespace, in any state.
     pub fn ids_of(&self, namespace: NamespaceId) -> Vec<MessageId> {
         let all = self.messages(None).into_iter().map(|view| view.id);
         all.filter(|id| id.namespace == namespace).collect()
@@ -86,7 +86,7 @@ impl Seen<'_> {
         dead.map(|view| (view.id.namespace, name(&view), view.id)).collect()
     }
 
-    /// Consumers that are attached.
+    /// Attached consumers.
     pub fn attached(&self) -> Vec<(NamespaceId, ConsumerId)> {
         let mut attached = Vec::new();
         for namespace in self.0.namespaces() {
@@ -98,7 +98,7 @@ impl Seen<'_> {
         attached
     }
 
-    /// When this schedule fires.
+    /// Times of this schedule.
     pub fn times_of(&self, namespace: NamespaceId, schedule: &str) -> Option<Times> {
         Times::of(&self.0.schedule(namespace, schedule)?.spec)
     }
@@ -113,14 +113,14 @@ impl Seen<'_> {
         firing
     }
 
-    /// Queues that deliver nothing for now.
+    /// Paused queues.
     pub fn paused_queues(&self) -> Vec<(NamespaceId, String)> {
         let paused = self.queues().filter(|queue| queue.settings.paused);
         paused.map(|queue| (queue.namespace, queue.name)).collect()
     }
 
-    /// How much there is to do until all messages are done or dead: it shrinks with each that is acked, also
-    /// with one that brings a reply or the next step of a chain.
+    /// Amount of work until all messages are done or dead. Each ack lowers it, also one that brings a reply
+    /// or the next step of a chain.
     pub fn work_left(&self) -> usize {
         let work = |view: &MessageView| {
             let follows = self
@@ -144,7 +144,7 @@ impl Seen<'_> {
         all
     }
 
-    /// What lies in the log for messages and schedules, as far as it can be seen.
+    /// Blobs in the log of messages and schedules, as far as they can be seen.
     pub fn blobs(&self) -> Vec<(String, BlobRef)> {
         let mut blobs = Vec::new();
         for view in self.messages(None) {

@@ -1,46 +1,46 @@
-//! When schedules fire, in the few ways that the workload asks for.
+//! Times of schedules, in the few forms that the workload uses.
 
-/// Expressions of the same length of time from instant to instant, in UTC, so that the model can tell them by
-/// counting.
+/// Expressions with the same interval between all instants, in UTC, so that the model can compute them.
 const EXPRESSIONS: [(&str, u64); 4] =
     [("*/10 * * * * *", 10), ("* * * * *", 60), ("*/15 * * * *", 900), ("@hourly", 3_600)];
 
-/// What becomes of instants at which the server was down.
+/// Treatment of instants that the server has missed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Missed {
     /// One message for all of them.
     Once,
-    /// One message each.
+    /// One message for each.
     All,
-    /// None, but for the latest if that is hardly late.
+    /// No message, except for the latest if it is only a little late.
     Skip,
 }
 
-/// When a schedule fires.
+/// Times at which a schedule fires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
-    /// From instant to instant.
+    /// Interval in microseconds.
     pub step_us: u64,
-    /// Whether instants are multiples of that since the Unix epoch; else they count from when they were set.
+    /// True when instants are multiples of the interval since the Unix epoch; else they count from the time
+    /// of the setting.
     pub aligned: bool,
     /// See [`Missed`].
     pub missed: Missed,
 }
 
 impl Times {
-    /// The first instant after this time, counted from that time.
+    /// The first instant after this time, counted from this time.
     pub fn first_after(&self, us: u64) -> u64 {
         self.next_after(us, us)
     }
 
-    /// The first instant after `us`, counted from an earlier instant. One that was set by older times, just
-    /// before others were put, need not be one of these.
+    /// The first instant after `us`, counted from an earlier one. `instant_us` may belong to times that the
+    /// schedule had before.
     pub fn next_after(&self, instant_us: u64, us: u64) -> u64 {
         let from_us = if self.aligned { 0 } else { instant_us };
         from_us + ((us - from_us) / self.step_us + 1) * self.step_us
     }
 
-    /// As the node lays them down in the log.
+    /// The encoding in the log, as the node writes it.
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let missed = match self.missed {
             Missed::Once => "once",
@@ -56,7 +56,7 @@ impl Times {
         .into_bytes()
     }
 
-    /// Reads them again.
+    /// Decodes the times.
     pub fn of(spec: &[u8]) -> Option<Times> {
         let text = std::str::from_utf8(spec).ok()?;
         let missed = match text.split(' ').nth(1)? {

@@ -1,5 +1,6 @@
-//! Backups while load runs. What comes out is restored into a new directory and laid beside the log: it must
-//! be a state of the past, with everything that was acknowledged before the backup began, and nothing torn.
+//! Backups under load. Each backup is restored into a new directory and compared with the log: it must equal
+//! a state of the past, hold everything that was acknowledged before the backup began, and have no torn
+//! record.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,8 +29,8 @@ pub(super) struct BackingUp {
 struct Pinned {
     backup: Backup,
     stream: Vec<u8>,
-    /// Records before this one were acknowledged when it was pinned, and no record from that one on was
-    /// proposed.
+    /// Index before which all records were acknowledged when the shard was pinned; no record from this index
+    /// on had been proposed then.
     acknowledged: u64,
     proposed: u64,
 }
@@ -135,7 +136,7 @@ impl World {
 }
 
 impl BackingUp {
-    /// Copies the next piece; `false` when that was the last of all.
+    /// Copies the next piece; returns `false` when it was the last of all shards.
     fn copy_a_piece(&mut self, shards: usize) -> std::io::Result<bool> {
         let pinned = &mut self.pinned[self.copying];
         match pinned.backup.next_chunk()? {

@@ -1,4 +1,4 @@
-//! Bulks: their steps are driven, as the node's task drives them, between everything else that happens.
+//! Bulks: the scheduler drives their steps, as the node's task does, in between all other steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::World;
-use super::overseen::{Overseen, QueueSnapshot};
+use super::bulk_check::{BulkCheck, QueueSnapshot};
 use crate::model::Checked;
 use crate::plant::Plant;
 use crate::workload::{BulkChange, BulkOp, Op};
@@ -42,7 +42,7 @@ struct Bulk {
     op: Arc<BulkOp>,
     steps: Steps,
     awaits: Awaits,
-    overseen: Overseen,
+    check: BulkCheck,
     cancelled: bool,
 }
 
@@ -156,9 +156,9 @@ impl World {
             (Err(Error::QueueNotFound { .. }), false) => return Ok(()),
             (begun, _) => return Err(format!("{op:?} has begun with {begun:?}, when there was {sight:?}")),
         };
-        let overseen = Overseen::begin(&op, &sight, history);
+        let check = BulkCheck::begin(&op, &sight, history);
         let awaits = Awaits::Step(StepInput::Time);
-        clients.bulks.running.push(Bulk { op, steps, awaits, overseen, cancelled: false });
+        clients.bulks.running.push(Bulk { op, steps, awaits, check, cancelled: false });
         Ok(())
     }
 
@@ -202,19 +202,19 @@ impl World {
                 Err(TryRecvError::Closed) => Ok(StepInput::Seen(Err(Error::ShuttingDown {}))),
                 Ok(Err(error)) => Ok(StepInput::Seen(Err(error))),
                 Ok(Ok((seen, sight))) => {
-                    bulk.overseen.look(&sight, history);
+                    bulk.check.look(&sight, history);
                     Ok(StepInput::Seen(seen))
                 }
             },
             Awaits::Blobs(blobs) => {
-                // The process may also die between two reads.
+                // The process may die between two reads.
                 let excused = || trouble || disk.is_halted();
                 Ok(StepInput::Read(read(blobs, excused)?))
             }
             Awaits::Answer(tag) => match clients.bulks.answers.remove(&tag) {
                 None => Err(Awaits::Answer(tag)),
                 Some(answer) => {
-                    bulk.overseen.answered(&answer);
+                    bulk.check.answered(&answer);
                     Ok(StepInput::Changed(Ok(answer)))
                 }
             },
@@ -223,7 +223,7 @@ impl World {
 
     /// Proposes the record that a bulk asks for.
     fn bulk_changes(&mut self, bulk: &mut Bulk, items: &[(MessageId, u64)]) -> Result<Awaits, String> {
-        bulk.overseen.asks(items, &self.lanes[self.at].history)?;
+        bulk.check.asks(items, &self.lanes[self.at].history)?;
         let change = |items: &[_]| Op::Bulk(BulkChange::new(&bulk.op, items));
         let mut op = change(items);
         let mut asked = Batch::new();
@@ -246,7 +246,7 @@ impl World {
         self.stats.bulks += 1;
         let lane = &self.lanes[self.at];
         let Some(server) = &lane.server else { return Ok(()) };
-        let ended = bulk.overseen.end(bulk.steps.view(), bulk.cancelled, server.shard.engine(), self.tainted);
+        let ended = bulk.check.end(bulk.steps.view(), bulk.cancelled, server.shard.engine(), self.tainted);
         ended.map_err(|wrong| format!("{:?} has ended as {:?}: {wrong}", bulk.op, bulk.steps.view()))
     }
 

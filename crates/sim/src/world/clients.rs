@@ -1,4 +1,4 @@
-//! Clients: what they request, what they get, and whether they may get it.
+//! Clients: their requests, the answers they get, and the checks of these answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,8 +54,7 @@ pub(super) struct Clients {
     pub(super) bulks: Bulks,
     /// True when clients read all that has arrived at once.
     pub(super) reads_all: bool,
-    /// What the clients were ever told, through all crashes: which message an id belongs to, by where its
-    /// payload was sent from, and all tokens.
+    /// All that clients were ever told, through all crashes: the payload of each id, and all tokens.
     ids: BTreeMap<MessageId, Vec<u8>>,
     /// Payloads sent to replace another with the same unique key.
     replacing: BTreeSet<Vec<u8>>,
@@ -158,7 +157,7 @@ impl World {
         Some(tag)
     }
 
-    /// A client pulls; some go away before the answer.
+    /// Makes a client pull; some clients go away before the answer.
     pub(super) fn client_pulls(&mut self) {
         self.client_leaves();
         self.reader_leaves();
@@ -168,7 +167,7 @@ impl World {
         self.pull(wanted, gone);
     }
 
-    /// A client that does not wait goes away, with what the node does then.
+    /// Makes a client that pulls go away: the node withdraws the pull, or releases what it has delivered.
     fn client_leaves(&mut self) {
         let lane = &mut self.lanes[self.at];
         let Some(server) = &lane.server else { return };
@@ -212,15 +211,15 @@ impl World {
         }
     }
 
-    /// Checks that nobody waits for what is there.
+    /// Checks that no pull waits for a message that is ready.
     pub(super) fn nobody_waits_in_vain(&self) -> Checked {
         let Some(server) = &self.lanes[self.at].server else { return Ok(()) };
         if server.shard.in_flight() > 0 || !server.mailbox.is_empty() {
             return Ok(());
         }
         let engine = server.shard.engine();
-        // Those who wait for what a tick lets go are served after it. It has to wait only for room on the
-        // disk.
+        // Pulls that wait for messages which a tick releases are served after the tick. Only a lack of disk
+        // space may delay the tick.
         if engine.next_deadline().is_some_and(|due_us| due_us <= engine.time_us()) {
             let waits_for_room = server.shard.idle_us().is_some_and(|us| us > 0);
             return if waits_for_room {
@@ -297,7 +296,7 @@ impl World {
         }
     }
 
-    /// Checks that an id means one message for ever, whatever is lost; its payload may have been replaced.
+    /// Checks that an id belongs to one message for ever, whatever is lost; its payload may be replaced.
     fn id_means(&mut self, id: MessageId, payload: &[u8]) -> Checked {
         let clients = &mut self.lanes[self.at].clients;
         let before = clients.ids.entry(id).or_insert_with(|| payload.to_vec());
@@ -356,8 +355,8 @@ impl World {
         }
     }
 
-    /// The blob reader reads payloads from the disk: as a server does, several that somebody was given at the
-    /// same time, or one; what was read ahead comes without a read.
+    /// Reads payloads from the disk as the server's blob reader does: one, or several that were delivered at
+    /// the same time; payloads that were read ahead need no read.
     pub(super) fn read_blobs(&mut self) -> Checked {
         let waiting = self.lanes[self.at].clients.reads.len();
         if waiting == 0 {
@@ -385,7 +384,7 @@ impl World {
     fn has_read(&mut self, pending: PendingRead, read: Result<Bytes, BlobError>) -> Checked {
         match read {
             Ok(bytes) => self.has_payload(pending.delivery, &bytes),
-            // A process may also die between two reads of one blob.
+            // The process may also die between two reads of one blob.
             Err(BlobError::Io(_)) if self.armed || self.disk.is_halted() => {
                 self.lanes[self.at].clients.reads.push(pending);
                 Ok(())

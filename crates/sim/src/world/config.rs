@@ -1,4 +1,4 @@
-//! Settings of a run, drawn from its seed: the server's set-up and the rates of trouble.
+//! Configuration of a run, drawn from its seed: the server's options and the rates of faults.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(super) const ROOMY: usize = 1 << 30;
 /// Length of a feed that drops nothing in a run, in events.
 pub(super) const WINDOW_ROOMY: usize = 1_000_000;
 
-/// Rates of each kind of trouble per 10,000 steps.
+/// Rates of each kind of fault per 10,000 steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trouble {
     pub(super) kill: u64,
@@ -38,7 +38,7 @@ pub(super) struct Trouble {
     pub(super) future: u64,
     /// Change of root keys, or a start with wrong ones.
     pub(super) keys: u64,
-    /// Backups, which are no trouble by themselves.
+    /// Backups; not a fault, but scheduled like one.
     pub(super) backup: u64,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Config {
     pub(super) waiting_max: usize,
     pub(super) mailbox: usize,
     pub(super) trouble: Trouble,
-    /// True when clients mix all features, with narrow limits, and the model is left out.
+    /// True when clients mix all features, with narrow limits; such runs have no model.
     pub(super) mixes: bool,
     /// Settings of event feeds.
     pub(super) events: EventOptions,
@@ -97,7 +97,7 @@ impl Config {
         journal.scrub_bytes_per_s = *rng.pick(&[0, 64 << 10]);
         journal.identity = rng.bits() | 1;
         journal.knows = knows();
-        // Of the identity, so that the other draws of a seed stay as they are.
+        // Seeded by the identity, so that the other draws of a seed do not change.
         journal.encryption = super::encryption::draw(Rng::new(!journal.identity));
         let mixes = rng.chance(1, 2);
         let messages = if mixes {
@@ -152,7 +152,7 @@ impl Config {
         }
     }
 
-    /// Receipt key of a log that has none; the same for all runs, since nobody guesses here.
+    /// Receipt key for a log that has none; the same in all runs, since no client guesses receipts here.
     pub(super) fn receipt_key(&self) -> ReceiptKey {
         ReceiptKey([7; 16])
     }
@@ -162,7 +162,7 @@ impl Config {
         self.journal.encryption.clone()
     }
 
-    /// Sets the root keys that the operator has from now on.
+    /// Sets the root keys that the operator holds from now on.
     pub(super) fn set_roots(&mut self, roots: RootKeys) {
         self.journal.encryption.roots = roots;
     }

@@ -1,4 +1,4 @@
-//! Readers of attached consumers: they read late or soon, and some are lost.
+//! Readers of attached consumers: they read at random times, and some are lost.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::workload::{ConsumerOp, Op};
 
 /// Upper limits of messages and bytes that a reader takes at once.
 const TAKE: (usize, u64) = (3, 1 << 20);
-/// Most messages, of those that a reader took last, that had not reached anybody when it is lost.
+/// Upper limit of messages that a lost reader had taken last and not passed on.
 const UNSENT_MAX: u64 = 2;
 
 /// A client that is attached, or about to be.
@@ -28,9 +28,9 @@ pub(super) struct Reader {
     namespace: NamespaceId,
     /// Channel of its messages.
     channel: Arc<Channel>,
-    /// Tag of the request, and its answer; `None`: answered.
+    /// Tag of the attach request, and its answer; `None`: answered.
     asked: Option<(u64, oneshot::Receiver<Result<ConsumerId, Error>>)>,
-    /// Receipts that it has taken, in the order of tokens.
+    /// Receipts of the messages taken, in the order of their tokens.
     taken: Vec<Receipt>,
 }
 
@@ -58,7 +58,7 @@ impl World {
         lane.clients.readers.push(Reader { namespace, channel, asked, taken: Vec::new() });
     }
 
-    /// Lets consumers that are attached take what has come, if they come to it.
+    /// Lets some readers take what has arrived; all, while `reads_all`.
     pub(super) fn readers_look(&mut self) -> Checked {
         let mut readers = std::mem::take(&mut self.lanes[self.at].clients.readers);
         let all = self.lanes[self.at].clients.reads_all;
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Takes what has arrived, once or until there is nothing more. False: nothing more will come.
+    /// Takes what has arrived, once or until nothing is left. Returns false at the end of the channel.
     fn reads(&mut self, reader: &mut Reader, all: bool) -> Result<bool, String> {
         while let Some(news) = reader.channel.take(TAKE.0, TAKE.1) {
             match news {
@@ -129,7 +129,7 @@ impl World {
         Ok(())
     }
 
-    /// Loses a reader: the node says what had reached it, and releases the rest.
+    /// Loses a reader: the node reports what it had passed on, and releases the rest.
     pub(super) fn reader_leaves(&mut self) {
         let lane = &mut self.lanes[self.at];
         if lane.clients.readers.is_empty() || !self.rng.chance(1, 10) {

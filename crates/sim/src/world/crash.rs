@@ -1,4 +1,4 @@
-//! Ends of a process (killed, power lost, failed, stopped), and what the next one must find.
+//! Ends of a process (killed, power lost, failed, stopped), and the records that the next one must find.
 
 use sluice_node::shard::Step;
 use sluice_node::shard::request::{Completion, Request};
@@ -27,7 +27,7 @@ impl World {
 
     /// Kills the process or cuts the power, and starts the server again.
     pub(super) fn crash(&mut self, crash: Crash) -> Checked {
-        // A supervisor starts the next process; power may be lost before it does.
+        // A supervisor starts the next process; power may be lost before that.
         let twice = self.rng.chance(1, 10);
         self.note_must_have(crash);
         self.end(crash);
@@ -45,7 +45,7 @@ impl World {
         }
         self.trace(|| format!("  the journal of shard {} has failed: {why}", self.at));
         self.may_fail(why)?;
-        // What was committed before the failure may still be told; nothing is after it.
+        // Answers to what was committed before the failure may still arrive; none to anything after it.
         self.look()?;
         let lane = &mut self.lanes[self.at];
         if let Some(server) = &mut lane.server {
@@ -59,7 +59,8 @@ impl World {
         }
         let crash = if self.rng.chance(1, 2) { Crash::Kill } else { Crash::Power };
         self.note_must_have(crash);
-        // Where replies do not wait for a sync, what a failed sync has lost was answered long ago.
+        // Where replies do not wait for a sync, records that a failed sync has lost may have been answered
+        // already.
         if !self.config.always() {
             let lane = &mut self.lanes[self.at];
             lane.must_have = lane.durable;
@@ -68,7 +69,7 @@ impl World {
         self.restart()
     }
 
-    /// Checks that a journal had a reason to fail. A full disk is none, since it passes.
+    /// Checks that a journal had a reason to fail. A full disk is no reason, since it passes.
     pub(super) fn may_fail(&self, why: &str) -> Checked {
         let expected = self.armed || !self.damages.is_empty();
         if expected { Ok(()) } else { Err(format!("the journal failed without a cause: {why}")) }
@@ -99,7 +100,7 @@ impl World {
                 return self.stopped();
             }
         }
-        // On a full disk the last records may wait for room for ever: a supervisor loses patience.
+        // On a full disk the last records may wait for space for ever, until a supervisor kills the process.
         if self.short() { self.crash(Crash::Kill) } else { Err("the server does not stop".to_owned()) }
     }
 
@@ -114,7 +115,7 @@ impl World {
                 Err(_) if self.disk.is_halted() => return self.crash(self.dying),
                 Ok(()) => {
                     lane.sync_all();
-                    // Without room the manifest may not tell it.
+                    // Without space the manifest may not record it.
                     if !self.short() {
                         self.lanes[at].note_all();
                     }
@@ -139,7 +140,7 @@ impl World {
         }
     }
 
-    /// Notes another crash on top.
+    /// Notes a further crash before the next start.
     pub(super) fn loses(&mut self, crash: Crash) {
         for at in 0..self.lanes.len() {
             let survives = self.survives(&self.lanes[at], crash);
@@ -147,8 +148,8 @@ impl World {
         }
     }
 
-    /// Records before this one must be there after such a crash. Where replies do not wait for a sync, one
-    /// that has failed may have lost what was answered, though the journal has not told so yet.
+    /// Index before which all records must survive such a crash. Where replies do not wait for a sync, a
+    /// journal that has failed without having reported it yet may have lost answered records.
     fn survives(&self, lane: &ShardWorld, crash: Crash) -> u64 {
         let keeps_answered = self.config.always() || (crash == Crash::Kill && !self.disk.may_lose());
         if keeps_answered { lane.clients.acknowledged } else { lane.durable }.max(lane.durable)
@@ -168,7 +169,7 @@ impl World {
     }
 }
 
-/// True for an answer by which nothing is known to have been done.
+/// True for an answer that confirms nothing.
 fn is_refusal(completion: &Completion) -> bool {
     match completion {
         Completion::Answer(_, answer) => answer.result.is_err(),

@@ -7,7 +7,7 @@ use sluice_journal::{Encryption, Random, RootKey, RootKeys};
 
 use crate::rng::Rng;
 
-/// Random bytes drawn from the seed. Clones share the sequence, so that nothing is drawn twice.
+/// Source of random bytes, drawn from the seed. Clones share one sequence, so that no bytes repeat.
 #[derive(Clone, Debug)]
 struct Drawn(Arc<Mutex<Rng>>);
 
@@ -21,8 +21,8 @@ impl Random for Drawn {
     }
 }
 
-/// Draws the encryption of a seed's runs. `rng` is for this alone, so that the other draws of a seed stay the
-/// same.
+/// Draws the encryption of a seed's runs. `rng` is used for nothing else, so that the other draws of a seed
+/// do not change.
 pub(super) fn draw(mut rng: Rng) -> Encryption {
     let encrypted = rng.chance(1, 2);
     let random = Drawn(Arc::new(Mutex::new(rng)));

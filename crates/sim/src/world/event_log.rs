@@ -1,4 +1,4 @@
-//! Events of the log, as a feed has to report them.
+//! Events of the log, against which feeds are checked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl EventLog {
         Arc::clone(self.names.entry(queue).or_insert_with(known))
     }
 
-    /// Events about something between two places, in order.
+    /// Events of a subject between two positions, in order.
     pub(super) fn between<'a>(
         &'a self,
         from: EventPlace,

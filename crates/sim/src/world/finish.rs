@@ -1,5 +1,5 @@
-//! End of a run: trouble stops, the server crashes once more or not, and then consumers must reach the end of
-//! every message.
+//! End of a run: faults end, the server may crash once more, and then consumers must bring every message to
+//! its end.
 
 use sluice_engine::command::{Deliver, Settlement};
 use sluice_engine::id::NamespaceId;
@@ -12,8 +12,8 @@ use crate::disk::Crash;
 use crate::model::Checked;
 use crate::workload::{ChangeOp, Item, Op, QUEUES, ScheduleOp, Settled, Wanted};
 
-/// Rounds of pulling and acking without less work than ever before after which what is left counts as stuck:
-/// a narrow limit lets few go on in a round.
+/// Upper limit of rounds of pulling and acking in which the work left does not fall below its least so far;
+/// then the rest counts as stuck. A narrow limit lets few messages through in a round.
 const ROUNDS_MAX: usize = 400;
 /// Upper limit of steps until the server is idle.
 const SETTLING_MAX: usize = 10_000;
@@ -26,7 +26,7 @@ impl World {
     /// Ends the run.
     ///
     /// # Errors
-    /// What must be true and is not.
+    /// An invariant that does not hold.
     pub fn finish(&mut self) -> Checked {
         self.calm();
         self.lanes.iter_mut().for_each(|lane| lane.clients.reads_all = true);
@@ -163,7 +163,7 @@ impl World {
                 return self.nobody_waits_in_vain();
             }
             if step == Step::Idle {
-                // What waits for room is tried again from time to time.
+                // Operations that wait for space are tried again from time to time.
                 self.clock.advance(RETRY_US);
             }
         }
@@ -182,7 +182,7 @@ impl World {
                     wait_us: ROUND_US,
                 };
                 self.pull(wanted, false);
-                // The mailbox is small: let the shard take what is in it.
+                // The mailbox is small: let the shard take its requests.
                 if let Some(server) = &mut self.lanes[self.at].server {
                     server.shard.step();
                 }

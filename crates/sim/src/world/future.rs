@@ -1,4 +1,4 @@
-//! A server of today meets the log of a newer one: it must refuse, and change nothing.
+//! Downgrades: today's server opens the log of a newer one; it must refuse it and change nothing.
 
 use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_engine::command::Command;
@@ -11,7 +11,7 @@ use crate::disk::{Crash, SimDisk};
 use crate::model::Checked;
 
 impl World {
-    /// On a copy of the disk, a newer server has started and ended since.
+    /// Lets a newer server run on a copy of the disk, then starts today's server there.
     pub(super) fn meet_the_future(&mut self) -> Checked {
         if self.tainted || self.lanes[self.at].server.is_none() {
             return Ok(());
@@ -32,7 +32,7 @@ impl World {
         }
     }
 
-    /// What a newer server does first.
+    /// Writes the first record of a newer server.
     fn start_newer(&self, disk: &SimDisk) -> Checked {
         let shard = self.at as u32;
         let opened =

@@ -1,6 +1,6 @@
-//! The log as it was proposed, kept in memory, and the witnesses that are led along it: a second engine, the
-//! model, and what is told of messages. Where recovery has lost an end of the log that it may lose, they are
-//! led along again from the beginning.
+//! The proposed log, kept in memory, and its witnesses: a second engine, the model, and the lives of
+//! messages, to which each committed record is applied. Where recovery may lose an end of the log and has,
+//! the witnesses replay the log from its beginning.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,13 +25,12 @@ struct Entry {
     time_us: u64,
     record: Bytes,
     op: Op,
-    /// The clients' numbers of the requests that it may be: more than one where several are the same to the
-    /// byte.
+    /// Tags of the requests that the record may come from: several where their records are equal.
     tags: Vec<u64>,
 }
 
 impl Entry {
-    /// Leads witnesses past this record.
+    /// Applies this record to witnesses.
     fn follow(&self, index: u64, witnesses: &mut Witnesses) -> Checked {
         let Witnesses { engine, model, lives, outcome } = witnesses;
         let Some(record) = Records::new(&self.record).next() else {
@@ -53,19 +52,18 @@ impl Entry {
     }
 }
 
-/// What is led along the log: another engine, the model, and what is told of messages.
+/// State that is led along the log: a second engine, the model, and the lives of messages.
 #[derive(Debug)]
 pub(super) struct Witnesses {
     pub(super) engine: Engine,
-    /// Left out where all that there is comes together: then what it predicts would be a second copy of every
-    /// rule.
+    /// `None` in runs that mix all features: there the model would have to repeat every rule of the engine.
     model: Option<Model>,
     lives: Lives,
     outcome: Outcome,
 }
 
 impl Witnesses {
-    /// Before the first record.
+    /// State before the first record.
     fn new(models: bool) -> Witnesses {
         let mut engine = Engine::new();
         engine.watch_events(true);
@@ -73,7 +71,7 @@ impl Witnesses {
         Witnesses { engine, model, lives: Lives::new(), outcome: Outcome::default() }
     }
 
-    /// Lays the state of the shard, after the same record, beside theirs.
+    /// Compares the shard's state, after the same record, with that of the witnesses.
     pub(super) fn compare(&self, engine: &Engine) -> Checked {
         self.lives.compare(engine)?;
         match &self.model {
@@ -84,7 +82,7 @@ impl Witnesses {
         }
     }
 
-    /// What lies in the log for messages and schedules, with whose it is.
+    /// Blobs in the log that messages and schedules refer to, each with its owner.
     pub(super) fn blobs(&self) -> Vec<(String, BlobRef)> {
         match &self.model {
             Some(model) => model.blobs().map(|(holder, blob)| (format!("{holder:?}"), blob)).collect(),
@@ -93,10 +91,10 @@ impl Witnesses {
     }
 }
 
-/// What a request must be answered.
+/// Expected answer to a request.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
-    /// Tags of the clients of whom one asked.
+    /// Tags of the requests of which one is to be answered so.
     tags: Vec<u64>,
     pub(super) index: u64,
     pub(super) error: Option<Error>,
@@ -110,7 +108,7 @@ impl Due {
         self.error.clone().map_or(Ok(self.reply), Err)
     }
 
-    /// Whether this is what was answered.
+    /// True when this answer was expected.
     pub(super) fn is(&self, answer: &Answer) -> bool {
         let same_results = answer.results == self.results
             || (answer.results.is_empty() && self.results.iter().all(Result::is_ok));
@@ -120,26 +118,25 @@ impl Due {
     }
 }
 
-/// See the module.
+/// The log of one shard with its witnesses; see the module.
 #[derive(Debug)]
 pub(super) struct History {
     /// Index of the first entry.
     base: u64,
     entries: Vec<Entry>,
-    /// Records that clients have asked for, until they are answered.
+    /// Records that clients have requested, until they are answered.
     asked: VecDeque<(u64, Bytes, Op)>,
     witnesses: Witnesses,
-    /// Whether there is a model among them.
+    /// True with a model among the witnesses.
     models: bool,
-    /// What watchers are to hear.
+    /// Events that watchers must get.
     told: EventLog,
-    /// Index of the next record that the witnesses are to apply.
+    /// Index of the next record to be applied to the witnesses.
     applied: u64,
     limits: Limits,
-    /// What records that clients have asked for must be answered, in the order of the log.
+    /// Expected answers to requests, in the order of the log.
     due: Vec<Due>,
-    /// Deliveries that the log tells of and that were not yet handed out: index of the record, and what was
-    /// delivered.
+    /// Deliveries in the log that were not handed out yet: index of the record, and the delivery.
     handed: BTreeMap<Receipt, (u64, Delivery)>,
 }
 
@@ -159,7 +156,7 @@ impl History {
         }
     }
 
-    /// What clients see of the shard.
+    /// The shard as clients see it.
     pub(super) fn seen(&self) -> Seen<'_> {
         Seen(&self.witnesses.engine)
     }
@@ -176,7 +173,7 @@ impl History {
         &self.witnesses.engine
     }
 
-    /// Lays the state of the shard beside what the log makes of it.
+    /// Compares the shard's state with that of the witnesses.
     pub(super) fn compare(&self, engine: &Engine) -> Checked {
         self.witnesses.compare(engine)
     }
@@ -195,23 +192,24 @@ impl History {
         self.entries.get(index.checked_sub(self.base)? as usize)
     }
 
-    /// The index of the very first record.
+    /// Sets the index of the first record.
     pub(super) fn begin_at(&mut self, index: u64) {
         self.base = index;
         self.applied = index;
     }
 
-    /// A client has asked for this.
+    /// Adds a client's request.
     pub(super) fn ask(&mut self, tag: u64, record: Bytes, op: Op) {
         self.asked.push_back((tag, record, op));
     }
 
-    /// What was asked was answered.
+    /// Removes an answered request.
     fn unask(&mut self, tag: u64) {
         self.asked.retain(|(asked, ..)| *asked != tag);
     }
 
-    /// The shard has proposed a batch.
+    /// Adds a batch that the shard has proposed. Each record must come from a request, or be one of the
+    /// node's own.
     pub(super) fn propose(&mut self, first_index: u64, time_us: u64, bytes: &Bytes) -> Checked {
         if first_index != self.next_index() {
             return Err(format!("a batch was given index {first_index}, the next is {}", self.next_index()));
@@ -229,9 +227,8 @@ impl History {
         Ok(())
     }
 
-    /// The origin of a record: clients, or nobody but the node itself. What a client has asked
-    /// for may have lost its texts on the way, for which a full disk has no room; and then be another's
-    /// record to the byte.
+    /// The origin of a record: the requests of clients, or the node itself. A full disk may strip a request
+    /// of its texts; its record may then equal that of another request.
     fn origin(&self, record: &Bytes, body: &[u8]) -> Result<(Op, Vec<u64>), String> {
         let bare = |op: &Op| op.without_texts().filter(|op| has_body(op, body));
         let asked = self.asked.iter().filter_map(|(tag, asked, op)| {
@@ -244,7 +241,7 @@ impl History {
         }
     }
 
-    /// The journal has refused a batch after all.
+    /// Removes a batch that the journal has refused.
     pub(super) fn refuse(&mut self, first_index: u64, records: u32) -> Checked {
         if first_index + u64::from(records) != self.next_index() || first_index < self.applied {
             return Err(format!(
@@ -256,7 +253,7 @@ impl History {
         Ok(())
     }
 
-    /// The journal says that this batch is in the log for ever.
+    /// Applies a batch that the journal has committed.
     pub(super) fn commit(&mut self, committed: &Committed) -> Checked {
         if committed.first_index != self.applied {
             return Err(format!("batch {} was committed, {} is next", committed.first_index, self.applied));
@@ -276,7 +273,7 @@ impl History {
         Ok(())
     }
 
-    /// Leads the witnesses past the next record.
+    /// Applies the next record to the witnesses.
     fn step(&mut self) -> Checked {
         let index = self.applied;
         let Some(entry) = self.entries.get((index - self.base) as usize) else {
@@ -290,7 +287,7 @@ impl History {
         Ok(())
     }
 
-    /// The messages that a bulk is about to change and that its filter takes in.
+    /// Messages that a bulk is about to change and that match its filter.
     fn taken_in(&self, op: &Op) -> Vec<MessageId> {
         let Op::Bulk(change) = op else { return Vec::new() };
         let engine = &self.witnesses.engine;
@@ -303,8 +300,8 @@ impl History {
         change.ids().filter(wanted).collect()
     }
 
-    /// A bulk changes no message that its filter does not take in at that moment, whatever it was when the
-    /// bulk saw it.
+    /// Checks that a bulk changes only messages that match its filter at that moment, whatever they were when
+    /// the bulk looked at them.
     fn changes_what_it_may(&self, index: u64, taken_in: Vec<MessageId>) -> Checked {
         let Some(Op::Bulk(change)) = self.entry(index).map(|entry| &entry.op) else { return Ok(()) };
         let changed = change.ids().zip(&self.witnesses.outcome.results).filter(|(_, result)| result.is_ok());
@@ -319,7 +316,7 @@ impl History {
         Ok(())
     }
 
-    /// Other witnesses, led along the log up to (not including) this index.
+    /// New witnesses, led along the log up to (not including) this index.
     pub(super) fn replayed_to(&self, next_index: u64) -> Result<Witnesses, String> {
         let mut witnesses = Witnesses::new(self.models);
         for (index, entry) in (self.base..next_index).zip(&self.entries) {
@@ -328,7 +325,7 @@ impl History {
         Ok(witnesses)
     }
 
-    /// Keeps what clients are to get for this record.
+    /// Keeps the answers and deliveries that clients must get for this record.
     fn note(&mut self, index: u64) {
         let Some(entry) = self.entries.get((index - self.base) as usize) else { return };
         let outcome = &self.witnesses.outcome;
@@ -351,8 +348,8 @@ impl History {
         }
     }
 
-    /// Takes what this request must be answered, which it was, if `is_answered`; `None`: its record is not
-    /// committed. Of several that it may be, it is the first that fits.
+    /// Takes the expected answer of this request; `None`: its record is not committed. Of several that it may
+    /// be, takes the first that fits.
     pub(super) fn take_due(&mut self, tag: u64, is_answered: impl Fn(&Due) -> bool) -> Option<Due> {
         self.unask(tag);
         let may_be = |due: &Due| due.tags.contains(&tag);
@@ -363,20 +360,20 @@ impl History {
         found
     }
 
-    /// Takes the delivery that a client was just given; `None`: the log does not tell of it, or it was handed
-    /// out.
+    /// Takes the delivery that a client was just given; `None`: it is not in the log, or was handed out
+    /// before.
     pub(super) fn take_handed(&mut self, receipt: Receipt) -> Option<(u64, Delivery)> {
         self.handed.remove(&receipt)
     }
 
-    /// The server has ended: nobody is answered any more.
+    /// Drops what clients still expect after the end of the server.
     pub(super) fn forget_clients(&mut self) {
         self.asked.clear();
         self.due.clear();
         self.handed.clear();
     }
 
-    /// Recovery found the log up to (not including) this index. Brings the witnesses there.
+    /// Brings the witnesses to the end of the log that recovery has found, up to (not including) this index.
     pub(super) fn recover_to(&mut self, next_index: u64) -> Checked {
         self.entries.truncate((next_index.saturating_sub(self.base)) as usize);
         if self.applied > next_index {
@@ -391,7 +388,7 @@ impl History {
         Ok(())
     }
 
-    /// A blob as it was sent.
+    /// The content that was sent as this blob.
     pub(super) fn sent(&self, blob: BlobRef) -> Option<SentBlob<'_>> {
         match blob {
             BlobRef::EMPTY => Some(SentBlob::payload(&[])),
@@ -399,7 +396,7 @@ impl History {
         }
     }
 
-    /// Whether these are the bytes that were sent as this blob.
+    /// Checks that these bytes are what was sent as this blob.
     pub(super) fn check_blob(&self, blob: BlobRef, bytes: &[u8]) -> Checked {
         let Some(sent) = self.sent(blob) else {
             return Err(format!("{blob:?} was never sent"));
@@ -419,13 +416,13 @@ impl History {
         if same { Ok(()) } else { Err(format!("{blob:?} does not hold what was sent")) }
     }
 
-    /// What the record with this index asks, for a trace.
+    /// The command in the record with this index, for a trace.
     pub(super) fn describe(&self, index: u64) -> String {
         self.entry(index).map_or_else(|| "?".to_owned(), |entry| format!("{:?}", entry.op))
     }
 }
 
-/// Whether the record of a command has this body.
+/// True when a command is encoded as this body.
 fn has_body(op: &Op, body: &[u8]) -> bool {
     let mut record = Batch::new();
     op.with(|command| write_record(&mut record, command));

@@ -1,5 +1,5 @@
-//! Encryption at rest: in a share of the runs, with keys that the seed decides, which are changed while the
-//! server runs, and missing or lost when it starts.
+//! Encryption at rest, in a share of the runs: keys drawn from the seed are changed while the server runs,
+//! and are missing or wrong at a start.
 
 use sluice_journal::disk::Disk;
 use sluice_journal::{KeyId, RootKey, RootKeys, keys_needed};
@@ -10,12 +10,12 @@ use super::server::{Refusal, open};
 use crate::model::Checked;
 
 impl World {
-    /// How likely the next change of keys, or look at what comes of wrong ones, is.
+    /// Weight of the next change of keys, or of a start with wrong ones.
     pub(super) fn keys_weight(&self) -> u64 {
         if self.config.is_encrypted() { self.config.trouble.keys } else { 0 }
     }
 
-    /// The operator changes the root key, or forgets those that no file needs any more.
+    /// Changes the root key, or forgets root keys that no file needs any more.
     pub(super) fn change_keys(&mut self) -> Checked {
         if self.rng.chance(1, 3) {
             self.forget_keys();
@@ -24,7 +24,7 @@ impl World {
         let encryption = self.config.encryption();
         let root = RootKey::generate(&*encryption.random).map_err(|error| error.to_string())?;
         self.trace(|| format!("  a new root key {}", root.id()));
-        // First the operator has it, then the server.
+        // The operator holds the new key before the server does.
         let roots = encryption.roots.behind(root);
         self.config.set_roots(roots.clone());
         for lane in &self.lanes {
@@ -40,7 +40,7 @@ impl World {
         Ok(())
     }
 
-    /// What a running server does not show is not needed, whatever happens next. A backup may need it.
+    /// Forgets root keys that the running server does not list as needed. A backup may still need them.
     fn forget_keys(&mut self) {
         if self.backing_up.is_some() {
             return;
@@ -60,8 +60,8 @@ impl World {
         self.config.set_roots(RootKeys::new(kept));
     }
 
-    /// On a copy of the disk, a start without the right keys, or without the keyring: it must be refused, and
-    /// change nothing.
+    /// Starts on a copy of the disk without the right keys, or without the keyring; the server must refuse
+    /// and change nothing.
     pub(super) fn start_without_keys(&mut self) -> Checked {
         if self.tainted || self.lanes[self.at].server.is_none() {
             return Ok(());
@@ -102,7 +102,7 @@ impl World {
             .ok_or_else(|| format!("a start was refused ({refusal}), but the directory was changed"))
     }
 
-    /// Other keys; of those that are needed all but one.
+    /// A wrong set of keys: unrelated ones, or all but one of those needed.
     fn wrong_keys(&mut self, needed: &[KeyId]) -> Result<RootKeys, String> {
         let encryption = self.config.encryption();
         let missing = *self.rng.pick(needed);

@@ -1,6 +1,7 @@
-//! One run: a server, its disk and clock, clients, and a scheduler that lets the seed pick what happens next.
+//! One run: a server, its disk and clock, clients, and a scheduler that picks each next step by the seed.
 
 mod backup;
+mod bulk_check;
 mod bulks;
 mod clients;
 mod config;
@@ -13,7 +14,6 @@ mod future;
 mod history;
 mod keys;
 mod namespaces;
-mod overseen;
 mod records;
 mod server;
 mod shard;
@@ -47,9 +47,9 @@ pub struct Stats {
     pub answers: u64,
     /// Number of messages given to clients, with payload.
     pub delivered: u64,
-    /// Number of events that readers got.
+    /// Number of events that watchers got.
     pub heard: u64,
-    /// Number of gaps that readers got.
+    /// Number of gaps that watchers got.
     pub gaps: u64,
     /// Number of committed records.
     pub records: u64,
@@ -110,7 +110,7 @@ enum WorldAction {
     BackUp,
 }
 
-/// See the module.
+/// One run; see the module.
 pub struct World {
     config: Config,
     rng: Rng,
@@ -121,9 +121,9 @@ pub struct World {
     at: usize,
     plant: Option<Plant>,
     verbose: bool,
-    /// True when a call may fail for good, by the scheduler.
+    /// True when a call to the disk may fail for good, as the scheduler has planned.
     armed: bool,
-    /// True when a call may fail for lack of space, which passes.
+    /// True when a call to the disk may fail for lack of space, which passes.
     pinched: bool,
     /// True when the disk was made small.
     full: bool,
@@ -149,7 +149,7 @@ impl World {
     /// Makes the world of a seed, with a server that has just started for the first time.
     ///
     /// # Errors
-    /// What was wrong with the start.
+    /// A failure of the first start.
     pub fn new(seed: u64, plant: Option<Plant>, verbose: bool) -> Result<World, String> {
         let mut rng = Rng::new(seed);
         let config = Config::draw(&mut rng);
@@ -337,7 +337,7 @@ impl World {
                     history.commit(&committed)?;
                     self.stats.records += history.applied() - before;
                     self.trace(|| self.told(before));
-                    // Who replays a run wants to see the batch with which they part.
+                    // A replayed run shows the batch at which the states begin to differ.
                     let history = &self.lanes[self.at].history;
                     if self.verbose {
                         history.compare(history.witness())?;

@@ -1,5 +1,6 @@
-//! Changes of namespaces across shards, as the node makes them: defined on shard 0, alive on the shard that
-//! it names; one change at a time, one step after the other, and a crash may come between.
+//! Changes of namespaces across shards, as the node makes them: a namespace is defined on shard 0 and lives
+//! on the shard that shard 0 names. One change runs at a time, one step after the other; a crash may come
+//! between two steps.
 
 use std::collections::VecDeque;
 
@@ -15,19 +16,19 @@ use super::World;
 use crate::model::Checked;
 use crate::workload::Op;
 
-/// A change under way.
+/// A running change.
 #[derive(Debug)]
 pub(super) struct Changing {
-    /// What is left to do, and on which shard.
+    /// Steps that are left, each with the number of its shard.
     steps: VecDeque<(usize, Op)>,
-    /// The request whose answer is awaited: shard and number.
+    /// The request whose answer is awaited: shard and tag.
     asked: Option<(usize, u64)>,
-    /// Whether a step was done, so that the others have to follow.
+    /// True once a step was done: the others must follow.
     begun: bool,
 }
 
 impl World {
-    /// Goes on with the change under way; with none, a shard without a namespace gets one.
+    /// Continues the running change; without one, gives a namespace to a shard that has none.
     pub(super) fn tend_namespaces(&mut self) -> Checked {
         let lonely = self.lanes[self.at].history.seen().namespaces(self.at as u32).is_empty();
         if self.changing.is_none() && lonely {
@@ -38,14 +39,14 @@ impl World {
         self.ask_next_step()
     }
 
-    /// Begins a change, unless one is under way.
+    /// Begins a change, unless one is running.
     pub(super) fn change_namespace(&mut self, op: Op) -> Checked {
         if self.changing.is_some() {
             return Ok(());
         }
         let place = |namespace: NamespaceId| self.lanes[0].history.seen().shard_of(namespace);
         let steps = match &op {
-            // Where it lives is told once shard 0 has given it a number.
+            // The shard that it will live on is told once shard 0 has given it a number.
             Op::NamespaceCreate { .. } => VecDeque::from([(0, op)]),
             Op::NamespaceSet { namespace, .. } | Op::NamespaceDelete { namespace, .. } => {
                 let Some(shard) = place(*namespace) else { return Ok(()) };
@@ -72,7 +73,7 @@ impl World {
         Ok(())
     }
 
-    /// A request was answered: perhaps that of the step under way.
+    /// Handles an answer, if it is that of the running step.
     pub(super) fn step_of_change_answered(&mut self, tag: u64, answer: &Answer) {
         let Some(changing) = self.changing.as_mut().filter(|c| c.asked == Some((self.at, tag))) else {
             return;
@@ -88,7 +89,7 @@ impl World {
         }
     }
 
-    /// After a start every namespace is on the shard that shard 0 names, and on no other.
+    /// Checks after a start that every namespace is on the shard that shard 0 names, and on no other.
     pub(super) fn namespaces_agree(&self) -> Checked {
         let engines: Vec<&Engine> =
             self.lanes.iter().filter_map(|lane| Some(lane.server.as_ref()?.shard.engine())).collect();
@@ -111,7 +112,8 @@ impl Changing {
         }
     }
 
-    /// A step was refused: nothing was done, or what was done is undone, or the step is tried again.
+    /// Handles a refused step: gives up a change that has not begun, undoes what was done, or keeps the step
+    /// for another try.
     fn turn_back(&mut self) {
         match self.steps.front() {
             _ if !self.begun => self.steps.clear(),
@@ -124,8 +126,8 @@ impl Changing {
     }
 }
 
-/// The steps of a change on the two shards, in such an order that a start can tell what a crash in between
-/// has left.
+/// Steps of a change on its two shards, in an order from which a start can tell what a crash in between has
+/// left.
 fn steps_of(op: Op, shard: usize) -> VecDeque<(usize, Op)> {
     if shard == 0 {
         return VecDeque::from([(0, op)]);
@@ -140,7 +142,7 @@ fn steps_of(op: Op, shard: usize) -> VecDeque<(usize, Op)> {
     }
 }
 
-/// Whether the shards of a server that has just started agree about the namespaces.
+/// Checks that the shards of a server that has just started agree about the namespaces.
 pub(super) fn agree(engines: &[&Engine]) -> Checked {
     let Some((first, others)) = engines.split_first() else { return Ok(()) };
     let placed = first.namespaces();

@@ -7,7 +7,7 @@ use sluice_journal::Batch;
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::request::Request;
 
-/// Releases deliveries of one namespace as the node does for a caller that has gone.
+/// Releases deliveries of one namespace, as the node does for a caller that has gone.
 pub(super) fn give_back(mailbox: &Mailbox<Request>, receipts: impl Iterator<Item = Receipt>) {
     let settlement = Settlement::Release { delay_ms: 0 };
     let release = |receipt| SettleItem { receipt, settlement, error: "", result: None };
@@ -18,7 +18,7 @@ pub(super) fn give_back(mailbox: &Mailbox<Request>, receipts: impl Iterator<Item
     }
 }
 
-/// The encoded bytes of a batch, which stays as it is.
+/// The encoded bytes of a batch; the batch does not change.
 pub(super) fn bytes_of(record: &Batch) -> Bytes {
     let mut copy = Batch::new();
     copy.append(record);

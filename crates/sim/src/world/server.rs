@@ -1,4 +1,4 @@
-//! The process under test: opening the journal, recovering, and the parts whose steps the scheduler picks.
+//! The process under test: opening of the journal, recovery, and the parts whose steps the scheduler picks.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -43,7 +43,7 @@ pub(super) enum Refusal {
     Damaged(String),
     /// A call to the disk failed.
     Io(String),
-    /// Snapshot or log could not be read, for either reason.
+    /// Snapshot or log could not be read: damaged, or a failed call.
     Unread(String),
     /// A root key is missing.
     Key(String),
@@ -94,8 +94,8 @@ pub(super) enum NotBegun {
     NoRoom,
 }
 
-/// Lets the shards that have begun know of the namespaces of this one that shard 0 does not know, as a node
-/// does. Gives the shards that were told of something.
+/// Tells the shards that have begun of this shard's namespaces that shard 0 does not know, as a node does.
+/// Returns the numbers of the shards that were told.
 pub(super) fn adopt(
     begun: &mut [&mut Server],
     starting: &Server,
@@ -151,7 +151,7 @@ pub(super) fn open(
 }
 
 impl Server {
-    /// Proposes a command and makes it durable, as a start does that another shard has something to tell.
+    /// Proposes a command and makes it durable: one that another shard needs at a start.
     fn tell(&mut self, command: &Command<'_>) -> Result<(), NotBegun> {
         let (sender, mut answer) = oneshot::channel();
         let mut proposal = Proposal::new(command, ReplyTo::Once(sender));
@@ -174,7 +174,7 @@ impl Server {
         Err(NotBegun::NoRoom)
     }
 
-    /// Begins the epoch, and makes it durable, as a node does before it serves.
+    /// Begins the epoch and makes its record durable, as a node does before it serves.
     pub(super) fn begin(
         &mut self,
         config: &Config,

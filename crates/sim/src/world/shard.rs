@@ -1,5 +1,5 @@
-//! One shard of the server as the world sees it: its process parts, its log with the two witnesses, its
-//! clients, and what must survive.
+//! One shard of the server in the world: its process parts, its log with the witnesses, its clients, and the
+//! records that must survive.
 
 use sluice_journal::{BlobKey, BlobRead, Journal};
 
@@ -9,7 +9,7 @@ use super::server::Server;
 use crate::model::Checked;
 use crate::workload::Generator;
 
-/// See the module.
+/// One shard; see the module.
 pub(super) struct ShardWorld {
     /// The shard's process; `None`: none runs.
     pub(super) server: Option<Server>,
@@ -24,22 +24,22 @@ pub(super) struct ShardWorld {
     pub(super) noted: u64,
     /// Progress of upkeep on an idle log.
     rest: Rest,
-    /// Index before which records were given to the disk, and where the last of them begin.
+    /// Index before which all records were given to the disk; index at which the last ones given begin.
     pub(super) written: u64,
     pub(super) last_write: u64,
     /// Index before which the next start must find all records.
     pub(super) must_have: u64,
 }
 
-/// Upkeep waits so long before it writes an idle marker, then sees that there is nothing after it, and waits
-/// so long before it writes the manifest.
+/// Pauses of upkeep in microseconds: before it writes an idle marker, before it sees that nothing follows the
+/// marker, and before it writes the manifest.
 const PAUSES_US: [u64; 3] = [20_000, 0, 1_000_000];
 
 /// State of upkeep on a log to which nothing is added.
 #[derive(Default)]
 struct Rest {
     next_index: u64,
-    /// How many of [`PAUSES_US`] are over.
+    /// Number of [`PAUSES_US`] that are over.
     pauses: usize,
     since_us: u64,
 }
@@ -61,7 +61,7 @@ impl ShardWorld {
         }
     }
 
-    /// The first records of a start are durable now, though nothing in the log tells that yet.
+    /// Notes that the first records of a start are durable; nothing in the log shows it yet.
     pub(super) fn has_begun(&mut self) {
         self.last_write = self.durable;
         self.sync_all();
@@ -80,8 +80,8 @@ impl ShardWorld {
         self.noted = self.history.applied();
     }
 
-    /// Upkeep has made a step. When it has made one after each of [`PAUSES_US`], with nothing proposed
-    /// meanwhile and nothing that disturbs it, the manifest tells how far the log is durable.
+    /// Notes a step of upkeep. After a step behind each of [`PAUSES_US`], with nothing proposed meanwhile and
+    /// no fault, the manifest tells how far the log is durable.
     pub(super) fn rests(&mut self, now_us: u64, calm: bool) {
         let next_index = self.history.next_index();
         let all_committed = self.history.applied() == next_index;
@@ -99,8 +99,7 @@ impl ShardWorld {
     }
 }
 
-/// Reads all that lies in the log for messages and schedules, from cache or disk. Whether something may be
-/// unreadable is the caller's knowledge.
+/// Reads back all blobs of messages and schedules, from cache or disk. `excused`: blobs may be unreadable.
 pub(super) fn read_back(
     server: &mut Server,
     witnesses: &Witnesses,

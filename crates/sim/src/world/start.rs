@@ -1,5 +1,5 @@
-//! Starting the server, shard by shard: what recovery must find, what it may have lost, and when it may
-//! refuse.
+//! Starts of the server, shard by shard: the records that recovery must find, those that it may have lost,
+//! and the reasons for which a start may be refused.
 
 use sluice_engine::query::NamespaceView;
 
@@ -15,7 +15,7 @@ use crate::model::Checked;
 const STARTS_MAX: usize = 20;
 
 /// Reason for which a start failed.
-enum Hitch {
+enum StartFailure {
     /// The process died.
     Halted,
     /// The server refused to start.
@@ -26,9 +26,9 @@ enum Hitch {
     Wrong(String),
 }
 
-impl From<String> for Hitch {
-    fn from(wrong: String) -> Hitch {
-        Hitch::Wrong(wrong)
+impl From<String> for StartFailure {
+    fn from(wrong: String) -> StartFailure {
+        StartFailure::Wrong(wrong)
     }
 }
 
@@ -36,9 +36,9 @@ impl World {
     pub(super) fn start_first(&mut self) -> Checked {
         match self.start() {
             Ok(()) => Ok(()),
-            Err(Hitch::Refused(why)) => Err(format!("the first start failed: {why}")),
-            Err(Hitch::Failed(why) | Hitch::Wrong(why)) => Err(why),
-            Err(Hitch::Halted) => Err("the first start was halted".to_owned()),
+            Err(StartFailure::Refused(why)) => Err(format!("the first start failed: {why}")),
+            Err(StartFailure::Failed(why) | StartFailure::Wrong(why)) => Err(why),
+            Err(StartFailure::Halted) => Err("the first start was halted".to_owned()),
         }
     }
 
@@ -53,18 +53,18 @@ impl World {
             }
             let crash = match self.start() {
                 Ok(()) => {
-                    // What the server could do without is gone for good.
+                    // Files that the server could do without are lost for good.
                     self.lost = None;
                     return self.namespaces_agree();
                 }
-                Err(Hitch::Wrong(wrong)) => return Err(wrong),
+                Err(StartFailure::Wrong(wrong)) => return Err(wrong),
                 Err(_) if self.disk.is_halted() => self.dying,
-                Err(Hitch::Halted) => return Err("a start was halted without a cause".to_owned()),
-                Err(Hitch::Refused(refusal)) => {
+                Err(StartFailure::Halted) => return Err("a start was halted without a cause".to_owned()),
+                Err(StartFailure::Refused(refusal)) => {
                     self.remove_cause(&refusal)?;
                     Crash::Kill
                 }
-                Err(Hitch::Failed(why)) => {
+                Err(StartFailure::Failed(why)) => {
                     self.trace(|| format!("  fails while it starts: {why}"));
                     self.may_fail(&why)?;
                     self.armed = false;
@@ -77,14 +77,14 @@ impl World {
         Err("the server does not start, though all causes were removed".to_owned())
     }
 
-    /// One try to start all shards, as a node does it: each begins its epoch before the next is opened.
-    fn start(&mut self) -> Result<(), Hitch> {
+    /// Tries once to start all shards, as a node does: each begins its epoch before the next is opened.
+    fn start(&mut self) -> Result<(), StartFailure> {
         let mut placed = Vec::new();
         for at in 0..self.lanes.len() {
             self.at = at;
             self.not_lost(&placed)?;
             let opened = open(&self.config, at as u32, &self.disk, &self.clock, self.plant);
-            let recovered = opened.map_err(Hitch::Refused)?;
+            let recovered = opened.map_err(StartFailure::Refused)?;
             self.recovered(recovered)?;
             let adopted = self.adopt(&mut placed);
             let lane = &mut self.lanes[at];
@@ -96,18 +96,18 @@ impl World {
             self.look()?;
             match begun {
                 Ok(()) => self.lanes[at].has_begun(),
-                Err(_) if self.disk.is_halted() => return Err(Hitch::Halted),
-                Err(NotBegun::Failed(why)) => return Err(Hitch::Failed(why)),
+                Err(_) if self.disk.is_halted() => return Err(StartFailure::Halted),
+                Err(NotBegun::Failed(why)) => return Err(StartFailure::Failed(why)),
                 Err(NotBegun::NoRoom) => {
                     let why = "there is no room for the first records".to_owned();
-                    return Err(Hitch::Refused(Refusal::Io(why)));
+                    return Err(StartFailure::Refused(Refusal::Io(why)));
                 }
             }
         }
         Ok(())
     }
 
-    /// The shard that is starting may hold namespaces that shard 0 does not know.
+    /// Passes on the namespaces of the starting shard that shard 0 does not know.
     fn adopt(&mut self, placed: &mut Vec<NamespaceView>) -> Result<(), NotBegun> {
         let (begun, starting) = self.lanes.split_at_mut(self.at);
         let Some(starting) = starting.first().and_then(|lane| lane.server.as_ref()) else { return Ok(()) };
@@ -126,8 +126,9 @@ impl World {
         Ok(())
     }
 
-    /// What a node looks at before it opens a shard, which would make an empty journal where none is.
-    fn not_lost(&self, placed: &[NamespaceView]) -> Result<(), Hitch> {
+    /// Checks, as a node does before it opens a shard, that the shard's files are there if other shards rely
+    /// on it: opening it without them would make an empty journal.
+    fn not_lost(&self, placed: &[NamespaceView]) -> Result<(), StartFailure> {
         let shards = self.lanes.len();
         let holds = |shard: usize| self.disk.has_file(&shard_dir(shard as u32).join("manifest"));
         let relied_on = match self.at {
@@ -135,12 +136,13 @@ impl World {
             at => placed.iter().any(|view| view.shard == at as u32),
         };
         if relied_on && !holds(self.at) {
-            return Err(Hitch::Refused(Refusal::Lost(format!("shard {} is missing", self.at))));
+            return Err(StartFailure::Refused(Refusal::Lost(format!("shard {} is missing", self.at))));
         }
         Ok(())
     }
 
-    /// The directory of this shard is lost, and the server has made a new one: only where nothing lived.
+    /// Begins a shard anew whose lost directory the server has replaced by an empty one; it must have held
+    /// nothing.
     fn begin_anew(&mut self) -> Checked {
         let shard = self.at as u32;
         if self.at == 0 || !self.lanes[0].history.seen().namespaces(shard).is_empty() {
@@ -157,7 +159,7 @@ impl World {
         let next = recovered.next_index;
         self.trace(|| format!("  shard {} recovered to @{next}: {}", self.at, recovered.report));
         let lost = self.lost.as_ref().is_some_and(|lost| lost.directory == Some(shard_dir(self.at as u32)));
-        // The new one may have records already, if an earlier try to start came so far.
+        // The new log has records already if an earlier try to start came that far.
         if lost && next == 1 {
             self.begin_anew()?;
         }
@@ -187,15 +189,15 @@ impl World {
     }
 }
 
-/// The worst of what was done to files.
+/// The worst harm done to files.
 fn worst(damages: &[Damaged]) -> Option<Harm> {
     damages.iter().map(|damaged| damaged.harm).max_by_key(|harm| *harm != Harm::Flip)
 }
 
-/// Damage to what was written, when nothing is left that tells that it was synced, cannot be told from a torn
-/// write: recovery may cut there. Zeros, or an end that is cut off, may take all that tells so but the
-/// manifest. A flipped bit leaves what was written later: where each write is synced, recovery may miss the
-/// last one, else what was synced last, since all that was written behind it may be lost.
+/// Index from which recovery may miss records. Damage looks like a torn write, at which recovery may cut,
+/// where nothing shows that the damaged bytes were synced. Zeros and cut ends may take everything that shows
+/// it but the manifest. A flipped bit leaves what was written later: with a sync after each write recovery
+/// may miss the last write, else whatever was synced last.
 fn may_miss_from(lane: &ShardWorld, worst: Option<Harm>, always: bool) -> u64 {
     let known = match worst {
         None => return lane.must_have,

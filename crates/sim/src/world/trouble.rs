@@ -1,4 +1,4 @@
-//! Faults that the scheduler injects, and what an operator does about them.
+//! Faults that the scheduler injects, and the operator's repairs.
 
 use super::World;
 use super::config::{DIRECTORY, ROOMY, shard_dir};
@@ -74,12 +74,12 @@ impl World {
         }
     }
 
-    /// Loses files between two processes: one, or a shard's whole directory.
+    /// Loses files between two processes: one file, or a shard's whole directory.
     pub(super) fn lose(&mut self) -> Checked {
         self.note_must_have(Crash::Kill);
         self.end(Crash::Kill);
         let dir = shard_dir(self.at as u32);
-        // That a server's only shard is gone cannot be told from a first start.
+        // The loss of a server's only shard cannot be told from a first start.
         let several = self.lanes.len() > 1;
         let whole = (several && self.rng.chance(1, 4)).then_some(dir.as_path());
         self.lost = self.disk.lose(|path| path.parent() == Some(&dir), whole);
@@ -87,7 +87,7 @@ impl World {
         self.restart()
     }
 
-    /// An operator reads why the server refused to start, and does something about it.
+    /// Removes the cause for which the server refused to start, as an operator would.
     pub(super) fn remove_cause(&mut self, refusal: &Refusal) -> Checked {
         self.trace(|| format!("  refuses to start: {refusal}"));
         match refusal {

@@ -1,5 +1,5 @@
-//! Clients that watch events: each reads in order all that the log tells of its namespace or queue, or is
-//! told how much of it it has missed, and why. They are slow, go away, and come back where they were.
+//! Clients that watch events: each reads all events of its namespace or queue in order, or is told how many
+//! it has missed, and why. They are slow, go away, and come back where they were.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -15,33 +15,33 @@ use super::event_log::About;
 use crate::model::Checked;
 use crate::workload::QUEUES;
 
-/// Watchers at a time, and places that are remembered of those who have gone.
+/// Upper limit of watchers at a time, and of remembered positions of those that have gone.
 const WATCHERS_MAX: usize = 3;
 const LEFT_MAX: usize = 8;
 
-/// One client that watches, or is about to.
+/// A client that watches, or is about to.
 pub(super) struct Watcher {
     about: About,
-    /// Where it had been before.
+    /// Position at which it had stopped before.
     after: Option<EventPosition>,
     asked: Option<oneshot::Receiver<Result<Reader, Error>>>,
     reader: Option<Reader>,
-    /// Behind the last event that it was told of.
+    /// Position after the last event that it got.
     at: Option<EventPosition>,
-    /// Whether it was told nothing since it came.
+    /// True until it gets something.
     new: bool,
 }
 
-/// All that watch one shard.
+/// The watchers of one shard.
 #[derive(Default)]
 pub(super) struct Watchers {
     here: Vec<Watcher>,
-    /// Where those stood who have gone.
+    /// Positions at which watchers have gone.
     left: Vec<(About, EventPosition)>,
 }
 
 impl Watchers {
-    /// The server has ended.
+    /// Drops all watchers after the end of the server.
     pub(super) fn cut_off(&mut self) {
         for watcher in self.here.drain(..) {
             self.left.extend(watcher.at.or(watcher.after).map(|at| (watcher.about, at)));
@@ -52,7 +52,7 @@ impl Watchers {
 }
 
 impl World {
-    /// Somebody begins to watch, or comes back to it, or goes.
+    /// Begins to watch, comes back, or goes away.
     pub(super) fn watch(&mut self) {
         let here = self.lanes[self.at].clients.watchers.here.len();
         if here > 0 && (here >= WATCHERS_MAX || self.rng.chance(1, 3)) {
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// What to watch, and from where on.
+    /// A subject to watch, and the position to begin at.
     fn a_place(&mut self) -> (About, Option<EventPosition>) {
         let left = &self.lanes[self.at].clients.watchers.left;
         if !left.is_empty() && self.rng.chance(1, 2) {
@@ -87,7 +87,7 @@ impl World {
         (About { namespace, queue }, None)
     }
 
-    /// Lets clients that watch read what has come, if they come to it.
+    /// Lets some watchers read what has arrived.
     pub(super) fn watchers_look(&mut self) -> Checked {
         let watchers = std::mem::take(&mut self.lanes[self.at].clients.watchers.here);
         for mut watcher in watchers {
@@ -99,7 +99,7 @@ impl World {
         Ok(())
     }
 
-    /// False: there will be nothing more.
+    /// Reads what has arrived. Returns false at the end of the feed.
     fn reads_events(&mut self, watcher: &mut Watcher) -> Result<bool, String> {
         if let Some(asked) = &mut watcher.asked {
             match asked.try_recv() {
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// An event is the next one in the log that the watcher is to hear of.
+    /// Checks that an event is the next one in the log for this watcher.
     fn hears(&self, watcher: &mut Watcher, at: EventPosition, told: &Told) -> Checked {
         let Some(before) = watcher.at else { return Ok(()) };
         let log = self.lanes[self.at].history.told();
@@ -144,7 +144,7 @@ impl World {
         Ok(())
     }
 
-    /// Checks that a watcher is told rightly how many events it misses, and has a reason to.
+    /// Checks that a gap has the right number of missed events, and a reason.
     fn hears_gap(&self, watcher: &mut Watcher, gap: Gap) -> Checked {
         let before = watcher.at;
         let Some(now) = watcher.reader.as_ref().map(Reader::position) else { return Ok(()) };
@@ -166,11 +166,11 @@ impl World {
         Ok(())
     }
 
-    /// Nothing has come that the watcher has not heard of.
+    /// Checks that no event of a watcher's subject is left unread.
     fn missed_nothing(&self, watcher: &Watcher) -> Checked {
         let lane = &self.lanes[self.at];
         let (Some(server), Some(at)) = (&lane.server, watcher.at) else { return Ok(()) };
-        // One that ends tells nothing more.
+        // A shard that has failed reports nothing more.
         if server.shard.failure().is_some() {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl Watcher {
     }
 }
 
-/// What comes of a future that is ready; `None`: it is not.
+/// The output of a future that is ready; `None`: it is not.
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(ready) => Some(ready),

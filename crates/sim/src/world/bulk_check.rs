@@ -1,5 +1,5 @@
-//! What must be true of a bulk, whatever the rules of the engine are. At each of its looks the whole queue is
-//! looked at too: so it is known which messages its filter takes in, and which of them it must not pass over.
+//! Checks of a bulk that do not depend on the engine's rules. Each look of the bulk also takes a snapshot of
+//! the whole queue, which shows the messages that match its filter and those that it must not pass over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use crate::workload::{BulkOp, Seen};
 /// The queue of a bulk at one moment.
 #[derive(Debug)]
 pub(super) struct QueueSnapshot {
-    /// Whether there are the queue, and the one that messages go to.
+    /// True when both the queue and the target of a move exist.
     pub(super) has_queues: bool,
     messages: Vec<MessageView>,
-    /// The latest id of the namespace.
+    /// The last sequence number of the namespace.
     last: u64,
 }
 
-/// A bulk as it was seen from outside.
-pub(super) struct Overseen {
+/// Expectations of one bulk.
+pub(super) struct BulkCheck {
     op: Arc<BulkOp>,
-    /// Messages in the queue when it began, of those that it counts; and the latest id then.
+    /// Number of messages in the queue at the bulk's begin that it counts; last sequence number then.
     total: u64,
     last: u64,
-    /// The messages at the latest look.
+    /// The messages at the last look.
     latest: BTreeMap<MessageId, MessageView>,
-    /// Messages that were counted, or matched, at any look.
+    /// Messages counted, and those matched, at any look.
     counted: BTreeSet<MessageId>,
     matched: BTreeSet<MessageId>,
-    /// Messages that matched, and could be changed, at each look.
+    /// Messages that matched and could be changed at every look.
     steady: BTreeSet<MessageId>,
-    /// What it has asked for last.
+    /// Messages that the bulk has last asked to change.
     asked: Vec<MessageId>,
-    /// Messages of records that were answered item by item.
+    /// Messages of its records that were answered item by item.
     acted_on: BTreeSet<MessageId>,
-    /// How many of them were changed.
+    /// Number of them that were changed.
     changed: u64,
 }
 
@@ -57,10 +57,10 @@ impl QueueSnapshot {
     }
 }
 
-impl Overseen {
-    pub(super) fn begin(op: &Arc<BulkOp>, sight: &QueueSnapshot, history: &History) -> Overseen {
+impl BulkCheck {
+    pub(super) fn begin(op: &Arc<BulkOp>, sight: &QueueSnapshot, history: &History) -> BulkCheck {
         let can_change = |view: &&MessageView| takes_in(op, view, history) && op.applies_to(view.state);
-        Overseen {
+        BulkCheck {
             op: Arc::clone(op),
             total: sight.messages.iter().filter(|view| op.counts(view.state)).count() as u64,
             last: sight.last,
@@ -74,7 +74,7 @@ impl Overseen {
         }
     }
 
-    /// Follows the bulk's look at its queue.
+    /// Takes in a look of the bulk at its queue.
     pub(super) fn look(&mut self, sight: &QueueSnapshot, history: &History) {
         let here = sight.messages.iter().filter(|view| view.id.sequence <= self.last);
         self.latest = here.map(|view| (view.id, view.clone())).collect();
@@ -91,8 +91,8 @@ impl Overseen {
         self.steady.retain(|id| can_change.contains(id));
     }
 
-    /// Checks the messages that the bulk is about to change: each was sent before it began, matched at the
-    /// latest look, is meant as it was then, and was not changed before.
+    /// Checks the messages that the bulk is about to change: each was sent before the bulk began, matched at
+    /// the last look, has the version that it had then, and was not changed before.
     pub(super) fn asks(&mut self, items: &[(MessageId, u64)], history: &History) -> Checked {
         let op = &self.op;
         let may = |id: &MessageId, version: u64| {
@@ -110,7 +110,7 @@ impl Overseen {
         Ok(())
     }
 
-    /// What it has asked for was answered.
+    /// Takes in the answer to what the bulk has asked for last.
     pub(super) fn answered(&mut self, answer: &Answer) {
         if answer.result.is_err() {
             return;
@@ -120,7 +120,7 @@ impl Overseen {
         self.acted_on.extend(self.asked.drain(..));
     }
 
-    /// Checks what the bulk says of itself when it has ended.
+    /// Checks the result that the bulk reports at its end.
     pub(super) fn end(&self, view: &BulkView, cancelled: bool, engine: &Engine, tainted: bool) -> Checked {
         let says = |ok: bool, what: &str| if ok { Ok(()) } else { Err(what.to_owned()) };
         says(view.total == self.total, "the total is another")?;
@@ -138,9 +138,9 @@ impl Overseen {
         says(all, "some are neither changed nor skipped")
     }
 
-    /// What matched all the time was acted on; of a dry run, counted.
+    /// Checks that every message that matched at each look was acted on; in a dry run, counted.
     fn passed_over_none(&self, view: &BulkView, engine: &Engine) -> Checked {
-        // What was read after a look may have gone meanwhile.
+        // A message that was read after a look may have changed meanwhile.
         let is_as_it_was = |id: &&MessageId| {
             !self.op.needs_bytes()
                 || engine.message(**id).is_ok_and(|now| self.latest[*id].version == now.version)
@@ -161,7 +161,7 @@ fn takes_in(op: &BulkOp, view: &MessageView, history: &History) -> bool {
     op.wants(view, |blob| history.sent(blob))
 }
 
-/// Whether this may come in the way of a bulk.
+/// True for an error by which a bulk may fail.
 fn may_fail(error: &Error) -> bool {
     matches!(
         error,
