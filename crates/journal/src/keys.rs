@@ -1,28 +1,28 @@
-//! Encryption at rest: AES-256-GCM over everything that a journal writes, but for the [manifest](crate::log)
+//! Encryption at rest: AES-256-GCM over everything that a journal writes, except the [manifest](crate::log)
 //! and heads.
 //!
-//! Each file has a *data key* of its own, which is random. Data keys lie in the [keyring](keyring), a file of
-//! the directory, each wrapped (encrypted) by a *root key*, which never lies there. The root key is the
-//! operator's: its [id](crate::KeyId) stands with every data key, so that it can be said which one is
-//! missing.
+//! Each file has its own random *data key*. Data keys are in the [keyring](keyring), a file of the directory,
+//! each wrapped (encrypted) by a *root key*, which is never stored there. The operator keeps the root key:
+//! its [id](crate::KeyId) is stored with every data key, so that an error can name a missing one.
 //!
-//! Why no nonce is ever used twice under one key:
-//! - a data key that was read from the keyring only opens. What seals is only ever a key that this process
-//!   has made, for a file that it makes, under a number that no file had before. So a start, a cut by
-//!   recovery (which copies what is good into a new file), a directory that was copied or set back to an
-//!   older state: none of them goes on with a key that something was sealed with.
-//! - the nonces of a segment's batches are counted, in the key itself: each chunk takes the next one, and
-//!   none is given back. So it does not matter what a failed, torn or repeated write has left at the same
-//!   place, nor what was filled with zeros ahead or skipped up to the next sector. A batch that is encoded
-//!   anew at another place is sealed anew.
-//! - other files are written once, from beginning to end, under a key derived from the data key and a random
-//!   salt of their own. The nonce is the chunk's number. So a table that is rebuilt, under its old number,
-//!   has another key.
-//! - a root key wraps with random nonces, some 2⁻³³ likely to meet after 2³² files.
+//! Why no nonce is ever used twice with one key:
+//! - A data key read from the keyring only opens. Only a key made by this process seals, for a file that it
+//!   makes, under a number that no file had before. So no start, no cut by recovery (which copies what is
+//!   good into a new file), and no copied or restored directory goes on with a key with which something was
+//!   sealed.
+//! - The nonces of a segment's batches are counted in the key itself: each chunk takes the next one, and none
+//!   is given back. So it does not matter what a failed, torn or repeated write has left at the same place,
+//!   or what was filled with zeros or skipped up to the next sector. A batch that is encoded again at another
+//!   place is sealed again.
+//! - Other files are written once, from beginning to end, with a key derived from the data key and a random
+//!   salt of their own. The nonce is the chunk's number. So a table rebuilt under its old number has another
+//!   key.
+//! - A root key wraps with random nonces, of which two are equal with a probability of about 2⁻³³ after 2³²
+//!   files.
 //!
-//! What is cut into chunks of at most [`cipher::CHUNK`] can be read from the middle: one blob costs one chunk
-//! or two. A chunk is bound to its place: by its nonce, and, in a segment, by the head of its batch, which is
-//! authenticated with it.
+//! Files divided into chunks of at most [`cipher::CHUNK`] can be read from the middle: one blob costs one or
+//! two chunks. A chunk is bound to its place by its nonce, and in a segment also by the head of its batch,
+//! which is authenticated with it.
 
 pub(crate) mod chunks;
 pub(crate) mod cipher;

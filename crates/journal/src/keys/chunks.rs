@@ -2,8 +2,9 @@
 //! snapshots.
 //!
 //! Such a file begins with magic `SLUICEC1`, 8 bytes 0 and a salt of 16 bytes. Then follow chunks of
-//! [`CHUNK`] bytes, the last one of fewer, each behind its tag. A file that is not encrypted has neither.
-//! Lengths and offsets elsewhere are those of what it holds, unless they say that they are the file's.
+//! [`CHUNK`] bytes, the last one shorter, each after its tag. A file that is not encrypted has none of this.
+//! Lengths and offsets elsewhere are those of the decrypted content, unless they say that they are the
+//! file's.
 
 use std::io;
 use std::sync::Arc;
@@ -17,28 +18,28 @@ use crate::seam::blob::BlobError;
 const MAGIC: [u8; 8] = *b"SLUICEC1";
 const SALT: usize = 16;
 
-/// Bytes before the first chunk.
+/// Number of bytes before the first chunk.
 pub(crate) const HEAD: usize = 32;
 
-/// Bytes of a whole chunk in the file.
+/// Number of bytes of a full chunk in the file.
 const SEALED: usize = TAG + CHUNK;
 
-/// Chunks written at once.
+/// Number of chunks written at once.
 const WRITE_CHUNKS: usize = 128;
 
-/// Length of the file that holds so many bytes.
+/// Length of the file with so many bytes of content.
 pub(crate) fn file_len(len: u64) -> u64 {
     HEAD as u64 + len + len.div_ceil(CHUNK as u64) * TAG as u64
 }
 
-/// How many bytes a file of this length holds.
+/// Number of bytes of content in a file of this length.
 pub(crate) fn held_len(file_len: u64) -> u64 {
     let chunks = file_len.saturating_sub(HEAD as u64);
     let last = (chunks % SEALED as u64).saturating_sub(TAG as u64);
     chunks / SEALED as u64 * CHUNK as u64 + last
 }
 
-/// Seals or opens the chunks of one file.
+/// Cipher of the chunks of one file.
 #[derive(Debug)]
 pub(crate) struct ChunkCipher {
     aead: Aead,
@@ -46,7 +47,7 @@ pub(crate) struct ChunkCipher {
 }
 
 impl ChunkCipher {
-    /// For a file that is about to be written, whatever was written under its name before.
+    /// A cipher for a file that is about to be written, whatever was written under its name before.
     pub(crate) fn create(key: &FileKey, kind: Kind, random: &dyn Random) -> io::Result<ChunkCipher> {
         let mut head = [0; HEAD];
         head[..MAGIC.len()].copy_from_slice(&MAGIC);
@@ -54,13 +55,13 @@ impl ChunkCipher {
         Ok(ChunkCipher { aead: aead(key, kind, &head), head })
     }
 
-    /// For a file that begins with these bytes; `None`: it is not such a file.
+    /// A cipher for a file that begins with these bytes; `None`: it is not such a file.
     pub(crate) fn of_file(key: &FileKey, kind: Kind, head: &[u8; HEAD]) -> Option<ChunkCipher> {
         let known = head.starts_with(&MAGIC) && head[MAGIC.len()..HEAD - SALT].iter().all(|byte| *byte == 0);
         known.then(|| ChunkCipher { aead: aead(key, kind, head), head: *head })
     }
 
-    /// Appends chunks, of which `first` is the number of the first.
+    /// Encrypts and appends chunks; `first` is the number of the first one.
     fn seal_into(&self, first: u64, bytes: &[u8], out: &mut Vec<u8>) {
         for (number, chunk) in (first..).zip(bytes.chunks(CHUNK)) {
             let start = out.len();
@@ -71,7 +72,7 @@ impl ChunkCipher {
         }
     }
 
-    /// Decrypts chunks; `None`: one of them is not what was sealed.
+    /// Decrypts chunks; `None`: one of them does not authenticate.
     fn open_into(&self, first: u64, sealed: &mut [u8], out: &mut Vec<u8>) -> Option<()> {
         for (number, chunk) in (first..).zip(sealed.chunks_mut(SEALED)) {
             let (tag, bytes) = chunk.split_first_chunk_mut::<TAG>()?;
@@ -83,7 +84,7 @@ impl ChunkCipher {
         Some(())
     }
 
-    /// The whole file that holds these bytes.
+    /// Encrypts a whole file.
     pub(crate) fn seal_whole(&self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(file_len(bytes.len() as u64) as usize);
         out.extend_from_slice(&self.head);
@@ -91,7 +92,7 @@ impl ChunkCipher {
         out
     }
 
-    /// What a whole file holds.
+    /// Decrypts a whole file; `None`: it does not authenticate.
     pub(crate) fn open_whole(key: &FileKey, kind: Kind, file: &mut [u8]) -> Option<Vec<u8>> {
         let (head, chunks) = file.split_first_chunk_mut::<HEAD>()?;
         let mut out = Vec::with_capacity(chunks.len());
@@ -123,13 +124,13 @@ impl ChunkCipher {
         Ok(len)
     }
 
-    /// As [`ChunkCipher::read_at`], with all that the chunks hold in which the bytes from `from` to `until`
-    /// lie, up to the first chunk that does not open. With the place where that begins.
+    /// Reads like [`ChunkCipher::read_at`], but the whole chunks around the bytes from `from` to `until`, up
+    /// to the first chunk that does not authenticate. Also returns the offset of the first byte.
     pub(crate) fn read_ahead(&self, file: &dyn File, from: u64, until: u64) -> io::Result<(u64, Vec<u8>)> {
         self.read_chunks(file, from, until).map(|(at, opened, _)| (at, opened))
     }
 
-    /// Where the first of these chunks begins, what they hold, and whether all of them opened.
+    /// Reads chunks: the offset of the first one, the content, and true when all of them authenticated.
     fn read_chunks(&self, file: &dyn File, from: u64, until: u64) -> io::Result<(u64, Vec<u8>, bool)> {
         let first = from / CHUNK as u64;
         let end = until.div_ceil(CHUNK as u64);
@@ -151,14 +152,14 @@ fn aead(key: &FileKey, kind: Kind, head: &[u8; HEAD]) -> Aead {
     Aead::new(&derive(&key.secret.0, &[word, &head[HEAD - SALT..]]))
 }
 
-/// Writes such a file, encrypted or not.
+/// Writer of such a file, encrypted or not.
 #[derive(Debug)]
 pub(crate) struct Appender {
     file: Arc<dyn File>,
     cipher: Option<Arc<ChunkCipher>>,
-    /// What is not yet written.
+    /// Content not yet written.
     pub(crate) buffer: Vec<u8>,
-    /// Bytes written, without what encryption adds.
+    /// Bytes of content written.
     written: u64,
     sealed: Vec<u8>,
 }
@@ -168,23 +169,24 @@ impl Appender {
         Appender { file, cipher, buffer: Vec::new(), written: 0, sealed: Vec::new() }
     }
 
-    /// How much the file will hold, what is not yet written included.
+    /// Length of the content, with what is not yet written.
     pub(crate) fn len(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
-    /// Writes what is there, but for the beginning of a chunk. How many bytes these were.
+    /// Writes full chunks; returns the number of bytes of content.
     pub(crate) fn write(&mut self) -> io::Result<u64> {
         let whole = if self.cipher.is_some() { self.buffer.len() / CHUNK * CHUNK } else { self.buffer.len() };
         self.write_first(whole)
     }
 
-    /// Writes the rest: nothing may be added any more.
+    /// Writes the rest; nothing may be added afterwards.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.write_first(self.buffer.len()).map(|_| ())
     }
 
-    /// After an error the same bytes are still there: they would be sealed once more as they were.
+    /// Writes the first `len` bytes. After an error they are still there, and would be sealed again as they
+    /// were.
     fn write_first(&mut self, len: usize) -> io::Result<u64> {
         let bytes = &self.buffer[..len];
         let Some(cipher) = &self.cipher else {

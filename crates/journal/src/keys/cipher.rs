@@ -1,4 +1,4 @@
-//! AES-256-GCM, and the batches of a segment under it.
+//! AES-256-GCM, and the encryption of a segment's batches.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,17 +10,17 @@ use zeroize::Zeroizing;
 use super::Random;
 use crate::key_id::KeyId;
 
-/// Most bytes that are sealed together. Measured: 154 ns per KiB, against 168 with 4 KiB and 141 with 64 KiB;
-/// and to read one blob of a few bytes, 1.2 µs are spent on its chunk.
+/// Maximum number of bytes sealed together. Measured: 154 ns per KiB, against 168 with 4 KiB and 141 with 64
+/// KiB; reading one blob of a few bytes costs 1.2 µs for its chunk.
 pub(crate) const CHUNK: usize = 8 << 10;
 
-/// Bytes that prove what was sealed.
+/// Length of an authentication tag in bytes.
 pub(crate) const TAG: usize = 16;
 
-/// Bytes of a key.
+/// A key of 32 bytes.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
 
-/// A key made from another one, for one use.
+/// Derives a key from another one, for one use.
 pub(crate) fn derive(secret: &Secret, words: &[&[u8]]) -> Secret {
     let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &**secret));
     words.iter().for_each(|word| context.update(word));
@@ -29,29 +29,29 @@ pub(crate) fn derive(secret: &Secret, words: &[&[u8]]) -> Secret {
     derived
 }
 
-/// A key, set up.
+/// A key ready for use.
 #[derive(Debug)]
 pub(crate) struct Aead(LessSafeKey);
 
 impl Aead {
     pub(crate) fn new(secret: &Secret) -> Aead {
-        // It fails only for another length.
+        // Only another length would fail.
         let key = UnboundKey::new(&AES_256_GCM, &**secret).expect("a key of 32 bytes");
         Aead(LessSafeKey::new(key))
     }
 
-    /// Encrypts in place.
+    /// Encrypts in place; returns the tag.
     pub(crate) fn seal(&self, nonce: [u8; 12], with: &[u8], bytes: &mut [u8]) -> [u8; TAG] {
         let nonce = Nonce::assume_unique_for_key(nonce);
         let tag = self.0.seal_in_place_separate_tag(nonce, Aad::from(with), bytes);
-        // It fails only for more than 64 GiB; callers have chunks.
+        // Only more than 64 GiB would fail; callers pass chunks.
         let tag = tag.expect("a chunk");
         let mut out = [0; TAG];
         out.copy_from_slice(tag.as_ref());
         out
     }
 
-    /// Decrypts in place; `false`: this is not what was sealed, and the bytes are of no use.
+    /// Decrypts in place; `false`: the bytes do not authenticate, and are useless afterwards.
     #[must_use]
     pub(crate) fn open(&self, nonce: [u8; 12], with: &[u8], tag: &[u8; TAG], bytes: &mut [u8]) -> bool {
         let nonce = Nonce::assume_unique_for_key(nonce);
@@ -60,24 +60,24 @@ impl Aead {
     }
 }
 
-/// A number as nonce.
+/// The nonce for a number.
 pub(crate) fn nonce(number: u64) -> [u8; 12] {
     let mut nonce = [0; 12];
     nonce[4..].copy_from_slice(&number.to_le_bytes());
     nonce
 }
 
-/// The key of one file, from which those for its parts are made.
+/// The data key of a file, from which the keys of its parts are derived.
 #[derive(Debug)]
 pub(crate) struct FileKey {
     pub(crate) secret: SecretBytes,
-    /// What it is wrapped with.
+    /// Root key that wraps it.
     pub(crate) root: KeyId,
-    /// Whether it was made here, for a new file, and is not from the keyring.
+    /// True when this process has made it, for a new file; false: read from the keyring.
     pub(crate) is_new: bool,
 }
 
-/// Shows nothing of itself.
+/// A secret whose `Debug` output does not show it.
 pub(crate) struct SecretBytes(pub(crate) Secret);
 
 impl std::fmt::Debug for SecretBytes {
@@ -87,7 +87,7 @@ impl std::fmt::Debug for SecretBytes {
 }
 
 impl FileKey {
-    /// A key for a new file.
+    /// Generates a key for a new file.
     pub(crate) fn generate(root: KeyId, random: &dyn Random) -> io::Result<FileKey> {
         let mut secret = Zeroizing::new([0; 32]);
         random.fill(&mut *secret)?;
@@ -95,7 +95,7 @@ impl FileKey {
     }
 }
 
-/// Seals and opens the batches of one segment.
+/// Cipher of the batches of one segment.
 #[derive(Debug)]
 pub(crate) struct BatchCipher {
     aead: Aead,
@@ -104,13 +104,13 @@ pub(crate) struct BatchCipher {
 }
 
 impl BatchCipher {
-    /// To be made once for a new file, since it counts the nonces.
+    /// The cipher of a file's key; made once for a new file, since it counts the nonces.
     pub(crate) fn new(key: &FileKey) -> BatchCipher {
         let aead = Aead::new(&derive(&key.secret.0, &[b"sluice segment"]));
         BatchCipher { aead, next: key.is_new.then(AtomicU64::default) }
     }
 
-    /// Takes nonces for the chunks of a batch with so many bytes, never to be given again.
+    /// Takes nonces for the chunks of a batch of so many bytes; they are never given again.
     pub(crate) fn take_nonces(&self, len: usize) -> Result<u64, String> {
         let Some(next) = &self.next else {
             return Err("a key that only opens was asked to seal".to_owned());
@@ -118,7 +118,7 @@ impl BatchCipher {
         Ok(next.fetch_add(chunks_of(len) as u64, Relaxed))
     }
 
-    /// Encrypts the records of a batch in place, and gives the chunks' tags.
+    /// Encrypts the records of a batch in place, and writes the chunks' tags.
     pub(crate) fn seal(&self, head: &[u8], first: u64, records: &mut [u8], tags: &mut [u8]) {
         for number in 0..chunks_of(records.len()) {
             let from = number * CHUNK;
@@ -128,7 +128,7 @@ impl BatchCipher {
         }
     }
 
-    /// Decrypts whole chunks of a batch in place, from the chunk with the nonce `first` on.
+    /// Decrypts whole chunks of a batch in place; `first` is the nonce of the first one.
     #[must_use]
     pub(crate) fn open(&self, head: &[u8], first: u64, chunks: &mut [u8], tags: &[u8]) -> bool {
         if tags.len() != tag_bytes(chunks.len()) {
@@ -143,12 +143,12 @@ impl BatchCipher {
     }
 }
 
-/// How many chunks so many bytes make; even nothing has one, so that it can be proved.
+/// Number of chunks of so many bytes; at least one, so that even an empty batch is authenticated.
 fn chunks_of(len: usize) -> usize {
     len.div_ceil(CHUNK).max(1)
 }
 
-/// Bytes of the tags of a batch with so many bytes.
+/// Length of the tags of a batch of so many bytes.
 pub(crate) fn tag_bytes(len: usize) -> usize {
     chunks_of(len) * TAG
 }

@@ -1,11 +1,11 @@
-//! The file `keyring`: the data keys of a directory's files, wrapped.
+//! The file `keyring`: the wrapped data keys of a directory's files.
 //!
-//! Written aside, synced, renamed, directory synced, like the manifest. Layout: magic, `u32` format version,
-//! `u32` checksum of the rest; `u64` the journal's identity, `u64` generation, `u32` number of keys; per key
-//! `u64` number of its file, `u64` id of its root key, 12 bytes nonce, 32 bytes wrapped key and 16 bytes tag.
-//! Identity and number are authenticated with the key. The generation grows with each replacement; the
-//! manifest tells which one it relies on at least, so that a keyring that is missing, or an older one that
-//! was put in its place, is told from a journal without.
+//! It is written aside, synced, renamed, and the directory is synced, like the manifest. Layout: magic, `u32`
+//! format version, `u32` checksum of the rest; `u64` the journal's identity, `u64` generation, `u32` number
+//! of keys; per key `u64` number of its file, `u64` id of its root key, 12 bytes nonce, 32 bytes wrapped key
+//! and 16 bytes tag. Identity and number are authenticated with the key. The generation grows with each
+//! replacement; the manifest stores the minimum that it relies on, by which a missing or older keyring is
+//! told from a journal without one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -44,7 +44,7 @@ pub(crate) struct Wrapped {
 pub(crate) struct Ring {
     pub(crate) identity: u64,
     pub(crate) generation: u64,
-    /// By the number of the file.
+    /// Wrapped keys, by the number of their file.
     pub(crate) keys: BTreeMap<u64, Wrapped>,
 }
 
@@ -78,7 +78,7 @@ impl Ring {
         opens.then_some(FileKey { secret: SecretBytes(secret), root: wrapped.root, is_new: false })
     }
 
-    /// What is authenticated with a key.
+    /// Additional data authenticated with a key.
     fn context(&self, number: u64) -> [u8; 16] {
         let mut context = [0; 16];
         context[..8].copy_from_slice(&self.identity.to_le_bytes());
@@ -86,7 +86,7 @@ impl Ring {
         context
     }
 
-    /// The bytes of the file.
+    /// Encodes the file.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(20 + self.keys.len() * ENTRY);
         body.put_u64(self.identity);
@@ -106,7 +106,7 @@ impl Ring {
         out
     }
 
-    /// Reads the bytes of `path`.
+    /// Decodes `bytes`, the content of `path`.
     pub(crate) fn decode(path: &Path, bytes: &[u8]) -> Result<Ring, OpenError> {
         let mut reader = Reader(bytes);
         let damaged = |offset, what| OpenError::damaged(path, offset, None, what);

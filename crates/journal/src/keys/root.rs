@@ -1,4 +1,4 @@
-//! Root keys: what the operator keeps.
+//! Root keys, which the operator keeps.
 
 use std::fmt;
 use std::io;
@@ -10,10 +10,10 @@ use super::Random;
 use super::cipher::{Secret, derive};
 use crate::key_id::KeyId;
 
-/// Most root keys at once.
+/// Maximum number of root keys.
 const KEYS_MAX: usize = 1000;
 
-/// A key that data keys are wrapped with: 32 bytes, gone from memory when dropped.
+/// A key that wraps data keys: 32 bytes, cleared from memory when dropped.
 #[derive(Clone)]
 pub struct RootKey {
     secret: Secret,
@@ -29,14 +29,14 @@ impl RootKey {
         RootKey { id: KeyId(u64::from_be_bytes(*id)), secret }
     }
 
-    /// A new key.
+    /// Generates a new key.
     pub fn generate(random: &dyn Random) -> io::Result<RootKey> {
         let mut secret = Zeroizing::new([0; 32]);
         random.fill(&mut *secret)?;
         Ok(RootKey::new(*secret))
     }
 
-    /// Its name.
+    /// Id of the key, derived from its bytes.
     pub fn id(&self) -> KeyId {
         self.id
     }
@@ -46,7 +46,7 @@ impl RootKey {
         Zeroizing::new(HEXLOWER_PERMISSIVE.encode(&*self.secret))
     }
 
-    /// What data keys are wrapped with.
+    /// Key that wraps data keys, derived from this one.
     pub(crate) fn wrapping(&self) -> Secret {
         derive(&self.secret, &[b"sluice wrapping key"])
     }
@@ -58,19 +58,18 @@ impl fmt::Debug for RootKey {
     }
 }
 
-/// The root keys at hand: the first is for what is new, the others for what was written before they were
-/// replaced.
+/// The available root keys: new files use the first; existing files may use any.
 #[derive(Clone, Default, Debug)]
 pub struct RootKeys(Vec<RootKey>);
 
 impl RootKeys {
-    /// These keys.
+    /// A list of keys; the first is for new files.
     pub fn new(keys: Vec<RootKey>) -> RootKeys {
         RootKeys(keys)
     }
 
-    /// Reads keys of 64 hexadecimal digits each, with space, commas or ends of lines between them; what
-    /// follows a `#` on a line is not read. An error says what is wrong, and shows nothing of the text.
+    /// Parses keys of 64 hexadecimal digits each, separated by spaces, commas or line ends; a `#` begins a
+    /// comment up to the end of the line. Errors say what is wrong, and show nothing of the text.
     pub fn parse(text: &str) -> Result<RootKeys, String> {
         let mut keys = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -99,22 +98,22 @@ impl RootKeys {
         }
     }
 
-    /// The key for what is new.
+    /// The key for new files.
     pub fn current(&self) -> Option<&RootKey> {
         self.0.first()
     }
 
-    /// The key with this name.
+    /// The key with this id.
     pub fn get(&self, id: KeyId) -> Option<&RootKey> {
         self.0.iter().find(|key| key.id == id)
     }
 
-    /// The names of all.
+    /// The ids of all keys.
     pub fn ids(&self) -> Vec<KeyId> {
         self.0.iter().map(RootKey::id).collect()
     }
 
-    /// These keys, behind a new one.
+    /// These keys, after a new first one.
     pub fn behind(&self, key: RootKey) -> RootKeys {
         RootKeys([&[key], &self.0[..]].concat())
     }

@@ -1,4 +1,4 @@
-//! The keys of a journal that is open.
+//! Data keys of an open journal.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -15,10 +15,10 @@ use crate::lock::lock;
 use crate::log::manifest::Manifest;
 use crate::open_error::OpenError;
 
-/// Keys that are made ahead, so that the keyring is replaced once for so many files.
+/// Number of keys made ahead, so that one replacement of the keyring serves this many files.
 const SPARES: u64 = 64;
 
-/// The keys of a directory's files. A key is in the keyring, durably, before its file is made.
+/// Data keys of a directory's files. A key is in the keyring, durably, before its file is made.
 #[derive(Debug)]
 pub(crate) struct Keys {
     disk: Arc<dyn Disk>,
@@ -31,15 +31,15 @@ pub(crate) struct Keys {
 #[derive(Debug)]
 struct KeyState {
     roots: RootKeys,
-    /// As it is on the disk, but for keys that are needed no more.
+    /// The keyring on the disk, without keys that are no longer needed.
     ring: Ring,
     keys: HashMap<u64, Arc<FileKey>>,
-    /// Numbers of files whose keys were made ahead, and that were not yet asked for.
+    /// Numbers of files whose keys were made ahead and not yet taken.
     spares: BTreeSet<u64>,
 }
 
 impl Keys {
-    /// The keys of all files that the manifest names; `None`: a new directory, for a journal of this
+    /// Loads the keys of all files that the manifest names; `None`: a new directory, for a journal of this
     /// identity.
     pub(crate) fn load(
         disk: &Arc<dyn Disk>,
@@ -69,15 +69,15 @@ impl Keys {
         }))
     }
 
-    /// Of a directory where nothing is encrypted.
+    /// The keys of a directory without encryption.
     #[cfg(test)]
     pub(crate) fn none() -> Arc<Keys> {
         let disk: Arc<dyn Disk> = Arc::new(crate::disk::FsDisk);
         Keys::load(&disk, Path::new(""), None, 0, &Encryption::default()).expect("nothing to load")
     }
 
-    /// Before the first file is made: forgets the keys of files that are not there, as whatever was written
-    /// under them is lost, and makes new ones.
+    /// Prepares for the first file: drops the keys of files that do not exist, since whatever was written
+    /// with them is lost, and makes new ones.
     pub(crate) fn begin(&self, manifest: &Manifest) -> io::Result<()> {
         let mut state = lock(&self.state);
         let before = state.ring.keys.len();
@@ -93,17 +93,17 @@ impl Keys {
         }
     }
 
-    /// What keys, salts and nonces come from.
+    /// Source of keys, salts and nonces.
     pub(crate) fn random(&self) -> &dyn Random {
         &*self.random
     }
 
-    /// The key of a file that is there; `None`: it is not encrypted.
+    /// The key of an existing file; `None`: it is not encrypted.
     pub(crate) fn get(&self, number: u64) -> Option<Arc<FileKey>> {
         lock(&self.state).keys.get(&number).cloned()
     }
 
-    /// The key for a file that is about to be made; `None`: new files are not encrypted.
+    /// Takes the key for a new file; `None`: new files are not encrypted.
     pub(crate) fn take(&self, number: u64) -> io::Result<Option<Arc<FileKey>>> {
         if !self.new_files {
             return Ok(None);
@@ -116,36 +116,36 @@ impl Keys {
         Ok(state.keys.get(&number).cloned())
     }
 
-    /// Lets go of the key of a file that no manifest names any more.
+    /// Drops the key of a file that no manifest names any more.
     pub(crate) fn forget(&self, number: u64) {
         let mut state = lock(&self.state);
         state.ring.keys.remove(&number);
         state.keys.remove(&number);
     }
 
-    /// The keyring that is on the disk; 0: none.
+    /// Generation of the keyring on the disk; 0: none.
     pub(crate) fn generation(&self) -> u64 {
         lock(&self.state).ring.generation
     }
 
-    /// What new files are encrypted under; `None`: they are not.
+    /// Root key of new files; `None`: they are not encrypted.
     pub(crate) fn current(&self) -> Option<KeyId> {
         lock(&self.state).roots.current().map(|root| root.id()).filter(|_| self.new_files)
     }
 
-    /// The root key that the key of a file is wrapped with.
+    /// Root key that wraps the key of a file.
     pub(crate) fn root_of(&self, number: u64) -> Option<KeyId> {
         lock(&self.state).ring.keys.get(&number).map(|key| key.root)
     }
 
-    /// The keys that are given to files, by number, with what they are wrapped with.
+    /// Numbers of the files that have keys, each with its root key.
     pub(crate) fn used(&self) -> Vec<(u64, KeyId)> {
         let state = lock(&self.state);
         let used = state.ring.keys.iter().filter(|(number, _)| !state.spares.contains(number));
         used.map(|(number, key)| (*number, key.root)).collect()
     }
 
-    /// Other root keys: what is made from now on gets the first. `next`: number of the next file.
+    /// Replaces the root keys: new files get the first one. `next`: number of the next file.
     pub(crate) fn replace_roots(&self, roots: RootKeys, next: u64) -> Result<(), String> {
         let mut state = lock(&self.state);
         let used = |number: &u64| !state.spares.contains(number);
@@ -165,7 +165,8 @@ impl Keys {
         })
     }
 
-    /// The bytes of a keyring with the keys of these files, and its generation; `None`: none of them has one.
+    /// Encodes a keyring with the keys of these files, and returns its generation; `None`: none of them has a
+    /// key.
     pub(crate) fn select(&self, manifest: &Manifest) -> Option<(Vec<u8>, u64)> {
         let mut ring = lock(&self.state).ring.clone();
         let named = manifest.file_numbers();
@@ -173,8 +174,8 @@ impl Keys {
         (!ring.keys.is_empty()).then(|| (ring.encode(), ring.generation))
     }
 
-    /// Makes keys for the files from `next` on that have none, under the current root key. Those that were
-    /// made ahead before go, when they are under another one.
+    /// Makes keys for files from `next` on that have none, under the current root key. Keys made ahead under
+    /// another root key are dropped.
     fn make(&self, state: &mut KeyState, next: u64) -> io::Result<()> {
         let Some(root) = state.roots.current().cloned() else {
             return Err(io::Error::other("there is no root key"));
@@ -201,8 +202,8 @@ impl Keys {
         Ok(())
     }
 
-    /// Replaces the keyring. After an error either may be on the disk: what only one of them holds is not
-    /// used any more.
+    /// Replaces the keyring. After an error either version may be on the disk: keys that only one of them
+    /// holds are not used any more.
     fn put(&self, state: &mut KeyState, ring: Ring) -> io::Result<()> {
         let put = write_whole(&*self.disk, &self.dir, KEYRING, &ring.encode());
         match put.and_then(|()| self.disk.sync_dir(&self.dir)) {
@@ -254,8 +255,7 @@ fn unwrap_all(
     Ok(keys)
 }
 
-/// The root keys that it takes to open a directory; empty when it holds no journal, or nothing in it is
-/// encrypted.
+/// The root keys needed to open a directory; empty when it holds no journal, or nothing in it is encrypted.
 pub fn keys_needed(disk: &dyn Disk, dir: &Path) -> Result<Vec<KeyId>, OpenError> {
     let Some(manifest) = Manifest::load(disk, dir)?.filter(|manifest| manifest.keyring > 0) else {
         return Ok(Vec::new());

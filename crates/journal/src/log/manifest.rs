@@ -1,9 +1,9 @@
-//! The manifest: the one file that says which others belong to the journal.
+//! The manifest: the file that names all other files of the journal.
 //!
-//! Written to `manifest.tmp`, synced, renamed to `manifest`, directory synced. Layout: magic, `u32` format
-//! version, `u32` checksum of the rest, then the fields in the order of [`Manifest::encode`]. A file that it
-//! does not name is left over from an interrupted step and is removed when opening; a file that it names and
-//! that is missing is damage.
+//! It is written to `manifest.tmp`, synced, renamed to `manifest`, and the directory is synced. Layout:
+//! magic, `u32` format version, `u32` checksum of the rest, then the fields in the order of
+//! [`Manifest::encode`]. A file that the manifest does not name is left over from an interrupted step, and is
+//! removed when the journal opens; a named file that is missing is damage.
 
 use std::collections::HashSet;
 use std::io;
@@ -18,71 +18,71 @@ use crate::log::header::Position;
 use crate::open_error::OpenError;
 use crate::options::Owner;
 
-/// Version of everything in a journal's directory, and of backups; another one is refused. It grows when any
-/// of it changes.
+/// Version of the formats of all files in a journal's directory, and of backups. It grows with each change of
+/// any of them; other versions are refused.
 pub(crate) const FORMAT_VERSION: u32 = 6;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
 
-/// A file that is there while a backup is being restored; a directory that has it does not open.
+/// Name of the file that exists while a backup is being restored; a directory that has it does not open.
 pub(crate) const RESTORING: &str = "restoring";
 
 const MAGIC: [u8; 8] = *b"SLUICEMF";
 
-/// Largest file that is read: room for two million segments.
+/// Maximum length of a manifest in bytes: room for two million segments.
 const MANIFEST_BYTES_MAX: u64 = 256 << 20;
 
-/// No length, index or number of a file is larger, so that sums of a few never overflow.
+/// Maximum of any length, index or file number, so that sums of a few never overflow.
 const NUMBER_MAX: u64 = 1 << 60;
 
-/// Where the chain of batches stands between two batches.
+/// State of the chain of batches between two batches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Link {
     /// Index of the next record.
     pub(crate) next_index: u64,
-    /// Checksum of the batch before.
+    /// Checksum of the last batch.
     pub(crate) previous: u32,
-    /// Term of the batch before.
+    /// Term of the last batch.
     pub(crate) term: u64,
-    /// Time of the batch before.
+    /// Time of the last batch, in microseconds since the Unix epoch.
     pub(crate) time_us: u64,
 }
 
-/// A segment that is not written any more.
+/// A segment that is no longer written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sealed {
     pub(crate) number: u64,
-    /// The chain before its first batch.
+    /// State of the chain before its first batch.
     pub(crate) start: Link,
-    /// The chain after its last batch.
+    /// State of the chain after its last batch.
     pub(crate) end: Link,
-    /// Bytes that belong to the log; what follows does not.
+    /// Number of bytes that belong to the log; what follows does not.
     pub(crate) len: u64,
-    /// Length of its table's file; 0: no blobs, and no file.
+    /// Length of the file of its table; 0: no blobs, and no file.
     pub(crate) table_len: u64,
-    /// Checksum of that file.
+    /// Checksum of the table's file.
     pub(crate) table_checksum: u32,
 }
 
-/// A segment that batches may follow in.
+/// A segment to which batches may be appended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OpenSegment {
     pub(crate) number: u64,
-    /// Bytes that its file has at least: it was made with them, which was durable before a manifest named it,
-    /// and is never shortened while it is open.
+    /// Minimum length of its file in bytes: the length with which it was made, which was durable before a
+    /// manifest named it. An open segment is never shortened.
     pub(crate) len: u64,
 }
 
-/// A file of blobs that compaction has written.
+/// A file of blobs that compaction has copied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BlobFile {
     pub(crate) number: u64,
-    /// Bytes of blobs; the table follows.
+    /// Number of bytes of blobs; the table follows.
     pub(crate) data_len: u64,
     pub(crate) table_len: u64,
     pub(crate) table_checksum: u32,
-    /// The ranges of record indexes (end exclusive) that it stands for.
+    /// Ranges of record indexes (end exclusive) whose blobs it holds.
     pub(crate) ranges: Vec<(u64, u64)>,
 }
 
@@ -95,53 +95,54 @@ pub(crate) struct SnapshotFile {
     pub(crate) len: u64,
 }
 
-/// Between terms that the clock does not keep apart. What counts up from a term (the ids of an engine) has
-/// this much room before the next one, which does not know what a lost end of the log has counted.
+/// Distance from the last term to the next where the clock has not passed the last one. Ids that the engine
+/// counts up from a term have this much room before the next term, which does not know how far a lost end of
+/// the log has counted.
 const TERM_STEP: u64 = 1_000;
 
-/// What belongs to the journal.
+/// Files of the journal, and its state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Manifest {
     pub(crate) identity: u64,
     pub(crate) owner: Owner,
-    /// Number of the last opening.
+    /// Term of the last opening.
     pub(crate) term: u64,
-    /// Number of the next file; none is ever used again.
+    /// Number of the next file; no number is used twice.
     pub(crate) next_file: u64,
-    /// Everything before this was synced when the manifest was written.
+    /// Position before which everything was synced when the manifest was written.
     pub(crate) synced_to: Position,
-    /// Whether the journal was closed in order since it was opened last: nothing was written behind
+    /// True when the journal was closed in order after its last opening: nothing was written after
     /// `synced_to`.
     pub(crate) closed: bool,
-    /// The chain before the first open segment.
+    /// State of the chain before the first open segment.
     pub(crate) open_start: Link,
-    /// Segments that are not written any more, in the order of the log.
+    /// Segments that are no longer written, in the order of the log.
     pub(crate) sealed: Vec<Sealed>,
-    /// Segments that batches may follow in, in order.
+    /// Segments to which batches may be appended, in order.
     pub(crate) open: Vec<OpenSegment>,
     pub(crate) blob_files: Vec<BlobFile>,
     pub(crate) snapshot: Option<SnapshotFile>,
-    /// The generation that the keyring has at least; 0: there need not be one.
+    /// Minimum generation of the keyring; 0: there need not be one.
     pub(crate) keyring: u64,
 }
 
-/// Whether a directory holds a journal, of whatever version and in whatever state.
+/// True when a directory holds a journal, of any version and in any state.
 pub fn holds_journal(dir: &Path) -> bool {
     dir.join(MANIFEST).exists()
 }
 
-/// What the manifest of a directory says of its owner; `None`: there is no manifest. Changes nothing.
+/// The owner in the manifest of a directory; `None`: there is no manifest. Changes nothing.
 ///
 /// # Errors
-/// The manifest cannot be read, or is not whole, or is of another version.
+/// The manifest cannot be read, is damaged, or has another version.
 pub fn owner_of(disk: &dyn Disk, dir: &Path) -> Result<Option<Owner>, OpenError> {
     Ok(Manifest::load(disk, dir)?.map(|manifest| manifest.owner))
 }
 
-/// The name of a file of a journal in a directory, the first in order; `None`: there is none.
+/// The name of the first journal file in a directory, in alphabetical order; `None`: there is none.
 ///
 /// # Errors
-/// The directory cannot be listed; one that is missing has no file.
+/// The directory cannot be listed; a missing directory has no files.
 pub fn journal_file(disk: &dyn Disk, dir: &Path) -> io::Result<Option<String>> {
     let mut names = match disk.list(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -153,7 +154,7 @@ pub fn journal_file(disk: &dyn Disk, dir: &Path) -> io::Result<Option<String>> {
 }
 
 impl Manifest {
-    /// The manifest of a journal without anything in it.
+    /// The manifest of an empty journal.
     pub(crate) fn fresh(identity: u64) -> Manifest {
         Manifest {
             identity,
@@ -171,13 +172,13 @@ impl Manifest {
         }
     }
 
-    /// Index of the last record that the snapshot holds; 0: no snapshot.
+    /// Index of the last record in the snapshot; 0: no snapshot.
     pub(crate) fn applied_index(&self) -> u64 {
         self.snapshot.map_or(0, |snapshot| snapshot.applied_index)
     }
 
-    /// The term of the next opening: `term_min`, or [`TERM_STEP`] above the last one where that is as large
-    /// already.
+    /// The term of the next opening: `term_min` if that is above the last term, else [`TERM_STEP`] above the
+    /// last term.
     pub(crate) fn next_term(&self, term_min: u64) -> u64 {
         if term_min > self.term { term_min } else { self.term.saturating_add(TERM_STEP) }
     }
@@ -188,7 +189,7 @@ impl Manifest {
         self.next_file - 1
     }
 
-    /// Whether a file belongs to the journal.
+    /// True when a file belongs to the journal.
     pub(crate) fn names(&self, kind: Kind, number: u64) -> bool {
         let sealed = |number| self.sealed.iter().find(|s| s.number == number);
         match kind {
@@ -199,7 +200,7 @@ impl Manifest {
         }
     }
 
-    /// The numbers of all files that belong to the journal.
+    /// Numbers of all files that belong to the journal.
     pub(crate) fn file_numbers(&self) -> HashSet<u64> {
         let sealed = self.sealed.iter().map(|segment| segment.number);
         let copied = self.blob_files.iter().map(|file| file.number);
@@ -207,13 +208,13 @@ impl Manifest {
         sealed.chain(self.open.iter().map(|o| o.number)).chain(copied).chain(snapshot).collect()
     }
 
-    /// Forgets sealed segments and files of copied blobs.
+    /// Removes sealed segments and files of copied blobs.
     pub(crate) fn forget(&mut self, numbers: &[u64]) {
         self.sealed.retain(|sealed| !numbers.contains(&sealed.number));
         self.blob_files.retain(|file| !numbers.contains(&file.number));
     }
 
-    /// The bytes of the file.
+    /// Encodes the file.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
         body.put_u64(self.identity);
@@ -266,7 +267,7 @@ impl Manifest {
         out
     }
 
-    /// Reads the bytes of `path`.
+    /// Decodes `bytes`, the content of `path`.
     pub(crate) fn decode(path: &Path, bytes: &[u8]) -> Result<Manifest, OpenError> {
         let mut reader = Reader(bytes);
         if reader.take(8) != Some(&MAGIC[..]) {
@@ -293,7 +294,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Lengths, offsets, indexes and numbers of files.
+    /// All lengths, offsets, indexes and numbers of files.
     fn numbers(&self) -> impl Iterator<Item = u64> {
         let sealed = self
             .sealed
@@ -332,14 +333,14 @@ impl Manifest {
         Manifest::decode(&path, &bytes).map(Some)
     }
 
-    /// Makes this the manifest of the directory, durably.
+    /// Replaces the directory's manifest by this one, durably.
     pub(crate) fn store(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
         self.write_aside(disk, dir)?;
         disk.rename(&aside(dir, MANIFEST), &dir.join(MANIFEST))?;
         disk.sync_dir(dir)
     }
 
-    /// The part of storing whose failure changes nothing.
+    /// Writes `manifest.tmp`; a failure changes nothing.
     pub(crate) fn write_aside(&self, disk: &dyn Disk, dir: &Path) -> io::Result<()> {
         write_aside(disk, dir, MANIFEST, &self.encode()).map(|_| ())
     }

@@ -1,19 +1,20 @@
-//! Opening a data directory.
+//! Opening of a data directory.
 //!
 //! Everything is verified before anything is written. The open segments are followed batch by batch to the
-//! first place that does not continue the log. If any head found there or behind it, or the manifest, says
-//! that more had been synced, that is damage, and opening ends; so it does when a file is shorter than the
-//! manifest says that it was made. Otherwise the rest is cut. What is known durable is sealed in place; the
-//! good batches after that (which may be readable without being durable) are copied into a new segment and
-//! synced, and only then the manifest names the outcome. An old file is never appended to.
+//! first place that does not continue the log. If a head found there or behind it, or the manifest, shows
+//! that more had been synced, the journal is damaged, and opening ends with an error; so it does when a file
+//! is shorter than the length with which the manifest says it was made. Otherwise the rest is cut. What is
+//! known to be durable is sealed in place; the good batches after that (which may be readable without being
+//! durable) are copied into a new segment and synced, and only then the manifest names the outcome. Recovery
+//! never appends to an old file.
 //!
-//! What cannot be known: damage at the end of the log that leaves nothing behind which tells that more was
-//! synced (no later batch, no idle marker, no manifest) looks the same as a write that a power loss has torn,
-//! and is cut. The manifest is outside of the damaged file: it tells up to where the log was synced when the
-//! journal was closed in order, when a segment was sealed, and when nothing had been written for a second. So
-//! what can be lost without a trace was written after the latest of these: by a flipped bit, the last write
-//! (without `always`: what was written after the sync before the last one); by zeros over the end of the
-//! file, or by cutting it off behind the length that it was made with, any part of it.
+//! What cannot be known: damage at the end of the log looks like a write torn by a power loss, and is cut,
+//! where nothing shows that more was synced (no later batch, no idle marker, no manifest). The manifest is
+//! outside of the damaged file: it records how far the log was synced when the journal was closed in order,
+//! when a segment was sealed, and when nothing had been written for a second. So only what was written after
+//! the latest of these can be lost without a trace: by a flipped bit, the last write (without `always`: what
+//! was written after the last but one sync); by zeros over the end of the file, or by cutting it off below
+//! the length with which it was made, any part of it.
 
 mod tail;
 
@@ -49,12 +50,12 @@ use crate::status::RecoveryReport;
 
 pub(crate) use tail::{Tail, follow};
 
-/// Zeros that the first segment of a run gets ahead of its batches.
+/// Number of zeros written ahead of the batches in the first segment of a run.
 const FIRST_PREFILL: u64 = 4 << 20;
 
 const SEGMENT_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 30;
 
-/// The sides of a journal that was opened, and what is to be replayed.
+/// The parts of an opened journal, and the records to replay.
 pub(crate) struct Recovered {
     pub(crate) shared: Arc<Shared>,
     pub(crate) journal: DiskJournal,
@@ -65,7 +66,7 @@ pub(crate) struct Recovered {
     pub(crate) report: RecoveryReport,
 }
 
-/// Opens the journal in a directory, which is made when missing.
+/// Opens the journal in a directory; makes the directory if it is missing.
 pub(crate) fn recover(disk: Arc<dyn Disk>, options: Options) -> Result<Recovered, OpenError> {
     if !SEGMENT_BYTES.contains(&options.segment_bytes) {
         let (least, most) = SEGMENT_BYTES.into_inner();
@@ -75,7 +76,7 @@ pub(crate) fn recover(disk: Arc<dyn Disk>, options: Options) -> Result<Recovered
     Opening::begin(disk, options)?.finish()
 }
 
-/// A directory being opened.
+/// The opening of a directory.
 struct Opening {
     disk: Arc<dyn Disk>,
     options: Options,
@@ -136,7 +137,7 @@ impl Opening {
             self.verify_known(part)?;
         }
 
-        // From here on the directory is written to.
+        // The directory is written to from here on.
         self.make_room()?;
         self.files.keys().begin(&self.manifest).map_err(OpenError::io(&dir.join(KEYRING), "replace"))?;
         let moved = tail.rewrite(&*self.disk, &self.files, &self.options, &mut self.manifest)?;
@@ -183,7 +184,7 @@ impl Opening {
         })
     }
 
-    /// On a full disk gives up the reserve, which serves the start too: only a server can drain it.
+    /// Gives up the reserve on a full disk: the start needs the space, since only a running server can drain.
     fn make_room(&self) -> Result<(), OpenError> {
         let dir = &self.options.dir;
         let free = self.disk.free_bytes(dir).map_err(OpenError::io(dir, "look into"))?;
@@ -209,7 +210,7 @@ impl Opening {
         }
     }
 
-    /// Verifies what will be replayed, and that whoever replays it knows each record.
+    /// Verifies the records to be replayed, and that the engine knows each of them.
     fn verify_known(&self, stretch: &Stretch) -> Result<(), OpenError> {
         let mut unknown = None;
         stretch.verify(self.manifest.identity, self.manifest.term, |found| {
@@ -226,7 +227,7 @@ impl Opening {
         unknown.map_or(Ok(()), Err)
     }
 
-    /// Opens a sealed segment; one that will be replayed is verified.
+    /// Opens a sealed segment; verifies one that will be replayed.
     fn open_sealed(&mut self, sealed: &Sealed) -> Result<(Stretch, Arc<BlobHolder>), OpenError> {
         let handle = self.files.named(Kind::Log, sealed.number)?;
         let path = &*handle.path;
@@ -248,7 +249,7 @@ impl Opening {
         Ok((stretch, Arc::new(holder)))
     }
 
-    /// A table says nothing that its segment does not say too.
+    /// Rebuilds a table from its segment, which holds everything that the table does.
     fn rebuild_table(&mut self, sealed: &Sealed, stretch: &Stretch) -> Result<Table, OpenError> {
         let mut table = LogTable::new(sealed.start.next_index, !stretch.handle.seal.is_plain());
         stretch.verify(self.manifest.identity, self.manifest.term, |found| {
@@ -259,8 +260,8 @@ impl Opening {
         let written = write_table(&self.files, sealed, &table);
         let written = written.and_then(|written| self.disk.sync_dir(&self.options.dir).map(|()| written));
         let written = written.map_err(OpenError::io(&path, "write"))?;
-        // An encrypted one is never the same twice: what the manifest says of it changes when it is next
-        // replaced.
+        // An encrypted table differs each time it is written: the manifest gets its new checksum when it is
+        // next replaced.
         let named = self.manifest.sealed.iter_mut().find(|named| named.number == sealed.number);
         if let Some(named) = named {
             *named = written;
@@ -278,7 +279,7 @@ impl Opening {
         Ok(BlobHolder::new(handle, table, named.data_len + named.table_len))
     }
 
-    /// A log that ends before the snapshot has lost something.
+    /// Refuses a log that ends before the snapshot: its end is lost.
     fn note_if_short(&self, tail: &Tail) -> Result<(), OpenError> {
         let applied = self.manifest.applied_index();
         if tail.link.next_index > applied {
@@ -288,7 +289,7 @@ impl Opening {
         Err(OpenError::damaged(&self.options.dir, 0, Some(tail.link.next_index), what))
     }
 
-    /// Removes files that an interrupted step has left, and that no manifest names.
+    /// Removes files left by an interrupted step, which no manifest names.
     fn remove_orphans(&self) -> Result<(), OpenError> {
         let dir = &self.options.dir;
         for name in self.disk.list(dir).map_err(OpenError::io(dir, "list"))? {
@@ -311,13 +312,13 @@ impl Opening {
 }
 
 impl Stretch {
-    /// All of a sealed segment.
+    /// The whole of a sealed segment.
     pub(crate) fn of(sealed: &Sealed, handle: Handle) -> Stretch {
         Stretch { handle, start: sealed.start, end: sealed.end, len: sealed.len }
     }
 }
 
-/// Takes the directory.
+/// Locks the directory.
 pub(crate) fn take_lock(disk: &dyn Disk, dir: &Path) -> Result<Box<dyn crate::disk::DirLock>, OpenError> {
     disk.lock(dir).map_err(|error| match error {
         LockError::Held { pid } => OpenError::InUse { dir: dir.to_owned(), pid },
@@ -346,9 +347,9 @@ fn is_ours(name: &str) -> bool {
     name == MANIFEST || name == KEYRING || Kind::parse(name).is_some()
 }
 
-/// Without a manifest, files of a journal mean that it was lost. Only a first start that did not come to its
-/// end leaves a first segment behind without one, and nothing is ever written to that before the manifest
-/// names it.
+/// Refuses a directory that has files of a journal, and no manifest: it was lost. Only an interrupted first
+/// start leaves a first segment without a manifest, and nothing is written to that segment before the
+/// manifest names it.
 fn refuse_orphans(disk: &dyn Disk, dir: &Path, names: &[String]) -> Result<(), OpenError> {
     for name in names {
         let lost = match Kind::parse(name) {
@@ -371,8 +372,8 @@ fn begins_with_zeros(disk: &dyn Disk, path: &Path) -> Result<bool, OpenError> {
     Ok(head[..read].iter().all(|byte| *byte == 0))
 }
 
-/// The name of a new directory, and of those made above it, must survive a power loss like what will be in
-/// it. Those that this user may not open, or whose file system cannot sync a directory, were not made by us.
+/// Syncs the directories above, so that the name of a new directory survives a power loss like its content.
+/// Directories that this user may not open, or whose file system cannot sync them, were not made here.
 fn sync_names_above(disk: &dyn Disk, dir: &Path) -> Result<(), OpenError> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     for above in dir.ancestors().skip(1) {
@@ -390,7 +391,7 @@ fn pick_identity(given: u64) -> u64 {
     if given == 0 { RandomState::new().build_hasher().finish() } else { given }
 }
 
-/// Takes the reserve, and looks how much room there is.
+/// Takes the reserve, and reads the free space.
 fn take_room(shared: &Shared) -> io::Result<()> {
     shared.space.find_reserve()?;
     shared.space.look()?;
@@ -402,7 +403,7 @@ fn take_room(shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Zeros to write ahead into the first segment of a run.
+/// Number of zeros to write ahead into the first segment of a run.
 pub(crate) fn first_prefill(options: &Options) -> u64 {
     match options.durability {
         Durability::Always => options.segment_bytes.min(FIRST_PREFILL),

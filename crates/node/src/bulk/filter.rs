@@ -7,37 +7,37 @@ use sluice_engine::change::Verb;
 use sluice_engine::limits::TAG_BYTES_MAX;
 use sluice_engine::query::{MessageView, State};
 
-/// Selection of messages of a queue; conditions that are not given do not count.
+/// Selection of messages of a queue; `None`: no condition.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
     /// Name of the queue.
     pub queue: String,
-    /// In this state.
+    /// State of the messages.
     pub state: Option<State>,
-    /// With this tag.
+    /// A tag that they have.
     pub tag: Option<String>,
-    /// With this header.
+    /// A header that they have.
     pub header: Option<HeaderIs>,
-    /// Sent before this time, in milliseconds since the Unix epoch.
+    /// Upper limit (exclusive) of the time of sending, in milliseconds since the Unix epoch.
     pub sent_before_ms: Option<u64>,
-    /// Sent at this time or later.
+    /// Lower limit (inclusive) of the time of sending, in milliseconds since the Unix epoch.
     pub sent_after_ms: Option<u64>,
-    /// With at least so many attempts begun.
+    /// Minimum number of attempts begun.
     pub attempts_min: Option<u16>,
-    /// With this text in the error of one of their remembered attempts.
+    /// Text in the error of one of the remembered attempts.
     pub error_contains: Option<String>,
 }
 
 /// A header with a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderIs {
-    /// Its name.
+    /// Name of the header.
     pub name: String,
     /// Its whole value.
     pub value: String,
 }
 
-/// What of a message lies in the log.
+/// The bytes of a message in the log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     /// Headers, tags, payload.
@@ -48,7 +48,7 @@ pub(super) struct Content {
 }
 
 impl Filter {
-    /// Refuses a filter that no message can match to which this can be done.
+    /// Refuses a filter that matches no message to which this change can be made.
     pub(super) fn check(&self, verb: Verb) -> Result<(), Error> {
         let refuse = |field: &str, reason: String| {
             Err(Error::InvalidArgument { field: format!("filter.{field}"), reason })
@@ -76,7 +76,7 @@ impl Filter {
         Ok(())
     }
 
-    /// Whether a message matches as far as its index tells.
+    /// True when a message matches as far as its index shows.
     pub(super) fn matches_index(&self, view: &MessageView) -> bool {
         let sent_at_ms = view.sent_at_us / 1_000;
         self.state.is_none_or(|state| state == view.state)
@@ -85,17 +85,17 @@ impl Filter {
             && self.attempts_min.is_none_or(|least| view.attempts >= least)
     }
 
-    /// Whether the rest is in the log.
+    /// True when the filter needs bytes from the log.
     pub(super) fn needs_bytes(&self) -> bool {
         self.needs_blob() || self.error_contains.is_some()
     }
 
-    /// Whether the headers or tags that it was sent with are needed.
+    /// True when the filter needs the headers or tags that a message was sent with.
     pub(super) fn needs_blob(&self) -> bool {
         self.tag.is_some() || self.header.is_some()
     }
 
-    /// Whether the rest matches.
+    /// True when the bytes of a message match.
     pub(super) fn matches_bytes(&self, bytes: &Content) -> bool {
         let blob = bytes.blob.as_deref().and_then(MessageBlob::parse);
         let tagged = bytes.tags.as_deref().map_or(blob, MessageBlob::parse);

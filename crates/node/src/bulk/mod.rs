@@ -1,13 +1,13 @@
 //! Bulks: one change to all messages of a queue that match a filter, made in the background.
 //!
-//! A bulk goes through the messages of its queue by id, a page at a time. It looks at a page between two
-//! batches of the shard, reads the bytes that its filter needs off the shard's thread, and proposes a change
-//! of what matches as one record, with the version of each message, so that what has changed meanwhile is
-//! left alone. It never has more than one record in flight, and rests between pages. It lives in the node
-//! only: a restart ends it, after whichever page was changed last.
+//! A bulk goes through the messages of its queue in the order of their ids, a page at a time. It reads the
+//! index of a page between two batches of the shard, reads the bytes that its filter needs off the shard's
+//! thread, and proposes a change of the matching messages as one record, with the version of each message, so
+//! that messages changed meanwhile are left alone. It has at most one record in flight, and rests between
+//! pages. It exists in the node only: a restart ends it, after whichever page was changed last.
 //!
-//! `steps` is all of this as a state machine, `bulk_calls` the task that drives one, `page` what a look
-//! shows, `filter` what matches.
+//! `steps` is all of this as a state machine, `bulk_calls` the task that drives one, `page` the result of
+//! reading a page, `filter` the filter.
 
 mod filter;
 mod page;
@@ -34,23 +34,23 @@ pub use steps::{Next, Portions, StepInput, Steps};
 pub const BULKS_RUNNING_MAX: usize = 8;
 /// Bulks of a node that are remembered after their end.
 pub const BULKS_ENDED_MAX: usize = 100;
-/// How long a bulk is remembered after its end.
+/// Time for which a bulk is remembered after its end.
 const ENDED_TIME: Duration = Duration::from_secs(3600);
-/// Wait after which a caller may come back who found too many running.
+/// Time after which a caller may try again while too many bulks run, in milliseconds.
 const RETRY_AFTER_MS: u64 = 5_000;
 
-/// What a bulk is to do.
+/// A bulk as requested.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BulkRequest {
     /// Namespace of the queue.
     pub namespace: NamespaceId,
-    /// To which messages.
+    /// Filter of the messages.
     pub filter: Filter,
-    /// What becomes of each.
+    /// Change of each message.
     pub action: BulkAction,
-    /// Name of the person who asked for it; may be empty.
+    /// Name of the person who requested it; may be empty.
     pub by: String,
-    /// Why; may be empty.
+    /// Reason; may be empty.
     pub why: String,
     /// Whether nothing is changed, and only counted what would be.
     pub dry_run: bool,
@@ -95,12 +95,12 @@ pub enum BulkAction {
     Deny,
     /// See [`ChangeAction::Retry`].
     Retry,
-    /// To another queue.
+    /// Moves messages to another queue.
     Move {
-        /// Its name.
+        /// Name of that queue.
         to: String,
     },
-    /// Other fields.
+    /// Sets other fields.
     Set {
         /// See [`NewFields::priority`].
         priority: Option<u8>,
@@ -114,7 +114,7 @@ pub enum BulkAction {
 }
 
 impl BulkAction {
-    /// Its name.
+    /// Name of the action.
     pub fn verb(&self) -> Verb {
         match self {
             BulkAction::Cancel => Verb::Cancel,
@@ -127,7 +127,7 @@ impl BulkAction {
         }
     }
 
-    /// Gives the action as the engine takes it.
+    /// Calls `take` with the action as the engine takes it.
     fn lend<T>(&self, take: impl FnOnce(ChangeAction<'_>) -> T) -> T {
         match self {
             BulkAction::Cancel => take(ChangeAction::Cancel),
@@ -150,16 +150,16 @@ impl BulkAction {
     }
 }
 
-/// How far a bulk is.
+/// State of a bulk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BulkState {
-    /// The bulk goes on.
+    /// Not at its end.
     Running,
-    /// The bulk has come to the end.
+    /// All messages were gone through.
     Done,
-    /// Somebody has ended it.
+    /// Cancelled by a caller.
     Cancelled,
-    /// The bulk could not go on: see [`BulkView::error`].
+    /// Ended by an error: see [`BulkView::error`].
     Failed,
 }
 
@@ -175,32 +175,32 @@ impl BulkState {
     }
 }
 
-/// A bulk as seen from outside. What it counts is exact when it has ended: of the messages that matched, each
-/// is either changed or skipped.
+/// A bulk as clients see it. Its counts are exact after its end: each matched message is either changed or
+/// skipped.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BulkView {
-    /// Names it; never given twice.
+    /// Id of the bulk; never given twice.
     pub id: u64,
-    /// What it is to do.
+    /// The bulk as requested.
     pub request: Arc<BulkRequest>,
-    /// How far it is.
+    /// State of the bulk.
     pub state: BulkState,
-    /// Messages that were in the queue when it began, in the state of its filter.
+    /// Number of messages in the queue when it began, in the state of its filter.
     pub total: u64,
-    /// Messages that it has looked at.
+    /// Number of messages read.
     pub scanned: u64,
-    /// Scanned messages that match the filter.
+    /// Number of scanned messages that match the filter.
     pub matched: u64,
-    /// Matched messages that are changed; of a dry run: that would be.
+    /// Number of matched messages changed; in a dry run: that would be changed.
     pub changed: u64,
-    /// Matched messages that are not, since their state does not allow it, or because they have changed or
-    /// gone meanwhile.
+    /// Number of matched messages not changed, since their state does not allow it, or because they were
+    /// changed or removed meanwhile.
     pub skipped: u64,
-    /// When it began, in microseconds since the Unix epoch.
+    /// Time of the begin, in microseconds since the Unix epoch.
     pub started_at_us: u64,
-    /// When it ended.
+    /// Time of the end, in microseconds since the Unix epoch.
     pub ended_at_us: Option<u64>,
-    /// Why it has failed.
+    /// Error that has ended it.
     pub error: Option<Error>,
 }
 
@@ -223,12 +223,12 @@ impl BulkView {
     }
 }
 
-/// One bulk, shared by its task and those who look.
+/// A bulk, shared by its task and its readers.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     view: Mutex<BulkView>,
     pub(crate) cancelled: AtomicBool,
-    /// When it ended.
+    /// Time of the end.
     pub(crate) ended: watch::Sender<Option<Instant>>,
 }
 
@@ -249,7 +249,7 @@ pub(crate) struct Bulks {
 }
 
 impl Bulks {
-    /// All that are remembered; the oldest of those that have ended are forgotten first.
+    /// All remembered bulks; the oldest of those that have ended are dropped first.
     pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Bulk>>> {
         let mut all = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, bulk| bulk.ended().is_none_or(|ended| ended.elapsed() < ENDED_TIME));
@@ -261,7 +261,7 @@ impl Bulks {
         all
     }
 
-    /// Enters a bulk that begins now; its id is its time, so that none is given twice, across restarts too.
+    /// Adds a bulk that begins now. Its id is its time, so that no id is given twice, across restarts too.
     pub(crate) fn begin(&self, view: &mut BulkView) -> Result<Arc<Bulk>, Error> {
         let mut all = self.lock();
         if all.values().filter(|bulk| bulk.ended().is_none()).count() >= BULKS_RUNNING_MAX {

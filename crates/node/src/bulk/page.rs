@@ -20,7 +20,7 @@ pub struct Page {
     pub(super) request: Arc<BulkRequest>,
     /// Last message of the bulk.
     pub(super) last: MessageId,
-    /// End of the page before.
+    /// End of the previous page.
     pub(super) cursor: Option<u64>,
     pub(super) messages_max: usize,
 }
@@ -28,7 +28,7 @@ pub struct Page {
 /// A page as it was read.
 #[derive(Debug)]
 pub struct PageSeen {
-    /// Messages that match as far as their index tells.
+    /// Messages that match as far as their index shows.
     pub(super) messages: Vec<SeenMessage>,
     pub(super) scanned: u64,
     pub(super) next: Option<u64>,
@@ -55,7 +55,7 @@ pub(super) struct Reading {
 }
 
 impl Page {
-    /// Reads the page on the shard's thread, which takes bounded time.
+    /// Reads the page on the shard's thread, in bounded time.
     ///
     /// # Errors
     /// `queue_not_found`.
@@ -102,7 +102,7 @@ impl SeenMessage {
         if self.blob.is_some() { u64::from(self.view.blob.len) } else { 0 }
     }
 
-    /// Adds its blobs to `reads`.
+    /// Adds the message's blobs to `reads`.
     pub(super) fn ask(self, reads: &mut Vec<BlobRead>) -> Reading {
         let SeenMessage { view, blob, tags, errors } = self;
         let reading =

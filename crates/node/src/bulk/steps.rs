@@ -1,5 +1,5 @@
-//! A bulk as a state machine, without task, timer or clock of its own: each step gets the result of the last
-//! output and the time, and returns the next output. Whoever drives it asks the shard, reads, and waits.
+//! A bulk as a state machine, without a task, timer or clock of its own: each step gets the result of the
+//! last output and the time, and returns the next output. The driver asks the shard, reads, and waits.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::shard::request::{Answer, ShardView};
 
 /// Shortest and longest rest between two pages, in microseconds; in between, as long as the page took.
 const REST_US: (u64, u64) = (1_000, 50_000);
-/// Number of further tries of what failed for now, and the pause before each in microseconds.
+/// Number of further tries after a temporary failure, and the pause before each in microseconds.
 const RETRIES: u32 = 60;
 const RETRY_PAUSE_US: u64 = 500_000;
 
-/// Upper limits of what a bulk does at once.
+/// Upper limits of one step of a bulk.
 #[derive(Clone, Copy, Debug)]
 pub struct Portions {
     /// Number of messages of a page, and so of a record.
     pub page_messages: usize,
-    /// Number of bytes read at once for the filter, unless one message has more.
+    /// Number of bytes read at once for the filter; a single message may have more.
     pub read_bytes: u64,
 }
 
@@ -47,7 +47,7 @@ pub enum Next {
     Change(Arc<[(MessageId, u64)]>),
     /// Wait until this time; answer with [`StepInput::Time`].
     Rest {
-        /// Time in microseconds, by the clock of whoever drives it.
+        /// Time in microseconds, by the driver's clock.
         until_us: u64,
     },
     /// The bulk has ended.
@@ -67,7 +67,7 @@ pub enum StepInput {
     Changed(Result<Answer, Error>),
 }
 
-/// See the module.
+/// State of a bulk; see the module.
 #[derive(Debug)]
 pub struct Steps {
     pub(crate) view: BulkView,
@@ -107,7 +107,7 @@ struct Portion {
 }
 
 impl Steps {
-    /// Begins a bulk: checks that the queues exist, and notes which messages are there now; only these are
+    /// Begins a bulk: checks that the queues exist, and notes the last message; later messages are not
     /// changed.
     ///
     /// # Errors
@@ -196,8 +196,8 @@ impl Steps {
         Next::Rest { until_us }
     }
 
-    /// What passes by itself is waited for, unless the bulk is to end. What it could not change counts as
-    /// skipped.
+    /// Waits for another try of what may pass by itself, unless the bulk is to end. Messages that could not
+    /// be changed count as skipped.
     fn retry(&mut self, now_us: u64, phase: Phase, error: Error) -> Result<Next, Error> {
         let passes = matches!(error, Error::Overloaded { .. } | Error::DiskFull { .. });
         if passes && self.retries > 0 && !self.cancelled {
@@ -240,7 +240,7 @@ impl Steps {
         }
     }
 
-    /// Finds, in portions, the messages of a page whose bytes match as well.
+    /// Reads, in portions, the bytes of a page's messages, and collects those that match.
     fn read(&mut self, now_us: u64, mut rest: Vec<SeenMessage>, matching: Vec<MessageView>) -> Next {
         if rest.is_empty() {
             return self.change(now_us, matching);
@@ -277,7 +277,7 @@ impl Steps {
         Ok(self.read(now_us, rest, matching))
     }
 
-    /// Changes what matches, as one record.
+    /// Changes the matching messages by one record.
     fn change(&mut self, now_us: u64, matching: Vec<MessageView>) -> Next {
         let request = &self.view.request;
         let states = request.action.verb().states();
@@ -297,7 +297,7 @@ impl Steps {
         Next::Change(items)
     }
 
-    /// Counts, and goes on with the next page.
+    /// Counts the changed messages, and goes on with the next page.
     fn has_changed(&mut self, now_us: u64, items: usize, changed: usize) -> Next {
         self.view.changed += changed as u64;
         self.view.skipped += (items - changed) as u64;
@@ -323,7 +323,7 @@ mod tests {
     use super::super::Filter;
     use super::*;
 
-    /// A bulk about 100 messages.
+    /// A bulk of 100 messages.
     fn steps() -> Steps {
         let request = BulkRequest {
             namespace: NamespaceId::DEFAULT,

@@ -1,9 +1,10 @@
 //! Cron expressions in a time zone.
 //!
-//! An expression names times of day. Where the clock is set forward, those that are left out fire at the
-//! change; where it is set back, those that come twice fire the first time only. An expression that names
-//! every hour (`*` or `*/n`) means the time that passes instead: it fires whenever the clock shows a matching
-//! time, twice where that comes twice, and nothing is made up for where the clock is set forward.
+//! An expression matches local times. Where the clock is set forward, matching times that it leaves out fire
+//! at the change; where it is set back, matching times that occur twice fire the first time only. An
+//! expression that matches every hour (`*` or `*/n`) follows the passing of time instead: it fires whenever
+//! the clock shows a matching time, twice where that occurs twice, and nothing fires for times that are left
+//! out.
 
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::civil::DateTime;
@@ -16,7 +17,7 @@ pub const CRON_BYTES_MAX: usize = 256;
 /// Longest name of a time zone, in bytes.
 pub const TIME_ZONE_BYTES_MAX: usize = 64;
 
-/// An expression that was read, in its time zone.
+/// A parsed expression and its time zone.
 #[derive(Debug)]
 pub(crate) struct Cron {
     cron: croner::Cron,
@@ -66,7 +67,7 @@ impl Cron {
         micros(if self.every_hour { self.next_by_hours(after) } else { self.next_by_day(after) }?)
     }
 
-    /// The latest instant that is not after `until_us`.
+    /// The latest instant at or before `until_us`, in microseconds since the Unix epoch.
     pub(crate) fn latest_until(&self, until_us: u64) -> Option<u64> {
         let until = timestamp(until_us)?;
         micros(if self.every_hour { self.latest_by_hours(until) } else { self.latest_by_day(until) }?)
@@ -88,8 +89,8 @@ impl Cron {
         self.instant(civil)
     }
 
-    /// The latest time of day of which all up to it, and none after, have their instants at or before `at`:
-    /// not what the clock shows, as long as it shows for the second time what it has shown before.
+    /// The latest local time such that all times up to it have their instants at or before `at`, and no later
+    /// time has. While the clock shows times for the second time, this is the time at which it was set back.
     fn covered(&self, at: Timestamp) -> Option<DateTime> {
         let shown = self.zone.to_offset(at).to_datetime(at);
         let Some(change) = self.zone.preceding(at.checked_add(SECOND).ok()?).next() else {
@@ -99,7 +100,8 @@ impl Cron {
         Some(shown.max(self.zone.to_offset(before).to_datetime(before)))
     }
 
-    /// When the clock shows a time: the first time, or the change that leaves it out.
+    /// The instant at which the clock shows a local time: the first one, or for a time that is left out, the
+    /// change of the clock.
     fn instant(&self, civil: DateTime) -> Option<Timestamp> {
         match self.zone.to_ambiguous_timestamp(civil).offset() {
             AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(civil).ok(),
@@ -140,7 +142,7 @@ impl Cron {
     }
 }
 
-/// The fields of an expression, and what each may have beside `*`.
+/// The fields of an expression, and the values that each may have beside `*`.
 const FIELDS: [(&str, &str); 6] = [
     ("second", "0 to 59"),
     ("minute", "0 to 59"),
@@ -150,7 +152,7 @@ const FIELDS: [(&str, &str); 6] = [
     ("weekday", "0 to 7, or SUN to SAT"),
 ];
 
-/// The first field that cannot be read by itself, and what would be right there.
+/// The first field that cannot be parsed by itself, with its valid values.
 fn mistake(parser: &CronParser, fields: &[&str]) -> Option<String> {
     let named = FIELDS.iter().skip(FIELDS.len().saturating_sub(fields.len()));
     let wrong = |at: usize| {
@@ -174,7 +176,7 @@ fn zone(name: &str) -> Result<TimeZone, Error> {
     })
 }
 
-/// The second in which a time lies.
+/// The instant in whole seconds of a time in microseconds.
 fn timestamp(us: u64) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(us / 1_000_000).ok()?).ok()
 }
@@ -183,7 +185,7 @@ fn micros(at: Timestamp) -> Option<u64> {
     u64::try_from(at.as_second()).ok()?.checked_mul(1_000_000)
 }
 
-/// The error of a field of a schedule.
+/// The error for a field of a schedule.
 pub(crate) fn invalid(field: &str, reason: String) -> Error {
     Error::InvalidArgument { field: field.into(), reason }
 }

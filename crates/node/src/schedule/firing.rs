@@ -1,22 +1,22 @@
-//! What is done when an instant has come, and what about those that were missed.
+//! Firings of a schedule whose instant has come, and of the instants that were missed.
 
 use super::{CAUGHT_UP_MAX, Missed, ON_TIME_US, Plan};
 
-/// Instants that are caught up at once.
+/// Number of instants that are caught up at once.
 const AT_ONCE_MAX: usize = 16;
 
 /// One firing to propose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Firing {
     pub(crate) instant_us: u64,
-    /// Whether the message is sent; else the instant goes by.
+    /// True when the message is sent; else the instant is skipped.
     pub(crate) send: bool,
-    /// The next instant; 0: there is none.
+    /// The next instant, in microseconds since the Unix epoch; 0: none.
     pub(crate) next_at_us: u64,
 }
 
-/// What to propose now that `instant_us` has come, each after the one before. `catching_up`: whether what is
-/// missed was cut to [`CAUGHT_UP_MAX`] before; it is changed to whether some is left.
+/// The firings to propose now that `instant_us` has come, in order. `catching_up` is true when missed
+/// instants were already cut to the latest [`CAUGHT_UP_MAX`]; it becomes true when some are left, else false.
 pub(crate) fn firings(
     plan: &Plan,
     missed: Missed,
@@ -38,7 +38,7 @@ pub(crate) fn firings(
     vec![Firing { instant_us, send, next_at_us }]
 }
 
-/// Some of the missed instants, one by one.
+/// Part of the missed instants, one by one.
 fn catch_up(plan: &Plan, instant_us: u64, now_us: u64, catching_up: &mut bool) -> Vec<Firing> {
     if !std::mem::replace(catching_up, true) {
         let first_us = first_of_latest(plan, instant_us, now_us);

@@ -1,5 +1,4 @@
-//! When a schedule fires: what a caller says, how it lies in the log, and what is to be done when an instant
-//! has come.
+//! Schedules: their settings, the encoding in the log, and the firings when an instant has come.
 
 mod cron;
 mod firing;
@@ -14,55 +13,55 @@ pub(crate) use firing::{Firing, firings};
 
 /// Shortest interval, in milliseconds.
 pub const EVERY_MS_MIN: u64 = 1_000;
-/// Most instants that are caught up one by one.
+/// Maximum number of instants that are caught up one by one.
 pub const CAUGHT_UP_MAX: usize = 1_000;
-/// How late an instant may be and yet count as on time, in microseconds.
+/// Delay up to which an instant counts as on time, in microseconds.
 pub const ON_TIME_US: u64 = 60_000_000;
 
-/// The words for [`Missed`], in its order.
+/// The names of [`Missed`], in its order.
 pub const MISSED: [&str; 3] = ["once", "all", "skip"];
 
-/// What becomes of instants at which the server was down, or too busy.
+/// Treatment of instants at which the server was down or too busy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Missed {
     /// One message for all of them.
     #[default]
     Once,
-    /// One message for each, for the latest [`CAUGHT_UP_MAX`].
+    /// One message for each, up to the latest [`CAUGHT_UP_MAX`].
     All,
-    /// None: only an instant that is not later than [`ON_TIME_US`] counts.
+    /// No message: only an instant that is at most [`ON_TIME_US`] late fires.
     Skip,
 }
 
-/// When a schedule fires.
+/// Times at which a schedule fires.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum When {
-    /// At the times that an expression names.
+    /// At the times that match an expression.
     Cron {
         /// Five fields, six with seconds first, or a word such as `@daily`.
         expression: String,
         /// A name of the IANA time zone database.
         time_zone: String,
     },
-    /// Each time that so many milliseconds have passed.
+    /// At equal intervals.
     Every {
-        /// At least [`EVERY_MS_MIN`].
+        /// Interval in milliseconds; at least [`EVERY_MS_MIN`].
         every_ms: u64,
     },
 }
 
-/// When a schedule fires, and what becomes of instants that were missed.
+/// Times at which a schedule fires, and the treatment of missed instants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleSpec {
-    /// When.
+    /// Times.
     pub when: When,
-    /// What becomes of instants that were missed.
+    /// Treatment of missed instants.
     pub missed: Missed,
 }
 
 impl ScheduleSpec {
-    /// As it lies in the log: the layout's version, the word for what is missed, then `every MS` or `cron
-    /// ZONE EXPRESSION`.
+    /// Encoding in the log: version of the layout, name of the treatment of missed instants, then `every MS`
+    /// or `cron ZONE EXPRESSION`.
     pub fn to_bytes(&self) -> Vec<u8> {
         let missed = MISSED[self.missed as usize];
         match &self.when {
@@ -72,7 +71,7 @@ impl ScheduleSpec {
         .into_bytes()
     }
 
-    /// Reads what [`ScheduleSpec::to_bytes`] gave; `None` for anything else.
+    /// Decodes what [`ScheduleSpec::to_bytes`] has encoded; `None` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<ScheduleSpec> {
         let text = std::str::from_utf8(bytes).ok()?.strip_prefix("1 ")?;
         let (missed, text) = text.split_once(' ')?;
@@ -93,11 +92,11 @@ impl ScheduleSpec {
         Some(ScheduleSpec { when, missed })
     }
 
-    /// Reads the expression, and sees that it is sound.
+    /// Parses and checks the schedule.
     ///
     /// # Errors
-    /// `invalid_argument` names the field: an interval out of range, an expression that cannot be read, an
-    /// unknown time zone.
+    /// `invalid_argument` with the name of the field: an interval out of range, an expression that cannot be
+    /// parsed, an unknown time zone.
     pub(crate) fn plan(&self) -> Result<Plan, Error> {
         match &self.when {
             When::Every { every_ms } if (EVERY_MS_MIN..=DELAY_MS_MAX).contains(every_ms) => {
@@ -116,7 +115,7 @@ impl ScheduleSpec {
     /// The first instant after `after_us`, for a schedule that begins then.
     ///
     /// # Errors
-    /// As [`ScheduleSpec::plan`]; an expression that never fires.
+    /// Those of [`ScheduleSpec::plan`]; an expression that never fires.
     pub(crate) fn first_after(&self, after_us: u64) -> Result<u64, Error> {
         self.plan()?.next_after(after_us, after_us).ok_or_else(|| {
             let When::Cron { expression, .. } = &self.when else {
@@ -132,12 +131,12 @@ impl ScheduleSpec {
 #[derive(Debug)]
 pub(crate) enum Plan {
     Cron(Box<Cron>),
-    /// Each so many microseconds.
+    /// Interval in microseconds.
     Every(u64),
 }
 
 impl Plan {
-    /// The first instant after `after_us`. `instant_us`: one from which intervals are counted.
+    /// The first instant after `after_us`. `instant_us`: an instant from which intervals are counted.
     pub(crate) fn next_after(&self, instant_us: u64, after_us: u64) -> Option<u64> {
         match self {
             Plan::Cron(cron) => cron.next_after(after_us),
@@ -148,7 +147,7 @@ impl Plan {
         }
     }
 
-    /// The latest instant that is not after `until_us`, which is at or after `instant_us`.
+    /// The latest instant at or before `until_us`, which is at or after `instant_us`.
     pub(crate) fn latest_until(&self, instant_us: u64, until_us: u64) -> Option<u64> {
         match self {
             Plan::Cron(cron) => cron.latest_until(until_us),

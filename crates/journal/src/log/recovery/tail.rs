@@ -1,4 +1,4 @@
-//! The end of the log, where it may be torn.
+//! The end of the log, which may be torn.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,33 +21,33 @@ use crate::options::Options;
 use crate::seam::batch::Records;
 use crate::status::Cut;
 
-/// Bytes gathered for one write.
+/// Number of bytes gathered for one write.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// The open segments, as far as they are good.
+/// The good part of the open segments.
 #[derive(Debug)]
 pub(crate) struct Tail {
     identity: u64,
     term: u64,
     dir: PathBuf,
-    /// The open segments with their files, in order.
+    /// Files of the open segments, in order.
     files: Vec<Handle>,
     /// The good part of each segment that has one, in order.
     pub(crate) parts: Vec<Stretch>,
-    /// Where the good part ends.
+    /// Position after the good part.
     pub(crate) end: Position,
-    /// The chain there.
+    /// State of the chain there.
     pub(crate) link: Link,
-    /// Up to where the log is known to have been durable.
+    /// Position before which the log is known to have been durable.
     pub(crate) synced_to: Position,
 }
 
-/// What rewriting the end of the log has given.
+/// Result of rewriting the end of the log.
 #[derive(Debug)]
 pub(crate) struct Rewritten {
-    /// Segments that were sealed where they stand.
+    /// Segments that were sealed in place.
     pub(crate) sealed: Vec<(Sealed, Stretch, LogTable)>,
-    /// The new segment, and what was copied into it.
+    /// The new segment, and the batches copied into it.
     pub(crate) handle: Handle,
     pub(crate) stretch: Stretch,
     pub(crate) table: LogTable,
@@ -57,7 +57,7 @@ pub(crate) struct Rewritten {
     pub(crate) prefilled: u64,
 }
 
-/// Follows the open segments to the end of what is good.
+/// Follows the open segments to the end of the good part.
 pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Result<Tail, OpenError> {
     let mut tail = Tail {
         identity: manifest.identity,
@@ -73,7 +73,8 @@ pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Res
         tail.files.push(open_segment(files, open)?);
     }
     for at in 0..tail.files.len() {
-        // A segment goes on where the one before it ends: an empty one says that the log has ended before.
+        // A segment continues where the one before it ends; an empty segment means that the log ended before
+        // it.
         if !tail.follow_segment(at)? {
             break;
         }
@@ -83,8 +84,8 @@ pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Res
     Ok(tail)
 }
 
-/// Opens a segment that the manifest names. One that is shorter than it was made has lost its end, and with
-/// it whatever that held.
+/// Opens a segment that the manifest names. If it is shorter than it was made, its end is lost, with
+/// everything in it.
 fn open_segment(files: &Arc<Files>, open: &OpenSegment) -> Result<Handle, OpenError> {
     let handle = files.named(Kind::Log, open.number)?;
     let found = handle.file.len().map_err(OpenError::io(&handle.path, "read"))?;
@@ -96,7 +97,7 @@ fn open_segment(files: &Arc<Files>, open: &OpenSegment) -> Result<Handle, OpenEr
 }
 
 impl Tail {
-    /// Follows one segment; `false` when it has not a single good batch.
+    /// Follows one segment; `false`: it has no good batch.
     fn follow_segment(&mut self, at: usize) -> Result<bool, OpenError> {
         let handle = &self.files[at];
         let (file, path) = (&handle.file, &handle.path);
@@ -116,7 +117,7 @@ impl Tail {
         Ok(true)
     }
 
-    /// Looks behind the good part for heads that tell of more.
+    /// Searches behind the good part for heads that show that more was synced.
     fn look_behind(&mut self) -> Result<(), OpenError> {
         let behind = |file: &&Handle| file.number >= self.end.segment;
         for Handle { number, file, path, .. } in self.files.iter().filter(behind) {
@@ -128,9 +129,9 @@ impl Tail {
         Ok(())
     }
 
-    /// Looks into segments that the manifest does not name and that were begun after those which it does. An
-    /// interrupted start leaves copies there that tell of no more than was synced before. Heads that tell of
-    /// more were written under a later manifest than this one.
+    /// Searches segments that the manifest does not name and that are newer than those it names. Copies left
+    /// by an interrupted start show no more than was synced before; heads that show more were written under a
+    /// later manifest.
     fn look_at_unnamed(&mut self, files: &Arc<Files>) -> Result<(), OpenError> {
         let last = self.files.last().map_or(0, |file| file.number);
         for number in files.segments_behind(last).map_err(OpenError::io(&self.dir, "list"))? {
@@ -143,7 +144,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Damage below what was synced is never skipped.
+    /// Refuses damage before the synced position, which is never skipped.
     pub(crate) fn refuse_damage(&self) -> Result<(), OpenError> {
         if self.synced_to <= self.end {
             return Ok(());
@@ -162,13 +163,13 @@ impl Tail {
         Err(OpenError::damaged(&path, self.end.offset, Some(self.link.next_index), what))
     }
 
-    /// Whether nothing can be missing at the end: the journal was closed in order, and ends where it did
+    /// True when nothing can be missing at the end: the journal was closed in order, and ends where it ended
     /// then.
     pub(crate) fn is_end_known(&self, manifest: &Manifest) -> bool {
         manifest.closed && manifest.synced_to == self.end
     }
 
-    /// What will be cut: bytes after the good part.
+    /// The bytes to be cut after the good part.
     pub(crate) fn cut(&self) -> Result<Option<Cut>, OpenError> {
         let mut cut = None;
         let behind = |file: &&Handle| file.number >= self.end.segment;
@@ -183,7 +184,7 @@ impl Tail {
         Ok(cut)
     }
 
-    /// Seals what is durable, copies the rest of the good part, and makes it the manifest's.
+    /// Seals what is durable, copies the rest of the good part, and makes both the manifest's.
     pub(crate) fn rewrite(
         self,
         disk: &dyn Disk,
@@ -193,7 +194,7 @@ impl Tail {
     ) -> Result<Rewritten, OpenError> {
         let number = manifest.take_number();
         let path = options.dir.join(Kind::Log.name(number));
-        // A start that was interrupted here may have left the file; no manifest has named it.
+        // An interrupted start may have left the file; no manifest has named it.
         remove_if_there(disk, &path)?;
         let handle = files.create(Kind::Log, number).map_err(OpenError::io(&path, "make"))?;
         let mut copy = Copy::new(&self, handle.clone());
@@ -206,7 +207,7 @@ impl Tail {
         copy.flush()?;
         let prefilled =
             prefill(&*handle.file, copy.offset, first_prefill(options))
-                // Without room the segment grows as it is written.
+                // Without free space the segment grows as it is written.
                 .or_else(|error| {
                     if is_full(&error) { handle.file.set_len(copy.offset).map(|()| 0) } else { Err(error) }
                 })
@@ -238,7 +239,7 @@ impl Tail {
         Ok(Rewritten { sealed, handle, stretch, table, start, end, offset, prefilled })
     }
 
-    /// Divides a good part where the durable ends: what is before is sealed, the rest copied.
+    /// Divides a good part at the end of what is durable: the first part is sealed, the rest copied.
     fn split(
         &self,
         part: &Stretch,
@@ -273,18 +274,18 @@ impl Tail {
 }
 
 impl Found {
-    /// Where its records lie.
+    /// Offset of its records.
     pub(crate) fn records_offset(&self) -> u64 {
         self.header.records_at()
     }
 
-    /// How many blobs its records have.
+    /// Number of blobs in its records.
     pub(crate) fn blobs(&self) -> u64 {
         Records::new(&self.records).map(|record| u64::from(record.blob_count())).sum()
     }
 }
 
-/// The new segment while batches are copied into it.
+/// The new segment, while batches are copied into it.
 struct Copy {
     identity: u64,
     synced_to: Position,
@@ -313,7 +314,7 @@ impl Copy {
         }
     }
 
-    /// Nothing was copied yet, and what comes first continues this.
+    /// Sets the chain that the first copied batch continues.
     fn begin_at(&mut self, link: Link) {
         (self.start, self.link) = (link, link);
         self.table = LogTable::new(link.next_index, !self.handle.seal.is_plain());
@@ -349,7 +350,7 @@ impl Copy {
     }
 }
 
-/// Writes zeros from the next sector on. Gives where they end; 0 when none were asked for.
+/// Writes zeros from the next sector. Returns the offset of their end; 0 when none were requested.
 fn prefill(file: &dyn File, offset: u64, bytes: u64) -> std::io::Result<u64> {
     if bytes == 0 {
         return Ok(0);
