@@ -1,14 +1,13 @@
-//! What a rule found.
+//! A place that breaks a rule.
 
 use std::fmt;
 
 /// A place that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The rule's name, as in `known.txt`.
+    /// The rule's name.
     pub rule: &'static str,
-    /// What the exception in `known.txt` names: a file, a function, or an import. Never a line number, so
-    /// that an exception survives edits elsewhere in the file. One word.
+    /// The file, function or import that breaks it. One word.
     pub subject: String,
     /// The file, relative to the root of the repository.
     pub file: String,

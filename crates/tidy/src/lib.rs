@@ -5,13 +5,12 @@
 //! - `rules`: one file for each rule;
 //! - `files`, `source`, `modules`: the text files, the parsed Rust files, and the modules of a crate;
 //! - `imports`, `resolve`: what a module takes from elsewhere, and where that is defined;
-//! - `finding`, `known`: what is reported, and the exceptions from before a rule existed.
+//! - `finding`: a place that breaks a rule.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod files;
 mod finding;
 mod imports;
-mod known;
 mod modules;
 mod resolve;
 mod rules;
@@ -27,7 +26,6 @@ use rules::layers::Manifest;
 use source::Source;
 
 pub use finding::Finding;
-pub use known::{Known, lines_for};
 
 /// Checks every rule on the repository at `root`. Findings come in the order of rules, files and lines.
 ///
