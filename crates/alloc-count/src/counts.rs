@@ -1,4 +1,4 @@
-//! What is counted, and when.
+//! Counters, and the switch for counting.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -103,7 +103,7 @@ pub fn set_mode(mode: Mode) {
     MODE.store(mode as u8, Ordering::Relaxed);
 }
 
-/// Whether counting is on: the only cost outside of benchmarks.
+/// True when counting is on: the only cost outside of benchmarks.
 #[inline(always)]
 pub(crate) fn off() -> bool {
     MODE.load(Ordering::Relaxed) == Mode::Off as u8

@@ -56,7 +56,7 @@ pub(super) fn directory_bytes(dir: &Path) -> Result<u64, String> {
     Ok(bytes)
 }
 
-/// Whether the directory is on a file system in memory, where a sync costs nothing.
+/// True when the directory is on a file system in memory, where a sync costs nothing.
 pub(super) fn is_in_memory(dir: &Path) -> bool {
     const TMPFS_MAGIC: i64 = 0x0102_1994;
     rustix::fs::statfs(dir).is_ok_and(|stat| stat.f_type == TMPFS_MAGIC)

@@ -79,7 +79,7 @@ pub struct Outcome {
     pub text: String,
     /// The result as a JSON object.
     pub json: Value,
-    /// Whether every check of the benchmark held.
+    /// True when every check of the benchmark held.
     pub passed: bool,
 }
 

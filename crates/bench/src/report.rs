@@ -1,4 +1,4 @@
-//! What a benchmark found: figures under the names that the documentation gives, tables for people, and
+//! Results of a benchmark: figures under the names that the documentation gives, tables for people, and
 //! checks.
 
 use std::fmt::Display;
@@ -81,7 +81,7 @@ impl Report {
         }
     }
 
-    /// Whether every check held.
+    /// True when every check held.
     pub(super) fn passed(&self) -> bool {
         self.checks.iter().all(|check| check.failure.is_none())
     }

@@ -43,7 +43,7 @@ pub(super) struct ServerOptions {
     pub(super) shards: u32,
     /// Mutual TLS, with certificates of its own.
     pub(super) tls: bool,
-    /// Whether the server encrypts what it stores.
+    /// True when the server encrypts what it stores.
     pub(super) encryption: bool,
     /// Further flags of `sluice serve`, as in `--cache=256MiB`.
     pub(super) flags: Vec<String>,
@@ -280,7 +280,7 @@ pub(super) struct JournalFigures {
     pub(super) log_bytes: u64,
     pub(super) snapshots: u64,
     pub(super) compacted_bytes: u64,
-    /// Whether a snapshot is being written on at least one shard.
+    /// True when a snapshot is being written on at least one shard.
     pub(super) snapshot_running: bool,
 }
 

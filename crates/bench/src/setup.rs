@@ -63,7 +63,7 @@ pub(super) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// Whether the server was named by --url.
+    /// True when the server was named by --url.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.url.is_some()
     }

@@ -169,13 +169,13 @@ pub struct Start {
     #[schemars(length(max = 4_096))]
     #[serde(default)]
     why: String,
-    /// Whether messages are only counted and none is changed; false unless told.
+    /// True: messages are only counted, and none is changed; default false.
     #[serde(default)]
     dry_run: bool,
 }
 
 impl Start {
-    /// What the node is to do.
+    /// The request as the node takes it.
     fn request(mut self, namespace: NamespaceId) -> Read<BulkRequest> {
         let no_action = || Fault::missing("action", "say what is to be done with the messages");
         let no_filter = || Fault::missing("filter", "say which messages, at least their queue");
@@ -270,7 +270,7 @@ pub struct Bulk {
     #[schemars(length(max = 4_096))]
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
-    /// Whether messages are only counted.
+    /// True when messages are only counted.
     dry_run: bool,
     /// Messages in the queue when it began, in the state of the filter.
     total: u64,
@@ -306,7 +306,7 @@ pub struct BulkError {
     /// Its code.
     #[schemars(with = "ErrorCode")]
     code: &'static str,
-    /// What went wrong, in words.
+    /// Error in words.
     message: String,
 }
 

@@ -204,7 +204,7 @@ impl Unary for Show {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "ConsumerDetachRequest")]
 pub struct Detach {
-    /// How long its receipts still count, in milliseconds; 30,000 unless told.
+    /// Time for which its receipts stay valid, in milliseconds; default 30,000.
     grace_ms: Option<Within<0, DETACH_GRACE_MS_MAX>>,
 }
 

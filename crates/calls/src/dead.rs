@@ -37,7 +37,7 @@ pub struct Redrive {
     /// Every message that is dead at this moment; only `true`.
     #[schemars(with = "Option<True>")]
     all: Option<bool>,
-    /// With `all`: messages per second; at once unless told.
+    /// With `all`: messages per second; default: all at once.
     per_second: Option<Within<1, { REDRIVE_PER_SECOND_MAX as u64 }>>,
 }
 
@@ -128,7 +128,7 @@ impl Unary for Delete {
 
 /// Texts that one answer counts each by itself.
 const TEXTS_MAX: usize = 1_000;
-/// Dead letters that one answer looks at unless told.
+/// Default number of dead letters that one answer looks at.
 const LOOKED_AT_DEFAULT: u64 = 10_000;
 /// Time after which an answer ends with what it has counted.
 const COUNT_TIME: Duration = Duration::from_secs(1);
@@ -140,7 +140,8 @@ const COUNT_TIME: Duration = Duration::from_secs(1);
 pub struct Errors {
     /// `next` of the answer before.
     cursor: Option<String>,
-    /// Most dead letters to look at, 10,000 unless told; fewer where that takes longer than a second.
+    /// Maximum number of dead letters to look at; default 10,000; fewer where that takes longer than a
+    /// second.
     limit: Option<Within<1, 100_000>>,
 }
 

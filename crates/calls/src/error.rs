@@ -43,7 +43,7 @@ pub struct ErrorAnswer {
 pub struct ErrorBody {
     /// The stable code.
     pub code: ErrorCode,
-    /// What went wrong and what would be right, in words.
+    /// Description of the error, and of what would be right.
     pub message: String,
     /// The values that the error is about, by name.
     pub details: Map<String, Value>,

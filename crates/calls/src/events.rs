@@ -23,7 +23,7 @@ use crate::value::given;
 pub struct Watch {
     /// The events.
     pub reader: Reader,
-    /// Whether the caller may still have them.
+    /// True when the caller may still have them.
     pub standing: Standing,
 }
 
@@ -55,7 +55,7 @@ impl Calls {
     "lease_until_ms": AT_MS_EXAMPLE + 30_000,
 }))]
 pub struct Event {
-    /// What happened, or `gap`.
+    /// Type of the event, or `gap`.
     #[schemars(rename = "type")]
     pub kind: EventType,
     /// When it happened, in milliseconds since the Unix epoch; absent of a gap.
@@ -100,7 +100,7 @@ inline_schemas! {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "EventsRequest")]
 pub struct OfNamespace {
-    /// Types of events with commas between them; all unless told.
+    /// Types of events with commas between them; default: all.
     types: Option<String>,
     /// Only queues whose names match; `*` stands for any number of characters.
     queue: Option<String>,
@@ -113,7 +113,7 @@ pub struct OfNamespace {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "QueueEventsRequest")]
 pub struct OfQueue {
-    /// Types of events with commas between them; all unless told.
+    /// Types of events with commas between them; default: all.
     types: Option<String>,
     /// The id of the last event that came; Last-Event-ID goes before it.
     after: Option<String>,
@@ -160,7 +160,7 @@ impl Wanted {
         Ok(Wanted { kinds, queues, after })
     }
 
-    /// Whether the reader wants this one.
+    /// True when the reader wants this one.
     pub fn wants(&self, told: &Told) -> bool {
         let from = match &told.detail {
             ToldDetail::From(from) => Some(from),

@@ -14,7 +14,7 @@ use crate::permit::Permit;
 use crate::server::Calls;
 
 impl Calls {
-    /// Whether requests are served.
+    /// True when requests are served.
     pub fn ready(&self) -> bool {
         self.node().ready()
     }

@@ -1,4 +1,4 @@
-//! What a message waits for, and what follows it.
+//! Relations of messages: the messages that one waits for, and the steps that follow it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ flow_message! {
         /// Messages that it waits for, or has waited for.
         parents: Vec<FlowParent>,
     } {
-        /// Whether there is more than is shown.
+        /// True when there is more than is shown.
         truncated: bool,
     }
 }
@@ -72,7 +72,7 @@ flow_message! {
     FlowNode {} {}
 }
 
-/// How a message has ended that another one waits for.
+/// End of a message that another one waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParentEnd {
     /// Acked.

@@ -37,7 +37,7 @@ pub struct Sent {
     pub group: String,
     /// Ids of the members, in the order of the request.
     pub ids: Vec<String>,
-    /// Whether the request repeats one with the same idempotency key.
+    /// True when the request repeats one with the same idempotency key.
     pub duplicate: bool,
 }
 

@@ -17,7 +17,7 @@ use crate::value::{Nothing, PageSize, Shown, Whole, Within, cursor, cut_page, gi
 type InFlight = Within<0, { IN_FLIGHT_MAX as u64 }>;
 type RateCount = Within<0, { RATE_COUNT_MAX as u64 }>;
 
-/// What a limit allows; what is not named is not limited.
+/// Settings of a limit; absent fields do not limit.
 #[derive(Clone, Default, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "LimitSettings")]
@@ -54,7 +54,7 @@ pub struct RateSettings {
     /// The period, in milliseconds.
     #[schemars(required, range(min = 1))]
     period_ms: Option<Within<0, RATE_PERIOD_MS_MAX>>,
-    /// Deliveries at once after a time without any; `count` unless told.
+    /// Deliveries at once after a time without any; default: `count`.
     #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     burst: Option<RateCount>,
@@ -112,7 +112,7 @@ impl From<&LimitRules> for Put {
 pub struct Limit {
     /// Its name.
     name: String,
-    /// What it allows.
+    /// Its settings.
     settings: Put,
     /// Names of the queues that follow it.
     queues: Vec<String>,
@@ -237,7 +237,7 @@ impl Unary for List {
 pub struct Show {
     /// The one key to show.
     key: Option<String>,
-    /// Whether only keys are shown that hold messages back; false unless told.
+    /// True: only keys that hold messages back are listed; default false.
     waiting: bool,
     /// `next` of the page before.
     cursor: Option<String>,

@@ -15,7 +15,7 @@ use crate::value::{Nothing, Within};
 
 type Quota = Within<0, { u64::MAX }>;
 
-/// What a namespace may hold.
+/// Quotas of a namespace.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Quotas {
     /// Most queues; 0: any number.
@@ -63,7 +63,7 @@ pub struct Namespace {
     name: String,
     /// Number of the shard that it lives on.
     shard: u32,
-    /// What it may hold.
+    /// Its quotas.
     quotas: Quotas,
     /// Queues in it.
     queues: u64,
@@ -101,7 +101,7 @@ impl From<&NamespaceView> for Namespace {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "NamespaceListRequest")]
 pub struct List {
-    /// Whether `$sys`, which the server keeps for itself, is listed too; false unless told.
+    /// True: `$sys`, which the server keeps for itself, is listed too; default false.
     all: bool,
 }
 
@@ -152,8 +152,8 @@ impl Unary for Show {
 pub struct Put {
     /// The quotas to change.
     quotas: QuotasPatch,
-    /// Number of the shard on which a new namespace lives, chosen by the server unless told; of one that
-    /// exists, the shard on which it has to live already.
+    /// Number of the shard on which a new namespace lives; default: chosen by the server. Of an existing one,
+    /// the number must be that of its shard.
     shard: Option<Within<0, { u32::MAX as u64 }>>,
 }
 
@@ -194,8 +194,7 @@ impl Unary for Patch {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "NamespaceDeleteRequest")]
 pub struct Delete {
-    /// Whether its queues and messages are deleted as well; false unless told: a namespace with queues is
-    /// refused.
+    /// True: its queues and messages are deleted as well; default false: a namespace with queues is refused.
     force: bool,
 }
 

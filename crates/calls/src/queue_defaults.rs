@@ -13,7 +13,7 @@ use crate::permit::Permit;
 use crate::settings::QueueSettingsPatch;
 use crate::value::{Nothing, Within, cut_page, given};
 
-/// Most patterns of a page, also unless told.
+/// Maximum and default number of patterns of a page.
 const PAGE_MAX: u64 = 100;
 
 /// The settings that queues begin with whose names match a pattern.
@@ -43,7 +43,7 @@ impl From<&DefaultsView> for QueueDefaults {
 pub struct List {
     /// `next` of the page before.
     after: Option<String>,
-    /// Most patterns of the page; 100 unless told.
+    /// Maximum number of patterns of the page; default 100.
     limit: Option<Within<1, PAGE_MAX>>,
 }
 

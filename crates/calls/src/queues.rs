@@ -39,7 +39,7 @@ pub struct Queue {
     /// The redrive of its dead letters at a rate; absent when none runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     redriving: Option<Redriving>,
-    /// How long ago the message that is next in line was sent, in milliseconds; absent when none is ready.
+    /// Age of the message that is next in line, in milliseconds since its send; absent when none is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     oldest_ready_age_ms: Option<u64>,
 }

@@ -23,11 +23,11 @@ use crate::value::{Within, Word, words};
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "ResultRequest")]
 pub struct Show {
-    /// How long to wait for its end, in milliseconds; 0 unless told.
+    /// Longest wait for its end, in milliseconds; default 0.
     wait_ms: Option<Within<0, WAIT_MS_MAX>>,
 }
 
-/// How a message has ended, if it has.
+/// End of a message, if it has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum End {
     /// Acked.

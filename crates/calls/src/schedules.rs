@@ -21,7 +21,7 @@ use crate::permit::Permit;
 use crate::value::{Nothing, PageSize, Shown, Whole, Within, Word, Words, cut_page, given, page_size};
 pub use message::{ScheduledMessage, Unique};
 
-/// Instants that are told unless told how many.
+/// Default number of instants in an answer.
 const NEXT_DEFAULT: u64 = 10;
 
 impl Words for Missed {
@@ -39,20 +39,20 @@ pub struct Schedule {
     /// The times at which it fires: five fields, six with seconds first, or a word such as `@daily`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cron: Option<String>,
-    /// Time zone of `cron`, by its name in the IANA database.
+    /// Time zone of `cron`, by its name in the IANA database; default `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
     time_zone: Option<String>,
     /// The interval at which it fires, in milliseconds, when it has no `cron`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = EVERY_MS_MIN, max = DELAY_MS_MAX))]
     every_ms: Option<u64>,
-    /// What becomes of the times that passed while the server was down: `once` sends one message for all of
-    /// them, `all` one for each of the latest 1,000, `skip` none.
+    /// Treatment of times at which the server was down: `once` sends one message for all of them, `all` one
+    /// for each of the latest 1,000, `skip` none.
     #[serde(skip_serializing_if = "Option::is_none")]
     missed: Option<Word<Missed>>,
     /// Name of the queue that it sends to.
     queue: String,
-    /// Whether it is paused: its times pass without a message.
+    /// True when it is paused: its times pass without a message.
     paused: bool,
     /// When it fires next, in milliseconds since the Unix epoch; absent when it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub struct Schedule {
     last_error: Option<String>,
     /// When it was created, in milliseconds since the Unix epoch.
     created_at_ms: u64,
-    /// What it sends, when one schedule is shown.
+    /// Its message, when one schedule is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<ScheduledMessage>,
 }
@@ -201,7 +201,7 @@ impl Unary for Delete {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "ScheduleNextRequest")]
 pub struct Next {
-    /// How many; 10 unless told.
+    /// Number of instants; default 10.
     count: Option<Within<1, { SCHEDULE_NEXT_MAX as u64 }>>,
 }
 
@@ -255,7 +255,7 @@ pub struct Trigger {}
 pub struct Sent {
     /// Id of the message.
     id: String,
-    /// Whether a message with the same unique key was there already; then `id` is its id.
+    /// True when a message with the same unique key was there already; then `id` is its id.
     duplicate: bool,
 }
 
@@ -280,12 +280,12 @@ impl Unary for Trigger {
 pub struct Put {
     /// The times at which it fires: five fields, six with seconds first, or a word such as `@daily`.
     pub cron: Option<String>,
-    /// Time zone of `cron`, by its name in the IANA database; `UTC` unless told.
+    /// Time zone of `cron`, by its name in the IANA database; default `UTC`.
     pub time_zone: Option<String>,
     /// The interval at which it fires, in milliseconds.
     pub every_ms: Option<Within<EVERY_MS_MIN, DELAY_MS_MAX>>,
-    /// What becomes of the times that passed while the server was down: `once`, unless told, sends one
-    /// message for all of them, `all` one for each of the latest 1,000, `skip` none.
+    /// Treatment of times at which the server was down: `once` sends one message for all of them, `all` one
+    /// for each of the latest 1,000, `skip` none; default `once`.
     pub missed: Option<Word<Missed>>,
     /// Name of the queue that it sends to.
     pub queue: String,

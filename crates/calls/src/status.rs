@@ -33,7 +33,7 @@ pub struct Status {
     uptime_ms: u64,
     /// The durability setting that it runs with.
     durability: String,
-    /// Whether requests are served.
+    /// True when requests are served.
     ready: bool,
     /// Figures of each shard; a shard that is stopping is left out.
     shards: Vec<Shard>,
@@ -68,9 +68,9 @@ pub struct Shard {
     disk_bytes: u64,
     /// Bytes free on the disk, as last seen.
     disk_free_bytes: u64,
-    /// Whether what would take more room on the disk is refused.
+    /// True when what would take more room on the disk is refused.
     disk_full: bool,
-    /// Whether the free space is below the low-water mark.
+    /// True when the free space is below the low-water mark.
     disk_low: bool,
     /// Segments that were not ready when the log needed them, so that it had to wait for them.
     late_segments: u64,
@@ -78,7 +78,7 @@ pub struct Shard {
     segments: u64,
     /// Snapshots taken.
     snapshots: u64,
-    /// Whether a snapshot is being taken.
+    /// True when a snapshot is being taken.
     snapshot_running: bool,
     /// Bytes that compaction has copied.
     compacted_bytes: u64,

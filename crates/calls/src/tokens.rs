@@ -63,7 +63,7 @@ pub struct Token {
     id: String,
     /// The identity that it stands for.
     name: String,
-    /// What it allows by itself; rules of the policy may allow more.
+    /// Scopes of the token; rules of the policy may allow more.
     scopes: Vec<Scope>,
     /// When it was made, in milliseconds since the Unix epoch.
     created_at_ms: u64,
@@ -147,7 +147,7 @@ pub struct Create {
     /// The identity that it stands for: up to 128 letters, digits, `.`, `-`, `_` and `@`, not with `.` first.
     #[schemars(required)]
     name: Option<String>,
-    /// What it allows by itself; rules of the policy may allow more.
+    /// Scopes of the token; rules of the policy may allow more.
     #[serde(default)]
     scopes: Vec<Scope>,
     /// Time until it expires, in milliseconds. Not together with `expires_at_ms`; without both it lasts until
@@ -252,7 +252,7 @@ pub struct WhoAmI {}
 pub struct Who {
     /// Name of the identity; `anybody` where nobody is asked who they are.
     name: String,
-    /// How the caller has shown who they are; absent where nobody is asked.
+    /// Proof of the caller's identity; absent where the server asks for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     proof: Option<Word<ProofKind>>,
     /// Rules of the policy and scopes that allow the caller something; absent where nobody is asked.

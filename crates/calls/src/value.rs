@@ -76,9 +76,9 @@ impl<const MIN: u64, const MAX: u64> JsonSchema for Within<MIN, MAX> {
     }
 }
 
-/// Most entries of a page: 1 to 1,000, 100 unless told.
+/// Maximum number of entries of a page: 1 to 1,000; default 100.
 pub type PageSize = Within<1, 1_000>;
-/// Entries of a page unless told.
+/// Default number of entries of a page.
 const PAGE_DEFAULT: u64 = 100;
 
 /// The number of entries that a page may have.

@@ -20,9 +20,9 @@ const RESULTS_ROOM_MAX: usize = 10_000;
 /// The result of one item of a settle or an extend.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ItemResult {
-    /// Whether the item succeeded.
+    /// True when the item succeeded.
     pub ok: bool,
-    /// Whether this receipt had settled its message before; `ok` is true then.
+    /// True when this receipt had settled its message before; `ok` is true then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub already_settled: bool,
     /// Why it did not.
@@ -35,7 +35,7 @@ pub struct ItemResult {
 pub struct SentIds<'a> {
     /// One per message, in order.
     pub ids: Vec<Cow<'a, str>>,
-    /// Whether the idempotency key had been used for this request before.
+    /// True when the idempotency key had been used for this request before.
     pub duplicate: bool,
     /// Places, from 0, of the messages of a list that are duplicates by their unique key: each has the id of
     /// the first with its key.

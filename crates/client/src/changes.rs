@@ -138,7 +138,7 @@ pub struct Bulk {
     /// By whom and why.
     #[serde(flatten)]
     pub note: Note,
-    /// Whether messages are only counted and not changed.
+    /// True when messages are only counted and not changed.
     pub dry_run: bool,
     /// Messages in the queue when it began, in the state of the filter.
     pub total: u64,
@@ -161,7 +161,7 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Whether the bulk change is running.
+    /// True when the bulk change is running.
     pub fn is_running(&self) -> bool {
         self.state == "running"
     }

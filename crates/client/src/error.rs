@@ -45,14 +45,14 @@ pub enum ClientError {
     },
     /// A certificate, key or token of [`Credentials`](crate::Credentials) cannot be used.
     Credentials {
-        /// What is wrong with it.
+        /// Reason of the refusal.
         reason: String,
     },
     /// The server's address is not one that this client can use.
     InvalidUrl {
         /// The URL as given.
         url: String,
-        /// What is wrong with it.
+        /// Reason of the refusal.
         reason: String,
     },
 }
@@ -79,7 +79,7 @@ impl ClientError {
         }
     }
 
-    /// Whether the request may have been carried out all the same: its answer was lost.
+    /// True when the request may have been carried out all the same: its answer was lost.
     pub(crate) fn may_have_taken_effect(&self) -> bool {
         match self {
             ClientError::Transport { kind, .. } => {
@@ -90,7 +90,7 @@ impl ClientError {
         }
     }
 
-    /// Whether this is [`ClientError::Transport`]: the server could not be reached, or stopped answering.
+    /// True when this is [`ClientError::Transport`]: the server could not be reached, or stopped answering.
     pub fn is_transport(&self) -> bool {
         matches!(self, ClientError::Transport { .. })
     }

@@ -110,7 +110,7 @@ impl Watch {
         }
     }
 
-    /// Whether the server has sent anything yet. An error after that is worth a retry.
+    /// True when the server has sent anything yet. An error after that is worth a retry.
     pub fn has_begun(&self) -> bool {
         self.heard.is_some()
     }

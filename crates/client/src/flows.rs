@@ -22,7 +22,7 @@ pub struct GroupSent {
     pub group: String,
     /// Ids of the messages, in order.
     pub ids: Vec<String>,
-    /// Whether the idempotency key had been used for this request before.
+    /// True when the idempotency key had been used for this request before.
     pub duplicate: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Flow {
     /// The message, and below it the messages that wait for it.
     #[serde(flatten)]
     pub node: FlowNode,
-    /// Whether the flow has more messages than are listed here.
+    /// True when the flow has more messages than are listed here.
     pub truncated: bool,
 }
 

@@ -53,7 +53,7 @@ pub struct MessageOptions<'a> {
     pub correlation_id: Option<Cow<'a, str>>,
     /// Name of the queue to which its result is sent as a message.
     pub reply_to: Option<Cow<'a, str>>,
-    /// Whether it is held until a person approves it.
+    /// True when it is held until a person approves it.
     pub hold: bool,
     /// Ids of messages that it waits for; `"#0"` is the first message of this send.
     pub depends_on: Vec<Cow<'a, str>>,
@@ -217,8 +217,8 @@ pub struct Step<'a> {
     pub queue: Cow<'a, str>,
     /// The message.
     pub message: Message<'a>,
-    /// Whether the payload is that of `message`. If not, it is the result of the step before; of the step
-    /// that follows a failure, the payload of the message that failed.
+    /// True when the payload is that of `message`. False: the payload is the result of the step before, or,
+    /// for the step that follows a failure, the payload of the failed message.
     pub own_payload: bool,
 }
 

@@ -17,8 +17,9 @@ pub struct Options {
     pub connect_retry_for: Duration,
     /// Largest number of connections at once (default 256).
     pub connections_max: usize,
-    /// Whether frames of a session that wait for the connection go as one piece (default true). Without, each
-    /// is a DATA frame of its own, which costs both sides more: for measuring what single requests cost.
+    /// True: frames of a session that wait for the connection are written as one piece (default true). False:
+    /// each is a DATA frame of its own, which costs both sides more; for measuring the cost of single
+    /// requests.
     pub gather_frames: bool,
     /// CA to trust, client certificate and token (default: the system's CAs, no certificate, no token).
     pub credentials: Credentials,

@@ -20,7 +20,7 @@ const PIECE_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct FrameQueue {
     state: Mutex<FrameQueueState>,
-    /// Whether frames that wait go as one piece.
+    /// True when frames that wait go as one piece.
     gathers: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::options::Options;
 const FIRST_DELAY: Duration = Duration::from_millis(25);
 const DELAY_MAX: Duration = Duration::from_secs(5);
 
-/// Whether a request may be repeated after it may have taken effect.
+/// Safety of repeating a request that may have taken effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Safety {
     /// Repeating has no further effect: reads, settles (the server knows the receipt), sends with an

@@ -43,7 +43,7 @@ pub struct Schedule {
     pub missed: Option<String>,
     /// The queue that it sends to.
     pub queue: String,
-    /// Whether it is paused.
+    /// True when it is paused.
     pub paused: bool,
     /// Next instant, in milliseconds since the Unix epoch; `None`: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

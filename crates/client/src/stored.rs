@@ -86,7 +86,7 @@ pub struct Stored {
     /// Leased: proof of the running delivery, for operators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,
-    /// Whether the payload was asked for and is damaged.
+    /// True when the payload was asked for and is damaged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub payload_damaged: bool,
     /// The payload, when it is UTF-8 and was asked for.

@@ -297,7 +297,7 @@ impl Transport {
     }
 }
 
-/// How connections of HTTP/1.1 are read: an answer that comes in one piece is used where it lies.
+/// Settings of HTTP/1.1 connections: an answer that comes in one piece is used where it lies.
 fn builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder.read_buf_exact_size(Some(READ_BYTES));

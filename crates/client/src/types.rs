@@ -113,9 +113,9 @@ queue_settings! {
     /// Text for people that says what the queue is for; empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     description: String;
-    /// Whether deliveries are paused.
+    /// True when deliveries are paused.
     paused: bool;
-    /// Whether sends are refused.
+    /// True when sends are refused.
     closed: bool;
     /// Time for which finished messages are kept, in milliseconds; 0: not by time.
     retain_done_ms: u64;
@@ -133,7 +133,7 @@ queue_settings! {
     max_age_ms: u64;
 }
 
-/// What a delayed message does to the others with its ordering key.
+/// Effect of a delayed message on the others with its ordering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderingRetry {

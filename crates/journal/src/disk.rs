@@ -19,7 +19,7 @@ mod fs;
 pub(crate) mod shortage;
 pub(crate) mod whole;
 
-/// How to open a file.
+/// Mode of opening a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenMode {
     /// An existing file, only to read.
@@ -48,7 +48,7 @@ pub trait Disk: Send + Sync + Debug + 'static {
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
     /// Takes the directory for this process until the returned guard is dropped (or the process ends).
     fn lock(&self, dir: &Path) -> Result<Box<dyn DirLock>, LockError>;
-    /// Whether another process holds the directory; leaves no trace.
+    /// True when another process holds the directory; leaves no trace.
     fn is_locked(&self, dir: &Path) -> io::Result<bool>;
 }
 
@@ -66,7 +66,7 @@ pub trait File: Send + Sync + Debug {
     fn sync_data(&self) -> io::Result<()>;
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;
-    /// Whether the file is empty.
+    /// True when the file is empty.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }

@@ -31,7 +31,7 @@ pub enum OpenError {
         file: PathBuf,
         /// Index of the record; of a snapshot, the last record that it holds.
         record: u64,
-        /// What is not known.
+        /// Version or kind that is unknown.
         what: String,
     },
     /// A root key is missing. Nothing was changed.
@@ -49,7 +49,7 @@ pub enum OpenError {
     Io {
         /// The file or directory.
         file: PathBuf,
-        /// What was tried, as in "open".
+        /// Action that failed, as in "open".
         action: &'static str,
         /// Its answer.
         error: io::Error,
@@ -67,7 +67,7 @@ pub struct Damage {
     pub offset: u64,
     /// Index of the first record that is affected, when known.
     pub record: Option<u64>,
-    /// What is wrong.
+    /// Description of the damage.
     pub what: String,
 }
 

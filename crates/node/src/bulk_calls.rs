@@ -32,7 +32,7 @@ impl Node {
         Ok(view)
     }
 
-    /// How far a bulk is.
+    /// State of a bulk.
     ///
     /// # Errors
     /// `bulk_not_found` when there was none with this id, or it ended long ago or before a restart.

@@ -23,7 +23,7 @@ use crate::shard::request::{Given, Request, ShardView};
 /// Messages or consumers that one look touches, so that no look delays the shard.
 const LOOK_ITEMS: usize = 200;
 
-/// What comes to a consumer.
+/// Event of a consumer.
 #[derive(Debug)]
 pub enum Event {
     /// Messages, in the order in which they were given.

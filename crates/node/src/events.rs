@@ -10,7 +10,7 @@ use crate::shard::request::Request;
 use crate::shard::request::{Reader, Topic, Watch};
 
 impl Node {
-    /// What happens to messages of a namespace, or of one queue of it: from now on, or from behind `after`.
+    /// Reads the events of a namespace, or of one of its queues: from now on, or after `after`.
     ///
     /// # Errors
     /// `namespace_not_found`, `queue_not_found`; `overloaded` when there are too many readers.

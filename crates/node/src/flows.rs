@@ -26,7 +26,7 @@ impl Node {
         }
     }
 
-    /// How a group stands, by the id of its callback.
+    /// State of a group, by the id of its callback.
     ///
     /// # Errors
     /// `message_not_found` when the callback is gone, or is none.

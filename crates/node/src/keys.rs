@@ -29,7 +29,7 @@ pub fn needed(data_dir: &std::path::Path) -> Result<Vec<KeyId>, StartError> {
 }
 
 impl Node {
-    /// What is encrypted under which root key now, all shards together.
+    /// Files and root keys in use, of all shards together.
     ///
     /// # Errors
     /// `invalid_argument` when the data is in memory only; `shutting_down`.

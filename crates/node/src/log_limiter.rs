@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct LogLimiter(Mutex<Option<Window>>);
 
-/// What follows the last line that was let through.
+/// Period after the last line that was let through.
 #[derive(Debug)]
 struct Window {
     began: Instant,

@@ -186,7 +186,7 @@ impl Node {
         Ok(())
     }
 
-    /// What a change has led to; as it is done, nobody may be told that it was refused.
+    /// Result of a change; since it is done, no error may say that it was refused.
     async fn changed(&self, name: &str) -> Result<NamespaceView, Error> {
         loop {
             match self.namespace(name).await {

@@ -218,7 +218,7 @@ impl Node {
     }
 }
 
-/// How many of these messages have at most so many bytes together; at least one.
+/// Number of these messages that have at most so many bytes together; at least one.
 fn fitting(views: &[MessageView], bytes_max: u64) -> usize {
     let mut bytes = 0;
     let fit = views.iter().take_while(|view| {

@@ -22,7 +22,7 @@ pub const NEXT_MAX: usize = 100;
 /// A schedule as it is shown.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// What the engine knows of it.
+    /// State of the schedule in the engine.
     pub view: ScheduleView,
     /// When it fires; `None`: a later version has written that.
     pub spec: Option<ScheduleSpec>,

@@ -45,7 +45,7 @@ impl std::error::Error for FramingError {}
 #[derive(Debug)]
 pub struct Deframer {
     limit: usize,
-    /// What came and is not cut yet.
+    /// Bytes received and not yet cut into frames.
     piece: Bytes,
     /// The beginning of a message that did not lie within one piece.
     gathered: BytesMut,
@@ -127,9 +127,9 @@ impl Deframer {
 /// Messages on their way out, which gather until somebody takes them.
 #[derive(Debug, Default)]
 pub struct Framer {
-    /// What was left when the rest of it was taken.
+    /// Rest of the bytes of which a part was taken.
     front: Bytes,
-    /// What has come since.
+    /// Bytes added since.
     waiting: Vec<u8>,
     /// Bytes that had gathered, the last time.
     last_gathered: usize,
@@ -150,7 +150,7 @@ impl Framer {
         self.front.len() + self.waiting.len()
     }
 
-    /// Whether none do.
+    /// True when no bytes wait.
     pub fn is_empty(&self) -> bool {
         self.front.is_empty() && self.waiting.is_empty()
     }

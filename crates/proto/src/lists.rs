@@ -127,7 +127,7 @@ fn inner(mut frame: &[u8]) -> Option<(u32, &[u8])> {
     }
 }
 
-/// How often a field comes, as far as the bytes can be read.
+/// Number of occurrences of a field, as far as the bytes can be read.
 fn count(mut bytes: &[u8], field: u32) -> usize {
     let fields = std::iter::from_fn(|| next_field(&mut bytes).ok()?);
     fields.filter(|(number, _)| *number == field).take(ROOM_MAX).count()

@@ -25,7 +25,7 @@ pub(crate) enum Language {
 pub(crate) struct TextFile {
     /// The path from the root of the repository, with `/`.
     pub path: String,
-    /// What the file is written in.
+    /// Language of the file.
     pub language: Language,
     /// The whole text.
     pub text: String,

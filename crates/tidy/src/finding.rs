@@ -13,7 +13,7 @@ pub struct Finding {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// Description of the fault, and of what would be right.
     pub advice: String,
 }
 

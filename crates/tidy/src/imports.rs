@@ -13,20 +13,20 @@ pub(crate) struct Import {
     pub path: Vec<String>,
     /// The name under which a `use` brings it into the module; `None` for a path in code, `*` for a glob.
     pub alias: Option<String>,
-    /// Whether it is a `use` with a visibility: other modules reach the name through this module.
+    /// True when it is a `use` with a visibility: other modules reach the name through this module.
     pub is_reexport: bool,
     /// The line, from 1.
     pub line: usize,
 }
 
-/// What one module, in a file or inline, defines and takes from elsewhere, apart from tests.
+/// Definitions and imports of one module, in a file or inline, apart from tests.
 #[derive(Debug)]
 pub(crate) struct ModuleImports {
     /// Where the module stands.
     pub path: ModulePath,
     /// The file.
     pub file: String,
-    /// What it takes from elsewhere.
+    /// Its imports.
     pub imports: Vec<Import>,
     /// The functions that it defines.
     pub functions: Vec<String>,

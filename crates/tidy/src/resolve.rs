@@ -13,7 +13,7 @@ const CHAIN_MAX: usize = 8;
 pub(crate) struct Target {
     /// The module in which the item is defined, or the imported module itself.
     pub module: ModulePath,
-    /// Whether the item is a type, trait, constant or macro: neither a function nor a module.
+    /// True when the item is a type, trait, constant or macro: neither a function nor a module.
     pub is_type: bool,
 }
 

@@ -35,7 +35,7 @@ impl Source {
     }
 }
 
-/// Whether the attributes leave the item out of the product: `#[test]`, `#[cfg(test)]` and the like.
+/// True when the attributes leave the item out of the product: `#[test]`, `#[cfg(test)]` and the like.
 pub(crate) fn needs_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let last = attribute.path().segments.last().map(|segment| segment.ident.to_string());
@@ -47,7 +47,7 @@ pub(crate) fn needs_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether a condition of `cfg` cannot hold in the product.
+/// True when a condition of `cfg` cannot hold in the product.
 fn condition_needs_test(meta: &Meta) -> bool {
     match meta {
         Meta::Path(path) => path.is_ident("test"),

@@ -1,5 +1,5 @@
-//! What optional features cost: the next message beside many that are blocked, many fair keys, many that are
-//! delayed, and what each feature adds to a message's index.
+//! Cost of optional features: the next message beside many that are blocked, many fair keys, many that are
+//! delayed, and the bytes that each feature adds to a message's index.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

@@ -14,10 +14,9 @@ use tokio::time::{sleep, timeout};
 use crate::endpoint::Endpoint;
 use crate::load::runtime;
 
-/// How long such a connection may take to be made: the system may have to ask again when too many come at
-/// once.
+/// Maximum time for making such a connection: the system may have to ask again when too many come at once.
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
-/// How slowly a hello drips: a byte at a time.
+/// Time between two bytes of a slow hello.
 const DRIP: Duration = Duration::from_millis(500);
 
 /// A kind of bad handshake.
@@ -31,7 +30,7 @@ pub(super) enum Kind {
     Hello,
     /// A hello, byte by byte.
     Drip,
-    /// What begins like a hello, and goes on as anything.
+    /// Bytes that begin like a hello, and go on at random.
     Garbage,
     /// A request in clear text.
     ClearText,

@@ -121,7 +121,7 @@ fn windows(looks: &[Look]) -> Vec<Window> {
     looks.windows(2).map(window).collect()
 }
 
-/// Whether a send overlaps a busy window. Windows follow one another without gaps.
+/// True when a send overlaps a busy window. Windows follow one another without gaps.
 fn is_disturbed(send: &SendTime, windows: &[Window]) -> bool {
     let first = windows.partition_point(|window| window.to_ns <= send.from_ns);
     windows[first..].iter().take_while(|window| window.from_ns < send.to_ns).any(|window| window.busy)

@@ -13,8 +13,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::sessions::{Sender, SessionRun, next};
 use crate::load::histogram;
 
-/// How late the system may wake the thread that keeps the time, in nanoseconds. Its default of 50 µs would be
-/// in each figure.
+/// Slack with which the system may wake the thread that keeps the time, in nanoseconds. Its default of 50 µs
+/// would be in each figure.
 const WAKE_SLACK_NS: NonZeroU64 = NonZeroU64::MIN;
 
 /// Due times of the frames of a session, by the ledger's clock.

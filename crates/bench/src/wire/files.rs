@@ -1,4 +1,4 @@
-//! What is served: bodies of fixed sizes, with the fields that servers of files send.
+//! Served files: bodies of fixed sizes, with the fields that servers of files send.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};

@@ -33,11 +33,11 @@ pub struct WireArgs {
     /// HTTP/2 implementation: that of Sluice (`ours`) or hyper.
     #[arg(long, value_enum, default_value_t = StackKind::Ours)]
     stack: StackKind,
-    /// How `ours` writes payloads: `copy` into one buffer, `gather` by reference, `auto` by their size, or
+    /// Writes of payloads by `ours`: `copy` into one buffer, `gather` by reference, `auto` by their size, or
     /// `naive`, one write for each frame.
     #[arg(long, value_enum, default_value_t = Emit::Auto)]
     emit: Emit,
-    /// How `ours` hands requests to the service: `direct`, without the types of the crate `http`, or `http`,
+    /// Path of requests to the service in `ours`: `direct`, without the types of the crate `http`, or `http`,
     /// with them.
     #[arg(long, value_enum, default_value_t = Through::Direct)]
     through: Through,

@@ -33,7 +33,7 @@ pub(super) enum Stack {
 pub(super) struct Ours {
     pub(super) mode: EmitMode,
     pub(super) limits: Arc<Limits>,
-    /// Whether requests are passed to the service as types of `http`, rather than as direct calls.
+    /// True when requests are passed to the service as types of `http`, rather than as direct calls.
     pub(super) through_http: bool,
 }
 

@@ -135,7 +135,7 @@ impl Caller {
         }
     }
 
-    /// Whether they are the same, by the same rules; `false` also for those of whom it is not known.
+    /// True when both are the same caller, by the same rules; false when that is not known.
     pub fn is_as(&self, other: &Caller) -> bool {
         match (self, other) {
             (Caller::Anybody, Caller::Anybody) | (Caller::Nobody, Caller::Nobody) => true,

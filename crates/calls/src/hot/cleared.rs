@@ -291,7 +291,7 @@ pub struct Attached<'a> {
     pub name: &'a str,
     /// The queues that it takes messages from.
     pub queues: &'a [&'a str],
-    /// How many messages it may hold at first.
+    /// Number of messages that it may hold at first.
     pub credit: u32,
     /// Its leases, in milliseconds; 0: those of each queue.
     pub lease_ms: u64,

@@ -33,18 +33,17 @@ pub enum ExtendRequest {
 pub struct Extension {
     /// Receipt of the delivery.
     pub receipt: String,
-    /// The lease from now on, in milliseconds; the queue's unless told.
+    /// The lease from now on, in milliseconds; default: the queue's.
     pub lease_ms: Option<Within<1, LEASE_MS_MAX>>,
-    /// How far the work has come.
+    /// Progress of the work.
     pub progress: Option<ProgressReport>,
-    /// What the next attempt can go on from, as UTF-8 text of up to 256 KiB.
+    /// Checkpoint for the next attempt, as UTF-8 text of up to 256 KiB.
     pub checkpoint: Option<Text>,
-    /// What the next attempt can go on from, as standard base64 with padding; not together with
-    /// `checkpoint`.
+    /// Checkpoint for the next attempt, as standard base64 with padding; not together with `checkpoint`.
     pub checkpoint_base64: Option<Octets>,
 }
 
-/// How far the work on a message has come.
+/// Progress of the work on a message.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgressReport {

@@ -50,15 +50,15 @@ macro_rules! message {
             /// Words to find the message by.
             #[schemars(with = "Option<payload::Tags>")]
             pub tags: Option<Vec<String>>,
-            /// Higher first; 0 unless told.
+            /// Higher first; default 0.
             pub priority: Option<Within<0, { PRIORITY_MAX as u64 }>>,
             /// Delay until it is ready, in milliseconds since the send.
             pub delay_ms: Option<Within<0, DELAY_MS_MAX>>,
             /// When it is ready, in milliseconds since the Unix epoch; not together with `delay_ms`.
             pub deliver_at_ms: Option<TimeMs>,
-            /// Attempts before it becomes a dead letter; the queue's `max_attempts` unless told.
+            /// Attempts before it becomes a dead letter; default: the queue's `max_attempts`.
             pub max_attempts: Option<Within<1, { ATTEMPTS_MAX as u64 }>>,
-            /// Backoff between its attempts; the queue's unless told.
+            /// Backoff between its attempts; default: the queue's.
             pub backoff: Option<Backoff>,
             /// Messages with the same ordering key are delivered in the order sent, one at a time.
             #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
@@ -74,14 +74,14 @@ macro_rules! message {
             /// When it ends if it still waits, in milliseconds since the Unix epoch; not together with
             /// `ttl_ms`.
             pub expires_at_ms: Option<Within<1, { u64::MAX / 1_000 }>>,
-            /// How long its result is kept, in milliseconds since its ack; not at all unless told.
+            /// Time for which its result is kept after its ack, in milliseconds; default 0: not at all.
             pub result_ttl_ms: Option<Within<0, WINDOW_MS_MAX>>,
             /// Text by which a reply to it is known: handed through to the reply.
             #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
             pub correlation_id: Option<String>,
             /// Name of the queue that gets its result as a message.
             pub reply_to: Option<String>,
-            /// Whether it is held until a person approves it; false unless told.
+            /// True: the message is held until a person approves it; default false.
             #[serde(default)]
             pub hold: bool,
         }
@@ -101,10 +101,10 @@ macro_rules! related_message {
                 /// Ids of messages that it waits for; `#0` is the first one of this send.
                 #[schemars(length(min = 1, max = PARENTS_MAX))]
                 pub depends_on: Option<Vec<String>>,
-                /// How many of them it waits for: `all` unless told, or `any` one.
+                /// Condition on these messages: `all` of them, or `any` one; default `all`.
                 pub depends_mode: Option<Word<DependsMode>>,
-                /// What becomes of it when one that it waits for has failed: `cancel` unless told, `hold` it
-                /// until a person approves it, `run` it all the same.
+                /// Action when one that it waits for has failed: `cancel` it, `hold` it until a person
+                /// approves it, or `run` it all the same; default `cancel`.
                 pub on_parent_failed: Option<Word<OnParentFailed>>,
                 /// The messages that follow when it is done, one after the other. A step without a payload
                 /// gets the result of the one before.
@@ -152,13 +152,14 @@ pub struct Unique {
     /// The key.
     #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
     pub key: String,
-    /// How long it counts at most, in milliseconds since the send; one day unless told.
+    /// Maximum time for which the key counts, in milliseconds since the send; default one day.
     pub window_ms: Option<Within<1, WINDOW_MS_MAX>>,
-    /// What frees it: `gone`, unless told, when the message leaves the queue, `window` the end of the window
-    /// alone.
+    /// End of the key: `gone` when the message leaves the queue, or `window` only at the end of the window;
+    /// default `gone`.
     pub until: Option<Word<UniqueUntil>>,
-    /// What a send with the same key does to the message that waits: `keep`, unless told, nothing;
-    /// `replace_payload` puts its contents there; `debounce` starts that message's delay anew.
+    /// Action of a send with the same key on the waiting message: `keep` leaves it unchanged,
+    /// `replace_payload` puts the new contents there, `debounce` sets its delay to that of the new send;
+    /// default `keep`.
     pub on_duplicate: Option<Word<OnDuplicate>>,
 }
 

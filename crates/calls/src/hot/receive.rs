@@ -32,11 +32,11 @@ macro_rules! receive_request {
         $(#[$attribute])*
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// Most messages; 1 unless told. The server may allow fewer than 1,000.
+            /// Maximum number of messages; default 1. The server may allow fewer than 1,000.
             pub max: Option<Within<1, 1_000>>,
-            /// The wait for a first message, in milliseconds; 0 unless told.
+            /// The longest wait for a first message, in milliseconds; default 0.
             pub wait_ms: Option<Within<0, WAIT_MS_MAX>>,
-            /// The leases of the messages, in milliseconds; those of their queues unless told.
+            /// The leases of the messages, in milliseconds; default: those of their queues.
             pub lease_ms: Option<Within<1, LEASE_MS_MAX>>,
             /// Name of the receiver, for those who look.
             #[schemars(length(max = NAME_BYTES_MAX))]
@@ -80,7 +80,7 @@ pub enum ReceiveQueue {
 pub struct WeightedQueue {
     /// Name of the queue.
     pub name: String,
-    /// Its share of the messages, among those of the others; 1 unless told.
+    /// Its share of the messages, relative to the others; default 1.
     pub weight: Option<Within<1, { WEIGHT_MAX as u64 }>>,
 }
 
@@ -153,9 +153,9 @@ pub struct DeliveredMessage {
     pub correlation_id: Option<String>,
     /// Name of the queue that gets its result.
     pub reply_to: Option<String>,
-    /// What an earlier attempt has left to go on from, if that is UTF-8 text.
+    /// Checkpoint of an earlier attempt, if it is UTF-8 text.
     pub checkpoint: Option<Text>,
-    /// What an earlier attempt has left to go on from, as standard base64, if that is not UTF-8 text.
+    /// Checkpoint of an earlier attempt, as standard base64, if it is not UTF-8 text.
     pub checkpoint_base64: Option<Octets>,
     /// Media type of the checkpoint.
     pub checkpoint_content_type: Option<Text>,

@@ -39,15 +39,15 @@ pub enum SendAnswer {
     One {
         /// Id of the message.
         id: String,
-        /// Whether it was there already, by its unique key or by the idempotency key; then `id` is that of
-        /// the first.
+        /// True when a message with this unique key, or with the request's idempotency key, was there
+        /// already; then `id` is that of the first.
         duplicate: bool,
     },
     /// Many messages.
     Many {
         /// Ids of the messages, in the order of the request.
         ids: Vec<String>,
-        /// Whether the request repeats one with the same idempotency key.
+        /// True when the request repeats one with the same idempotency key.
         duplicate: bool,
         /// Places, from 0, of the messages that were there already by their unique keys; absent when none
         /// was.

@@ -13,7 +13,7 @@ use crate::error::ErrorBody;
 use crate::payload::{Octets, Text};
 use crate::value::{True, Within, Word, words};
 
-/// How a delivery ends.
+/// Kind of a settlement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The work is done; the message is gone, or kept as done.
@@ -77,9 +77,9 @@ macro_rules! settle_request {
 settle_request! {
     /// Deliveries whose work is done.
     AckRequest {
-        /// What the work gave as UTF-8 text, up to 256 KiB.
+        /// Result of the work as UTF-8 text, up to 256 KiB.
         result: Option<Text>,
-        /// What the work gave as standard base64 with padding; not together with `result`.
+        /// Result of the work as standard base64 with padding; not together with `result`.
         result_base64: Option<Octets>,
         /// Media type of the result.
         result_content_type: Option<String>,
@@ -91,7 +91,7 @@ settle_request! {
     NackRequest {
         /// The error, for the history; cut at 4,096 bytes.
         error: Option<String>,
-        /// Delay until the message is ready again, in milliseconds; its backoff unless told.
+        /// Delay until the message is ready again, in milliseconds; default: its backoff.
         delay_ms: Option<Within<0, DELAY_MS_MAX>>,
     }
 }
@@ -99,7 +99,7 @@ settle_request! {
 settle_request! {
     /// Deliveries to give back: they count as no attempt.
     ReleaseRequest {
-        /// Delay until the message is ready again, in milliseconds; 0 unless told.
+        /// Delay until the message is ready again, in milliseconds; default 0.
         delay_ms: Option<Within<0, DELAY_MS_MAX>>,
     }
 }
@@ -130,16 +130,16 @@ pub struct SettleRequest {
 pub struct SettleRequestItem {
     /// Receipt of the delivery.
     pub receipt: String,
-    /// How it ends.
+    /// Kind of the settlement.
     pub outcome: Word<Outcome>,
     /// `nack` and `reject`: the error, for the history; cut at 4,096 bytes.
     pub error: Option<String>,
-    /// `nack` and `release`: delay until the message is ready again, in milliseconds; the backoff, or 0 for
-    /// `release`, unless told.
+    /// `nack` and `release`: delay until the message is ready again, in milliseconds; default: the backoff
+    /// for `nack`, 0 for `release`.
     pub delay_ms: Option<Within<0, DELAY_MS_MAX>>,
-    /// `ack`: what the work gave as UTF-8 text, up to 256 KiB.
+    /// `ack`: result of the work as UTF-8 text, up to 256 KiB.
     pub result: Option<Text>,
-    /// `ack`: what the work gave as standard base64 with padding; not together with `result`.
+    /// `ack`: result of the work as standard base64 with padding; not together with `result`.
     pub result_base64: Option<Octets>,
     /// `ack`: media type of the result.
     pub result_content_type: Option<String>,
@@ -156,9 +156,9 @@ pub struct Results {
 /// The result of an item.
 #[derive(Clone, Debug, JsonSchema)]
 pub struct ItemResult {
-    /// Whether it was done, now or before.
+    /// True when it was done, now or before.
     pub ok: bool,
-    /// Whether this receipt had settled its message before; absent when it had not.
+    /// True when this receipt had settled its message before; absent when it had not.
     pub already_settled: Option<True>,
     /// Why it was not done.
     pub error: Option<ErrorBody>,
@@ -170,7 +170,7 @@ pub struct ItemResult {
 pub enum Settled {
     /// One delivery.
     One {
-        /// Whether this receipt had settled its message before; absent when it had not.
+        /// True when this receipt had settled its message before; absent when it had not.
         already_settled: Option<True>,
     },
     /// Many deliveries.
@@ -179,7 +179,7 @@ pub enum Settled {
 
 /// Items that were refused before the node saw them, with their place in the request.
 pub type Refused = Vec<(usize, Error)>;
-/// What is made of the receipts that can be read, and those that cannot.
+/// Items of the receipts that could be read, and errors of the others.
 pub type Parsed<T> = (Vec<T>, Refused);
 
 /// Results in the order of the request: those of the node, and between them those refused before.

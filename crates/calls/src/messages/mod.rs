@@ -17,7 +17,7 @@ pub(crate) use page::room_for;
 use page::{Wanted, page, shows_receipts};
 pub use stored::{Attempt, Message, PastChange, Progress};
 
-/// Most messages of a peek: 1 to 100, 10 unless told.
+/// Maximum number of messages of a peek: 1 to 100; default 10.
 type PeekSize = Within<1, 100>;
 const PEEK_DEFAULT: u64 = 10;
 
@@ -32,7 +32,7 @@ pub struct List {
     cursor: Option<String>,
     /// Most messages of the page.
     limit: Option<PageSize>,
-    /// Whether payloads, content types, headers and histories are shown; false unless told.
+    /// True: payloads, content types, headers and histories are shown; default false.
     payload: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct DeadList {
     cursor: Option<String>,
     /// Most messages of the page.
     limit: Option<PageSize>,
-    /// Whether payloads, content types, headers and histories are shown; true unless told.
+    /// True: payloads, content types, headers and histories are shown; default true.
     payload: Option<bool>,
 }
 
@@ -96,7 +96,7 @@ impl Unary for DeadList {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "PeekRequest")]
 pub struct Peek {
-    /// Most messages; 10 unless told.
+    /// Maximum number of messages; default 10.
     limit: Option<PeekSize>,
 }
 
@@ -107,7 +107,7 @@ pub struct Peek {
 pub struct Peeked {
     /// The first in line comes first.
     messages: Vec<Message>,
-    /// Whether there are fewer than asked for because they are large.
+    /// True when the page has fewer than requested because they are large.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
 }
@@ -132,7 +132,7 @@ impl Unary for Peek {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "MessageShowRequest")]
 pub struct Show {
-    /// Whether payload, content type, headers, checkpoint and result are shown; true unless told.
+    /// True: payload, content type, headers, checkpoint and result are shown; default true.
     payload: Option<bool>,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Wanted {
     pub(super) cursor: Option<u64>,
     /// Most messages.
     pub(super) limit: usize,
-    /// Whether payloads and histories are shown.
+    /// True when payloads and histories are shown.
     pub(super) payload: bool,
 }
 
@@ -86,7 +86,7 @@ async fn fill(permit: &Permit<'_>, wanted: Wanted, bytes_max: usize) -> Result<P
     Ok(page)
 }
 
-/// How many messages of a page have payloads of at most so many bytes together.
+/// Number of messages of a page whose payloads have at most so many bytes together.
 fn fitting(page: &Page<Stored>, bytes_max: usize) -> usize {
     let mut bytes = 0;
     let fit = page.items.iter().take_while(|stored| {

@@ -111,25 +111,25 @@ pub struct Message {
     /// Its headers, in the order sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     headers: Option<Headers>,
-    /// Whether its payload was asked for and is damaged.
+    /// True when its payload was asked for and is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_damaged: Option<True>,
     /// Its tags.
     #[serde(skip_serializing_if = "Option::is_none")]
     tags: Option<Tags>,
-    /// What its sender gave to know a reply by.
+    /// Correlation id set by the sender; a reply carries it.
     #[serde(skip_serializing_if = "Option::is_none")]
     correlation_id: Option<String>,
     /// Name of the queue that gets its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_to: Option<String>,
-    /// How far its holder says that it has come.
+    /// Progress reported by its holder.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<Progress>,
-    /// What the next attempt can go on from, if that is UTF-8 text.
+    /// Checkpoint for the next attempt, if it is UTF-8 text.
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<Text>,
-    /// What the next attempt can go on from, as standard base64, if that is not UTF-8 text.
+    /// Checkpoint for the next attempt, as standard base64, if it is not UTF-8 text.
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint_base64: Option<Octets>,
     /// Media type of the checkpoint.
@@ -176,7 +176,7 @@ pub(super) fn example() -> Value {
 pub struct Attempt {
     /// Its number, from 1.
     attempt: u16,
-    /// How it ended.
+    /// End of the attempt.
     end: Word<AttemptEnd>,
     /// When it began, in milliseconds since the Unix epoch.
     started_at_ms: u64,
@@ -190,7 +190,7 @@ pub struct Attempt {
 /// A change that a message remembers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PastChange {
-    /// What was done.
+    /// Kind of the change.
     change: Word<Verb>,
     /// When, in milliseconds since the Unix epoch.
     at_ms: u64,
@@ -202,7 +202,7 @@ pub struct PastChange {
     why: Option<String>,
 }
 
-/// How far the holder of a message says that it has come.
+/// Progress reported by the holder of a message.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Progress {
     /// 0 to 100.

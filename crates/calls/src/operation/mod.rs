@@ -332,10 +332,10 @@ operations! {
     /// What was written before keeps its key until it is compacted.
     KeysRotate "keys_rotate" in "server": Server Admin Server []
         Post V1 ["admin" / "keys" / "rotate"] => keys::Rotate;
-    /// Whether the process lives.
+    /// Liveness of the process.
     Health "health" in "server": Server Open Server [Public Always]
         Get Root ["healthz"] by Special Health;
-    /// Whether requests are served.
+    /// True when requests are served.
     Ready "ready" in "server": Server Open Server [Public Always]
         Get Root ["readyz"] by Special Ready;
     /// Figures for Prometheus.

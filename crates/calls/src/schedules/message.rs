@@ -64,7 +64,7 @@ pub struct ScheduledMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = DELAY_MS_MAX))]
     ttl_ms: Option<u64>,
-    /// How long its result is kept, in milliseconds since its ack; absent when it is not kept.
+    /// Time for which its result is kept after its ack, in milliseconds; absent when it is not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = WINDOW_MS_MAX))]
     result_ttl_ms: Option<u64>,
@@ -75,7 +75,7 @@ pub struct ScheduledMessage {
     /// Name of the queue that gets its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_to: Option<String>,
-    /// Whether it is held until a person approves it; absent when it is not.
+    /// True when it is held until a person approves it; absent when it is not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     hold: bool,
 }
@@ -87,13 +87,13 @@ pub struct Unique {
     /// The key.
     #[schemars(length(min = 1, max = KEY_BYTES_MAX))]
     key: String,
-    /// How long it counts at most, in milliseconds since the send.
+    /// Maximum time for which the key counts, in milliseconds since the send.
     #[schemars(range(min = 1, max = WINDOW_MS_MAX))]
     window_ms: u64,
-    /// What frees it: `gone` when the message leaves the queue, `window` the end of the window alone.
+    /// End of the key: `gone` when the message leaves the queue, or `window` only at the end of the window.
     until: Word<UniqueUntil>,
-    /// What a send with the same key does: `keep` nothing, `replace_payload` puts its contents into the
-    /// message that waits, `debounce` puts its delay there.
+    /// Action of a send with the same key on the waiting message: `keep` leaves it unchanged,
+    /// `replace_payload` puts the new contents there, `debounce` sets its delay to that of the new send.
     on_duplicate: Word<OnDuplicate>,
 }
 

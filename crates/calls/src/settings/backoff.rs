@@ -10,7 +10,7 @@ use crate::value::{Within, Word};
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backoff {
-    /// How the delay grows: `none` no delay, `fixed` always `base_ms`, `linear` `base_ms` times the attempts
+    /// Growth of the delay: `none` no delay, `fixed` always `base_ms`, `linear` `base_ms` times the attempts
     /// so far, `exponential` twice as long with each attempt. Default: `exponential`.
     kind: Word<BackoffKind>,
     /// The first delay, in milliseconds. Default: 1,000.

@@ -96,7 +96,7 @@ queue_settings! {
     backoff: Backoff => Always,
     /// Messages that each fair key gives in its turn, by key; a key that is not named gives 1.
     fair_weights: FairWeights => UnlessNew,
-    /// What a message that waits for its time does to the others with its ordering key: `block` makes them
+    /// Effect of a message that waits for its time on the others with its ordering key: `block` makes them
     /// wait for it, `step_aside` lets them go on. `block` in a new queue.
     ordering_retry: Word<OrderingRetry> => Always,
     /// Which of several consumers with credit gets the next message: `fair` each in turn, `least_loaded` the
@@ -111,14 +111,14 @@ queue_settings! {
     /// Most finished messages that stay readable, of which the oldest goes first; 0, as in a new queue: no
     /// such bound.
     retain_done_count: RetainDoneCount => Always,
-    /// What becomes of a message that still waits when its time to live is over: `dead_letter` makes it a
-    /// dead letter, `drop` drops it. `dead_letter` in a new queue.
+    /// Treatment of a message that still waits when its time to live is over: `dead_letter` makes it a dead
+    /// letter, `drop` drops it. `dead_letter` in a new queue.
     on_expire: Word<OnExpire> => UnlessNew,
     /// Most messages that may wait or be leased; 0, as in a new queue: any number.
     max_messages: Number => Always,
     /// Most bytes of the messages that wait or are leased; 0, as in a new queue: any number.
     max_bytes: Number => Always,
-    /// What a send does that would exceed `max_messages` or `max_bytes`: `refuse_new` refuses it,
+    /// Treatment of a send that would exceed `max_messages` or `max_bytes`: `refuse_new` refuses it,
     /// `dead_letter_oldest` makes dead letters of those that were sent first. `refuse_new` in a new queue.
     overflow: Word<Overflow> => UnlessNew,
     /// Longest time that a message may wait, in milliseconds since it came to the queue; 0, as in a new
@@ -126,11 +126,11 @@ queue_settings! {
     max_age_ms: Time => Always,
     /// Name of the queue that dead letters move to; empty: they stay.
     dead_letter_queue: String => UnlessNew,
-    /// What the queue is for, for people who look at it; up to 255 bytes, empty: nothing is said.
+    /// Purpose of the queue, for people; up to 255 bytes, may be empty.
     description: String => UnlessNew,
-    /// Whether the queue delivers nothing; false in a new queue.
+    /// True when the queue delivers nothing; false in a new queue.
     paused: bool => Always,
-    /// Whether the queue refuses sends; false in a new queue.
+    /// True when the queue refuses sends; false in a new queue.
     closed: bool => Always,
 }
 

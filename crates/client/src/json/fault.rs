@@ -1,4 +1,4 @@
-//! What can be wrong with an answer, with the place in it.
+//! Errors in the JSON of an answer, with their place.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub(crate) struct Fault {
     /// Where: `messages[3].priority`; empty: the answer as a whole.
     field: String,
     reason: String,
-    /// How many bytes had been read.
+    /// Number of bytes read before.
     at: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How far a string can be taken as it stands.
+//! Scan for the part of a JSON string that needs no decoding.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
@@ -7,7 +7,7 @@ const SHORT: usize = 16;
 /// Bytes that are looked at together; compilers turn such a loop into a few vector instructions.
 const BLOCK: usize = 32;
 
-/// How many bytes at the start of `bytes` stand for themselves in a JSON string: no quote, backslash or
+/// Number of bytes at the start of `bytes` that stand for themselves in a JSON string: no quote, backslash or
 /// control character.
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     let short = plain_len_by_words(bytes.get(..SHORT).unwrap_or(bytes));

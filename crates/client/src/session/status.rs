@@ -1,4 +1,4 @@
-//! How a call of gRPC ended, from its trailers.
+//! End of a gRPC call, from its trailers.
 
 use http::HeaderMap;
 use serde_json::Value;

@@ -71,7 +71,7 @@ pub(super) struct AttachTerms {
     pub(super) credit: u32,
     pub(super) lease: Duration,
     pub(super) name: String,
-    /// Whether a server without sessions is reported as [`SessionEvent::NoSessions`], and not as an error.
+    /// True when a server without sessions is reported as [`SessionEvent::NoSessions`], and not as an error.
     pub(super) may_fall_back: bool,
 }
 
@@ -275,7 +275,7 @@ impl Keeper {
         }
     }
 
-    /// Whether everything was settled, and the server has answered.
+    /// True when everything was settled, and the server has answered.
     fn has_nothing_in_hand(&self) -> bool {
         self.pending.is_empty() && self.held.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
@@ -334,7 +334,7 @@ async fn close(session: &Session, frames: &mut Frames) {
     let _ = timeout(CLOSE_WITHIN, answered).await;
 }
 
-/// Whether the server is one without sessions, as far as that can be told.
+/// True when the server is one without sessions, as far as that can be told.
 fn is_foreign(error: &ClientError) -> bool {
     match error {
         ClientError::Protocol { .. } | ClientError::Transport { .. } => true,

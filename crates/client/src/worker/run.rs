@@ -122,7 +122,7 @@ struct WorkerState<'a, F> {
     receive: Option<JoinHandle<Received>>,
     extend: Option<JoinHandle<Extended>>,
     failures: u32,
-    /// Whether the server has answered at least once.
+    /// True when the server has answered at least once.
     ever_reached: bool,
     receive_after: Instant,
     /// Nothing was in hand when the receive under way began: if it brings nothing, the queue is empty.
@@ -231,7 +231,7 @@ where
         want.saturating_sub(self.running.len() + self.waiting.len()).min(RECEIVE_MAX)
     }
 
-    /// Whether nothing is in hand: no handler runs, nothing waits for one, and every settle was answered.
+    /// True when nothing is in hand: no handler runs, nothing waits for one, and every settle was answered.
     fn is_idle(&self) -> bool {
         self.running.is_empty() && self.waiting.is_empty() && self.settling.is_done()
     }
@@ -382,7 +382,7 @@ where
         }
     }
 
-    /// What the lost answer held comes back when its lease ends.
+    /// Notes a lost answer: its messages come back when their leases end.
     fn answer_lost(&mut self) {
         self.lost_until = Instant::now() + self.worker.options.lease.max(Duration::from_secs(1));
     }

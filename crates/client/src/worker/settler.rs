@@ -59,7 +59,7 @@ impl Settling {
         let _ = self.to.send(settled).await;
     }
 
-    /// Whether every settlement has ended: answered by the server, or given up.
+    /// True when every settlement has ended: answered by the server, or given up.
     pub(super) fn is_done(&self) -> bool {
         self.unanswered.load(Ordering::Relaxed) == 0
     }
@@ -127,7 +127,7 @@ async fn settle(
     }
 }
 
-/// Whether the error is transient.
+/// True when the error is transient.
 fn may_pass(error: &ClientError) -> bool {
     match error {
         ClientError::Transport { .. } => true,

@@ -27,7 +27,7 @@ impl Stop {
         self.sender.send_replace(true);
     }
 
-    /// Whether the signal was given.
+    /// True when the signal was given.
     pub fn is_stopped(&self) -> bool {
         *self.sender.borrow()
     }

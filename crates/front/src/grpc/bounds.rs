@@ -14,8 +14,7 @@ use super::wire::{INVALID, Raw, next_field};
 const FEW_BYTES: usize = 256;
 /// The same length for a whole frame of a session; most frames are shorter.
 const SMALL_FRAME_BYTES: usize = 8 << 10;
-/// How often a field may come that is no list: of several the last counts, and hardly anybody writes more
-/// than one.
+/// Maximum occurrences of a field that is no list: the last one counts, and few clients write more than one.
 const REPEATS_MAX: u32 = 4;
 /// Most fields of a message of the package.
 const FIELDS_MAX: usize = 64;

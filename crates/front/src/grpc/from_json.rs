@@ -57,7 +57,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
 /// The value of a field.
 struct Value<'o> {
     field: &'static Field,
-    /// Whether its octets are base64.
+    /// True when its octets are base64.
     base64: bool,
     /// The number under which it is written.
     number: u32,

@@ -23,7 +23,7 @@ use crate::hot::settle::Settlements;
 /// Longest frame that is taken here.
 const FRAME_BYTES_MAX: usize = 1 << 20;
 
-/// What a client of a session sends, in pieces whose size the first byte names.
+/// Reads frames of a session's client, in pieces whose size the first byte names.
 pub fn frames(bytes: &[u8]) {
     let Some((size, bytes)) = bytes.split_first() else { return };
     let mut deframer = Deframer::new(FRAME_BYTES_MAX);

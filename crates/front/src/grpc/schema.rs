@@ -1,5 +1,4 @@
-//! What the descriptors of the package say, as tables: messages with their fields, and the messages of each
-//! call.
+//! Tables made from the package's descriptors: the messages with their fields, and the messages of each call.
 //!
 //! Three things differ between the contract and JSON. Octets are one field here, and there text, or base64 in
 //! a field of their own. Names with values, in an order that counts, are a list of [`Kind::Entries`] here and

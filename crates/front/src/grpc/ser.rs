@@ -67,7 +67,7 @@ macro_rules! refuse {
     };
 }
 
-/// What neither an object nor a value can be.
+/// The serializer methods that neither an object nor a value supports.
 macro_rules! refuse_others {
     () => {
         refuse! { serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64, }

@@ -1,5 +1,5 @@
-//! How a call ends: the status and its trailers. Code and message of the error are there as text, and with
-//! its details as `google.rpc.Status` with `google.rpc.ErrorInfo` and, if it may be tried again,
+//! End of a call: the status and its trailers. Code and message of the error are there as text, and with its
+//! details as `google.rpc.Status` with `google.rpc.ErrorInfo` and, if it may be tried again,
 //! `google.rpc.RetryInfo`.
 
 use data_encoding::BASE64_NOPAD;

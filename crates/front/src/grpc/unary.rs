@@ -38,7 +38,7 @@ use crate::net::in_flight::InFlight;
 use crate::net::memory::answers::Share;
 use crate::net::options::{BodyLimits, SMALL_BODY_BYTES_MAX};
 
-/// Whether a request is a call of gRPC.
+/// True when a request is a gRPC call.
 pub(crate) fn is_call(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(CONTENT_TYPE) else { return false };
     let Some(rest) = value.as_bytes().strip_prefix(b"application/grpc") else { return false };
@@ -97,7 +97,7 @@ struct By<'p> {
     target: String,
 }
 
-/// What is checked before anything is read: finds out who calls.
+/// Checks made before the body is read; identifies the caller.
 fn begin(
     context: &Context,
     head: &Parts,
@@ -122,7 +122,7 @@ fn authorization(head: &Parts) -> Option<&[u8]> {
     head.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes)
 }
 
-/// What makes a request a call that can be answered.
+/// Checks that a request is a call that can be answered.
 fn check_call(head: &Parts, is_http2: bool) -> Result<(), CallError> {
     if !is_http2 {
         let message = "gRPC needs HTTP/2 (with prior knowledge in clear text)";

@@ -61,7 +61,7 @@ impl<'a> Extension<'a> {
         Ok(())
     }
 
-    /// What is given beside the receipt, by its name.
+    /// Name of a field given beside the receipt; `None`: there is none.
     fn given(&self) -> Option<&'static str> {
         let given = [
             ("lease_ms", self.lease_ms.is_some()),

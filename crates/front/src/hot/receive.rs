@@ -22,7 +22,7 @@ pub(crate) const RECEIVE_MANY_FIELDS: &[&str] = &["max", "wait_ms", "lease_ms", 
 /// Fields of a queue with its weight.
 pub(crate) const WEIGHTED_FIELDS: &[&str] = &["name", "weight"];
 
-/// What is to be received, and how.
+/// A receive request.
 #[derive(Debug)]
 pub(crate) struct Terms<'a> {
     pub(crate) max: u32,

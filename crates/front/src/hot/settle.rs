@@ -116,14 +116,14 @@ impl<T> Bounded<T> {
 #[derive(Debug)]
 pub(crate) struct Settlements<'a> {
     receipts: Vec<Text<'a>>,
-    /// How each of these deliveries ended, or a single one for all of them.
+    /// Settlement of each of these deliveries, or a single one for all of them.
     ends: Vec<End<'a>>,
     scratch: String,
     octets: Vec<u8>,
     pub(crate) is_list: bool,
 }
 
-/// How a delivery ended, as it was read.
+/// A settlement as it was read.
 #[derive(Clone, Copy, Debug)]
 struct End<'a> {
     settlement: Settlement,
@@ -131,7 +131,7 @@ struct End<'a> {
     result: Option<ResultText<'a>>,
 }
 
-/// What an ack gave, as it was read.
+/// The result of an ack as it was read.
 #[derive(Clone, Copy, Debug)]
 struct ResultText<'a> {
     content: Content<'a>,

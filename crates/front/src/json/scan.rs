@@ -3,7 +3,7 @@
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// How many bytes at the start of `bytes` stand for themselves in a JSON string: no quote, backslash or
+/// Number of bytes at the start of `bytes` that stand for themselves in a JSON string: no quote, backslash or
 /// control character.
 pub(super) fn plain_len(bytes: &[u8]) -> usize {
     let (blocks, _) = bytes.as_chunks::<32>();

@@ -1,8 +1,8 @@
-//! What a connection does. Of one that speaks HTTP/1.1, seen from its bytes: enough to end those that are
-//! idle or slow.
+//! Activity of a connection. Of an HTTP/1.1 connection it is seen from the bytes: enough to end idle and slow
+//! ones.
 //!
-//! The header deadline of hyper is also that of an idle connection, and it has none for a client that takes
-//! nothing. So the deadlines are kept here.
+//! hyper's header deadline also applies to idle connections, and it has none for a client that takes nothing.
+//! So the deadlines are kept here.
 
 use std::io;
 use std::pin::Pin;

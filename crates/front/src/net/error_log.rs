@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// Time between two lines of one code.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What was logged lately, by code: there are as many as [`sluice_calls::codes::TABLE`] has.
+/// Recently logged errors, by code: there are as many as [`sluice_calls::codes::TABLE`] has.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorLog(Mutex<HashMap<&'static str, Lately>>);
 

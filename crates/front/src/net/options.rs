@@ -22,8 +22,7 @@ pub struct HttpOptions {
     pub bodies_bytes_max: usize,
     /// Longest time for the head of a request (default 10 s).
     pub head_timeout: Duration,
-    /// How long a client may take for a request's body, plus one second for each 128 KiB received (default 30
-    /// s).
+    /// Maximum time for a request's body, plus one second for each 128 KiB received (default 30 s).
     pub body_timeout: Duration,
     /// Most bytes of answers in memory at once, until clients have read them; beyond it, what answers with
     /// messages or lists is refused with 429 before it is done (default 256 MiB).
@@ -32,8 +31,8 @@ pub struct HttpOptions {
     pub connection_answers_bytes_max: usize,
     /// Longest time in which a client reads nothing of an answer that is ready (default 30 s).
     pub write_timeout: Duration,
-    /// How long an HTTP/2 connection may be silent before it is asked for a sign of life, and how long that
-    /// may take (default 20 s).
+    /// Time without input after which an HTTP/2 connection gets a PING, and the maximum time for its answer
+    /// (default 20 s).
     pub ping_interval: Duration,
     /// Longest time of a connection without a request (default 75 s).
     pub idle_timeout: Duration,

@@ -1,5 +1,4 @@
-//! What stands above a connection: the protocols that answer its requests, put together at the top of the
-//! crate.
+//! The protocols that answer a connection's requests, put together at the top of the crate.
 
 use std::future::Future;
 use std::sync::Arc;

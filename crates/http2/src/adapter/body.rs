@@ -234,7 +234,8 @@ impl Shared {
         std::mem::take(&mut self.lock().consumed)
     }
 
-    /// Whether the client is to be told to go on: once, when the service waits for what the client withholds.
+    /// True when the client is to be told to go on: once, when the service waits for what the client
+    /// withholds.
     pub(super) fn take_invitation(&self) -> bool {
         let mut state = self.lock();
         let invited = state.withheld && state.reader.is_some();

@@ -22,8 +22,8 @@ pub trait Direct {
     /// The future of a call. It lies in a slot that is reused, and is dropped when its stream ends first.
     type Call: Future<Output = DirectResponse>;
 
-    /// Whether a request with this head is taken: returns the largest size of its body in bytes. `None`: the
-    /// service is to answer it. Bodies larger than half of
+    /// The maximum size of the body in bytes of a request with this head that is taken; `None`: the service
+    /// is to answer it. Bodies larger than half of
     /// [`Limits::stream_receive_bytes`](crate::Limits::stream_receive_bytes) are never taken.
     fn takes(&mut self, head: RequestHead<'_>) -> Option<usize>;
 

@@ -24,7 +24,7 @@ pub(super) struct Exchange<F, B, C> {
     head: Option<Request<()>>,
     is_head_request: bool,
     is_connect: bool,
-    /// Whether the client may still wait for status 100 (Continue) before it sends its body.
+    /// True when the client may still wait for status 100 (Continue) before it sends its body.
     expects_continue: bool,
     incoming: Incoming,
     call: Pin<Box<Option<F>>>,
@@ -287,12 +287,12 @@ where
     }
 }
 
-/// Whether responses of this status never have a body (RFC 9110 §15.3.5, §15.4.5).
+/// True when responses of this status never have a body (RFC 9110 §15.3.5, §15.4.5).
 fn has_no_body(status: StatusCode) -> bool {
     matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
-/// Whether a response may say how long its body is (RFC 9110 §8.6).
+/// True when a response may say how long its body is (RFC 9110 §8.6).
 fn may_have_length(status: StatusCode, to_connect: bool) -> bool {
     status != StatusCode::NO_CONTENT && !(to_connect && status.is_success())
 }

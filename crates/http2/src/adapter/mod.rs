@@ -117,7 +117,7 @@ where
         self.exchanges.get_mut(stream.slot()).filter(|exchange| exchange.stream() == Some(stream))
     }
 
-    /// Whether the body of a stream is collected for a direct call.
+    /// True when the body of a stream is collected for a direct call.
     fn is_collecting(&mut self, stream: StreamKey) -> bool {
         self.exchange(stream).is_some_and(|exchange| exchange.direct.is_collecting())
     }

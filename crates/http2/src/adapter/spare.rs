@@ -8,8 +8,7 @@ use crate::limits::TEXTS_BYTES;
 /// Texts of heads, several heads in one piece of memory.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// What is left of the last piece. When it is too little, the piece is used again if nobody has a text in
-    /// it.
+    /// Rest of the last piece. When it is too small, the piece is used again if no text in it is in use.
     left: Option<BytesMut>,
 }
 

@@ -1,4 +1,4 @@
-//! What may not take for ever, and when to look.
+//! Deadlines of a connection and its streams, and the time of the next check.
 
 use super::ending::Drain;
 use super::{Connection, Event, Half};
@@ -229,7 +229,7 @@ impl Connection {
         if self.deadlines.watch_us <= self.now_us { self.look_for_stalls() } else { None }
     }
 
-    /// Whether nothing came since it was asked. While nothing is read, nothing can come: then the peer's
+    /// True when nothing came since it was asked. While nothing is read, nothing can come: then the peer's
     /// reading is what counts.
     fn is_lifeless(&self) -> bool {
         let asked_us = self.deadlines.life_us - self.limits.keep_alive_us;

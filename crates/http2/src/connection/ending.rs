@@ -1,4 +1,4 @@
-//! How streams and connections end: by an error, by a reset, or in peace.
+//! Ends of streams and connections: by an error, by a reset, or in order.
 
 use super::guard::Costly;
 use super::{Connection, Event, Phase, StreamKey};
@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Whether the connection has ended, except for output that is still to be written.
+    /// True when the connection has ended, except for output that is still to be written.
     pub fn is_over(&self) -> bool {
         match self.phase {
             Phase::Closed => true,
@@ -111,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// Whether the connection has ended and all output is written: the transport is to be closed.
+    /// True when the connection has ended and all output is written: the transport is to be closed.
     pub fn is_done(&self) -> bool {
         self.is_over() && self.output.ready.is_empty() && self.output.plan.is_empty()
     }

@@ -12,7 +12,7 @@ pub enum Event<'a> {
     Request {
         /// Stream of the request and of its response.
         stream: StreamKey,
-        /// Whether the request has no body.
+        /// True when the request has no body.
         end: bool,
     },
     /// A piece of the body of a request. Its bytes count against the windows until
@@ -22,7 +22,7 @@ pub enum Event<'a> {
         stream: StreamKey,
         /// The piece.
         data: &'a [u8],
-        /// Whether the request ends with it.
+        /// True when the request ends with it.
         end: bool,
     },
     /// Trailers, with which the request ends. They are [`Connection::trailers`](super::Connection::trailers)

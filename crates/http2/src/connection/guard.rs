@@ -22,7 +22,7 @@ pub(super) struct Guard {
     buckets: [Bucket; 8],
 }
 
-/// What has come takes up time, so much for each: not more than a burst ahead of the present.
+/// A rate limit: each event takes up some time, at most a burst ahead of the present.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     /// The time of one, and of a burst.
@@ -30,7 +30,7 @@ struct Bucket {
     burst_ns: u64,
     /// Up to when time is taken up.
     taken_ns: u64,
-    /// How many had been in answer when that was last reckoned.
+    /// Number of streams in answer when that was last computed.
     answers: u64,
 }
 

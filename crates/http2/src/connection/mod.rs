@@ -78,7 +78,7 @@ pub struct Connection {
     limits: Arc<Limits>,
     phase: Phase,
     drain: Drain,
-    /// Whether the peer has sent GOAWAY.
+    /// True when the peer has sent GOAWAY.
     peer_leaves: bool,
     /// The peer's SETTINGS_NO_RFC7540_PRIORITIES.
     no_rfc7540_priorities: bool,
@@ -215,7 +215,7 @@ impl Connection {
         RequestHead { fields: &self.fields, checked: &self.request }
     }
 
-    /// Whether the client may wait for 100 (Continue) before it sends the body of the request that the last
+    /// True when the client may wait for 100 (Continue) before it sends the body of the request that the last
     /// event was about (RFC 9110 §10.1.1).
     pub(crate) fn expects_continue(&self) -> bool {
         self.request.expects_continue
@@ -226,13 +226,13 @@ impl Connection {
         self.fields.iter()
     }
 
-    /// Whether more input should be read: false while output that the peer does not read exceeds
+    /// True when more input should be read: false while output that the peer does not read exceeds
     /// [`Limits::backlog_bytes`].
     pub fn wants_input(&self) -> bool {
         self.phase != Phase::Closed && self.takes_heads()
     }
 
-    /// Whether heads of responses should be sent now. While false, no input should be read either; both
+    /// True when heads of responses should be sent now. While false, no input should be read either; both
     /// resume when output was planned.
     pub fn takes_heads(&self) -> bool {
         self.backlog() < self.limits.backlog_bytes as usize

@@ -13,7 +13,7 @@ use crate::streams::Priority;
 pub(super) struct EarlyPriorities {
     places: [Option<(u32, Priority)>; 16],
     next: usize,
-    /// How many places are taken: mostly none.
+    /// Number of places in use: mostly none.
     taken: usize,
 }
 
@@ -54,7 +54,7 @@ impl Connection {
         Frame::parse(header, &frame[FrameHeader::BYTES..]).map(Some)
     }
 
-    /// What may follow what (RFC 9113 §3.4, §4.3, §6.10). Known before the payload is there.
+    /// Checks the order of frames (RFC 9113 §3.4, §4.3, §6.10), before the payload is there.
     fn check_order(&self, header: FrameHeader) -> Result<(), Fault> {
         let wrong = |what| Err(Fault::connection(ErrorCode::PROTOCOL_ERROR, what));
         match (self.block.stream(), header.kind) {
@@ -135,7 +135,7 @@ impl Connection {
         Ok(Some(Event::Data { stream: self.streams.key(slot), data, end }))
     }
 
-    /// Whether a stream may take this piece of its body; notes it, if so.
+    /// Checks that a stream may take this piece of its body, and notes it.
     fn take_data(&mut self, slot: u32, bytes: u32, flow_bytes: u32, end: bool) -> Result<(), Fault> {
         let stream = &mut self.streams[slot];
         let fault = |code, what| Err(Fault::stream(stream.id, code, what));

@@ -1,4 +1,4 @@
-//! What a header list has to be, to be a request or trailers (RFC 9113 §8).
+//! Checks that a header list is a request or trailers (RFC 9113 §8).
 //!
 //! A list that is not is malformed, an error of its stream. The rules keep a request from meaning one thing
 //! here and another behind a proxy: names in lower case, no control characters, no fields of HTTP/1.1
@@ -17,7 +17,7 @@ pub(super) struct Checked {
     /// Size of the list (RFC 9113 §10.5.1).
     pub(super) list_bytes: u32,
     pub(super) content_length: Option<u64>,
-    /// Whether the client may wait for 100 before it sends the body (RFC 9110 §10.1.1).
+    /// True when the client may wait for 100 before it sends the body (RFC 9110 §10.1.1).
     pub(super) expects_continue: bool,
     pub(super) priority: Option<Priority>,
 }
@@ -324,7 +324,7 @@ mod class {
     }
 }
 
-/// Whether all bytes of a text are of a class.
+/// True when all bytes of a text belong to a class.
 fn all(text: &[u8], class: u8) -> bool {
     text.iter().fold(class, |left, &byte| left & class::OF[byte as usize]) != 0
 }

@@ -1,4 +1,4 @@
-//! What a connection keeps from one stream to the next, and lets go of when it is idle.
+//! Memory that a connection keeps from one stream to the next, and frees when it is idle.
 
 use super::Connection;
 use crate::hpack::HeaderArena;
@@ -10,8 +10,8 @@ const KEPT_PLACES: usize = 8;
 const KEPT_OUTPUT_BYTES: usize = 16 << 10;
 
 impl Connection {
-    /// Whether it keeps more than what is kept for as long as it lasts. Most connections have few streams at
-    /// once, and none of the work that follows.
+    /// True when it keeps more than what is kept for as long as it lasts. Most connections have few streams
+    /// at once, and none of the work that follows.
     pub(super) fn keeps_much(&self) -> bool {
         self.streams.places() > KEPT_PLACES || self.output.kept_bytes() > KEPT_OUTPUT_BYTES
     }

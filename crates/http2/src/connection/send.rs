@@ -125,7 +125,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a piece is small enough, and allowed, to go right behind what is ready.
+    /// True when a piece is small enough, and allowed, to go right behind what is ready.
     fn goes_at_once(&self, slot: u32, bytes: usize) -> bool {
         let output = &self.output;
         bytes == 0
@@ -213,7 +213,7 @@ impl Connection {
         None
     }
 
-    /// Whether [`Connection::take_roomy`] would return a stream.
+    /// True when [`Connection::take_roomy`] would return a stream.
     pub fn has_roomy(&mut self) -> bool {
         while let Some(&key) = self.roomy.last() {
             if self.streams.live(key).is_some() {
@@ -243,7 +243,7 @@ impl Connection {
         &self.output.plan
     }
 
-    /// Whether the last plan is written completely.
+    /// True when the last plan is written completely.
     pub fn plan_is_written(&self) -> bool {
         self.output.plan.is_empty()
     }

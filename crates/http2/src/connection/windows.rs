@@ -50,7 +50,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Whether the window of the connection lets the peer make progress.
+    /// True when the window of the connection lets the peer make progress.
     pub(super) fn is_open(&self) -> bool {
         self.left >= PROGRESS_BYTES.into()
     }

@@ -13,9 +13,9 @@ use super::wire::{SLICES, Wire, poll_read};
 use crate::connection::Connection;
 use crate::limits::Limits;
 
-/// What a full record holds: a little less than TLS allows, so that rustls' buffer for it takes no more than
-/// 16 KiB. For those beyond, mimalloc goes round in storage that is as large as a core's cache, and each
-/// record is copied, encrypted and written from memory that is not in it.
+/// Bytes in a full record: a little less than TLS allows, so that rustls' buffer for it takes no more than 16
+/// KiB. Beyond that, mimalloc takes blocks in turn from storage as large as a core's cache, and each record
+/// is copied, encrypted and written from memory that is not in it.
 const RECORD_BYTES: usize = (16 << 10) - RECORD_OVERHEAD;
 
 /// Largest overhead of a record in bytes.
@@ -32,7 +32,7 @@ pub struct Tls<T> {
     ahead: usize,
     written: u64,
     flight: Flight,
-    /// Whether close_notify was sent.
+    /// True when close_notify was sent.
     notified: bool,
 }
 

@@ -1,6 +1,6 @@
-//! What goes out: heads and answers as they come, bodies by priority, all as one [`Plan`] a tick.
+//! Output: heads and answers as they come, bodies by priority, all as one [`Plan`] a tick.
 //!
-//! Whoever drives a connection asks for a plan when the one before is written. It begins with the frames that
+//! The driver of a connection asks for a plan when the one before is written. It begins with the frames that
 //! were written since (answers, heads, small whole responses), and goes on with bodies while the windows, the
 //! priorities and the size of a plan allow. Small pieces of bodies are copied behind their headers; large
 //! ones are referenced where they are.

@@ -90,7 +90,7 @@ impl Output {
         self.copy_bytes.min(PAYLOAD_BYTES_MAX as usize)
     }
 
-    /// Whether there is anything to write, or could be planned.
+    /// True when there is anything to write, or could be planned.
     pub(crate) fn has_work(&self) -> bool {
         !self.plan.is_empty() || !self.ready.is_empty() || (!self.schedule.is_empty() && self.send_window > 0)
     }

@@ -14,7 +14,7 @@ pub struct Plan {
     written: usize,
     /// Bytes that are left.
     left: usize,
-    /// Whether each frame is a part of its own.
+    /// True when each frame is a part of its own.
     by_frame: bool,
 }
 
@@ -35,7 +35,7 @@ impl Plan {
         self.left
     }
 
-    /// Whether all bytes are written.
+    /// True when all bytes are written.
     pub fn is_empty(&self) -> bool {
         self.left == 0
     }

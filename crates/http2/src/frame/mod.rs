@@ -97,7 +97,7 @@ impl FrameHeader {
         [l0, l1, l2, self.kind, self.flags, s0, s1, s2, s3]
     }
 
-    /// Whether any bit of `flag` is set.
+    /// True when any bit of `flag` is set.
     pub fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }

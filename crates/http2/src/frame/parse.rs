@@ -28,7 +28,7 @@ pub enum Frame<'a> {
         end_stream: bool,
         /// END_HEADERS: the block ends with this frame.
         end_headers: bool,
-        /// Whether it says that the stream depends on itself, which is an error of the stream (RFC 7540
+        /// True when it says that the stream depends on itself, which is an error of the stream (RFC 7540
         /// §5.3.1), once the block has gone through the decoder.
         depends_on_itself: bool,
     },
@@ -75,7 +75,7 @@ pub enum Frame<'a> {
         stream: u32,
         /// The piece of the block.
         fragment: &'a [u8],
-        /// Whether the block is whole.
+        /// True when the block is whole.
         end_headers: bool,
     },
     /// The priority of a stream changes (RFC 9218 §7.1).

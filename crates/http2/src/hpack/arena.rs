@@ -52,7 +52,7 @@ impl HeaderArena {
         self.fields.len()
     }
 
-    /// Whether there are no fields.
+    /// True when there are no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }

@@ -20,7 +20,7 @@ pub enum DecodeError {
     /// connection goes on.
     #[error("the header list has more than {max_bytes} bytes (names, values and 32 for each field)")]
     ListTooLarge {
-        /// What would be right.
+        /// The maximum.
         max_bytes: u32,
     },
 }
@@ -40,7 +40,7 @@ pub enum Malformed {
     /// An index that no table has (§2.3.3).
     #[error("index {index} is not in the tables, which end at {last}")]
     Index {
-        /// What was asked for.
+        /// The requested value.
         index: u32,
         /// The largest that there is.
         last: u32,
@@ -48,9 +48,9 @@ pub enum Malformed {
     /// The table may not be that large (§6.3).
     #[error("a table of {size_bytes} bytes, where at most {max_bytes} are allowed")]
     TableSize {
-        /// What was asked for.
+        /// The requested value.
         size_bytes: u32,
-        /// What the settings allow.
+        /// The maximum by the settings.
         max_bytes: u32,
     },
     /// A size update behind the first field, or a third one (§4.2).
@@ -60,7 +60,7 @@ pub enum Malformed {
     /// to follow (§4.2).
     #[error("no size update after the table was limited to {max_bytes} bytes")]
     MissingSizeUpdate {
-        /// What the settings allow.
+        /// The maximum by the settings.
         max_bytes: u32,
     },
 }
@@ -103,7 +103,8 @@ impl Decoder {
         self.table_bytes_max = self.setting_bytes;
     }
 
-    /// How often the table has changed: what changes nothing, means the same when it comes again.
+    /// Number of changes of the table: between two changes, what leaves it unchanged has the same meaning
+    /// when it comes again.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
@@ -148,7 +149,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// What a block may begin with (§4.2, §6.3); gives what is behind.
+    /// Reads the size updates at the start of a block (§4.2, §6.3); returns the rest.
     fn size_updates<'a>(&mut self, block: &'a [u8]) -> Result<&'a [u8]> {
         let mut rest = block;
         for _ in 0..SIZE_UPDATES_MAX {

@@ -199,7 +199,7 @@ impl Encoder {
         }
     }
 
-    /// Whether the field is one of the recent ones; it is added to them.
+    /// True when the field is one of the recent ones; adds it to them.
     fn is_seen(&mut self, hash: u32) -> bool {
         std::mem::replace(&mut self.seen[hash as usize % SEEN], hash) == hash
     }

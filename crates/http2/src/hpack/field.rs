@@ -7,7 +7,7 @@ pub struct Field<'a> {
     pub name: &'a [u8],
     /// The value.
     pub value: &'a [u8],
-    /// Whether it is secret although its name does not tell: nobody on the way may put it into a table (RFC
+    /// True when it is secret although its name does not tell: nobody on the way may put it into a table (RFC
     /// 7541 §6.2.3).
     pub is_secret: bool,
 }

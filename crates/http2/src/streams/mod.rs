@@ -62,7 +62,7 @@ pub(crate) struct Stream {
     pub(crate) id: u32,
     /// Size of the header list of its request (RFC 9113 §10.5.1).
     pub(crate) head_bytes: u32,
-    /// Whether the peer may still send.
+    /// True when the peer may still send.
     pub(crate) receiving: bool,
     /// Receive window.
     pub(crate) receive_window: i64,
@@ -84,7 +84,7 @@ pub(crate) struct Stream {
     /// Fields of trailers that follow the queue, as [`fields`] lays them out.
     pub(crate) trailers: Vec<u8>,
     pub(crate) send_progress: Progress,
-    /// Whether the producer waits for room.
+    /// True when the producer waits for room.
     pub(crate) wants_room: bool,
     pub(crate) priority: Priority,
     pub(crate) links: Links,
@@ -135,17 +135,17 @@ impl Stream {
         }
     }
 
-    /// Whether the emitter could send something of it now, as far as the stream is concerned.
+    /// True when the emitter could send something of it now, as far as the stream is concerned.
     pub(crate) fn is_sendable(&self) -> bool {
         self.queued > 0 && self.send_window > 0
     }
 
-    /// Whether a small piece would go out at once, as far as the stream is concerned.
+    /// True when a small piece would go out at once, as far as the stream is concerned.
     pub(crate) fn could_send(&self) -> bool {
         self.queued == 0 && self.send_window > 0
     }
 
-    /// Whether what it has to send does not wait for its own window: for its turn, or for the connection's
+    /// True when what it has to send does not wait for its own window: for its turn, or for the connection's
     /// window.
     pub(crate) fn waits_for_others(&self) -> bool {
         self.queued > 0 && self.send_window >= self.queued.min(PROGRESS_BYTES as usize) as i64
@@ -272,7 +272,8 @@ impl Streams {
         }
     }
 
-    /// How `id` has ended; nothing, if it never began. One that is not remembered may have been reset here.
+    /// The end of stream `id`; `None` if it never began. A stream that is not remembered may have been reset
+    /// here.
     pub(crate) fn how_ended(&self, id: u32) -> Option<Ended> {
         // The last note counts: a stream of the peer may be reset here because of what came after its end.
         let (older, newer) = (&self.ended[..self.ended_next], &self.ended[self.ended_next..]);

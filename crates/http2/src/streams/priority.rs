@@ -5,7 +5,7 @@
 pub struct Priority {
     /// 0 is the most urgent, 7 the least.
     pub urgency: u8,
-    /// Whether it is incremental: it shares the connection with responses of the same urgency, rather than
+    /// True when it is incremental: it shares the connection with responses of the same urgency, rather than
     /// following those that were requested before it.
     pub incremental: bool,
 }

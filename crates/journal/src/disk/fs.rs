@@ -104,7 +104,7 @@ impl Disk for FsDisk {
     }
 }
 
-/// Whether somebody else has the lock of a directory. Network file systems may be unable to lock one; the
+/// True when somebody else has the lock of a directory. Network file systems may be unable to lock one; the
 /// lock file stands alone there.
 fn is_taken(tried: Result<(), fs::TryLockError>) -> io::Result<bool> {
     match tried {

@@ -55,7 +55,7 @@ pub(crate) struct Position {
     pub(crate) offset: u64,
 }
 
-/// What the head of a batch says.
+/// Head of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) checksum: u32,
@@ -87,7 +87,7 @@ impl Header {
         (out, sum)
     }
 
-    /// What is authenticated with encrypted records.
+    /// Bytes of the head that are authenticated with encrypted records.
     pub(crate) fn authenticated(&self) -> [u8; HEADER] {
         let mut out = self.fields();
         out[CONTENT_SUM].fill(0);

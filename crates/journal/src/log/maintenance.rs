@@ -72,7 +72,7 @@ pub struct Maintenance {
     notices: notice::Notices,
 }
 
-/// What there is to do, beside what follows the clock.
+/// A job, beside those that follow the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Job {
     Look,

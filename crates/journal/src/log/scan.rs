@@ -57,7 +57,7 @@ pub(crate) struct Scanner {
     newest_term: u64,
     /// Where the next batch may begin.
     pub(crate) at: Position,
-    /// What the next batch must continue.
+    /// State of the chain that the next batch must continue.
     pub(crate) link: Link,
     /// Bytes of the file that may be looked at.
     end: u64,
@@ -109,7 +109,7 @@ impl Scanner {
     }
 }
 
-/// Whether there are as many records as the head tells.
+/// True when there are as many records as the head tells.
 fn is_whole(header: &Header, records: &[u8]) -> bool {
     let mut reader = Records::new(records);
     reader.by_ref().count() == header.records as usize && reader.rest().is_empty()

@@ -35,7 +35,7 @@ struct PipeState {
     bytes: usize,
 }
 
-/// What a snapshot says of itself first.
+/// Head of a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) applied_index: u64,
@@ -64,7 +64,7 @@ impl Head {
     }
 }
 
-/// What is to be done for a snapshot, in order.
+/// Steps of writing a snapshot, in order.
 #[derive(Debug)]
 pub(crate) enum Work {
     Begin(Head),

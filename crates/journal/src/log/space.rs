@@ -103,8 +103,8 @@ impl Space {
         }
     }
 
-    /// Whether growing batches are refused, and how much log a full disk leaves to what is dead: more is
-    /// ended, or covered by a snapshot, so that it can go.
+    /// Bytes of dead log that a full disk may keep while growing batches are refused; beyond that, segments
+    /// are ended or covered by a snapshot, so that they can be removed. `None`: batches are not refused.
     pub(crate) fn dead_kept(&self) -> Option<u64> {
         self.full.load(Relaxed).then_some(self.margin_bytes / AGAIN_PART)
     }

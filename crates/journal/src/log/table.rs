@@ -155,7 +155,7 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    /// How many blobs.
+    /// Number of blobs.
     pub(crate) fn len(&self) -> u32 {
         self.places().len() as u32
     }

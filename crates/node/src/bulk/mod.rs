@@ -52,7 +52,7 @@ pub struct BulkRequest {
     pub by: String,
     /// Reason; may be empty.
     pub why: String,
-    /// Whether nothing is changed, and only counted what would be.
+    /// True when nothing is changed, and only counted what would be.
     pub dry_run: bool,
 }
 

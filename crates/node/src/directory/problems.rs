@@ -52,8 +52,8 @@ pub(super) fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String
     missing.chain(elsewhere).chain(strangers.map(strange)).collect()
 }
 
-/// What is wrong with the place or the age of a shard, as a sentence for the operator. Nothing is said of one
-/// without a manifest that can be read: that is told elsewhere.
+/// Error about the place or the age of a shard, as a sentence for the operator. `None` also for a shard
+/// without a readable manifest, which is reported elsewhere.
 fn misplaced(data_dir: &Path, marker: &Marker, shard: u32) -> Option<String> {
     let owner = owner(data_dir, shard)?;
     let path = shard_dir(data_dir, shard);

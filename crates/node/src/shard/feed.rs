@@ -140,7 +140,7 @@ impl GapReason {
     }
 }
 
-/// What a reader gets.
+/// Output of a reader.
 #[derive(Debug)]
 pub enum Heard {
     /// The next events, each with the position after it.
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// What a reader finds: events as record and number, gaps as word and how many.
+    /// Reads a feed: events as record and number, gaps as reason and number of missed events.
     fn read(feed: &Feed, cursor: &mut Cursor) -> Vec<String> {
         let mut found = Vec::new();
         while let Some(heard) = feed.take(cursor, 2) {

@@ -42,7 +42,7 @@ impl Folder {
         Files { cert: self.0.join(format!("{name}.pem")), key: self.0.join(format!("{name}.key")) }
     }
 
-    /// Whether the folder has a CA.
+    /// True when the folder has a CA.
     pub(crate) fn has_ca(&self) -> bool {
         self.ca().exist()
     }
@@ -98,7 +98,7 @@ impl Folder {
 }
 
 impl Files {
-    /// Whether one of the files exists.
+    /// True when one of the files exists.
     pub(crate) fn exist(&self) -> bool {
         self.cert.exists() || self.key.exists()
     }
@@ -109,7 +109,7 @@ impl Files {
         read_certificate(&pem).map_err(|e| format!("{}: {e}", self.cert.display()))
     }
 
-    /// Whether the private key exists and matches `seen`, the contents of the certificate.
+    /// True when the private key exists and matches `seen`, the contents of the certificate.
     pub(crate) fn matches(&self, seen: &CertificateInfo) -> bool {
         let key = self.read().ok().and_then(|pair| KeyPair::from_pem(&pair.key).ok());
         key.is_some_and(|key| key.public_key_raw() == seen.public_key)

@@ -19,7 +19,7 @@ pub(crate) struct CertificateInfo {
     pub(crate) subject: String,
     /// The subject, if its only part is a common name.
     pub(crate) common_name: Option<String>,
-    /// Whether `sluice serve --tls auto` made the certificate.
+    /// True when `sluice serve --tls auto` made the certificate.
     pub(crate) by_server: bool,
     pub(crate) issuer: String,
     /// The serial number in hexadecimal, as revocation lists write it.

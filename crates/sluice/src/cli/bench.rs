@@ -18,7 +18,7 @@ pub(super) fn run(verb: &BenchVerb, out: Out) -> Result<u8> {
     Ok(if outcome.passed { 0 } else { FAILED })
 }
 
-/// What a server that `--url` names trusts and is shown, as for every verb.
+/// Credentials for the server named by `--url`, as for every command.
 fn credentials_of_environment() -> std::result::Result<Credentials, String> {
     let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let files = CredentialFiles::of_environment(env);

@@ -61,7 +61,7 @@ pub(super) async fn run(args: EventsArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// Whether a retry may succeed, as after a restart of the server.
+/// True when a retry may succeed, as after a restart of the server.
 fn may_pass(error: &ClientError) -> bool {
     error.is_transport() || matches!(error.code(), Some("shutting_down" | "overloaded"))
 }

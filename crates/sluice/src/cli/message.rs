@@ -31,7 +31,7 @@ pub(crate) enum MessageVerb {
     Result {
         /// Id of the message.
         id: String,
-        /// How long to wait for the end of the message.
+        /// Maximum wait for the end of the message.
         #[arg(long, short, value_name = "DURATION", value_parser = duration, default_value = "0s")]
         wait: Duration,
         #[command(flatten)]
@@ -137,7 +137,7 @@ pub(super) async fn run(verb: MessageVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// What to list.
+/// Messages to list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source<'a> {
     Messages { state: Option<&'a str>, payload: bool },

@@ -63,7 +63,7 @@ setting_flags! {
     /// Keep this number of finished messages readable, dropping the oldest first; 0: not by number.
     #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
     retain_done_count: u32 => retain_done_count by same, |count| (*count > 0).then(|| count.to_string());
-    /// What a delayed message does to the other messages with its ordering key.
+    /// Effect of a delayed message on the other messages with its ordering key.
     #[arg(long, value_name = "HOW", value_parser = ["block", "step_aside"])]
     ordering_retry: String => ordering_retry by ordering_retry, ordering_retry_text;
     /// Which of several consumers with credit gets the next message.
@@ -72,7 +72,7 @@ setting_flags! {
     /// The limit that the queue follows; '': none.
     #[arg(long, value_name = "NAME")]
     limit: String => limit by same, |it| name(it);
-    /// What happens to a message that expires while it waits.
+    /// Treatment of a message that expires while it waits.
     #[arg(long, value_name = "HOW", value_parser = ["dead_letter", "drop"])]
     on_expire: String => on_expire by on_expire, |how| (*how == OnExpire::Drop).then(|| "drop".to_owned());
     /// Maximum number of messages that wait or are leased; 0: no limit.
@@ -81,8 +81,8 @@ setting_flags! {
     /// Maximum bytes of these messages; 0: no limit.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     max_bytes: u64 => max_bytes by same, |most| (*most > 0).then(|| size(*most));
-    /// What a send does that exceeds the maximum: it is refused, or the oldest waiting messages become dead
-    /// letters.
+    /// Treatment of a send that exceeds the maximum: it is refused, or the oldest waiting messages become
+    /// dead letters.
     #[arg(long, value_name = "HOW", value_parser = ["refuse_new", "dead_letter_oldest"])]
     overflow: String => overflow by overflow, overflow_text;
     /// Longest time for which a message may wait, from its arrival in the queue; then --on-expire applies.
@@ -92,7 +92,7 @@ setting_flags! {
     /// The queue that dead letters move to, where they are ready; '': they stay.
     #[arg(long, value_name = "QUEUE")]
     dead_letter_queue: String => dead_letter_queue by same, |it| name(it);
-    /// What the queue is for, for people who look at it; up to 255 bytes. '': nothing.
+    /// Description of the queue for people; up to 255 bytes; '' for none.
     #[arg(long, value_name = "TEXT")]
     description: String => description by same, |it| name(it);
     /// Stop deliveries until the queue is resumed.

@@ -26,7 +26,7 @@ pub(crate) struct ReceiveArgs {
     /// Maximum number of messages; servers allow 1000 by default.
     #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = number(1u32..=RECEIVE_MAX))]
     max: u32,
-    /// How long to wait for the first message; at most 60s.
+    /// Maximum wait for the first message; at most 60s.
     #[arg(long, short, value_name = "DURATION", default_value = "0", value_parser = duration)]
     wait: Duration,
     /// Lease of the messages [default: the queue's].

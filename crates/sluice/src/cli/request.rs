@@ -11,7 +11,7 @@ use super::connect::{Connection, ServerFlags};
 use super::flag_bytes::flag_bytes;
 use super::{CliError, Out, Result, duration};
 
-/// How long the result is kept beyond the wait, so that a late reader still finds it.
+/// Time for which the result is kept beyond the wait, so that a late reader still finds it.
 const KEEP_BEYOND: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(crate) struct RequestArgs {
     queue: String,
     /// The payload; @PATH reads a file, @- reads stdin.
     payload: String,
-    /// How long to wait for the result.
+    /// Maximum wait for the result.
     #[arg(long, short, value_name = "DURATION", value_parser = duration, default_value = "30s")]
     wait: Duration,
     /// Media type of the payload.

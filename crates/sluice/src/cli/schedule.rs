@@ -80,7 +80,7 @@ pub(crate) struct SetScheduleArgs {
     /// Interval between messages; at least 1s.
     #[arg(long, value_name = "DURATION", value_parser = every)]
     every: Option<Duration>,
-    /// What to do about times at which the server was down: send one message for all of them (once), one for
+    /// Treatment of times at which the server was down: send one message for all of them (once), one for
     /// each, at most 1,000 (all), or none (skip) [default: once].
     #[arg(long, value_parser = PossibleValuesParser::new(["once", "all", "skip"]))]
     missed: Option<String>,

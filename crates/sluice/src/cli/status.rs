@@ -106,7 +106,7 @@ fn least(server: &Value, figure: &str) -> Option<u64> {
     shards(server).filter_map(|shard| shard[figure].as_u64()).min()
 }
 
-/// What needs a person, with the first thing to do.
+/// Conditions that need an operator, each with a first step.
 fn needs(server: &Value, queues: &[Queue]) -> Vec<String> {
     let mut needs = Vec::new();
     let any = |figure: &str| shards(server).any(|shard| shard[figure] == true);

@@ -158,7 +158,7 @@ mod tests {
         told(line).1
     }
 
-    /// What clap tells of a command line, and what was meant.
+    /// Error of clap for a command line, and the suggestion.
     fn told(line: &str) -> (String, Option<String>) {
         let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let mut error = Cli::try_parse_from([&["sluice".to_owned()], &args[..]].concat()).unwrap_err();

@@ -31,7 +31,7 @@ pub(crate) enum TokenVerb {
         /// flag for several rights.
         #[arg(long, value_name = "NAMESPACE=PERM", value_parser = scope)]
         scope: Vec<Scope>,
-        /// How long the token is valid [default: until it is revoked].
+        /// Time for which the token is valid [default: until it is revoked].
         #[arg(long, value_name = "DURATION", value_parser = duration)]
         ttl: Option<Duration>,
         #[command(flatten)]

@@ -42,7 +42,7 @@ impl Setting {
         self.key.split_once('.').map(|(section, _)| section)
     }
 
-    /// Whether the flag may be repeated; each use adds a value.
+    /// True when the flag may be repeated; each use adds a value.
     pub(crate) fn is_list(&self) -> bool {
         self.placeholder == Names::PLACEHOLDER
     }

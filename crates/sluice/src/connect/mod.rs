@@ -33,7 +33,7 @@ pub(crate) struct ServerFlags {
     /// Namespace of the queues [default: default; env: SLUICE_NAMESPACE].
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
-    /// How long to retry when the server is busy or cannot be reached [default: 10s if busy, 300ms if
+    /// Time for which to retry when the server is busy or cannot be reached [default: 10s if busy, 300ms if
     /// unreachable].
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     retry_for: Option<Duration>,
@@ -46,7 +46,7 @@ pub(crate) struct ServerFlags {
 pub(crate) struct Connection {
     pub(crate) client: Client,
     pub(crate) namespace: String,
-    /// Whether the token in the environment applies.
+    /// True when the token in the environment applies.
     takes_token: bool,
     /// Files of the CA, the certificate and the token, as absolute paths.
     credentials: CredentialFiles,

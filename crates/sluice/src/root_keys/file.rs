@@ -40,7 +40,7 @@ pub(super) fn default_path(data_dir: &Path) -> Result<PathBuf, String> {
     Ok(path.with_file_name(name))
 }
 
-/// Whether a file lies in a directory or below it, whatever links lead to both.
+/// True when a file lies in a directory or below it, whatever links lead to both.
 pub(super) fn is_within(path: &Path, dir: &Path) -> bool {
     let real = |path: &Path| {
         let path = whole(path);

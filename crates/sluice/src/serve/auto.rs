@@ -35,7 +35,7 @@ pub(super) struct AutoCertificates {
     pub(super) client: Files,
 }
 
-/// What to do about a certificate and its key.
+/// State of a certificate and its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum PairState {
     /// The pair is present and valid.

@@ -32,7 +32,7 @@ struct Recovery {
 
 /// The choices of a start, and how long it took.
 pub(super) struct Started {
-    /// How the server encrypts; `None`: in memory.
+    /// Encryption of the server; `None`: in memory.
     pub(super) chosen: Option<ServerEncryption>,
     pub(super) took: Duration,
 }
@@ -253,7 +253,7 @@ fn next(address: SocketAddr, url: &str, security: &Security) -> String {
     )
 }
 
-/// How a shell calls this program: by its name if that is in PATH, else by its path.
+/// Command with which a shell calls this program: its name if that is in PATH, else its path.
 fn program() -> String {
     let name = env!("CARGO_BIN_NAME");
     let Ok(path) = std::env::current_exe().and_then(|path| path.canonicalize()) else {

@@ -1,8 +1,8 @@
-//! What every verb shares with the terminal: errors with their exit codes, output for people and machines,
-//! values of flags.
+//! Parts that all commands share with the terminal: errors with their exit codes, output for people and
+//! machines, values of flags.
 //!
-//! Map: `error` what went wrong, `output` results, `format` times, sizes and names as text, `values` values
-//! of flags, `data_dir` what is said of a data directory.
+//! Map: `error` errors, `output` results, `format` times, sizes and names as text, `values` values of flags,
+//! `data_dir` messages about a data directory.
 
 pub(crate) mod data_dir;
 pub(crate) mod error;

@@ -7,7 +7,7 @@ use sluice_client::Stored;
 
 use super::sample::{QueueRow, Sample};
 
-/// What a key asks the server to do.
+/// Request to the server made by a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Command {
     Quit,
@@ -48,7 +48,7 @@ impl Sort {
     }
 }
 
-/// What the lower part shows.
+/// Content of the lower part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pane {
     Queues,
@@ -56,7 +56,7 @@ pub(super) enum Pane {
     Consumers,
 }
 
-/// What the next keys mean.
+/// Mode of the keyboard.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     Look,
@@ -227,7 +227,7 @@ impl View {
     }
 }
 
-/// Whether deliveries of the queue are paused.
+/// True when deliveries of the queue are paused.
 pub(super) fn is_paused(row: &QueueRow) -> bool {
     row.queue.settings.paused
 }

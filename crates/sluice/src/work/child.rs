@@ -25,15 +25,15 @@ use super::signals::CommandSignals;
 
 /// Time between the signal that ends a command and SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(5);
-/// How long to read the rest of stderr after a command has ended. A process that the command started may hold
+/// Time for reading the rest of stderr after a command has ended. A process that the command started may hold
 /// stderr open; then the text that has arrived by then is the error.
 const STDERR_AFTER: Duration = Duration::from_millis(500);
-/// How long to read the rest of a result after a command has ended.
+/// Time for reading the rest of a result after a command has ended.
 const RESULT_AFTER: Duration = Duration::from_secs(5);
 /// Maximum bytes of stderr in the history of a message.
 const ERROR_BYTES: usize = 2_000;
 
-/// What all commands of a worker share.
+/// Settings shared by all commands of a worker.
 #[derive(Debug)]
 pub(super) struct CommandSetup {
     pub(super) command: Vec<OsString>,
@@ -44,7 +44,7 @@ pub(super) struct CommandSetup {
     pub(super) credentials: Vec<(&'static str, Option<OsString>)>,
     pub(super) timeout: Option<Duration>,
     pub(super) reject_code: u8,
-    /// Whether stdout is the message's result, and its media type.
+    /// True when stdout is the message's result, and its media type.
     pub(super) result: bool,
     pub(super) result_type: Option<String>,
     pub(super) kill: CommandSignals,
@@ -54,7 +54,7 @@ pub(super) struct CommandSetup {
     pub(super) stop: Stop,
 }
 
-/// How a run ended.
+/// End of a run.
 enum RunEnd {
     Exited(io::Result<ExitStatus>),
     TimedOut,

@@ -100,7 +100,7 @@ pub(crate) struct WorkArgs {
     server: ServerFlags,
 }
 
-/// How the worker fetches messages.
+/// Transport of the worker.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum TransportChoice {
     Auto,

@@ -47,7 +47,7 @@ pub(crate) fn check(source: &Source) -> Vec<Finding> {
 
 struct Calls<'a> {
     source: &'a Source,
-    /// How many `async` functions and blocks enclose the present expression.
+    /// Number of `async` functions and blocks around the present expression.
     async_depth: usize,
     findings: Vec<Finding>,
 }

@@ -65,7 +65,7 @@ fn is_unbreakable(language: Language, line: &str, limit: usize) -> bool {
     is_table || has_long_url
 }
 
-/// Whether the present line of Markdown is inside a fence of "```".
+/// True when the present line of Markdown is inside a fence of "```".
 #[derive(Default)]
 struct Fence(bool);
 

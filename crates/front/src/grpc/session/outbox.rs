@@ -1,5 +1,5 @@
-//! What a session has for its client, until the connection takes it. Whoever has something appends its frame;
-//! what has gathered by the time the connection can take more goes as one.
+//! Output of a session, until the connection takes it. Writers append their frames; everything that has
+//! gathered when the connection can take more goes as one piece.
 
 use std::collections::VecDeque;
 use std::io;

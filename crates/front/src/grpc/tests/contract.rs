@@ -10,7 +10,8 @@ use crate::grpc::methods::{all, operation_of};
 use crate::grpc::schema::{Field, Kind, MessageType, schema};
 use crate::http::openapi;
 
-/// What the HTTP API does to messages and queues by other calls as well, and what it does to neither.
+/// Operations that gRPC does not have: of messages and queues those that the HTTP API does by other calls as
+/// well, and all of neither.
 const NOT_HERE: &[Operation] = &[
     // Receive takes one queue as well as many; Settle takes every outcome; any octets are a payload or result
     // here.

@@ -95,7 +95,7 @@ async fn a_stream_that_ends_for_a_reason_tells_it() {
     );
 }
 
-/// How a stream ends.
+/// The trailers at the end of a stream.
 async fn last(frames: &mut Frames) -> HeaderMap {
     loop {
         if let Err(trailers) = frames.next().await {

@@ -1,4 +1,4 @@
-//! What a session takes of memory whose client does not read.
+//! Memory of a session whose client does not read.
 
 use serde_json::json;
 use sluice_proto::v1::client_frame::Frame;

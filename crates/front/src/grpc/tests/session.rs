@@ -150,7 +150,7 @@ impl Session {
         }
     }
 
-    /// How it ends: the error's code.
+    /// Code of the error that ends the session.
     async fn code(&mut self) -> String {
         loop {
             if let Err(trailers) = self.next().await {

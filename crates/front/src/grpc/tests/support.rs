@@ -24,10 +24,10 @@ use crate::grpc::tests::to_json::write_object;
 use crate::http::HttpOptions;
 use crate::serve;
 
-/// How a call ended: its answer, or code and message of its error with all trailers.
+/// End of a call: its answer, or code and message of its error with all trailers.
 pub(crate) type Ended = Result<Value, (String, String, HeaderMap)>;
 
-/// How long a test waits for what has to come.
+/// Maximum time for which a test waits.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits until the condition holds; panics if it does not hold soon.

@@ -35,9 +35,9 @@ pub(crate) struct Batch<'a> {
     scratch: String,
     /// Payloads that were base64.
     octets: Vec<u8>,
-    /// Whether the request was a list.
+    /// True when the request was a list.
     pub(crate) is_list: bool,
-    /// Whether the last message is the callback of a group.
+    /// True when the last message is the callback of a group.
     has_callback: bool,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// What was read last is not kept, nor what it has in the lists.
+    /// Drops the message read last, with its entries in the lists.
     fn forget(&mut self, message: &Message<'a>) {
         self.headers.truncate(message.headers.0);
         self.tags.truncate(message.tags.0);

@@ -43,7 +43,7 @@ impl Document {
         response
     }
 
-    /// Whether the client has it, by weak comparison (§8.8.3.2): `W/` says nothing. Our own tags hold no
+    /// True when the client has it, by weak comparison (§8.8.3.2): `W/` says nothing. Our own tags hold no
     /// comma, so it does not matter where others are cut apart.
     fn is_known(&self, headers: &HeaderMap) -> bool {
         let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();

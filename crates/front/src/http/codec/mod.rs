@@ -1,5 +1,4 @@
-//! What the API reads of a request besides its JSON, and documents that stay the same as long as the server
-//! does.
+//! Parts of requests other than JSON, and documents that stay the same as long as the server runs.
 
 pub(crate) mod document;
 pub(crate) mod idempotency;

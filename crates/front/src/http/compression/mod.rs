@@ -94,7 +94,8 @@ mod tests {
     use super::*;
     use sluice_calls::access::Right;
 
-    /// What moves messages, changes something, or hands out receipts and tokens is never compressed.
+    /// Answers of calls that move messages, change something, or hand out receipts and tokens are never
+    /// compressed.
     #[test]
     fn only_what_shows_something() {
         for operation in Operation::ALL.iter().copied() {

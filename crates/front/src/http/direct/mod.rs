@@ -87,7 +87,7 @@ impl Direct for HotCalls {
     }
 }
 
-/// Whether a request has no more to it than most have: its body is JSON as it stands, and no page of a
+/// True when a request has no more to it than most have: its body is JSON as it stands, and no page of a
 /// browser has made it.
 fn is_plain(head: RequestHead<'_>) -> bool {
     let mut is_typed = false;

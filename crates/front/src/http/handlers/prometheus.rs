@@ -294,7 +294,7 @@ async fn write_queues(page: &mut Page, call: &Call<'_>, shards: &[ShardMetrics])
     write_consumers(page, call, &shown, shards).await
 }
 
-/// What the consumers that are attached to a queue have together, and how to read it: name and help.
+/// A figure of all consumers attached to a queue: name, help, and its value.
 type ConsumerFigure = (&'static str, &'static str, fn(&ConsumerTotals) -> u64);
 
 const CONSUMER_FIGURES: &[ConsumerFigure] = &[

@@ -59,7 +59,7 @@ impl<'c> Call<'c> {
     }
 }
 
-/// Whether a body of this type is read as JSON: `application/json`, or a type built on it (RFC 6839 §3.1),
+/// True when a body of this type is read as JSON: `application/json`, or a type built on it (RFC 6839 §3.1),
 /// with any parameters.
 pub(crate) fn is_json(content_type: &[u8]) -> bool {
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();

@@ -28,7 +28,7 @@ use crate::net::options::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
 const METHOD: &str = "REFUSED";
 /// That request.
 const REFUSED: &[u8] = b"REFUSED * HTTP/1.1\r\nhost:\r\nconnection: close\r\n\r\n";
-/// What is read and dropped behind a refusal, so that its client gets to read it: at most so many bytes ...
+/// Bytes read and dropped after a refusal, so that its client gets to read it: at most so many ...
 const DRAIN_BYTES_MAX: usize = 1 << 20;
 /// ... for at most so long.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -69,7 +69,7 @@ pub(super) struct Heads<T> {
     next: Next,
     /// The beginning of a head that is not whole.
     held: Vec<u8>,
-    /// What is to be read before anything else ...
+    /// Bytes to be read before anything else ...
     passed: Vec<u8>,
     /// ... from here on.
     read_to: usize,
@@ -357,7 +357,7 @@ pub(crate) fn check_pieces(input: &[u8], sizes: impl Iterator<Item = usize>) {
     assert_eq!(pass_all(&input, sizes), at_once, "{:?}", String::from_utf8_lossy(&input));
 }
 
-/// What passes of `input`, and what is refused. The pieces have these sizes, the rest is the last.
+/// The bytes of `input` that pass, and the refusal if any. The pieces have these sizes, the rest is the last.
 #[cfg(any(test, feature = "fuzzing"))]
 fn pass_all(input: &[u8], sizes: impl Iterator<Item = usize>) -> (Vec<u8>, Option<String>) {
     struct Pieces<'a, S>(&'a [u8], S);

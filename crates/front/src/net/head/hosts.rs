@@ -63,7 +63,7 @@ pub(crate) fn check(hosts: &Hosts, access: &Access, head: &Parts) -> Result<(), 
     }
 }
 
-/// Whether a request may call the server so: where callers have to say who they are, any name will do.
+/// True when a request may call the server so: where callers have to say who they are, any name will do.
 pub(crate) fn admits(
     hosts: &Hosts,
     access: &Access,

@@ -1,6 +1,6 @@
-//! What makes the fields of a request well-formed (RFC 9110, RFC 9112). Where they can be read in two ways, a
-//! proxy before this server might read them in the other one. Where its body ends, `connection/heads` has
-//! looked over HTTP/1.1, and `sluice-http2` over HTTP/2.
+//! Well-formedness of a request's fields (RFC 9110, RFC 9112). Fields that can be read in two ways are
+//! refused, since a proxy before this server might read them in the other one. The end of the body is checked
+//! by `connection/heads` for HTTP/1.1, and by `sluice-http2` for HTTP/2.
 
 use http::Version;
 use http::header::{CONTENT_TYPE, HOST};
@@ -47,7 +47,7 @@ fn is_of_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(&byte)
 }
 
-/// Whether what stands behind the last colon, unless that is within brackets, is a port: digits, or nothing
+/// True when what stands behind the last colon, unless that is within brackets, is a port: digits, or nothing
 /// (RFC 3986 §3.2.3).
 fn has_sound_port(host: &[u8]) -> bool {
     match host.iter().rposition(|byte| matches!(byte, b':' | b']')) {

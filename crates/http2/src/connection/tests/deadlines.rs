@@ -1,4 +1,4 @@
-//! What may not take for ever.
+//! Deadlines of connections and streams.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How connections end in peace (RFC 9113 §6.8).
+//! Ends of connections in order (RFC 9113 §6.8).
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What costs us more than the peer, and how often that may be (RFC 9113 §10.5).
+//! Limits on input that costs the server more than the peer (RFC 9113 §10.5).
 
 use super::*;
 use crate::limits::Allowance;

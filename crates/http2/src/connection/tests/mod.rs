@@ -29,7 +29,7 @@ pub(super) struct Client {
     pub(super) streams: Vec<StreamKey>,
     encoder: Encoder,
     decoder: Decoder,
-    /// What was not a whole frame at the end of the last input.
+    /// The part of a frame at the end of the last input.
     rest: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What may come in which state of a stream (RFC 9113 §5.1).
+//! Frames allowed in each state of a stream (RFC 9113 §5.1).
 
 use super::*;
 

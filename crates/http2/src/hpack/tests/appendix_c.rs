@@ -145,7 +145,7 @@ fn responses_with_huffman() {
     check(Decoder::new(256, 4_096), 256, &examples);
 }
 
-/// What is encoded once has neither the table nor a secret in any.
+/// Constant fields are encoded without the table, and secrets as never indexed.
 #[test]
 fn constant_fields() {
     let list =

@@ -1,4 +1,4 @@
-//! What the encoder does with which field, and how it follows the peer's settings.
+//! Encoding of each kind of field, and changes of the peer's settings.
 
 use super::super::{DecodeError, Decoder, Encoded, Encoder, Field, HeaderArena, Malformed};
 use super::{Fields, decode, decoder, fields, hex, slices};

@@ -54,8 +54,8 @@ impl Chance {
     }
 }
 
-/// What we encode, both we and the other implementation decode to the same, through table sizes that change
-/// and with sets in between.
+/// This decoder and another implementation decode the encoder's output to the same fields, with changing
+/// table sizes and precomputed sets in between.
 #[test]
 fn what_we_encode_is_what_everybody_decodes() {
     for seed in 1..=15 {

@@ -28,7 +28,7 @@ const BLOBS_MAX: u64 = 1 << 18;
 /// A file that is still being drained is left alone this long: soon it may be wholly dead.
 const SETTLED_US: u64 = 1_000_000;
 
-/// How long after a failure for lack of room the next compaction may begin.
+/// Time between a failure for lack of space and the next compaction, in microseconds.
 const RETRY_US: u64 = 2_000_000;
 
 /// Files below this part of a segment are put together.
@@ -41,7 +41,7 @@ pub(super) struct Compaction {
     /// Blobs to copy, in the order of their keys: source and number within it.
     work: Vec<(BlobKey, u32, u32)>,
     next: usize,
-    /// What was read of the sources.
+    /// Bytes read ahead from the sources.
     ahead: ReadAhead,
     handle: Handle,
     table: BlobTable,

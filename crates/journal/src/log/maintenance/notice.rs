@@ -22,7 +22,7 @@ pub enum Notice {
     },
     /// The process, or the system, has no file handles left: background work waits, and is tried again.
     OutOfHandles {
-        /// What the system said.
+        /// Error of the system.
         error: String,
     },
 }

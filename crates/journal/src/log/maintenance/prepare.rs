@@ -65,7 +65,7 @@ impl Maintenance {
         Ok(true)
     }
 
-    /// How many segments should be ready.
+    /// Number of segments that should be ready.
     fn ready_wanted(&self, now_us: u64) -> usize {
         let (used, fits) = self.writer.fill();
         if used < fits / BEGIN_PART {

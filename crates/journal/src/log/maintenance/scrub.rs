@@ -14,10 +14,10 @@ const STEP_BYTES: u64 = 1 << 20;
 /// Blobs looked at in one step, live or not.
 const STEP_BLOBS: u32 = 4096;
 
-/// How long there is between two steps, which then read what the rate allows.
+/// Time between two steps, in microseconds; each reads as much as the rate allows.
 const STEP_EVERY_US: u64 = 250_000;
 
-/// How long after the beginning of a round the next one may begin.
+/// Minimum time between the beginnings of two rounds, in microseconds.
 const ROUND_EVERY_US: u64 = 3_600_000_000;
 
 /// Where the scrub stands.

@@ -18,7 +18,7 @@ const WRITE_BYTES: usize = 1 << 20;
 /// Bytes after which they are synced, so that a sync of the log beside it has little to wait for.
 const SYNC_BYTES: u64 = 2 << 20;
 
-/// How long after a failure for lack of room the next snapshot may begin.
+/// Time between a failure for lack of space and the next snapshot, in microseconds.
 const RETRY_US: u64 = 2_000_000;
 
 /// Where the snapshot stands.

@@ -1,5 +1,4 @@
-//! What only the leader of a shard has: records that it proposes, callers that wait, and what it does when
-//! the time has come.
+//! State that only the leader of a shard has: records that it proposes, callers that wait, and its timers.
 //!
 //! A replica that only follows applies the same records to the same state, and has none of this. On one node
 //! each shard leads from its first step to its end.

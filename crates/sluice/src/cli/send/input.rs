@@ -103,7 +103,7 @@ impl Input {
         }
     }
 
-    /// Whether another line is in the buffer already. Lines of a slow writer are sent as they come.
+    /// True when another line is in the buffer already. Lines of a slow writer are sent as they come.
     pub(super) fn has_more(&self) -> bool {
         match self {
             Input::One(_) => false,

@@ -35,7 +35,7 @@ pub(super) struct OptionFlags {
     /// When the unique key becomes free: when the message leaves the queue, or only at the end of the window.
     #[arg(long, value_parser = PossibleValuesParser::new(["gone", "window"]), requires = "unique")]
     unique_until: Option<String>,
-    /// What a duplicate does to the first message while that one waits.
+    /// Effect of a duplicate on the first message while that one waits.
     #[arg(long, value_parser = PossibleValuesParser::new(["keep", "replace_payload", "debounce"]), requires = "unique")]
     on_duplicate: Option<String>,
     /// Let the message expire after this time if it still waits.
@@ -59,10 +59,10 @@ pub(super) struct OptionFlags {
     /// Wait until the message with this id is done; repeat the flag for several messages.
     #[arg(long, value_name = "ID")]
     depends_on: Vec<String>,
-    /// Whether to wait for all messages of --depends-on, or for any one.
+    /// Condition on the messages of --depends-on: all of them, or any one.
     #[arg(long, value_parser = PossibleValuesParser::new(["all", "any"]), requires = "depends_on")]
     depends_mode: Option<String>,
-    /// What happens to the message when those of --depends-on fail.
+    /// Treatment of the message when those of --depends-on fail.
     #[arg(long, value_parser = PossibleValuesParser::new(["cancel", "hold", "run"]), requires = "depends_on")]
     on_parent_failed: Option<String>,
     /// Queue that gets the result as a message when this one is done; repeat the flag for further steps.

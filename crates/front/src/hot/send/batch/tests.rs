@@ -1,4 +1,4 @@
-//! How the JSON of messages is read.
+//! Reading the JSON of messages.
 
 use super::*;
 use crate::json::Reader;

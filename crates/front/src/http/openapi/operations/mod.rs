@@ -1,4 +1,4 @@
-//! What goes in and out of the operations that are not typed.
+//! Requests and answers of the operations that have no types.
 
 mod events;
 mod messages;

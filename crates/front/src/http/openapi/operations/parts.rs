@@ -30,7 +30,7 @@ pub(super) struct Answer {
     pub(super) content: Option<Content>,
 }
 
-/// What a body is.
+/// Content of a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content {
     /// JSON of a type.

@@ -2,7 +2,7 @@
 
 use super::parts::{Answer, Content, Description, PLAIN, answer};
 
-/// What a document answers whose tag stands in `If-None-Match`.
+/// Answer with a document whose tag stands in `If-None-Match`.
 const UNCHANGED: Answer = Answer { status: 304, about: "The client has it already", content: None };
 
 pub(super) fn backup() -> Description {
