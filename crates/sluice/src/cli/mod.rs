@@ -141,8 +141,8 @@ enum Verb {
     WhoAmI(token::WhoAmIArgs),
     /// Run benchmarks of this program on this machine.
     #[command(subcommand)]
-    /// Manage contexts: names for servers with their credentials.
     Bench(sluice_bench::BenchVerb),
+    /// Manage contexts: names for servers with their credentials.
     #[command(subcommand)]
     Context(context::ContextVerb),
     /// Print a completion script for a shell.
