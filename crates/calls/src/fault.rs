@@ -77,7 +77,7 @@ impl Fault {
     pub fn of_payload(mut self: Box<Self>) -> Box<Fault> {
         if self.code == "wrong_type" {
             self.reason.push_str(
-                ": JSON goes as its text, such as \"payload\":\"{\\\"a\\\":1}\" with \
+                ": send JSON as text, such as \"payload\":\"{\\\"a\\\":1}\" with \
                  \"content_type\":\"application/json\", or as the body of a raw send",
             );
         }

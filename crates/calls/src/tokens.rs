@@ -250,7 +250,7 @@ pub struct WhoAmI {}
 #[schemars(rename = "WhoAmI")]
 #[schemars(example = json!({"name": "billing", "proof": "token", "grants": [SCOPE_EXAMPLE]}))]
 pub struct Who {
-    /// Name of the identity; `anybody` where nobody is asked who they are.
+    /// Name of the identity; `anybody` where callers need not authenticate.
     name: String,
     /// Proof of the caller's identity; absent where the server asks for none.
     #[serde(skip_serializing_if = "Option::is_none")]

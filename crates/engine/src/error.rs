@@ -125,7 +125,7 @@ errors! {
         "consumer {consumer} is not attached: it was detached, or the server has restarted since: attach again";
     /// No bulk with this id.
     BulkNotFound { bulk: String } "bulk_not_found" Caller
-        "bulk {bulk} is not known: it never was, ended more than an hour ago, or before a restart";
+        "bulk {bulk} does not exist: it was never started, or ended more than an hour ago or before a restart";
     /// A message that another one is to wait for is not here.
     ParentNotFound { field: String, id: String } "parent_not_found" Caller
         "{field}: message {id} is not here: it was never sent, or is gone; a finished one counts while it is kept, see \
@@ -135,7 +135,7 @@ errors! {
         "message {id} is {state}, expected {expected}";
     /// Another message has the unique key by now.
     UniqueKeyTaken { id: String, key: String, holder: String } "unique_key_taken" Caller
-        "message {id} stays as it is: its unique key {key:?} belongs to message {holder} by now";
+        "message {id} is not changed: its unique key {key:?} belongs to message {holder} by now";
     /// The lease has ended or has gone to another holder.
     LeaseLost { receipt: String } "lease_lost" Caller
         "the lease behind receipt {receipt} is over: the message was or will be given to another consumer, or is gone";

@@ -54,7 +54,9 @@ impl Node {
         run: impl FnOnce(&Node) -> Result<KeyStatus, Error> + Send + 'static,
     ) -> Result<KeyStatus, Error> {
         if self.inner.in_memory {
-            return Err(refused("this server keeps its data in memory: nothing is on a disk".to_owned()));
+            return Err(refused(
+                "this server keeps its data in memory: there are no encrypted files".to_owned(),
+            ));
         }
         let node = self.clone();
         let done = tokio::task::spawn_blocking(move || run(&node)).await;

@@ -54,8 +54,8 @@ pub struct Act<'a> {
 pub struct AuditEntry(pub Value);
 
 impl Access {
-    /// Takes an act down, durably. Where nobody is asked who they are, nothing is; refused ones may come
-    /// later and summed up, by [`Access::sum_up_refusals`].
+    /// Records an act, durably. Where callers need not authenticate, nothing is recorded; refused acts may be
+    /// recorded later, summed up, by [`Access::sum_up_refusals`].
     pub async fn record(&self, node: &Node, peer: &Peer, caller: &Caller, act: Act<'_>) {
         if !self.asks() {
             return;

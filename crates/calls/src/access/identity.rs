@@ -197,7 +197,7 @@ impl Identity {
         let rules: Vec<&str> = self.grants.iter().map(|grant| &*grant.rule).collect();
         let rules = match rules.as_slice() {
             [] => "no rule and no scope names it".to_owned(),
-            rules => format!("what it has is {}", rules.join(", ")),
+            rules => format!("its rights are {}", rules.join(", ")),
         };
         Denied {
             code: "forbidden",

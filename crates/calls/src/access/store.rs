@@ -139,7 +139,7 @@ impl Access {
             })?;
         let others = tokens.iter().any(|other| other.id != token.id && self.administrates(other));
         if self.administrates(token) && !others && !self.others_administrate() {
-            return Err(admin_needed("it is the last token with which others can be made"));
+            return Err(admin_needed("this is the last token that can create others"));
         }
         for stored in stored(node).await? {
             if read(&stored).is_some_and(|found| found.id == token.id) {
@@ -197,13 +197,13 @@ impl Access {
             return Err(TokenError::Own("token_exists", message));
         }
         if tokens.len() >= TOKENS_MAX {
-            let message = format!("there are {TOKENS_MAX} tokens, the most that may be: revoke some");
+            let message = format!("there are {TOKENS_MAX} tokens, the maximum: revoke some");
             return Err(TokenError::Own("limit_exceeded", message));
         }
         let lasts = new.expires_at_ms.is_none() && new.scopes.iter().any(scope_administrates);
         if !self.asks() && !lasts {
             return Err(admin_needed(
-                "it would be the first identity on this server, from which on everybody is asked who they are",
+                "this would be the first identity, after which all callers must authenticate",
             ));
         }
         Ok(())
@@ -228,7 +228,7 @@ fn scope_administrates(scope: &Scope) -> bool {
 
 fn admin_needed(because: &str) -> TokenError {
     let message = format!(
-        "{because}: make one first with scope sluice://ns/*?perm=admin (--scope '*=admin') and no expiry"
+        "{because}: create one first with scope sluice://ns/*?perm=admin (--scope '*=admin') and no expiry"
     );
     TokenError::Own("admin_needed", message)
 }

@@ -350,18 +350,18 @@ operations! {
     /// List tokens, without their secrets.
     TokenList "token_list" in "access": Server Admin Server []
         Get V1 ["tokens"] => tokens::List;
-    /// Make a token.
+    /// Create a token.
     /// Its text is in this answer and nowhere else: only a hash of it is kept. From the first identity on,
-    /// every caller is asked who they are.
+    /// all callers must authenticate.
     TokenCreate "token_create" in "access": Server Admin Server []
         Post V1 ["tokens"] => tokens::Create;
     /// Revoke a token, by its id or name.
-    /// It counts no more from here on, on open connections too.
+    /// It is invalid at once, on open connections too.
     TokenRevoke "token_revoke" in "access": Server Admin Server []
         Delete V1 ["tokens" / "{token}"] => tokens::Revoke;
     /// Read the audit log, the oldest entries first.
-    /// Administrative acts and changes of queues and messages by hand, also those that were refused, since
-    /// callers are asked who they are.
+    /// Administrative acts, and changes of queues and messages by hand, refused ones included; recorded while
+    /// callers must authenticate.
     Audit "audit" in "access": Server Admin Server [Long]
         Get V1 ["admin" / "audit"] => tokens::ReadAudit;
     /// Show who the caller is to this server, and what they may do.

@@ -164,7 +164,7 @@ impl Client {
         self.counted(Method::DELETE, &path, None, "left").await
     }
 
-    /// Settings of queues not yet made, by pattern.
+    /// Default settings of new queues, by pattern.
     pub async fn queue_defaults(&self) -> Result<Vec<QueueDefaults>, ClientError> {
         #[derive(Deserialize)]
         struct Page {

@@ -35,7 +35,7 @@ impl Engine {
         let slot = self.core.find_namespace(namespace)?;
         let found = self.core.namespaces.get(slot);
         if namespace == NamespaceId::SYS || namespace == NamespaceId::DEFAULT {
-            let reason = format!("{:?} is always there and cannot be deleted", found.name);
+            let reason = format!("{:?} always exists and cannot be deleted", found.name);
             return Err(Error::InvalidArgument { field: "namespace".into(), reason });
         }
         let queues = self.queue.queues_in(slot);

@@ -23,7 +23,9 @@ pub(super) async fn put<'b>(permit: &Permit<'_>, source: impl Source<'b>) -> Res
     let chains = message.chains(&steps);
     let options = message.chained(plain.clone(), &chains);
     let items = message.items(&headers, &tags, &options);
-    let item = items.first().ok_or_else(|| Fault::missing("message", "a schedule sends a message"))?;
+    let item = items
+        .first()
+        .ok_or_else(|| Fault::missing("message", "a schedule needs the message that it sends"))?;
     Ok(Answer::Schedule(Box::new(schedules::put(permit, &read.queue, &read.spec, item).await?)))
 }
 
@@ -49,7 +51,8 @@ impl<'a> Put<'a> {
             }
             Ok(())
         })?;
-        let mut message = message.ok_or_else(|| Fault::missing("message", "a schedule sends a message"))?;
+        let mut message =
+            message.ok_or_else(|| Fault::missing("message", "a schedule needs the message that it sends"))?;
         message.finish(reader.finish()?).map_err(|fault| fault.inside("message"))?;
         let when = match (cron, every_ms, time_zone) {
             (Some(_), Some(_), _) => return Err(Fault::conflict("cron", "every_ms")),

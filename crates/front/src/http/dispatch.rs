@@ -117,7 +117,7 @@ fn check_parameters(operation: Operation, query: Option<&str>) -> Result<(), Cal
 
 fn nothing_there(head: &Parts) -> CallError {
     let path: String = head.uri.path().chars().take(256).collect();
-    let message = format!("there is nothing at {path:?}: /docs lists what there is");
+    let message = format!("no resource at {path:?}: /docs describes the API");
     CallError::new("not_found", message).with(|o| o.text("path", &path))
 }
 
@@ -126,7 +126,7 @@ fn other_method(head: &Parts, allow: &str) -> Response<Body> {
         Method::OPTIONS => respond::empty(StatusCode::NO_CONTENT),
         _ => {
             let method: String = head.method.as_str().chars().take(32).collect();
-            CallError::new("method_not_allowed", format!("{method} is not possible here, but {allow}"))
+            CallError::new("method_not_allowed", format!("{method} is not allowed here: use {allow}"))
                 .with(|o| {
                     o.text("method", &method);
                     o.text("allow", allow);

@@ -47,7 +47,7 @@ pub struct HttpOptions {
     pub compression: Compression,
     /// TLS of the listener; `None`: clear text.
     pub tls: Option<Arc<Tls>>,
-    /// Under which names it may be called while nobody is asked who they are (default: any).
+    /// Names by which it may be called while callers need not authenticate (default: any).
     pub hosts: Hosts,
     /// Limits of connections by address.
     pub guard: Arc<Guard>,

@@ -163,7 +163,7 @@ fn mistake(parser: &CronParser, fields: &[&str]) -> Option<String> {
     let (at, (name, range)) = named.enumerate().take(fields.len()).find(|(at, _)| wrong(*at))?;
     let given = fields[at];
     Some(format!(
-        "the {name} {given:?} is not one: use {range}, or lists, ranges and steps of them, such as */2"
+        "the {name} {given:?} is not valid: use {range}, or lists, ranges and steps of them, such as */2"
     ))
 }
 
@@ -171,7 +171,7 @@ fn zone(name: &str) -> Result<TimeZone, Error> {
     let shown: String = name.chars().take(TIME_ZONE_BYTES_MAX).collect();
     let known = name.len() <= TIME_ZONE_BYTES_MAX && !name.contains(char::is_whitespace);
     known.then(|| TimeZone::get(name).ok()).flatten().ok_or_else(|| {
-        let reason = format!("no time zone {shown:?} is known: use a name such as Europe/Berlin, or UTC");
+        let reason = format!("unknown time zone {shown:?}: use a name such as Europe/Berlin, or UTC");
         invalid("time_zone", reason)
     })
 }
@@ -265,7 +265,7 @@ mod tests {
         assert!(told("* * * *", "UTC").contains("4 fields"), "{}", told("* * * *", "UTC"));
         assert!(
             told("61 * * * *", "UTC")
-                .starts_with("cron: \"61 * * * *\": the minute \"61\" is not one: use 0 to 59")
+                .starts_with("cron: \"61 * * * *\": the minute \"61\" is not valid: use 0 to 59")
         );
         assert!(told("0 0 9 * * MOO", "UTC").contains("the weekday \"MOO\""));
         assert!(told("@reboot", "UTC").contains("@daily"));

@@ -199,7 +199,7 @@ fn key_warning(path: &Path, data: &str) -> String {
 
 fn recovered(found: &Recovery, took: Duration) -> String {
     if found.fresh {
-        return "nothing: this is a new data directory".to_owned();
+        return "nothing: the server starts without data".to_owned();
     }
     format!(
         "{} in {} ({}, {}) in {took:.1?}",

@@ -77,7 +77,7 @@ fn what_other_queues_call_it_is_known() {
     let line = br#"{"payload":"","delay":1}"#;
     assert!(server.feed(&["send", "q", "--jsonl"], line).fails(2).contains("did you mean `delay_ms`?"));
     let told = server.run(&["schedule", "set", "s", "q", "--cron", "0 25 * * *"]).fails(2);
-    assert!(told.contains("the hour \"25\" is not one: use 0 to 23"), "{told}");
+    assert!(told.contains("the hour \"25\" is not valid: use 0 to 23"), "{told}");
 }
 
 #[test]

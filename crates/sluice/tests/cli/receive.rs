@@ -19,7 +19,7 @@ fn the_payload_goes_to_stdout_and_the_rest_to_stderr() {
 fn nothing_is_exit_code_3() {
     let server = Server::start();
     let error = server.run(&["receive", "q"]).fails(3);
-    assert!(error.contains("no message in q; --wait 20s would wait for one"), "{error}");
+    assert!(error.contains("no message in q; use --wait 20s to wait for one"), "{error}");
     let started = Instant::now();
     server.run(&["receive", "q", "--wait", "300ms"]).fails(3);
     assert!(started.elapsed() >= Duration::from_millis(300));

@@ -1,4 +1,4 @@
-//! Under which names a server may be called while nobody is asked who they are.
+//! Names by which a server may be called while callers need not authenticate.
 //!
 //! A page that somebody visits can have its own name stand for this machine for a while (DNS rebinding). For
 //! the browser the page and this server are one then, and it lets the page read and write here. What gives it
@@ -77,8 +77,8 @@ pub(crate) fn admits(
 fn refusal(host: &str) -> CallError {
     let host: String = host.chars().take(SHOWN_CHARS_MAX).collect();
     let message = format!(
-        "{host:?} is none of this server's names, and nobody is asked who they are here: call it by its address or as \
-         localhost, start it with that name in --listen, or make a token, with which every name will do"
+        "{host:?} is not a name of this server, which takes other names only when callers authenticate: use its \
+         address or localhost, start it with that name in --listen, or create a token"
     );
     CallError::new("forbidden_origin", message).with(|o| o.text("host", &host))
 }
