@@ -105,24 +105,24 @@ queue_settings! {
     placement: Word<Placement> => UnlessNew,
     /// Name of the limit that the queue follows; empty: none.
     limit: String => UnlessNew,
-    /// Longest time that a finished message stays readable, in milliseconds since its ack; 0, as in a new
-    /// queue: no such bound. Finished messages are kept when this or `retain_done_count` is not 0.
+    /// Time for which a finished message stays readable, in milliseconds since its ack; 0: no time limit, as
+    /// in a new queue. Finished messages are kept when this or `retain_done_count` is not 0.
     retain_done_ms: Time => Always,
-    /// Most finished messages that stay readable, of which the oldest goes first; 0, as in a new queue: no
-    /// such bound.
+    /// Maximum number of finished messages that stay readable, the oldest dropped first; 0: no maximum, as in
+    /// a new queue.
     retain_done_count: RetainDoneCount => Always,
     /// Treatment of a message that still waits when its time to live is over: `dead_letter` makes it a dead
     /// letter, `drop` drops it. `dead_letter` in a new queue.
     on_expire: Word<OnExpire> => UnlessNew,
-    /// Most messages that may wait or be leased; 0, as in a new queue: any number.
+    /// Maximum number of messages that wait or are leased; 0: no limit, as in a new queue.
     max_messages: Number => Always,
-    /// Most bytes of the messages that wait or are leased; 0, as in a new queue: any number.
+    /// Maximum number of bytes of the messages that wait or are leased; 0: no limit, as in a new queue.
     max_bytes: Number => Always,
     /// Treatment of a send that would exceed `max_messages` or `max_bytes`: `refuse_new` refuses it,
     /// `dead_letter_oldest` makes dead letters of those that were sent first. `refuse_new` in a new queue.
     overflow: Word<Overflow> => UnlessNew,
-    /// Longest time that a message may wait, in milliseconds since it came to the queue; 0, as in a new
-    /// queue: any time.
+    /// Longest time that a message may wait, in milliseconds since it came to the queue; 0: no limit, as in a
+    /// new queue.
     max_age_ms: Time => Always,
     /// Name of the queue that dead letters move to; empty: they stay.
     dead_letter_queue: String => UnlessNew,

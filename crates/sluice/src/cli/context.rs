@@ -10,7 +10,7 @@ use crate::connect::{Context, Contexts, CredentialFiles};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContextVerb {
-    /// Add a context, or change it. The first one added is used from then on.
+    /// Add a context, or change it. The first one added becomes the context in use.
     Add {
         /// Name of the context.
         name: String,
@@ -25,7 +25,7 @@ pub(crate) enum ContextVerb {
     },
     /// List contexts; the one in use is marked.
     List,
-    /// Use this context when no server is named.
+    /// Set the context in use, for commands without --server.
     Use {
         /// Name of a context, as `sluice context list` shows it.
         name: String,

@@ -20,8 +20,7 @@ pub(crate) enum LimitVerb {
     },
     /// Show a limit and its keys.
     Show(ShowLimitArgs),
-    /// Create a limit, or replace all its parts. A part that is not given is not limited. It takes effect at
-    /// once.
+    /// Create a limit, or replace it as a whole: what is not given is not limited. It takes effect at once.
     ///
     /// `sluice queue set QUEUE --limit NAME` makes a queue follow it.
     Set(SetLimitArgs),

@@ -49,7 +49,7 @@ pub(crate) enum MessageVerb {
     },
     /// List the messages of a queue by id, which is the order of sending.
     List(ListArgs),
-    /// Cancel messages: they are deleted at once, or, if leased, at the end of their delivery.
+    /// Cancel messages: they are deleted at once, or, if leased, when their lease ends.
     Cancel(ChangeArgs),
     /// Hold waiting messages until somebody approves or denies them.
     Hold(ChangeArgs),

@@ -113,7 +113,8 @@ enum Verb {
     Dead(dead::DeadVerb),
     /// Print events of messages as they happen.
     Events(events::EventsArgs),
-    /// Show the server's state on one screen: version, durability, disk, messages, and what needs a person.
+    /// Show the server's state on one screen: version, durability, disk, messages, and problems that need an
+    /// operator.
     Status(status::StatusArgs),
     /// Show queues, rates, limits and consumers, continuously updated.
     Top(crate::top::TopArgs),

@@ -44,10 +44,10 @@ macro_rules! setting_flags {
 
 // Flag => setting by (how the setting comes from the flag, how it is shown).
 setting_flags! {
-    /// Lease of a receive that names none; at most 12h.
+    /// Lease of messages when the receive names none; at most 12h.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     lease: Duration => lease_ms by millis, |ms| Some(length(*ms));
-    /// Attempts of a message that names no number.
+    /// Maximum number of attempts of messages that set none.
     #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
     max_attempts: u32 => max_attempts by same, number;
     /// Deliveries, released ones included, before a message becomes a dead letter.
@@ -57,10 +57,11 @@ setting_flags! {
     /// exponential:1s:10m:10%.
     #[arg(long, value_name = "BACKOFF", value_parser = backoff)]
     backoff: Backoff => backoff by same, backoff_text;
-    /// Keep finished messages readable for this time; 0s: not by time.
+    /// Time for which finished messages stay readable; 0s: no time limit. They are kept when this or
+    /// --retain-done-count is set.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     retain_done: Duration => retain_done_ms by millis, |ms| (*ms > 0).then(|| length(*ms));
-    /// Keep this number of finished messages readable, dropping the oldest first; 0: not by number.
+    /// Maximum number of finished messages that stay readable, the oldest dropped first; 0: no maximum.
     #[arg(long, value_name = "N", value_parser = values::number(0u32..))]
     retain_done_count: u32 => retain_done_count by same, |count| (*count > 0).then(|| count.to_string());
     /// Effect of a delayed message on the other messages with its ordering key.

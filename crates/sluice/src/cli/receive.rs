@@ -54,7 +54,7 @@ pub(super) async fn run(args: ReceiveArgs, out: Out) -> Result<u8> {
     if messages.is_empty() {
         let names: Vec<&str> = args.queues.iter().map(|(name, _)| name.as_str()).collect();
         let waited = if args.wait.is_zero() {
-            "; --wait 20s would wait for one".to_owned()
+            "; use --wait 20s to wait for one".to_owned()
         } else {
             format!(" after {}", length(args.wait.as_millis() as u64))
         };
