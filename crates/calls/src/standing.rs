@@ -63,7 +63,9 @@ impl Standing {
         let Some(claim) = &self.claim else {
             return match self.peer.is_asked() {
                 false => Ok(Caller::Anybody),
-                true => Err(Denied::unauthenticated("from now on this server asks who you are: ask again")),
+                true => Err(Denied::unauthenticated(
+                    "this server requires authentication from now on: repeat the request with credentials",
+                )),
             };
         };
         let Claim { authorization, right, namespace, waited } = &**claim;

@@ -101,7 +101,7 @@ impl Caller {
         match self {
             Caller::Anybody | Caller::Known(_) => Ok(()),
             Caller::Nobody => Err(Denied::unauthenticated(
-                "this server asks who you are: show a client certificate, or send `Authorization: Bearer TOKEN` with a \
+                "this server requires authentication: use a client certificate, or send `Authorization: Bearer TOKEN` with a \
                  token of `sluice token create`",
             )),
         }

@@ -31,7 +31,7 @@ pub(super) async fn run(args: StatusArgs, out: Out) -> Result<u8> {
         let mut table = Table::fields();
         about_server(&server, &connection.url(), &mut table);
         about_queues(&connection.namespace, &queues, &mut table);
-        table.field("needs", needs.first().map_or("nobody", String::as_str));
+        table.field("problems", needs.first().map_or("none", String::as_str));
         for need in needs.iter().skip(1) {
             table.field("", need.as_str());
         }

@@ -197,7 +197,7 @@ fn a_client_without_the_ca_is_told_what_is_missing() {
     }
     let ca = server.ready["credentials"]["ca"].as_str().unwrap();
     let error = at(server.home.path(), &["queue", "list", "--server", &server.url, "--ca", ca]).fails(9);
-    assert!(error.contains("asks who you are") && error.contains("--token-file"), "{error}");
+    assert!(error.contains("requires authentication") && error.contains("--token-file"), "{error}");
 }
 
 #[test]
