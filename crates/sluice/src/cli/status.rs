@@ -24,16 +24,16 @@ pub(super) async fn run(args: StatusArgs, out: Out) -> Result<u8> {
     let connection = args.server.connect()?;
     let server = connection.client.status().await.map_err(|e| connection.error(&e))?;
     let queues = connection.client.queues("").await.map_err(|e| connection.error(&e))?;
-    let needs = needs(&server, &queues);
+    let problems = problems(&server, &queues);
     let about = json!({ "server": server, "namespace": connection.namespace, "queues": queues.len(),
-        "counts": sum(&queues), "needs": needs });
+        "counts": sum(&queues), "problems": problems });
     out.show(&about, |_| {
         let mut table = Table::fields();
         about_server(&server, &connection.url(), &mut table);
         about_queues(&connection.namespace, &queues, &mut table);
-        table.field("problems", needs.first().map_or("none", String::as_str));
-        for need in needs.iter().skip(1) {
-            table.field("", need.as_str());
+        table.field("problems", problems.first().map_or("none", String::as_str));
+        for problem in problems.iter().skip(1) {
+            table.field("", problem.as_str());
         }
         table.render()
     })?;
@@ -107,33 +107,35 @@ fn least(server: &Value, figure: &str) -> Option<u64> {
 }
 
 /// Conditions that need an operator, each with a first step.
-fn needs(server: &Value, queues: &[Queue]) -> Vec<String> {
-    let mut needs = Vec::new();
+fn problems(server: &Value, queues: &[Queue]) -> Vec<String> {
+    let mut problems = Vec::new();
     let any = |figure: &str| shards(server).any(|shard| shard[figure] == true);
     if server["ready"] == false {
-        needs.push("the server is not ready: see its log".to_owned());
+        problems.push("the server is not ready: see its log".to_owned());
     }
     if any("disk_full") {
-        needs.push("the disk is full and sends are refused: settle messages, or enlarge the disk".to_owned());
+        problems
+            .push("the disk is full and sends are refused: settle messages, or enlarge the disk".to_owned());
     } else if any("disk_low") {
-        needs.push("the disk is nearly full".to_owned());
+        problems.push("the disk is nearly full".to_owned());
     }
     let damaged = total(server, "damaged_blobs");
     if damaged > 0 {
-        needs.push(format!("{} cannot be read back from the disk: see the log", counted(damaged, "payload")));
+        problems
+            .push(format!("{} cannot be read back from the disk: see the log", counted(damaged, "payload")));
     }
     let mut of_queues = |what: &str, how: &str, is: fn(&Queue) -> bool| {
         let names: Vec<&str> =
             queues.iter().filter(|queue| is(queue)).map(|queue| queue.name.as_str()).collect();
         if !names.is_empty() {
-            needs.push(format!("{what} in {}: {how}", named(&names)));
+            problems.push(format!("{what} in {}: {how}", named(&names)));
         }
     };
     of_queues("dead letters", "sluice dead list QUEUE", |queue| queue.counts.dead > 0);
     of_queues("held messages", "sluice message list QUEUE --state held", |queue| queue.counts.held > 0);
     of_queues("deliveries are paused", "sluice queue resume QUEUE", |queue| queue.settings.paused);
     of_queues("sends are refused", "sluice queue open QUEUE", |queue| queue.settings.closed);
-    needs
+    problems
 }
 
 /// `a, b and 3 more`
@@ -148,12 +150,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_needs_a_person_is_named() {
+    fn problems_are_named() {
         let shard = json!({"disk_full": false, "disk_low": true, "damaged_blobs": 2});
-        let needs = needs(&json!({"ready": true, "shards": [shard]}), &[]);
-        assert_eq!(needs.len(), 2, "{needs:?}");
-        assert!(needs[1].starts_with("2 payloads cannot"), "{needs:?}");
-        assert_eq!(super::needs(&json!({"ready": true, "shards": []}), &[]), Vec::<String>::new());
+        let problems = problems(&json!({"ready": true, "shards": [shard]}), &[]);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[1].starts_with("2 payloads cannot"), "{problems:?}");
+        assert_eq!(super::problems(&json!({"ready": true, "shards": []}), &[]), Vec::<String>::new());
         assert_eq!(named(&["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
     }
 }

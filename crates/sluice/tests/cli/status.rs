@@ -27,7 +27,7 @@ fn one_screen_tells_how_the_server_is() {
     }
     assert!(shown.lines().count() < 24, "one screen: {shown}");
     let json = server.one(&["status"]);
-    assert_eq!((&json["counts"]["held"], json["needs"].as_array().unwrap().len()), (&1.into(), 3));
+    assert_eq!((&json["counts"]["held"], json["problems"].as_array().unwrap().len()), (&1.into(), 3));
     assert!(alone(&["status", "--server", "http://127.0.0.1:1"]).fails(7).contains("cannot connect"));
     let memory = Server::with(&["--memory"]).ok(&["status"]);
     assert!(memory.contains("problems      none"), "{memory}");
