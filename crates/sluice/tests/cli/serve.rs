@@ -27,7 +27,7 @@ fn it_says_what_it_does_and_where() {
         "is ready at http://127.0.0.1:",
         "sluice-data",
         "always",
-        "a new data directory",
+        "nothing: the server starts without data",
         "sluice send emails hello",
         "SLUICE_SERVER",
     ] {
