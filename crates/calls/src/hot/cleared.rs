@@ -228,9 +228,10 @@ impl<'c> Cleared<'c> {
     /// # Errors
     /// Those of the node. An item that fails does not fail the others.
     pub async fn settle(&self, items: &[SettleItem<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
+        let namespace = self.0.namespace_id()?;
         match items.is_empty() {
             true => Ok(Vec::new()),
-            false => self.0.node().settle(self.0.namespace_id()?, items).await,
+            false => self.0.node().settle(namespace, items).await,
         }
     }
 
@@ -240,9 +241,10 @@ impl<'c> Cleared<'c> {
     /// # Errors
     /// Those of the node. An item that fails does not fail the others.
     pub async fn extend(&self, items: &[(Receipt, u64)]) -> Result<Vec<Result<(), Error>>, Error> {
+        let namespace = self.0.namespace_id()?;
         match items.is_empty() {
             true => Ok(Vec::new()),
-            false => self.0.node().extend(self.0.namespace_id()?, items).await,
+            false => self.0.node().extend(namespace, items).await,
         }
     }
 
@@ -251,9 +253,10 @@ impl<'c> Cleared<'c> {
     /// # Errors
     /// Those of the node. An item that fails does not fail the others.
     pub async fn report(&self, items: &[ReportItem<'_>]) -> Result<Vec<Result<(), Error>>, Error> {
+        let namespace = self.0.namespace_id()?;
         match items.is_empty() {
             true => Ok(Vec::new()),
-            false => self.0.node().report(self.0.namespace_id()?, items).await,
+            false => self.0.node().report(namespace, items).await,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use sluice_calls::fault::{Fault, Read};
 
-use super::schema::{Kind, MessageType};
+use super::schema::{Kind, MessageType, schema};
 use super::wire::{INVALID, Raw, next_field, varint};
 
 /// The fields of a message as they came: the place of each in its type, and its value.
@@ -12,12 +12,7 @@ pub(super) type Rows<'b> = Vec<(usize, Raw<'b>)>;
 pub(super) fn read_rows<'b>(message: &MessageType, mut bytes: &'b [u8]) -> Read<Rows<'b>> {
     let mut rows = Vec::new();
     while let Some((number, value)) = next_field(&mut bytes)? {
-        let at = message.by_number(number).ok_or_else(|| {
-            Fault::new(
-                "unknown_field",
-                format!("field number {number} is not known here: the server is older"),
-            )
-        })?;
+        let at = message.by_number(number).ok_or_else(|| unknown(number))?;
         let field = &message.fields[at];
         let is_number = matches!(field.kind, Kind::Number | Kind::Boolean);
         match value {
@@ -34,6 +29,34 @@ pub(super) fn read_rows<'b>(message: &MessageType, mut bytes: &'b [u8]) -> Read<
     // In the order of the type; what was given twice stays in the order in which it came.
     rows.sort_by_key(|(at, _)| *at);
     Ok(rows)
+}
+
+/// Checks that a message, and those inside it, have no field that is not known, and no number beyond the type
+/// of its field.
+///
+/// # Errors
+/// `unknown_field`, `invalid_argument` or `invalid_protobuf`, with the place.
+pub(super) fn check_known(message: &MessageType, mut bytes: &[u8]) -> Read<()> {
+    while let Some((number, value)) = next_field(&mut bytes)? {
+        let at = message.by_number(number).ok_or_else(|| unknown(number))?;
+        let field = &message.fields[at];
+        let checked = match (field.kind, value) {
+            (Kind::Message(at) | Kind::Entries(at), Raw::Bytes(bytes)) => {
+                check_known(schema().message(at), bytes)
+            }
+            (Kind::Number, Raw::Number(number)) if field.is_short && number > u64::from(u32::MAX) => {
+                Err(Fault::invalid(format!("expected a number from 0 to {}, got {number}", u32::MAX)))
+            }
+            _ => Ok(()),
+        };
+        checked.map_err(|fault| fault.inside(&field.name))?;
+    }
+    Ok(())
+}
+
+fn unknown(number: u32) -> Box<Fault> {
+    let reason = format!("field number {number} is not known here: the server is older");
+    Fault::new("unknown_field", reason)
 }
 
 /// The value of a text field; of several, the last counts.

@@ -41,6 +41,8 @@ pub(super) struct Field {
     pub(super) base64: String,
     pub(super) kind: Kind,
     pub(super) is_list: bool,
+    /// True if a number has at most 32 bits.
+    pub(super) is_short: bool,
     /// True if an absent field stands for its default: protobuf does not tell the two apart ("implicit
     /// presence").
     pub(super) is_implicit: bool,
@@ -161,6 +163,7 @@ impl MessageType {
                 other => unreachable!("no field of the package is of type {other:?}: a test reads them all"),
             };
             Field {
+                is_short: field.r#type() == Type::Uint32,
                 number: field.number() as u32,
                 name: field.name().to_owned(),
                 base64: if kind == Kind::Octets { format!("{}_base64", field.name()) } else { String::new() },

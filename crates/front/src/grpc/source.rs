@@ -93,14 +93,17 @@ impl<'b> MessageSource<'b> {
         let all = rows.clone();
         while let Some((at, _)) = self.rows[rows.clone()].first().copied() {
             let same = self.rows[rows.clone()].iter().take_while(|(other, _)| *other == at).count();
-            let next = Next::Field(&message.fields[at], rows.start..rows.start + same);
-            self.named(next, &message.fields[at], allowed, field)?;
+            let of = &message.fields[at];
+            let next = rows.start..rows.start + same;
             rows.start += same;
+            if !(of.is_implicit && is_default(self.rows[next.end - 1].1)) {
+                self.named(Next::Field(of, next), of, allowed, field)?;
+            }
         }
-        let given = |source: &Self, at| source.rows[all.clone()].iter().any(|(other, _)| *other == at);
+        // Contents that are empty are contents.
         for (at, of) in message.fields.iter().enumerate() {
-            // Contents that are empty are not on the wire.
-            if of.is_implicit && of.kind == Kind::Octets && !given(self, at) {
+            let last = self.rows[all.clone()].iter().rev().find(|(other, _)| *other == at);
+            if of.is_implicit && of.kind == Kind::Octets && last.is_none_or(|(_, raw)| is_default(*raw)) {
                 self.named(Next::Field(of, 0..0), of, allowed, field)?;
             }
         }
@@ -119,6 +122,11 @@ impl<'b> MessageSource<'b> {
         self.next = next;
         field(self, name).map_err(|fault| fault.inside(&of.name))
     }
+}
+
+/// True for the value that stands for none in a field with implicit presence.
+fn is_default(raw: Raw<'_>) -> bool {
+    matches!(raw, Raw::Number(0) | Raw::Bytes([]))
 }
 
 impl<'b> Source<'b> for MessageSource<'b> {
@@ -154,7 +162,9 @@ impl<'b> Source<'b> for MessageSource<'b> {
             let values = self.rows[inner.clone()].iter().position(|(at, _)| *at == 1);
             let value = inner.start + values.unwrap_or(inner.len());
             let name = match self.rows[inner.start..value].last() {
-                Some((_, Raw::Bytes(bytes))) => text(bytes).map_err(|fault| fault.at(index))?,
+                Some((_, Raw::Bytes(bytes))) => {
+                    text(bytes).map_err(|fault| fault.inside("name").at(index))?
+                }
                 _ => "",
             };
             self.next = Next::Field(&message.fields[1], value..inner.end);
@@ -251,6 +261,7 @@ mod tests {
 
     use super::*;
     use crate::grpc::rows::read_rows;
+    use crate::grpc::wire::put_bytes;
     use crate::hot::send::Batch;
 
     fn read(request: &SendMany) -> Read<usize> {
@@ -314,6 +325,15 @@ mod tests {
             fault(Message { unique: Some(Unique::default().into()), ..Message::default() }),
             "missing_field messages[1].unique.key: a unique message needs its key"
         );
+        // A client may write the default of a field that it does not give.
+        let given_as_none = Message { ordering_key: "".into(), ..Message::default() };
+        let mut bytes = given_as_none.encode_to_vec();
+        put_bytes(&mut bytes, 10, b"");
+        let mut request = Vec::new();
+        put_bytes(&mut request, 2, &bytes);
+        let message = schema().named("SendMany");
+        let rows = read_rows(message, &request).unwrap();
+        Batch::read(MessageSource::new(message, rows, request.len()), &Limits::default()).unwrap();
         let empty = read(&SendMany::default()).unwrap_err();
         assert_eq!(
             (empty.field.as_str(), empty.reason.as_str()),

@@ -73,6 +73,7 @@ async fn mistakes_in_receives_and_settlements_have_code_and_place() {
         ),
         ("POST", "/v1/receive", r#"{"queues":[]}"#, 400, "missing_field", "queues"),
         ("POST", "/v1/ack", r#"{"receipt":"x"}"#, 400, "invalid_receipt", "\"x\""),
+        ("POST", "/v1/namespaces/none/ack", r#"{"receipts":["x"]}"#, 404, "namespace_not_found", "none"),
         (
             "POST",
             "/v1/ack",

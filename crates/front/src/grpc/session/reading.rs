@@ -14,6 +14,7 @@ use http::request::Parts;
 use http::response::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
+use prost::Message as _;
 use sluice_calls::access::{Caller, Denied, Peer, Right};
 use sluice_calls::permit::DEFAULT_NAMESPACE;
 use sluice_calls::{CallError, Operation};
@@ -38,6 +39,8 @@ use super::encode;
 use super::outbox::{Outbox, Outgoing};
 use super::plain::Plain;
 use crate::grpc::bounds::{TooLong, check_frame};
+use crate::grpc::rows::check_known;
+use crate::grpc::schema::schema;
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
 use crate::net::body::{Body, Inbound, allowance};
@@ -522,9 +525,14 @@ fn read_frame<'f>(bytes: &'f Bytes, limits: &Limits) -> Result<(u64, Read<Said<'
     }
     let decoded =
         ClientFrame::decode_lists(bytes.clone()).map_err(|error| Fault::new(INVALID, error.to_string()))?;
+    // What is decoded is shorter when it leaves something out.
+    let checked = match decoded.encoded_len() == bytes.len() {
+        true => Ok(()),
+        false => check_known(schema().named("ClientFrame"), bytes),
+    };
     let ClientFrame { number, frame } = decoded;
     match frame {
-        Some(frame) => Ok((number, Ok(Said::Other(frame)))),
+        Some(frame) => Ok((number, checked.map(|()| Said::Other(frame)))),
         None => Err(Fault::new(INVALID, format!("frame {number} holds nothing that is known here")).into()),
     }
 }

@@ -304,6 +304,26 @@ async fn sends_of_every_kind_are_answered() {
 }
 
 #[tokio::test]
+async fn a_frame_with_a_field_that_is_not_known_is_refused() {
+    let mut session = Session::open(start(|_, _| {}).await).await;
+    // Of `SendMany`: the queue, and a message with the field 99 or a priority of 2^32.
+    let unknown = [0x0a, 1, b'q', 0x12, 6, 0x0a, 1, b'x', 0x98, 0x06, 1];
+    let too_large = [0x0a, 1, b'q', 0x12, 9, 0x0a, 1, b'x', 0x28, 0x80, 0x80, 0x80, 0x80, 0x10];
+    for (at, (send, code)) in
+        [(&unknown[..], "unknown_field"), (&too_large[..], "invalid_argument")].into_iter().enumerate()
+    {
+        let mut message = vec![0x08, 100 + at as u8, 0x3a, send.len() as u8];
+        message.extend_from_slice(send);
+        let mut frame = vec![0];
+        frame.extend_from_slice(&(message.len() as u32).to_be_bytes());
+        frame.extend_from_slice(&message);
+        session.bytes(frame.into()).await;
+        let error = session.result().await.error.unwrap();
+        assert_eq!(error.code, code, "{error:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_breaks_is_resumed_with_its_receipts() {
     let address = start(|_, _| {}).await;
     let mut session = Session::open(address).await;
