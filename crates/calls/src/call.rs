@@ -29,7 +29,7 @@ pub trait Unary: DeserializeOwned + JsonSchema + Send {
 /// The body of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Body {
-    /// No body; none is read.
+    /// No body: one with fields is refused.
     None,
     /// Settings or options, none of which is required: a blank body leaves all of them out.
     Optional,

@@ -162,6 +162,9 @@ async fn answer_special(
     special: Special,
     body: &mut Inbound,
 ) -> Result<Response<Body>, CallError> {
+    if !matches!(special, Special::SendRaw | Special::ReceiveRaw) {
+        call.no_body(body).await?;
+    }
     match special {
         Special::SendRaw => raw::send(call, body).await,
         Special::ReceiveRaw => raw::receive(call, body).await,

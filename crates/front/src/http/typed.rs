@@ -26,7 +26,10 @@ pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
     };
     let upload = match bytes_max {
         Some(bytes_max) => Some(call.json(body, bytes_max).await?),
-        None => None,
+        None => {
+            call.no_body(body).await?;
+            None
+        }
     };
     let source = match &upload {
         Some(upload) if takes == unary::Body::Optional => Source::OptionalBody(upload.bytes()),

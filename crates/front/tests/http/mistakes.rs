@@ -156,6 +156,38 @@ async fn bodies_that_are_not_json_are_refused() {
 }
 
 #[tokio::test]
+async fn calls_without_a_body_refuse_one_and_do_nothing() {
+    let server = Server::start().await;
+    for _ in 0..2 {
+        server.send("q", "a").await;
+    }
+    let calls = [
+        ("POST", "/v1/queues/q/purge"),
+        ("POST", "/v1/queues/q/pause"),
+        ("DELETE", "/v1/queues/q"),
+        ("GET", "/v1/queues/q"),
+        ("GET", "/healthz"),
+    ];
+    let bodies = [
+        (r#"{"state":"held"}"#, "unknown_field", "state: unknown field"),
+        ("purge", "invalid_json", "line 1, column 1"),
+        ("{} {}", "invalid_json", "line 1, column 4"),
+        ("[]", "wrong_type", "expected an object"),
+    ];
+    for (method, path) in calls {
+        for (body, code, part) in bodies {
+            assert_told(&server, &[(method, path, body, 400, code, part)]).await;
+        }
+    }
+    let queue = server.get("/v1/queues/q").await.json();
+    assert_eq!((&queue["counts"]["ready"], &queue["settings"]["paused"]), (&2.into(), &false.into()), "{queue}");
+    for body in ["", " \n", "{}", "{ }"] {
+        assert_eq!(server.post("/v1/queues/q/pause", body).await.status, 200, "{body:?}");
+        assert_eq!(server.call("GET", "/v1/queues/q", body).await.status, 200, "{body:?}");
+    }
+}
+
+#[tokio::test]
 async fn raw_headers_are_checked() {
     let server = Server::start().await;
     let path = "/v1/queues/q/messages/raw";

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use http::request::Parts;
+use http_body::Body as _;
+use serde::Deserialize;
 use sluice_calls::{CallError, Operation, Permit, Read};
 
 use crate::http::codec::query::Params;
+use crate::json::de::from_optional_body;
 use crate::net::body::{BodyRules, Inbound, Upload, read};
 use crate::net::context::Context;
 use crate::net::in_flight::InFlight;
+use crate::net::options::SMALL_BODY_BYTES_MAX;
 
 /// A request whose caller may do what its path names; its body is not read yet.
 #[derive(Debug)]
@@ -57,7 +61,21 @@ impl<'c> Call<'c> {
         }
         self.upload(body, bytes_max).await
     }
+
+    /// Reads the body of a call that takes none: it is empty, blank, or an object without fields.
+    pub(crate) async fn no_body(&self, body: &mut Inbound) -> Result<(), CallError> {
+        if !body.is_end_stream() {
+            let upload = self.json(body, SMALL_BODY_BYTES_MAX).await?;
+            let NoFields {} = from_optional_body(upload.bytes())?;
+        }
+        Ok(())
+    }
 }
+
+/// An object without fields.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoFields {}
 
 /// True when a body of this type is read as JSON: `application/json`, or a type built on it (RFC 6839 §3.1),
 /// with any parameters.
