@@ -33,7 +33,7 @@ pub enum Body {
     None,
     /// Settings or options, none of which is required: a blank body leaves all of them out.
     Optional,
-    /// Settings or options, some of which are required.
+    /// Settings or options, some of which are required, or which replace all there are.
     Small,
     /// A list of ids, which is required; the longest of these.
     Items,

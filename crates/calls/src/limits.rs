@@ -269,6 +269,7 @@ impl Unary for Show {
 
 impl Unary for Put {
     type Answer = Limit;
+    const BODY: Body = Body::Small;
     const HOW: &'static [How] = &[How::Created, How::Done];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Limit>, CallError> {

@@ -96,6 +96,7 @@ pub struct Put(QueueSettingsPatch);
 
 impl Unary for Put {
     type Answer = QueueDefaults;
+    const BODY: Body = Body::Small;
     const HOW: &'static [How] = &[How::Created, How::Done];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<QueueDefaults>, CallError> {

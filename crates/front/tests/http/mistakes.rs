@@ -188,6 +188,24 @@ async fn calls_without_a_body_refuse_one_and_do_nothing() {
 }
 
 #[tokio::test]
+async fn settings_that_are_replaced_need_a_body() {
+    let server = Server::start().await;
+    for (path, settings) in [("/v1/limits/l", r#"{"in_flight":1}"#), ("/v1/queue-defaults/a.*", r#"{"lease_ms":9}"#)] {
+        assert_eq!(server.call("PUT", path, settings).await.status, 201);
+        for body in ["", " "] {
+            let empty = ("PUT", path, body, 400, "invalid_json", "the body is empty: expected JSON");
+            assert_told(&server, &[empty]).await;
+        }
+        let kept = server.get(path).await.json();
+        assert!(kept["settings"].as_object().is_some_and(|settings| !settings.is_empty()), "{kept}");
+        assert_eq!(server.call("PUT", path, "{}").await.status, 200);
+    }
+    for (method, path, status) in [("PUT", "/v1/queues/q", 201), ("PATCH", "/v1/queues/q", 200)] {
+        assert_eq!(server.call(method, path, "").await.status, status);
+    }
+}
+
+#[tokio::test]
 async fn raw_headers_are_checked() {
     let server = Server::start().await;
     let path = "/v1/queues/q/messages/raw";
