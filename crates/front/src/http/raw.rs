@@ -49,13 +49,15 @@ pub(crate) const SEND_HEADERS: &[&str] = &[
     "sluice-correlation-id",
     "sluice-reply-to",
     "sluice-hold",
-    "sluice-tag",
+    TAG,
     "sluice-header-<name>",
 ];
 /// Largest checkpoint that a header carries: many clients take no longer lines than its base64.
 const CHECKPOINT_BYTES_MAX: usize = 8 << 10;
 /// The fields of a message that no header of HTTP can carry, as base64 of a JSON object.
 const FIELDS_BASE64: HeaderName = HeaderName::from_static("sluice-fields-base64");
+/// The header of a tag, which may repeat.
+const TAG: &str = "sluice-tag";
 /// Prefix of the name of a message's header.
 const HEADER_PREFIX: &str = "sluice-header-";
 
@@ -101,6 +103,13 @@ fn read_head<'h>(
     tags: &mut Vec<&'h str>,
     options: &mut SendOptions<'h>,
 ) -> Read<SendItem<'h>> {
+    let twice = |name| Fault::new("duplicate_field", "the header is given twice").inside(name);
+    let is_field =
+        |name: &&str| name.starts_with("sluice-") && *name != TAG && !name.starts_with(HEADER_PREFIX);
+    let mut fields = headers.keys().map(HeaderName::as_str).filter(is_field);
+    if let Some(name) = fields.find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
+        return Err(twice(name));
+    }
     let mut item = SendItem::default();
     if let Some(value) = headers.get(CONTENT_TYPE) {
         item.content_type = text(value).map_err(|fault| fault.inside("content-type"))?;
@@ -109,7 +118,7 @@ fn read_head<'h>(
         let name = name.as_str();
         if name == "traceparent" {
             pairs.push((name, text(value).map_err(|fault| fault.inside(name))?));
-        } else if name == "sluice-tag" {
+        } else if name == TAG {
             tags.push(text(value).map_err(|fault| fault.inside(name))?);
         } else if name.starts_with("sluice-") {
             read_field(&mut item, pairs, options, name, value).map_err(|fault| fault.inside(name))?;
@@ -117,7 +126,7 @@ fn read_head<'h>(
     }
     for (at, (name, _)) in pairs.iter().enumerate() {
         if pairs[..at].iter().any(|(other, _)| other == name) {
-            return Err(Fault::new("duplicate_field", "the header is given twice").inside(name));
+            return Err(twice(name));
         }
     }
     let both = headers.contains_key("sluice-delay-ms") && headers.contains_key("sluice-deliver-at-ms");
@@ -247,7 +256,7 @@ fn put_fields(headers: &mut HeaderMap, message: &Delivered) {
         for tag in message.tagged().into_iter().flat_map(|blob| blob.tags()) {
             match HeaderValue::from_str(tag).ok().filter(|_| is_plain(tag)) {
                 Some(value) => {
-                    headers.append(HeaderName::from_static("sluice-tag"), value);
+                    headers.append(HeaderName::from_static(TAG), value);
                 }
                 None => rest.push(tag),
             }
@@ -351,6 +360,17 @@ mod tests {
             named("duplicate_field", "a")
         );
         assert_eq!(fault(&[("sluice-delay-ms", "1"), ("sluice-deliver-at-ms", "1")]).0, "conflicting_fields");
+        for name in ["sluice-priority", "sluice-delay-ms", "sluice-ttl-ms", "sluice-unique", "sluice-hold"] {
+            assert_eq!(fault(&[(name, "1"), (name, "1")]), named("duplicate_field", name));
+        }
+    }
+
+    #[test]
+    fn tags_may_repeat() {
+        let headers = head(&[("sluice-tag", "a"), ("sluice-tag", "b")]);
+        let mut tags = Vec::new();
+        read_head(&headers, &mut Vec::new(), &mut tags, &mut SendOptions::default()).unwrap();
+        assert_eq!(tags, ["a", "b"]);
     }
 
     #[test]

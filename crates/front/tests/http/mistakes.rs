@@ -190,7 +190,9 @@ async fn calls_without_a_body_refuse_one_and_do_nothing() {
 #[tokio::test]
 async fn settings_that_are_replaced_need_a_body() {
     let server = Server::start().await;
-    for (path, settings) in [("/v1/limits/l", r#"{"in_flight":1}"#), ("/v1/queue-defaults/a.*", r#"{"lease_ms":9}"#)] {
+    for (path, settings) in
+        [("/v1/limits/l", r#"{"in_flight":1}"#), ("/v1/queue-defaults/a.*", r#"{"lease_ms":9}"#)]
+    {
         assert_eq!(server.call("PUT", path, settings).await.status, 201);
         for body in ["", " "] {
             let empty = ("PUT", path, body, 400, "invalid_json", "the body is empty: expected JSON");
