@@ -220,11 +220,25 @@ pub fn check_consumer(name: &str) -> Read<()> {
     Ok(())
 }
 
-/// The headers of a message, with those that the server adds in place of the message's own of the same names.
+/// The headers of a message, with those that the server adds in place of the message's own of the same names,
+/// whatever the case of their letters: HTTP does not tell them apart.
 pub fn with_added<'m>(
     own: impl Iterator<Item = (&'m str, &'m str)>,
     added: &'m [(Box<str>, Box<str>)],
 ) -> impl Iterator<Item = (&'m str, &'m str)> {
-    own.filter(|(name, _)| !added.iter().any(|(other, _)| **other == **name))
+    own.filter(|(name, _)| !added.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)))
         .chain(added.iter().map(|(name, value)| (&**name, &**value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_that_the_server_adds_replace_those_of_their_names_in_any_case() {
+        let own = [("Sluice-Done", "7"), ("a", "1"), ("sluice-done", "8")];
+        let added = [("sluice-done".into(), "0".into())];
+        let all: Vec<_> = with_added(own.into_iter(), &added).collect();
+        assert_eq!(all, [("a", "1"), ("sluice-done", "0")]);
+    }
 }

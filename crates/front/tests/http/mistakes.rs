@@ -180,7 +180,11 @@ async fn calls_without_a_body_refuse_one_and_do_nothing() {
         }
     }
     let queue = server.get("/v1/queues/q").await.json();
-    assert_eq!((&queue["counts"]["ready"], &queue["settings"]["paused"]), (&2.into(), &false.into()), "{queue}");
+    assert_eq!(
+        (&queue["counts"]["ready"], &queue["settings"]["paused"]),
+        (&2.into(), &false.into()),
+        "{queue}"
+    );
     for body in ["", " \n", "{}", "{ }"] {
         assert_eq!(server.post("/v1/queues/q/pause", body).await.status, 200, "{body:?}");
         assert_eq!(server.call("GET", "/v1/queues/q", body).await.status, 200, "{body:?}");
