@@ -14,7 +14,7 @@ use crate::error::CallError;
 use crate::permit::Permit;
 use crate::value::{PageSize, Within, Word, cursor, page_size};
 pub(crate) use page::room_for;
-use page::{Wanted, page, shows_receipts};
+use page::{Shown, Wanted, page, shows_receipts};
 pub use stored::{Attempt, Message, PastChange, Progress};
 
 /// Maximum number of messages of a peek: 1 to 100; default 10.
@@ -119,11 +119,12 @@ impl Unary for Peek {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Peeked>, CallError> {
         let limit = self.limit.map_or(PEEK_DEFAULT, PeekSize::get) as usize;
         let (namespace, queue) = (permit.namespace_id()?, permit.name());
-        let bytes_max = room_for(permit, limit)? as u64;
-        let (found, truncated) = permit.node().peek(namespace, queue, limit, bytes_max).await?;
+        let bytes_max = room_for(permit, limit)?;
+        let (found, truncated) = permit.node().peek(namespace, queue, limit, bytes_max as u64).await?;
         let receipts = shows_receipts(permit, queue);
-        let messages = found.into_iter().map(|stored| Message::of(stored, receipts)).collect();
-        Ok(Peeked { messages, truncated }.into())
+        let mut shown = Shown::new(bytes_max);
+        let all = found.into_iter().all(|stored| shown.add(Message::of(stored, receipts)));
+        Ok(Peeked { messages: shown.messages, truncated: truncated || !all }.into())
     }
 }
 

@@ -1,5 +1,7 @@
 //! A page of the messages of a queue, as large as its memory allows.
 
+use std::io::{self, Write};
+
 use sluice_engine::query::{Page, State};
 use sluice_node::Stored;
 
@@ -8,15 +10,12 @@ use crate::access::Right;
 use crate::error::CallError;
 use crate::permit::Permit;
 
-/// Largest contents of a page of messages together, in bytes.
+/// Largest page of messages, in bytes as it is written.
 const PAGE_BYTES_MAX: usize = 16 << 20;
 /// Bytes of a message in an answer, besides what its sender gave.
 const FIELDS_BYTES: usize = 1 << 10;
 /// Messages that are loaded at once with their histories, whose texts no size tells beforehand.
 const SLICE: usize = 64;
-/// Bytes of an ended attempt in an answer, besides its error text.
-const ATTEMPT_BYTES: usize = 128;
-
 /// The page that is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
@@ -36,17 +35,13 @@ pub(super) struct Wanted {
 /// `queue_not_found`; `overloaded` when there is no memory for the answer, or what is stored cannot be read
 /// now.
 pub(super) async fn page(permit: &Permit<'_>, wanted: Wanted) -> Result<Messages, CallError> {
+    if wanted.payload {
+        let bytes_max = room_for(permit, wanted.limit)?;
+        return fill(permit, wanted, bytes_max).await;
+    }
+    permit.room().reserve(wanted.limit * FIELDS_BYTES)?;
+    let found = look(permit, wanted).await?;
     let receipts = shows_receipts(permit, permit.name());
-    let found = match wanted.payload {
-        true => {
-            let bytes_max = room_for(permit, wanted.limit)?;
-            fill(permit, wanted, bytes_max).await?
-        }
-        false => {
-            permit.room().reserve(wanted.limit * FIELDS_BYTES)?;
-            look(permit, wanted).await?
-        }
-    };
     let messages = found.items.into_iter().map(|stored| Message::of(stored, receipts)).collect();
     Ok(Messages { messages, next: found.next.map(|next| next.to_string()) })
 }
@@ -57,33 +52,85 @@ async fn look(permit: &Permit<'_>, wanted: Wanted) -> Result<Page<Stored>, CallE
     Ok(permit.node().messages(namespace, queue, state, cursor, limit, payload).await?)
 }
 
-/// Fills a page with messages and their contents, a slice at a time, until `bytes_max` bytes are loaded; the
-/// first message may be larger.
-async fn fill(permit: &Permit<'_>, wanted: Wanted, bytes_max: usize) -> Result<Page<Stored>, CallError> {
-    let mut page = Page { items: Vec::new(), next: wanted.cursor };
-    let mut bytes = 0;
-    while page.items.len() < wanted.limit {
+/// Fills a page with messages and their contents, a slice at a time, until it is full.
+async fn fill(permit: &Permit<'_>, wanted: Wanted, bytes_max: usize) -> Result<Messages, CallError> {
+    let receipts = shows_receipts(permit, permit.name());
+    let (mut shown, mut next) = (Shown::new(bytes_max), wanted.cursor);
+    'full: while shown.messages.len() < wanted.limit {
         // The sizes first: large payloads are not even loaded when the page has no room for them.
-        let asked = SLICE.min(wanted.limit - page.items.len());
-        let slice = Wanted { cursor: page.next, limit: asked, ..wanted };
+        let asked = SLICE.min(wanted.limit - shown.messages.len());
+        let slice = Wanted { cursor: next, limit: asked, ..wanted };
         let mut found = look(permit, Wanted { payload: false, ..slice }).await?;
         let all = found.items.len();
-        let fit = fitting(&found, bytes_max.saturating_sub(bytes));
-        if fit == 0 && !page.items.is_empty() && all > 0 {
+        let fit = fitting(&found, bytes_max.saturating_sub(shown.bytes));
+        if fit == 0 && !shown.messages.is_empty() && all > 0 {
             break;
         }
         if all > 0 {
             let limit = if fit == all { asked } else { fit.max(1) };
             found = look(permit, Wanted { limit, ..slice }).await?;
         }
-        bytes += found.items.iter().map(bytes_of).sum::<usize>();
-        page.items.append(&mut found.items);
-        page.next = found.next;
-        if page.next.is_none() || fit < all || all < asked {
+        for stored in found.items {
+            let sequence = stored.view.id.sequence;
+            if !shown.add(Message::of(stored, receipts)) {
+                break 'full;
+            }
+            next = Some(sequence);
+        }
+        next = found.next;
+        if next.is_none() || fit < all || all < asked {
             break;
         }
     }
-    Ok(page)
+    Ok(Messages { messages: shown.messages, next: next.map(|next| next.to_string()) })
+}
+
+/// The messages of an answer, which has room for a number of bytes.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) messages: Vec<Message>,
+    /// Bytes of them as JSON: those of a payload full of control characters are six times its own.
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Shown {
+    pub(super) fn new(bytes_max: usize) -> Shown {
+        Shown { messages: Vec::new(), bytes: 0, bytes_max }
+    }
+
+    /// Adds a message if there is room for it; the first one may be larger. Tells whether it was added.
+    pub(super) fn add(&mut self, message: Message) -> bool {
+        let bytes = written(&message);
+        let fits = self.messages.is_empty() || self.bytes + bytes <= self.bytes_max;
+        if fits {
+            self.bytes += bytes;
+            self.messages.push(message);
+        }
+        fits
+    }
+}
+
+/// Bytes of a message as JSON.
+fn written(message: &Message) -> usize {
+    let mut count = Count(0);
+    // A message that cannot be written is an error of the answer, which is written next.
+    let _ = serde_json::to_writer(&mut count, message);
+    count.0
+}
+
+/// Counts the bytes that are written.
+struct Count(usize);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Number of messages of a page whose payloads have at most so many bytes together.
@@ -94,12 +141,6 @@ fn fitting(page: &Page<Stored>, bytes_max: usize) -> usize {
         bytes <= bytes_max
     });
     fit.count()
-}
-
-/// Bytes of a message in an answer: its payload, its fields and its history.
-fn bytes_of(stored: &Stored) -> usize {
-    let errors: usize = stored.errors.iter().flatten().map(|error| error.len()).sum();
-    FIELDS_BYTES + stored.view.blob.len as usize + errors + ATTEMPT_BYTES * stored.view.history.len()
 }
 
 /// True if the caller may see receipts of a queue: without the right to settle there is no use for the

@@ -39,7 +39,7 @@ impl InFlight {
     /// `overloaded`, when there is no memory for it.
     pub(crate) fn reserve(&self, operation: Operation, bytes: usize) -> Result<(), Error> {
         if operation.is(Trait::Long) && operation.only_looks() {
-            self.share.reserve(bytes)?;
+            self.share.reserve_made(bytes)?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{Server, receipt};
-use crate::waits::until_receives_wait;
+use crate::waits::{until, until_receives_wait};
 
 #[tokio::test]
 async fn queues_are_made_changed_listed_and_deleted() {
@@ -194,6 +194,33 @@ async fn a_peek_at_large_messages_is_cut_short_and_says_so() {
     assert_eq!(page["truncated"], true);
     let page = server.get("/v1/queues/q/peek?limit=3").await.json();
     assert_eq!((page["messages"].as_array().unwrap().len(), page.get("truncated")), (3, None));
+}
+
+#[tokio::test]
+async fn pages_of_payloads_that_json_escapes_are_cut_by_what_is_written() {
+    let server = Server::start().await;
+    let expired: &[(&str, &str)] = &[("sluice-expires-at-ms", "1")];
+    for (queue, headers) in [("q", &[][..]), ("dead", expired)] {
+        for _ in 0..12 {
+            let path = format!("/v1/queues/{queue}/messages/raw");
+            assert_eq!(server.call_with("POST", &path, headers, &vec![0; 1 << 20]).await.status, 201);
+        }
+    }
+    until(async || server.get("/v1/queues/dead").await.json()["counts"]["dead"] == 12).await;
+    let peeked = server.get("/v1/queues/q/peek?limit=100").await.json();
+    assert_eq!((peeked["messages"].as_array().unwrap().len(), &peeked["truncated"]), (2, &json!(true)));
+    for path in ["/v1/queues/q/messages?payload=true", "/v1/queues/dead/dead?limit=100"] {
+        let (mut count, mut next) = (0, String::new());
+        loop {
+            let page = server.get(&format!("{path}{next}")).await.json();
+            let shown = page["messages"].as_array().unwrap().len();
+            assert!((1..=2).contains(&shown), "{path}{next}: {shown}");
+            count += shown;
+            let Some(cursor) = page["next"].as_str() else { break };
+            next = format!("&cursor={cursor}");
+        }
+        assert_eq!(count, 12, "{path}");
+    }
 }
 
 #[tokio::test]

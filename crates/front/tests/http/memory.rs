@@ -139,6 +139,18 @@ async fn a_connection_cannot_use_up_the_memory_of_the_others() {
 }
 
 #[tokio::test]
+async fn a_message_larger_than_the_memory_of_a_connection_is_shown_when_nothing_else_waits() {
+    let server = server(64 << 20, BUDGET).await;
+    server.call_with("POST", "/v1/queues/zeros/messages/raw", &[], &[0; 256 << 10]).await;
+    let peeked = server.get("/v1/queues/zeros/peek").await.json();
+    let id = peeked["messages"][0]["id"].as_str().unwrap();
+    assert_eq!(server.get(&format!("/v1/messages/{id}")).await.status, 200);
+    let mut lazy = Lazy::connect(&server).await;
+    assert_eq!(lazy.get(&server, "/v1/queues/zeros/peek").await, 200);
+    assert_eq!(lazy.get(&server, "/v1/queues/zeros/peek").await, 429);
+}
+
+#[tokio::test]
 async fn a_receive_that_waited_takes_nothing_for_which_there_is_no_room() {
     let server = server(BUDGET, 64 << 20).await;
     let waiting = async {

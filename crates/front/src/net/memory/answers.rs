@@ -80,6 +80,15 @@ impl Share {
         Err(no_room())
     }
 
+    /// Sets room aside for an answer that was made, instead of what was set aside before. One that is larger
+    /// than a budget has room when nothing else takes any.
+    ///
+    /// # Errors
+    /// `overloaded`; then what was set aside before stays.
+    pub(crate) fn reserve_made(&self, bytes: usize) -> Result<(), Error> {
+        self.reserve(bytes.min(self.server.budget.max()).min(self.connection.max()))
+    }
+
     /// Sets room aside for an answer that can be cut short: as much as is wanted, or a part of what is free.
     /// Tells how much.
     ///
@@ -191,6 +200,18 @@ mod tests {
         first.reserve(10).unwrap();
         drop((first, second));
         assert_eq!((answers.budget.used(), one.used(), other.used()), (0, 0, 0));
+    }
+
+    #[test]
+    fn an_answer_larger_than_a_budget_has_room_when_nothing_else_takes_any() {
+        let answers = Arc::new(AnswerMemory::new(100_000));
+        let connection = Arc::new(Budget::new(60_000));
+        let share = Share::new(&answers, &connection);
+        share.reserve_made(300_000).unwrap();
+        let other = Share::new(&answers, &connection);
+        assert_eq!(other.reserve_made(300_000).unwrap_err().code(), "overloaded");
+        drop(share);
+        other.reserve_made(300_000).unwrap();
     }
 
     #[tokio::test(start_paused = true)]

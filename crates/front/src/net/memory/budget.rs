@@ -19,6 +19,11 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
+    /// Bytes that there may be.
+    pub(super) fn max(&self) -> usize {
+        self.max
+    }
+
     /// Bytes that may still be taken.
     pub(super) fn free(&self) -> usize {
         self.max.saturating_sub(self.used())
