@@ -111,6 +111,7 @@ impl Details {
     pub fn of(error: &Error) -> Details {
         let mut details = Details::default();
         error.fields(|name, value| match value {
+            FieldValue::Text("") if name == "field" => {}
             FieldValue::Text(text) => details.text(name, text),
             FieldValue::Number(number) => details.number(name, number),
         });

@@ -22,9 +22,25 @@ pub enum FieldValue<'a> {
     Number(u64),
 }
 
+/// Path of the field that an error is in, such as `messages[3].payload`; empty: the rest of the error tells it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FieldPath(pub String);
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
 impl<'a> From<&'a String> for FieldValue<'a> {
     fn from(text: &'a String) -> Self {
         FieldValue::Text(text)
+    }
+}
+
+impl<'a> From<&'a FieldPath> for FieldValue<'a> {
+    fn from(path: &'a FieldPath) -> Self {
+        FieldValue::Text(&path.0)
     }
 }
 
@@ -82,8 +98,8 @@ macro_rules! errors {
 
 errors! {
     /// A name breaks the rules for names.
-    InvalidName { what: &'static str, name: String } "invalid_name" Caller
-        "{what} name {name:?} is not valid: use 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with $";
+    InvalidName { field: FieldPath, what: &'static str, name: String } "invalid_name" Caller
+        "{field}{what} name {name:?} is not valid: use 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with $";
     /// A field has a value outside its range.
     InvalidArgument { field: String, reason: String } "invalid_argument" Caller "{field}: {reason}";
     /// Text that is not a message id.
@@ -151,11 +167,11 @@ errors! {
     IdempotencyMismatch { key: String } "idempotency_mismatch" Caller
         "idempotency key {key:?} was used for a different request within its window: use a new key";
     /// Payload over the limit.
-    PayloadTooLarge { size: u64, limit: u64 } "payload_too_large" Caller
-        "the payload is {size} bytes, the limit is {limit}";
+    PayloadTooLarge { field: FieldPath, size: u64, limit: u64 } "payload_too_large" Caller
+        "{field}the payload is {size} bytes, the limit is {limit}";
     /// Headers over the limit.
-    HeadersTooLarge { what: &'static str, size: u64, limit: u64 } "headers_too_large" Caller
-        "message headers: {size} {what}, the limit is {limit}";
+    HeadersTooLarge { field: FieldPath, what: &'static str, size: u64, limit: u64 } "headers_too_large" Caller
+        "{field}message headers: {size} {what}, the limit is {limit}";
     /// Too many items, or too many bytes in one request.
     BatchTooLarge { what: &'static str, size: u64, limit: u64 } "batch_too_large" Caller
         "the batch has {size} {what}, the limit is {limit}";
@@ -186,6 +202,27 @@ errors! {
         "the stored payload of message {id} is damaged: the message is held; run `sluice check`";
     /// A bug of ours, caught.
     Internal { reason: String } "internal" Us "internal error: {reason}: please report it";
+}
+
+impl Error {
+    /// Adds the path of the message that the field is in, such as `messages[3].`; empty: it is the only one.
+    #[cold]
+    pub(crate) fn within(mut self, prefix: &str) -> Error {
+        let (path, name) = match &mut self {
+            Error::InvalidArgument { field, .. } => {
+                field.insert_str(0, prefix);
+                return self;
+            }
+            Error::InvalidName { field, what, .. } => (field, *what),
+            Error::PayloadTooLarge { field, .. } => (field, "payload"),
+            Error::HeadersTooLarge { field, .. } => (field, "headers"),
+            _ => return self,
+        };
+        if !prefix.is_empty() {
+            path.0 = format!("{prefix}{name}");
+        }
+        self
+    }
 }
 
 impl std::error::Error for Error {}

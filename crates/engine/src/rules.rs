@@ -1,6 +1,6 @@
 //! Rules of names, numbers and lists, of which checks are made.
 
-use crate::error::Error;
+use crate::error::{Error, FieldPath};
 use crate::id::MessageId;
 use crate::limits::{Limits, NAME_BYTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
 
@@ -10,7 +10,8 @@ pub(crate) fn name_rule(what: &'static str, name: &str) -> Result<(), Error> {
     if (1..=NAME_BYTES_MAX).contains(&name.len()) && name.as_bytes().iter().all(allowed) {
         return Ok(());
     }
-    Err(Error::InvalidName { what, name: name.chars().take(NAME_BYTES_MAX + 1).collect() })
+    let name = name.chars().take(NAME_BYTES_MAX + 1).collect();
+    Err(Error::InvalidName { field: FieldPath::default(), what, name })
 }
 
 /// Patterns of names: a name in which `*` may stand.

@@ -15,6 +15,7 @@ use sluice_calls::settings::Backoff;
 use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Deliver, SendItem};
+use sluice_engine::error::FieldPath;
 use sluice_engine::item::SendOptions;
 use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 
@@ -88,7 +89,9 @@ fn too_large(headers: &HeaderMap, limit: usize) -> CallError {
     let announced =
         headers.get(http::header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     match announced {
-        Some(size) => Error::PayloadTooLarge { size, limit: limit as u64 }.into(),
+        Some(size) => {
+            Error::PayloadTooLarge { field: FieldPath::default(), size, limit: limit as u64 }.into()
+        }
         None => {
             CallError::new("payload_too_large", format!("the payload is over the limit of {limit} bytes"))
                 .with(|o| o.number("limit", limit as u64))

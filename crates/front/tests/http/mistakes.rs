@@ -1,5 +1,6 @@
 //! Bad input over the wire: each mistake has its status and code, and says where it is.
 
+use serde_json::{Value, json};
 use sluice_front::http::Hosts;
 
 use crate::client::{Bare, request};
@@ -37,6 +38,48 @@ async fn mistakes_in_a_message_have_code_and_place() {
         (r#"{"payload":"a","delay_ms":999999999999999}"#, "invalid_argument", "delay"),
     ] {
         assert_told(&server, &[("POST", "/v1/queues/q/messages", body, 400, code, part)]).await;
+    }
+}
+
+#[tokio::test]
+async fn mistakes_in_one_of_many_messages_say_in_which() {
+    let server = Server::start().await;
+    let (payload, header) = ("x".repeat(1_048_577), "x".repeat(16_385));
+    let cases = [
+        (json!({"payload": payload}), 413, "payload_too_large", "payload"),
+        (json!({"headers": {"a": header}}), 413, "headers_too_large", "headers"),
+        (json!({"reply_to": "a b"}), 400, "invalid_name", "reply_to"),
+        (json!({"deliver_at_ms": 99_999_999_999_999_u64}), 400, "invalid_argument", "deliver_at_ms"),
+        (json!({"expires_at_ms": 99_999_999_999_999_u64}), 400, "invalid_argument", "expires_at_ms"),
+        (json!({"chain": [{"queue": "a b"}]}), 400, "invalid_name", "chain[0].queue"),
+        (json!({"queue": "a b"}), 400, "invalid_name", "queue"),
+    ];
+    for (fields, status, code, field) in cases {
+        let message = |queue: bool| {
+            let mut message = json!({"payload": "x"});
+            if queue {
+                message["queue"] = "q".into();
+            }
+            message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            message
+        };
+        let mut bodies = Vec::new();
+        if field != "queue" {
+            let body = json!({"messages": [{"payload": "x"}, message(false)]});
+            bodies.push(("/v1/queues/q/messages", body, "messages[1]"));
+        }
+        let (good, bad) = (json!({"queue": "q", "payload": "x"}), message(true));
+        let group =
+            |member: &Value, callback: &Value| json!({"messages": [good, member], "callback": callback});
+        bodies.push(("/v1/groups", group(&bad, &good), "messages[1]"));
+        bodies.push(("/v1/groups", group(&good, &bad), "callback"));
+        for (path, body, place) in bodies {
+            let answer = server.post(path, &body.to_string()).await;
+            assert_eq!((answer.status, answer.code()), (status, code.to_owned()), "{path} {field}");
+            let place = format!("{place}.{field}");
+            assert!(answer.message().starts_with(&format!("{place}: ")), "{place}: {}", answer.message());
+            assert_eq!(answer.json()["error"]["details"]["field"], place.as_str());
+        }
     }
 }
 

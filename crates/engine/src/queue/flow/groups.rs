@@ -90,14 +90,16 @@ impl QueueModule {
         let mut brings: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for (at, (queue, item)) in (0u32..).zip(group.items()) {
             bytes += u64::from(item.blob_len);
-            let options = self.admit_item(namespace_slot, &item, core)?.unwrap_or_default();
             let callback = at + 1 == group.count;
+            let prefix = || if callback { "callback.".into() } else { format!("messages[{at}].") };
+            let options = self.admit_item(namespace_slot, &item, core);
+            let options = options.map_err(|error| error.within(&prefix()))?.unwrap_or_default();
             if options.unique.is_some() || (callback && options.depends_on.is_some()) {
                 return Err(Error::Internal {
                     reason: "a group record whose messages cannot belong to one".into(),
                 });
             }
-            self.admit_parents(at, group.namespace, &options, || format!("messages[{at}]."), core)?;
+            self.admit_parents(at, group.namespace, &options, prefix, core)?;
             let (messages, bytes_there) = brings.entry(queue).or_default();
             *messages += 1;
             *bytes_there += u64::from(item.blob_len);

@@ -78,7 +78,7 @@ impl QueueModule {
         let mut admitted = Admitted::default();
         for (at, item) in (0u32..).zip(send.items()) {
             admitted.bytes += u64::from(item.blob_len);
-            self.admit_plain(&item, core)?;
+            self.admit_plain(&item, core).map_err(|error| error.within(&prefix(send, at)))?;
             if let Some(options) = options.get(at, &item, &mut None) {
                 self.admit_optional(namespace_slot, send, (at, &item), options, &mut admitted, core)?;
             }
@@ -100,11 +100,11 @@ impl QueueModule {
         admitted: &mut Admitted,
         core: &Core,
     ) -> Result<(), Error> {
-        self.admit_options(namespace_slot, item, options, core)?;
+        self.admit_options(namespace_slot, item, options, core)
+            .map_err(|error| error.within(&prefix(send, at)))?;
         admitted.unique |= options.unique.is_some();
         admitted.linked |= options.depends_on.is_some() || options.chain != Chain::None;
-        let prefix = || if send.count == 1 { String::new() } else { format!("messages[{at}].") };
-        self.admit_parents(at, send.namespace, options, prefix, core)
+        self.admit_parents(at, send.namespace, options, || prefix(send, at), core)
     }
 
     /// Checks what one item is by itself; returns its options.
@@ -198,4 +198,9 @@ impl QueueModule {
 fn out_of_range(item: &SendItemRecord<'_>) -> Error {
     let reason = format!("priority {}, max_attempts {}", item.priority, item.max_attempts);
     Error::Internal { reason: format!("a send record is out of range: {reason}") }
+}
+
+/// Path of an item, with which the names of its fields begin.
+fn prefix(send: &SendRecord<'_>, at: u32) -> String {
+    if send.count == 1 { String::new() } else { format!("messages[{at}].") }
 }

@@ -2,7 +2,7 @@
 
 use crate::blob::BlobHead;
 use crate::command::{Deliver, Group, QueueItem, SchedulePut, Send, SendItem};
-use crate::error::Error;
+use crate::error::{Error, FieldPath};
 use crate::id::NamespaceId;
 use crate::item::{
     CHAIN_BYTES_MAX, Chain, DependsOn, Expires, KEY_BYTES_MAX, STEPS_MAX, SendOptions, Step, Steps,
@@ -50,7 +50,7 @@ pub(crate) fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Erro
 }
 
 fn check_group_item(member: &QueueItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
-    name_rule("queue", member.queue)?;
+    name_rule("queue", member.queue).map_err(|error| error.within(prefix))?;
     if member.item.options.is_some_and(|options| options.unique.is_some()) {
         let reason = "the duplicate of another message cannot belong to a group: leave it out".into();
         return Err(invalid(format!("{prefix}unique"), reason));
@@ -101,7 +101,8 @@ impl Together {
 pub(crate) fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
     let payload = item.payload.len() as u64;
     if payload > u64::from(limits.payload_bytes) {
-        return Err(Error::PayloadTooLarge { size: payload, limit: u64::from(limits.payload_bytes) });
+        let (field, limit) = (FieldPath::default(), u64::from(limits.payload_bytes));
+        return Err(Error::PayloadTooLarge { field, size: payload, limit }.within(prefix));
     }
     let headers = check_headers(item, prefix, limits)?;
     let field = |name: &str| format!("{prefix}{name}");
@@ -150,7 +151,7 @@ fn check_chain(steps: &Steps<'_>, prefix: &str, limits: &Limits) -> Result<u64, 
 }
 
 fn check_step(step: &Step<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
-    name_rule("queue", step.queue)?;
+    name_rule("queue", step.queue).map_err(|error| error.within(prefix))?;
     let item = &step.item;
     let options = item.options.copied().unwrap_or_default();
     for (field, given, reason) in [
@@ -185,7 +186,7 @@ fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>, prefix: &str) -
     }
     at_most(&field("result_ttl_ms"), options.result_ttl_ms, WINDOW_MS_MAX)?;
     if !options.reply_to.is_empty() {
-        name_rule("reply_to", options.reply_to)?;
+        name_rule("reply_to", options.reply_to).map_err(|error| error.within(prefix))?;
     }
     check_expiry(item.deliver, options.expires, prefix)
 }
@@ -244,20 +245,19 @@ fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u
     }
     check_tags(&format!("{prefix}tags"), item.tags)?;
     let count = item.headers.len() as u64;
+    let too_large = |what, size, limit| {
+        let field = FieldPath::default();
+        Err(Error::HeadersTooLarge { field, what, size, limit: u64::from(limit) }.within(prefix))
+    };
     if count > u64::from(limits.headers) {
-        return Err(Error::HeadersTooLarge {
-            what: "headers",
-            size: count,
-            limit: u64::from(limits.headers),
-        });
+        return too_large("headers", count, limits.headers);
     }
     if let Some(at) = item.headers.iter().position(|(name, _)| name.is_empty()) {
         return Err(invalid(format!("{prefix}headers"), format!("header {at} has no name")));
     }
     let bytes = item.headers.iter().map(|(name, value)| (name.len() + value.len()) as u64).sum();
     if bytes > u64::from(limits.headers_bytes) {
-        let limit = u64::from(limits.headers_bytes);
-        return Err(Error::HeadersTooLarge { what: "bytes of names and values", size: bytes, limit });
+        return too_large("bytes of names and values", bytes, limits.headers_bytes);
     }
     debug_assert!(BlobHead::len_tagged(item.content_type, item.headers, item.tags) <= usize::from(u16::MAX));
     Ok(bytes + item.tags.iter().map(|tag| tag.len() as u64).sum::<u64>())

@@ -9,6 +9,7 @@ use sluice_calls::{CallError, Operation};
 use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
 use sluice_engine::command::DETACH_GRACE_MS;
+use sluice_engine::error::FieldPath;
 use sluice_engine::id::Receipt;
 use sluice_engine::limits::{Limits, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
 use sluice_proto::v1::Attach;
@@ -49,7 +50,7 @@ impl AttachRequest {
             let queue = text(queue, "queues")?;
             if queue.len() > NAME_BYTES_MAX {
                 let name = queue.chars().take(NAME_BYTES_MAX + 1).collect();
-                return Err(Error::InvalidName { what: "queue", name }.into());
+                return Err(Error::InvalidName { field: FieldPath::default(), what: "queue", name }.into());
             }
             queues.push(Box::from(queue));
         }

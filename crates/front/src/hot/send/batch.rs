@@ -6,6 +6,7 @@ mod tests;
 
 use sluice_engine::Error;
 use sluice_engine::command::{Deliver, SendItem};
+use sluice_engine::error::FieldPath;
 use sluice_engine::item::SendOptions;
 use sluice_engine::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX, TAGS_MAX};
 use sluice_engine::settings::Backoff;
@@ -290,7 +291,8 @@ impl<'a> Batch<'a> {
             Ok(())
         })?;
         if count > limit {
-            return Err(Error::HeadersTooLarge { what: "headers", size: count, limit }.into());
+            let field = FieldPath::default();
+            return Err(Error::HeadersTooLarge { field, what: "headers", size: count, limit }.into());
         }
         Ok((from, self.headers.len()))
     }

@@ -128,7 +128,8 @@ fn what_is_over_a_limit_is_counted_but_not_kept() {
     assert_eq!(fault.engine, Some(Error::BatchTooLarge { what: "messages", size: 4, limit: 2 }));
     let body = r#"{"payload":"","headers":{"a":"","b":""}}"#;
     let fault = Reader::new(body.as_bytes()).and_then(|reader| Batch::read(reader, &limits)).unwrap_err();
-    assert_eq!(fault.engine, Some(Error::HeadersTooLarge { what: "headers", size: 2, limit: 1 }));
+    let field = FieldPath::default();
+    assert_eq!(fault.engine, Some(Error::HeadersTooLarge { field, what: "headers", size: 2, limit: 1 }));
 }
 
 #[test]
