@@ -43,6 +43,22 @@ pub(crate) fn between(field: &str, value: u64, min: u64, max: u64) -> Result<(),
     Err(invalid(field, format!("{value} is out of range: use {min} to {max}")))
 }
 
+/// Like [`at_most`], of what the field has so many of.
+pub(crate) fn at_most_of(unit: &str, field: &str, count: u64, max: u64) -> Result<(), Error> {
+    if count <= max {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{count} {unit} are too many: use at most {max}")))
+}
+
+/// Like [`between`], of what the field has so many of.
+pub(crate) fn between_of(unit: &str, field: &str, count: u64, min: u64, max: u64) -> Result<(), Error> {
+    if (min..=max).contains(&count) {
+        return Ok(());
+    }
+    Err(invalid(field, format!("{count} {unit} are out of range: use {min} to {max}")))
+}
+
 pub(crate) fn check_items(what: &'static str, items: usize, limits: &Limits) -> Result<(), Error> {
     if items == 0 {
         return Err(invalid(what, "the list is empty: give at least one".into()));
@@ -67,17 +83,14 @@ pub(crate) fn check_bytes(what: &'static str, bytes: usize, limits: &Limits) -> 
 }
 
 pub(crate) fn check_content_type(field: &str, content_type: &str) -> Result<(), Error> {
-    if content_type.len() <= usize::from(u8::MAX) {
-        return Ok(());
-    }
-    Err(invalid(field, format!("{} bytes are too many: use at most 255", content_type.len())))
+    at_most_of("bytes", field, content_type.len() as u64, u8::MAX.into())
 }
 
 /// Checks tags; `field` names them in the error.
 pub(crate) fn check_tags(field: &str, tags: &[&str]) -> Result<(), Error> {
-    at_most(&format!("number of {field}"), tags.len() as u64, TAGS_MAX as u64)?;
+    at_most_of("tags", field, tags.len() as u64, TAGS_MAX as u64)?;
     for (at, tag) in tags.iter().enumerate() {
-        between(&format!("{field}[{at}] bytes"), tag.len() as u64, 1, TAG_BYTES_MAX as u64)?;
+        between_of("bytes", &format!("{field}[{at}]"), tag.len() as u64, 1, TAG_BYTES_MAX as u64)?;
         if tags[..at].contains(tag) {
             return Err(invalid(format!("{field}[{at}]"), format!("{tag:?} is given twice")));
         }

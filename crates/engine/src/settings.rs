@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, KEY_BYTES_MAX, LEASE_MS_MAX, RETAIN_DONE_COUNT_MAX};
-use crate::rules::{at_most, between, invalid, name_rule};
+use crate::rules::{at_most, at_most_of, between, invalid, name_rule};
 use crate::wire::{Put, Reader};
 
 /// How the delay before the next attempt grows.
@@ -352,9 +352,9 @@ pub struct FairWeights {
 
 impl FairWeights {
     fn check(&self) -> Result<(), Error> {
-        at_most("fair_weights entries", self.len() as u64, FAIR_WEIGHTS_MAX as u64)?;
+        at_most_of("entries", "fair_weights", self.len() as u64, FAIR_WEIGHTS_MAX as u64)?;
         for (key, weight) in self.iter() {
-            at_most("fair_weights key bytes", key.len() as u64, KEY_BYTES_MAX as u64)?;
+            at_most_of("bytes of a key", "fair_weights", key.len() as u64, KEY_BYTES_MAX as u64)?;
             let field = format!("fair_weights.{}", String::from_utf8_lossy(key));
             between(&field, u64::from(weight), 1, u64::from(FAIR_WEIGHT_MAX))?;
         }

@@ -17,7 +17,7 @@ use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::error::FieldPath;
 use sluice_engine::item::SendOptions;
-use sluice_engine::limits::{ATTEMPTS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
+use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 
 use super::codec::idempotency::idempotency_key;
 use super::raw_options;
@@ -149,7 +149,7 @@ fn read_field<'h>(
     let value = text(value)?;
     match name {
         "sluice-priority" => item.priority = integer(value, 0, u64::from(PRIORITY_MAX))? as u8,
-        "sluice-delay-ms" => item.deliver = Deliver::AfterMs(integer(value, 0, u64::MAX)?),
+        "sluice-delay-ms" => item.deliver = Deliver::AfterMs(integer(value, 0, DELAY_MS_MAX)?),
         "sluice-deliver-at-ms" => item.deliver = Deliver::AtUs(integer(value, 0, AT_MS_MAX)? * 1_000),
         "sluice-max-attempts" => item.max_attempts = integer(value, 1, u64::from(ATTEMPTS_MAX))? as u16,
         "sluice-backoff" => {

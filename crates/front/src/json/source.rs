@@ -102,8 +102,14 @@ impl<'a> Source<'a> for Reader<'a> {
             Err(fault) => return fault,
             Ok(Kind::Object) => "an object".to_owned(),
             Ok(Kind::Array) => "an array".to_owned(),
-            Ok(Kind::Null) => "null (leave the field out instead)".to_owned(),
-            Ok(Kind::Boolean) => "a boolean".to_owned(),
+            Ok(Kind::Null) => match self.word("null") {
+                Ok(()) => "null (leave the field out instead)".to_owned(),
+                Err(fault) => return fault,
+            },
+            Ok(Kind::Boolean) => match self.boolean() {
+                Ok(_) => "a boolean".to_owned(),
+                Err(fault) => return fault,
+            },
             Ok(Kind::String) => match self.string() {
                 Ok(text) => format!("the string {:?}", clip(text.get(&self.scratch))),
                 Err(fault) => return fault,

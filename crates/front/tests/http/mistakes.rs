@@ -36,8 +36,34 @@ async fn mistakes_in_a_message_have_code_and_place() {
         (r#"{"payload_base64":"%"}"#, "invalid_argument", "payload_base64: expected standard base64"),
         (r#"{"payload":"a","priority":10}"#, "invalid_argument", "priority:"),
         (r#"{"payload":"a","delay_ms":999999999999999}"#, "invalid_argument", "delay"),
+        (
+            r#"{"payload":"a","delay_ms":-1}"#,
+            "invalid_argument",
+            "delay_ms: expected a number from 0 to 316224000000, got -1",
+        ),
+        ("nul", "invalid_json", "line 1, column 1: expected a value"),
+        (r#"{"payload":tru}"#, "invalid_json", "expected a value"),
     ] {
         assert_told(&server, &[("POST", "/v1/queues/q/messages", body, 400, code, part)]).await;
+    }
+}
+
+#[tokio::test]
+async fn details_name_the_path_of_a_field_and_no_more() {
+    let server = Server::start().await;
+    let key = "x".repeat(129);
+    for (fields, field) in [
+        (json!({"payload": "a", "ordering_key": key}), "ordering_key"),
+        (json!({"payload": "a", "unique": {"key": key}}), "unique.key"),
+        (
+            json!({"payload": "a", "chain": [{"queue": "q"}, {"queue": "q", "fair_key": key}]}),
+            "chain[1].fair_key",
+        ),
+        (json!({"payload": "a", "tags": ["b", "x".repeat(200)]}), "tags[1]"),
+    ] {
+        let answer = server.post("/v1/queues/q/messages", &fields.to_string()).await;
+        assert_eq!(answer.json()["error"]["details"]["field"], field, "{}", answer.message());
+        assert!(answer.message().starts_with(&format!("{field}: ")), "{}", answer.message());
     }
 }
 

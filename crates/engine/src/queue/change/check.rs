@@ -4,12 +4,12 @@ use crate::change::{BY_BYTES_MAX, CHANGE_ITEMS_MAX, Change, ChangeAction, NewFie
 use crate::command::Deliver;
 use crate::error::Error;
 use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, PRIORITY_MAX};
-use crate::rules::{at_most, between, check_tags, invalid, name_rule};
+use crate::rules::{at_most, at_most_of, between_of, check_tags, invalid, name_rule};
 
 pub(crate) fn check_change(change: &Change<'_>) -> Result<(), Error> {
-    between("number of messages", change.items.len() as u64, 1, CHANGE_ITEMS_MAX as u64)?;
-    at_most("by bytes", change.by.len() as u64, BY_BYTES_MAX as u64)?;
-    at_most("why bytes", change.why.len() as u64, WHY_BYTES_MAX as u64)?;
+    between_of("messages", "messages", change.items.len() as u64, 1, CHANGE_ITEMS_MAX as u64)?;
+    at_most_of("bytes", "by", change.by.len() as u64, BY_BYTES_MAX as u64)?;
+    at_most_of("bytes", "why", change.why.len() as u64, WHY_BYTES_MAX as u64)?;
     if let Some((id, _)) = change.items.iter().find(|(id, _)| id.namespace != change.namespace) {
         return Err(Error::MessageNotFound { id: id.to_string() });
     }

@@ -3,13 +3,13 @@
 use crate::command::{Attach, DETACH_GRACE_MS_MAX};
 use crate::error::Error;
 use crate::limits::{CREDIT_MAX, LEASE_MS_MAX, NAME_BYTES_MAX, RECEIVE_QUEUES_MAX};
-use crate::rules::{at_most, between, invalid, name_rule};
+use crate::rules::{at_most, at_most_of, between_of, invalid, name_rule};
 
 pub(crate) fn check_attach(attach: &Attach<'_>) -> Result<(), Error> {
-    at_most("consumer bytes", attach.name.len() as u64, NAME_BYTES_MAX as u64)?;
+    at_most_of("bytes", "consumer", attach.name.len() as u64, NAME_BYTES_MAX as u64)?;
     check_credit(attach.credit)?;
     at_most("lease_ms", attach.lease_ms, LEASE_MS_MAX)?;
-    between("number of queues", attach.queues.len() as u64, 1, RECEIVE_QUEUES_MAX as u64)?;
+    between_of("queues", "queues", attach.queues.len() as u64, 1, RECEIVE_QUEUES_MAX as u64)?;
     for (at, name) in attach.queues.iter().enumerate() {
         name_rule("queue", name)?;
         if attach.queues[..at].contains(name) {

@@ -6,13 +6,16 @@ use crate::limits::{
     CHECKPOINT_BYTES_MAX, DELAY_MS_MAX, ERROR_TEXT_BYTES_MAX, LEASE_MS_MAX, Limits, NAME_BYTES_MAX,
     PROGRESS_NOTE_BYTES_MAX, RECEIVE_QUEUES_MAX, RESULT_BYTES_MAX,
 };
-use crate::rules::{at_most, between, check_bytes, check_content_type, check_items, invalid, name_rule};
+use crate::rules::{
+    at_most, at_most_of, between, between_of, check_bytes, check_content_type, check_items, invalid,
+    name_rule,
+};
 
 pub(crate) fn check_receive(receive: &Receive<'_>, limits: &Limits) -> Result<(), Error> {
     between("max", u64::from(receive.max_messages), 1, u64::from(limits.receive_messages))?;
     at_most("lease_ms", receive.lease_ms, LEASE_MS_MAX)?;
-    at_most("consumer bytes", receive.consumer.len() as u64, NAME_BYTES_MAX as u64)?;
-    between("number of queues", receive.queues.len() as u64, 1, RECEIVE_QUEUES_MAX as u64)?;
+    at_most_of("bytes", "consumer", receive.consumer.len() as u64, NAME_BYTES_MAX as u64)?;
+    between_of("queues", "queues", receive.queues.len() as u64, 1, RECEIVE_QUEUES_MAX as u64)?;
     for (name, _) in receive.queues {
         name_rule("queue", name)?;
     }
@@ -33,10 +36,10 @@ pub(crate) fn check_settle(items: &[SettleItem<'_>], limits: &Limits) -> Result<
     let bytes = |item: &SettleItem<'_>| item.error.len() + item.result.map_or(0, |result| result.bytes.len());
     check_bytes("bytes of error texts and results", items.iter().map(bytes).sum(), limits)?;
     for item in items {
-        at_most("error bytes", item.error.len() as u64, ERROR_TEXT_BYTES_MAX as u64)?;
+        at_most_of("bytes", "error", item.error.len() as u64, ERROR_TEXT_BYTES_MAX as u64)?;
         if let Some(result) = &item.result {
             check_content_type("result_content_type", result.content_type)?;
-            at_most("result bytes", result.bytes.len() as u64, RESULT_BYTES_MAX as u64)?;
+            at_most_of("bytes", "result", result.bytes.len() as u64, RESULT_BYTES_MAX as u64)?;
             if item.settlement != Settlement::Ack {
                 return Err(invalid("result", "only an ack takes one: leave it out".into()));
             }
@@ -61,10 +64,10 @@ pub(crate) fn check_report(items: &[ReportItem<'_>], limits: &Limits) -> Result<
         at_most("lease_ms", item.lease_ms, LEASE_MS_MAX)?;
         if let Some(progress) = &item.progress {
             at_most("progress.percent", u64::from(progress.percent), 100)?;
-            at_most("progress.note bytes", progress.note.len() as u64, PROGRESS_NOTE_BYTES_MAX as u64)?;
+            at_most_of("bytes", "progress.note", progress.note.len() as u64, PROGRESS_NOTE_BYTES_MAX as u64)?;
         }
         if let Some(checkpoint) = item.checkpoint {
-            at_most("checkpoint bytes", checkpoint.len() as u64, CHECKPOINT_BYTES_MAX as u64)?;
+            at_most_of("bytes", "checkpoint", checkpoint.len() as u64, CHECKPOINT_BYTES_MAX as u64)?;
         }
     }
     Ok(())

@@ -13,11 +13,18 @@ use crate::limits::{
     SCHEDULE_SPEC_BYTES_MAX, SEND_PARENTS_MAX,
 };
 use crate::queue::record::item::write_chain;
-use crate::rules::{at_most, between, check_content_type, check_items, check_tags, invalid, name_rule};
+use crate::rules::{
+    at_most, at_most_of, between, between_of, check_content_type, check_items, check_tags, invalid, name_rule,
+};
 
 pub(crate) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> {
     name_rule("queue", send.queue)?;
-    at_most("idempotency_key bytes", send.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
+    at_most_of(
+        "bytes",
+        "idempotency_key",
+        send.idempotency_key.len() as u64,
+        IDEMPOTENCY_KEY_BYTES_MAX as u64,
+    )?;
     check_items("messages", send.items.len(), limits)?;
     let mut together = Together::default();
     for (at, item) in send.items.iter().enumerate() {
@@ -29,7 +36,12 @@ pub(crate) fn check_send(send: &Send<'_>, limits: &Limits) -> Result<(), Error> 
 }
 
 pub(crate) fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Error> {
-    at_most("idempotency_key bytes", group.idempotency_key.len() as u64, IDEMPOTENCY_KEY_BYTES_MAX as u64)?;
+    at_most_of(
+        "bytes",
+        "idempotency_key",
+        group.idempotency_key.len() as u64,
+        IDEMPOTENCY_KEY_BYTES_MAX as u64,
+    )?;
     if !group.members.is_empty() {
         check_items("messages", group.members.len(), limits)?;
     }
@@ -133,7 +145,7 @@ pub(crate) fn check_send_item(item: &SendItem<'_>, prefix: &str, limits: &Limits
 
 /// Checks steps; returns the bytes of their payloads and headers.
 fn check_chain(steps: &Steps<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
-    at_most(&format!("{prefix}chain steps"), steps.steps.len() as u64, STEPS_MAX as u64)?;
+    at_most_of("steps", &format!("{prefix}chain"), steps.steps.len() as u64, STEPS_MAX as u64)?;
     if steps.steps.is_empty() && steps.on_failure.is_none() {
         return Err(invalid(format!("{prefix}chain"), "it has no steps: leave it out".into()));
     }
@@ -146,7 +158,12 @@ fn check_chain(steps: &Steps<'_>, prefix: &str, limits: &Limits) -> Result<u64, 
     }
     let mut laid = Vec::with_capacity(256);
     write_chain(&mut laid, steps);
-    at_most(&format!("{prefix}chain bytes beside payloads"), laid.len() as u64, CHAIN_BYTES_MAX as u64)?;
+    at_most_of(
+        "bytes beside payloads",
+        &format!("{prefix}chain"),
+        laid.len() as u64,
+        CHAIN_BYTES_MAX as u64,
+    )?;
     Ok(bytes)
 }
 
@@ -178,10 +195,10 @@ fn check_options(item: &SendItem<'_>, options: &SendOptions<'_>, prefix: &str) -
         ("limit_key", options.limit_key),
         ("correlation_id", options.correlation_id),
     ] {
-        at_most(&field(&format!("{name} bytes")), key.len() as u64, KEY_BYTES_MAX as u64)?;
+        at_most_of("bytes", &field(name), key.len() as u64, KEY_BYTES_MAX as u64)?;
     }
     if let Some(unique) = &options.unique {
-        between(&field("unique.key bytes"), unique.key.len() as u64, 1, KEY_BYTES_MAX as u64)?;
+        between_of("bytes", &field("unique.key"), unique.key.len() as u64, 1, KEY_BYTES_MAX as u64)?;
         between(&field("unique.window_ms"), unique.window_ms, 1, WINDOW_MS_MAX)?;
     }
     at_most(&field("result_ttl_ms"), options.result_ttl_ms, WINDOW_MS_MAX)?;
@@ -200,7 +217,7 @@ fn check_depends_on(
     prefix: &str,
 ) -> Result<(), Error> {
     let field = format!("{prefix}depends_on");
-    between(&format!("{field} ids"), depends_on.len() as u64, 1, PARENTS_MAX as u64)?;
+    between_of("ids", &field, depends_on.len() as u64, 1, PARENTS_MAX as u64)?;
     if let Some(other) = depends_on.ids().find(|id| id.namespace != namespace) {
         return Err(invalid(field, format!("{other} belongs to another namespace than the message")));
     }
@@ -266,7 +283,7 @@ fn check_headers(item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u
 pub(crate) fn check_schedule(put: &SchedulePut<'_>, limits: &Limits) -> Result<(), Error> {
     name_rule("schedule", put.schedule)?;
     name_rule("queue", put.queue)?;
-    at_most("spec bytes", put.spec.len() as u64, SCHEDULE_SPEC_BYTES_MAX as u64)?;
+    at_most_of("bytes", "spec", put.spec.len() as u64, SCHEDULE_SPEC_BYTES_MAX as u64)?;
     let instead = |field: &str, other: &str| {
         let reason = format!("a schedule sends again and again: use {other}");
         Err(invalid(format!("message.{field}"), reason))

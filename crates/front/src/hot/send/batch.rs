@@ -8,7 +8,7 @@ use sluice_engine::Error;
 use sluice_engine::command::{Deliver, SendItem};
 use sluice_engine::error::FieldPath;
 use sluice_engine::item::SendOptions;
-use sluice_engine::limits::{ATTEMPTS_MAX, Limits, PRIORITY_MAX, TAGS_MAX};
+use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, Limits, PRIORITY_MAX, TAGS_MAX};
 use sluice_engine::settings::Backoff;
 
 use self::steps::{Carried, StepFields};
@@ -239,7 +239,7 @@ impl<'a> Batch<'a> {
                     return Err(Fault::conflict("delay_ms", "deliver_at_ms"));
                 }
                 message.deliver = match name {
-                    "delay_ms" => Deliver::AfterMs(reader.integer(0, u64::MAX)?),
+                    "delay_ms" => Deliver::AfterMs(reader.integer(0, DELAY_MS_MAX)?),
                     _ => Deliver::AtUs(reader.integer(0, AT_MS_MAX)? * 1_000),
                 };
             }
