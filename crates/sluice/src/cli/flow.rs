@@ -9,6 +9,7 @@ use sluice_client::{Flow, FlowNode, FlowParent, Group, GroupSent, QueueMessage};
 use super::connect::ServerFlags;
 use super::output::Table;
 use super::send::objects::{self, read_all};
+use super::send::strict;
 use super::{CliError, Out, Result};
 
 #[derive(Debug, Subcommand)]
@@ -86,7 +87,7 @@ pub(super) async fn run_group(verb: GroupVerb, out: Out) -> Result<u8> {
 fn read_group(file: &std::path::Path) -> Result<(Vec<QueueMessage<'static>>, QueueMessage<'static>)> {
     let (text, name) = read_all(file)?;
     let wrong = |why: String| CliError::usage(format!("{name}: {why}"));
-    let value: Value = serde_json::from_slice(&text).map_err(|e| wrong(format!("not a group: {e}")))?;
+    let value = strict::value(&text).map_err(|e| wrong(format!("not a group: {e}")))?;
     let Value::Object(mut fields) = value else {
         return Err(wrong("not a group: expected an object with messages and callback".to_owned()));
     };

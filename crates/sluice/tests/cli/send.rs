@@ -66,6 +66,28 @@ fn a_bad_line_is_named_and_what_was_sent_before_is_told() {
 }
 
 #[test]
+fn a_line_that_http_would_refuse_is_refused() {
+    let server = Server::start();
+    for (line, told) in [
+        (r#"{"payload":"x","headers":{"a":"1","a":"2"}}"#, "headers.a is given twice"),
+        (r#"{"payload":"x","priority":1,"priority":2}"#, "priority is given twice"),
+        (
+            r#"{"payload":"x","chain":[{"queue":"b","ttl_ms":1,"ttl_ms":2}]}"#,
+            "chain[0].ttl_ms is given twice",
+        ),
+        (r#"{"payload":"x","priority":null}"#, "priority is null: leave the field out instead"),
+        (r#"{"payload":"x","depends_on":[]}"#, "depends_on: expected 1 to 100 ids, got 0"),
+        (r#"{"payload":"x","chain":[]}"#, "chain: expected 1 to 100 steps, got 0"),
+    ] {
+        let error = server.feed(&["send", "q", "--jsonl"], line.as_bytes()).fails(2);
+        assert!(error.contains("stdin, line 1: ") && error.contains(told), "{error}");
+    }
+    let error = server.feed(&["send", "q", "x", "--chain", "-"], b"[]").fails(2);
+    assert!(error.contains("stdin: chain: expected 1 to 100 steps, got 0"), "{error}");
+    assert!(server.json(&["queue", "list"]).is_empty());
+}
+
+#[test]
 fn a_key_makes_a_repeat_harmless() {
     let server = Server::start();
     let first = server.ok(&["send", "q", "x", "--idempotency-key", "k"]);

@@ -3,6 +3,7 @@
 mod input;
 pub(in crate::cli) mod objects;
 mod options;
+pub(in crate::cli) mod strict;
 
 use std::borrow::Cow;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ use sluice_client::{Backoff, Message, MessageOptions, QueueMessage, Step, Unique
 use sluice_front::http::MESSAGE_FIELDS;
 
 use super::super::{CliError, Result};
-use super::Fields;
+use super::{Fields, strict};
 
 /// Maximum size of a file that is read as a whole, in bytes.
 const FILE_BYTES_MAX: u64 = 96 << 20;
@@ -46,12 +46,14 @@ struct Object {
 
 /// Parses a message; flags set the fields that the object lacks.
 pub(super) fn message(line: &[u8], flags: &Fields) -> Parsed<Message<'static>> {
-    let object: Object = serde_json::from_slice(line).map_err(|e| {
-        let told = serde_json::from_slice(line).ok().and_then(|value| mistake(&value));
-        format!("not a message: {}", told.unwrap_or_else(|| in_one_line(&e)))
-    })?;
-    let (message, has_payload) = object.over(flags)?;
+    let fields = strict::value(line).map_err(|e| format!("not a message: {}", in_one_line(&e)))?;
+    let (message, has_payload) = object(&fields)?.over(flags)?;
     if has_payload { Ok(message) } else { Err(no_payload()) }
+}
+
+fn object(fields: &Value) -> Parsed<Object> {
+    Object::deserialize(fields)
+        .map_err(|e| format!("not a message: {}", mistake(fields).unwrap_or_else(|| e.to_string())))
 }
 
 /// Recognises frequent mistakes and describes them better than serde does: a JSON value as the payload, a
@@ -96,15 +98,15 @@ pub(super) fn step(value: Value) -> Parsed<Step<'static>> {
     let Some(Value::String(queue)) = fields.remove("queue") else {
         return Err("queue is missing: name the queue of this message".to_owned());
     };
-    let fields = Value::Object(fields);
-    let object: Object = Object::deserialize(&fields)
-        .map_err(|e| format!("not a message: {}", mistake(&fields).unwrap_or_else(|| e.to_string())))?;
-    let (message, own_payload) = object.over(&Fields::default())?;
+    let (message, own_payload) = object(&Value::Object(fields))?.over(&Fields::default())?;
     Ok(Step { queue: queue.into(), message, own_payload })
 }
 
-/// Parses a list of steps.
+/// Parses a list of steps. An empty one is refused here, because a request cannot tell it from none.
 pub(super) fn steps(values: Vec<Value>) -> Parsed<Vec<Step<'static>>> {
+    if values.is_empty() {
+        return Err("chain: expected 1 to 100 steps, got 0".to_owned());
+    }
     let place = |(at, value)| step(value).map_err(|why| format!("chain[{at}]: {why}"));
     values.into_iter().enumerate().map(place).collect()
 }
@@ -203,6 +205,9 @@ impl OptionFields {
         all.result_ttl_ms = self.result_ttl_ms.or(all.result_ttl_ms);
         all.hold = self.hold.unwrap_or(all.hold);
         if let Some(depends_on) = self.depends_on {
+            if depends_on.is_empty() {
+                return Err("depends_on: expected 1 to 100 ids, got 0".to_owned());
+            }
             all.depends_on = depends_on.into_iter().map(Into::into).collect();
         }
         take(self.depends_mode, &mut all.depends_mode);
@@ -249,6 +254,20 @@ mod tests {
             (
                 r#"{"payload":"","max_retries":1}"#,
                 "not a message: unknown field `max_retries`, did you mean `max_attempts`?",
+            ),
+            (
+                r#"{"payload":"","headers":{"a":"1","a":"2"}}"#,
+                "not a message: headers.a is given twice, at column 36",
+            ),
+            (
+                r#"{"payload":"","priority":null}"#,
+                "not a message: priority is null: leave the field out instead, at column 29",
+            ),
+            (r#"{"payload":"","depends_on":[]}"#, "depends_on: expected 1 to 100 ids, got 0"),
+            (r#"{"payload":"","chain":[]}"#, "chain: expected 1 to 100 steps, got 0"),
+            (
+                r#"{"payload":"","chain":[{"queue":"b","depends_on":[]}]}"#,
+                "chain[0]: depends_on: expected 1 to 100 ids, got 0",
             ),
             ("[1]", "not a message: invalid type: sequence, expected an object with the fields of a message"),
             (r#"{"payload":"a""#, "not a message: EOF while parsing an object, at column 14"),

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use serde_json::Value;
 use sluice_client::{MessageOptions, Step, Unique};
 
 use super::super::{CliError, Result, duration, number};
-use super::objects;
+use super::{objects, strict};
 
 /// Keys, expiry, and the handling of the result.
 #[derive(Clone, Debug, Default, Args)]
@@ -85,9 +86,12 @@ impl OptionFlags {
         self.steps = self.then.iter().cloned().map(Step::to).collect();
         let Some(file) = &self.chain else { return Ok(()) };
         let (text, name) = objects::read_all(file)?;
-        let values = serde_json::from_slice(&text).map_err(|e| format!("not a list of steps: {e}"));
-        self.steps =
-            values.and_then(objects::steps).map_err(|why| CliError::usage(format!("{name}: {why}")))?;
+        let wrong = |why: String| CliError::usage(format!("{name}: {why}"));
+        let value = strict::value(&text).map_err(|e| wrong(format!("not a list of steps: {e}")))?;
+        let Value::Array(values) = value else {
+            return Err(wrong("not a list of steps: expected a JSON list of objects".to_owned()));
+        };
+        self.steps = objects::steps(values).map_err(wrong)?;
         Ok(())
     }
 
