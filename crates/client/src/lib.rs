@@ -92,7 +92,7 @@ pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, Queue
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};
 pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Step, Unique, WorkResult};
 pub use options::Options;
-pub use schedules::{Schedule, ScheduleSettings};
+pub use schedules::{Schedule, ScheduleSettings, Triggered};
 pub use session::{Frames, Session};
 /// The frames of a session.
 pub use sluice_proto::v1;

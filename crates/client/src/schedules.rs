@@ -24,6 +24,15 @@ pub struct ScheduleSettings<'a> {
     pub message: Message<'a>,
 }
 
+/// The answer to a trigger of a schedule.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Triggered {
+    /// Id of the message.
+    pub id: String,
+    /// True when a message with the same unique key was there already; then `id` is its id.
+    pub duplicate: bool,
+}
+
 /// A schedule with its counters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Schedule {

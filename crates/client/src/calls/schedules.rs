@@ -8,7 +8,7 @@ use crate::client::{Client, encoded};
 use crate::encode;
 use crate::error::ClientError;
 use crate::retry::Safety;
-use crate::schedules::{Schedule, ScheduleSettings};
+use crate::schedules::{Schedule, ScheduleSettings, Triggered};
 use crate::types::parse;
 
 /// Schedules per page of a listing.
@@ -84,15 +84,12 @@ impl Client {
         parse(&answer.body)
     }
 
-    /// Sends a schedule's message now; its instants stay as they are. Tells the message's id.
-    pub async fn schedule_trigger(&self, schedule: &str) -> Result<String, ClientError> {
-        #[derive(Deserialize)]
-        struct Sent {
-            id: String,
-        }
+    /// Sends a schedule's message now; its instants stay as they are. Sends nothing where a message with its
+    /// unique key is there.
+    pub async fn schedule_trigger(&self, schedule: &str) -> Result<Triggered, ClientError> {
         let path = self.path(&format!("/schedules/{}/trigger", encoded(schedule)));
         let answer = self.run(self.call(Method::POST, path, ""), Safety::Once).await?;
-        parse::<Sent>(&answer.body).map(|sent| sent.id)
+        parse(&answer.body)
     }
 
     /// The next instants of a schedule, in milliseconds since the Unix epoch; at most 100. None while it is

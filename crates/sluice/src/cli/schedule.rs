@@ -126,9 +126,12 @@ pub(super) async fn run(verb: ScheduleVerb, out: Out) -> Result<u8> {
         ScheduleVerb::Resume(named) => pause(named, false, out).await?,
         ScheduleVerb::Trigger(named) => {
             let connection = named.server.connect()?;
-            let id = connection.client.schedule_trigger(&named.schedule).await;
-            let id = id.map_err(|e| connection.error(&e))?;
-            out.show(&json!({ "id": id }), |_| format!("{id}\n"))?;
+            let sent = connection.client.schedule_trigger(&named.schedule).await;
+            let sent = sent.map_err(|e| connection.error(&e))?;
+            if sent.duplicate {
+                out.note("nothing was sent: a message with the same unique key is there, with this id");
+            }
+            out.show(&sent, |sent| format!("{}\n", sent.id))?;
         }
         ScheduleVerb::Delete(named) => {
             let (connection, name) = (named.server.connect()?, named.schedule);

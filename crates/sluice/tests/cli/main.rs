@@ -17,6 +17,7 @@ mod namespace;
 mod queue;
 mod receive;
 mod results;
+mod schedule;
 mod secure;
 mod send;
 mod serve;
