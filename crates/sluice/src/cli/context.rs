@@ -5,6 +5,7 @@ use serde_json::json;
 use sluice_client::{Client, Options};
 
 use super::output::Table;
+use super::values::not_empty;
 use super::{CliError, Out, Result};
 use crate::connect::{Context, Contexts, CredentialFiles};
 
@@ -13,12 +14,13 @@ pub(crate) enum ContextVerb {
     /// Add a context, or change it. The first one added becomes the context in use.
     Add {
         /// Name of the context.
+        #[arg(value_parser = not_empty)]
         name: String,
         /// URL of the server.
         #[arg(long, value_name = "URL")]
         server: String,
         /// Namespace to use.
-        #[arg(long, short, value_name = "NAME")]
+        #[arg(long, short, value_name = "NAME", value_parser = not_empty)]
         namespace: Option<String>,
         #[command(flatten)]
         credentials: CredentialFiles,

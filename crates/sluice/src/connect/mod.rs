@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use sluice_client::{Client, ClientError, Options, TlsFault, TransportKind};
 
-use crate::terminal::values::duration;
+use crate::terminal::values::{duration, not_empty};
 use crate::terminal::{CliError, Result};
 pub(crate) use contexts::{Context, Contexts};
 pub(crate) use credentials::CredentialFiles;
@@ -25,13 +25,13 @@ const TOKEN_VARIABLE: &str = "SLUICE_TOKEN";
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerFlags {
     /// URL of the server [default: http://127.0.0.1:7070; env: SLUICE_SERVER].
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = not_empty)]
     server: Option<String>,
     /// Context to use, a name given by `sluice context add` [env: SLUICE_CONTEXT].
-    #[arg(long, value_name = "NAME", conflicts_with = "server")]
+    #[arg(long, value_name = "NAME", conflicts_with = "server", value_parser = not_empty)]
     context: Option<String>,
     /// Namespace of the queues [default: default; env: SLUICE_NAMESPACE].
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = not_empty)]
     namespace: Option<String>,
     /// Time for which to retry when the server is busy or cannot be reached [default: 10s if busy, 300ms if
     /// unreachable].

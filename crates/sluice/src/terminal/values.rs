@@ -19,6 +19,11 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     parse_size(text)
 }
 
+/// Refuses an empty text, which is what an unset variable of a script becomes.
+pub(crate) fn not_empty(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("it is empty: is a variable not set?".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 /// Returns a parser for whole numbers in a range.
 pub(crate) fn number<T>(
     range: impl RangeBounds<T> + Clone + Send + Sync + 'static,

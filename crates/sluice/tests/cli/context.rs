@@ -21,6 +21,26 @@ fn a_context_names_a_server() {
 }
 
 #[test]
+fn an_empty_name_is_refused_and_an_empty_variable_counts_as_not_set() {
+    let server = Server::start();
+    for args in [
+        &["send", "q", "x", "--namespace", ""][..],
+        &["--namespace=", "send", "q", "x"],
+        &["queue", "list", "--context", ""],
+        &["queue", "list", "--server", ""],
+        &["context", "add", "", "--server", &server.url],
+        &["context", "add", "x", "--server", &server.url, "--namespace", ""],
+    ] {
+        let error = server.run(args).fails(2);
+        assert!(error.contains("it is empty: is a variable not set?"), "{args:?}: {error}");
+    }
+    assert!(server.json(&["context", "list"]).is_empty());
+    let mut send = server.command(&["send", "q", "x"]);
+    Done::of(send.env("SLUICE_NAMESPACE", "").env("SLUICE_CONTEXT", "").output().unwrap()).ok();
+    assert_eq!(server.one(&["queue", "list"])["name"], "q");
+}
+
+#[test]
 fn a_bad_address_is_refused_when_it_is_added() {
     let error = alone(&["context", "add", "x", "--server", "ftp://a"]).fails(2);
     assert!(error.contains("expected http://"), "{error}");
