@@ -202,6 +202,12 @@ impl CliError {
         rest.split_once(']')?.0.parse().ok()
     }
 
+    /// True when the error is about one of `fields`, or about a part of one.
+    pub(crate) fn names_one_of(&self, fields: &[&str]) -> bool {
+        let field = self.details["field"].as_str().and_then(|field| field.split(['.', '[']).next());
+        field.is_some_and(|field| fields.contains(&field))
+    }
+
     /// The message without the place in `list`.
     pub(crate) fn without_place(self, list: &str) -> CliError {
         let Some(at) = self.place_in(list) else { return self };
@@ -233,7 +239,6 @@ impl CliError {
     }
 
     /// The exit code.
-    #[cfg(test)]
     pub(crate) fn exit(&self) -> u8 {
         self.exit
     }

@@ -62,7 +62,35 @@ fn a_bad_line_is_named_and_what_was_sent_before_is_told() {
     let error = server.feed(&["send", "q", "--jsonl", "--quiet"], input.as_bytes()).fails(2);
     assert!(error.contains("stdin, line 1001: not a message: unknown field `priorty`"), "{error}");
     assert!(error.contains("Before that, sent 1000 messages to q."), "{error}");
+    assert!(error.contains("Of the lines after those, none was sent."), "{error}");
     assert_eq!(server.count("q", "ready"), 1_000);
+}
+
+#[test]
+fn lines_before_a_bad_one_of_the_same_request_are_told_as_not_sent() {
+    let server = Server::with(&["--limits-payload", "1KiB"]);
+    let large = format!("{}{}", "a\n".repeat(5), "b".repeat(2_000));
+    let error = server.feed(&["send", "q", "--lines"], large.as_bytes()).fails(5);
+    assert!(error.contains("stdin, line 6: ") && error.contains("Nothing was sent."), "{error}");
+    let bad = b"{\"payload\":\"a\"}\n{\"payload\":1}\n";
+    let error = server.feed(&["send", "q", "--jsonl"], bad).fails(2);
+    assert!(error.contains("stdin, line 2: ") && error.contains("Nothing was sent."), "{error}");
+    assert!(server.json(&["queue", "list"]).is_empty());
+}
+
+#[test]
+fn a_place_that_does_not_point_back_is_named_by_its_line() {
+    let server = Server::start();
+    let line = |parent: &str| format!("{{\"payload\":\"y\",\"depends_on\":[\"{parent}\"]}}\n");
+    let full = "{\"payload\":\"x\"}\n".repeat(1_000);
+    for (input, told) in [
+        (line("#0"), "stdin, line 1: depends_on: \"#0\" does not point back"),
+        (format!("{full}{}", line("#0")), "stdin, line 1001: depends_on: \"#0\" does not point back"),
+        (format!("{{\"payload\":\"x\"}}\n{}", line("#1")), "stdin, line 2: depends_on: \"#1\" does not"),
+    ] {
+        let error = server.feed(&["send", "q", "--jsonl", "--quiet"], input.as_bytes()).fails(2);
+        assert!(error.contains(told), "{error}");
+    }
 }
 
 #[test]

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use serde_json::json;
+use sluice_calls::codes::exit;
 use sluice_client::{Backoff, Message};
+use sluice_front::http::MESSAGE_FIELDS;
 
 use super::connect::{Connection, ServerFlags};
 use super::format::counted;
@@ -129,10 +131,24 @@ pub(super) async fn run(mut args: SendArgs, out: Out) -> Result<u8> {
         Ok(()) if many => out.note(&told),
         Ok(()) if sender.duplicates > 0 => out.note("this was sent before; nothing was added"),
         Ok(()) => {}
-        Err(error) if sender.sent > 0 => return Err(error.hint(format!("Before that, {told}."))),
+        Err(error) if many => return Err(with_sent(error, sender.sent, &told)),
         Err(error) => return Err(error),
     }
     Ok(0)
+}
+
+/// Says how much of the input was sent before the error. A request that the server refused, and one that a bad
+/// line ended, sends none of its lines; after another error that is not known of the last request.
+fn with_sent(error: CliError, sent: u64, told: &str) -> CliError {
+    let is_known = !matches!(error.exit(), exit::UNAVAILABLE | exit::SERVER);
+    match (sent, is_known) {
+        (0, true) => error.hint("Nothing was sent."),
+        (0, false) => error,
+        (_, true) => {
+            error.hint(format!("Before that, {told}.")).hint("Of the lines after those, none was sent.")
+        }
+        (_, false) => error.hint(format!("Before that, {told}.")),
+    }
 }
 
 /// The messages of one request.
@@ -160,7 +176,10 @@ impl Batch {
         let Some((name, _)) = input.line() else { return error };
         let limit = error.details()["limit"].as_u64().filter(|_| error.code() == "payload_too_large");
         let is_over = |message: &Message<'_>| limit.is_some_and(|limit| message.payload.len() as u64 > limit);
+        // The fields of the only message are named without its place.
+        let is_only = self.messages.len() == 1 && error.names_one_of(MESSAGE_FIELDS);
         let at = error.place_in("messages").or_else(|| self.messages.iter().position(is_over));
+        let at = at.or(is_only.then_some(0));
         match at.and_then(|at| self.lines.get(at)) {
             Some(line) => error.without_place("messages").context(&format!("{name}, line {line}")),
             None => error,
