@@ -57,4 +57,4 @@ pub use outcome::Outcome;
 pub use record::{check_behaviour, check_known};
 
 /// The version of the rules by which records apply; a log that follows another one is refused.
-pub const BEHAVIOUR_VERSION: u16 = 8;
+pub const BEHAVIOUR_VERSION: u16 = 9;

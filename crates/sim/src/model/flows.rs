@@ -60,10 +60,14 @@ enum Verdict {
 }
 
 impl Flow {
-    /// Ends all relations of a message that has gone to a dead-letter queue: nothing follows it, and it waits
-    /// for nothing.
-    pub(super) fn ends(&mut self) {
-        *self = Flow::default();
+    /// Ends all relations of a message that has gone to a dead-letter queue: it waits for nothing, and nothing
+    /// follows it, unless its next step was refused.
+    pub(super) fn ends(&mut self, reason: &str) {
+        let before = std::mem::take(self);
+        if reason == "next_step_refused" {
+            let Flow { steps, on_failure, headers, .. } = before;
+            *self = Flow { steps, on_failure, headers, ..Flow::default() };
+        }
     }
 
     /// True when parents may block the message.

@@ -252,7 +252,7 @@ impl Apply<'_> {
             message.attempts = 0;
             message.deliveries = 0;
             message.origin = Some(origin);
-            message.flow.ends();
+            message.flow.ends(reason);
         }
         self.forget_end(id);
         self.begin_age(id);

@@ -93,7 +93,7 @@ impl QueueModule {
         }
         // Its unique key is free in the old queue, and it does not have it in the new one: there is nothing
         // to refuse there.
-        self.forward_in_flows(slot, core, out);
+        self.forward_in_flows(slot, reason, core, out);
         self.give_up_keys(slot, End::Failed, core);
         self.disarm(slot);
         self.forget_end(slot);

@@ -7,12 +7,12 @@
 //!   the acked message, unless that stays for a while.
 //! - A step that is refused (its queue is closed or full, a quota is used up) must not be lost: the message
 //!   that was acked is a dead letter then, with the rest of its chain, and goes on from there when it is
-//!   redriven.
+//!   redriven, or acked in the queue for dead letters.
 //! - A message fails when it dies, for whatever reason, is cancelled, or expires. Purged and deleted it takes
 //!   its chain along. What stands for its failure is sent as a consequence, when the message has left its
 //!   place.
 //! - A dead letter keeps its chain, unless the step for its failure was sent, or it has gone to another
-//!   queue.
+//!   queue for another reason than a step that was refused.
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;

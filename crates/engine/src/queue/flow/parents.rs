@@ -105,11 +105,19 @@ impl QueueModule {
         Some(options.flow).filter(|&flow| flow != Slot::NIL)
     }
 
-    /// A message has died and goes to the queue for dead letters, where it waits for nothing, and nothing
-    /// follows it.
-    pub(crate) fn forward_in_flows(&mut self, slot: MessageSlot, core: &mut Core, out: &mut Outcome) {
+    /// A message has died and goes to the queue for dead letters, where it waits for nothing. Nothing follows
+    /// it, unless it was acked and its next step was refused: then it goes on from there.
+    pub(crate) fn forward_in_flows(
+        &mut self,
+        slot: MessageSlot,
+        reason: Reason,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
         let Some(flow) = self.flow_of(slot) else { return };
-        self.shed_chain(flow, core, out);
+        if reason != Reason::NextStepRefused {
+            self.shed_chain(flow, core, out);
+        }
         self.flows.slots.get_mut(flow).waiting = false;
         self.end_in_flows(flow, End::Failed);
     }

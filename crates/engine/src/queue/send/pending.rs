@@ -106,8 +106,8 @@ impl QueueModule {
         }
         self.count_lost(pending.from, core);
         core.release_blob(pending.blob, out);
-        if let PendingKind::Failure(chain, _) = &pending.kind
-            && !self.give_back_steps(pending, chain, core)
+        if let PendingKind::Failure(chain, origin) = &pending.kind
+            && !self.give_back_steps(pending, chain, origin.reason, core)
         {
             chain.blobs().for_each(|blob| core.release_blob(blob, out));
         }
@@ -140,11 +140,12 @@ impl QueueModule {
         }
     }
 
-    /// Gives a message back the steps of which that for its failure was refused. False if it is gone, in
-    /// another queue than it failed in, or carries other steps.
-    fn give_back_steps(&mut self, pending: &PendingSend, chain: &Chain, core: &Core) -> bool {
+    /// Gives a message back the steps of which that for its failure was refused. False if it is gone, carries
+    /// other steps, or is in another queue than it failed in, unless it goes on there with its next step.
+    fn give_back_steps(&mut self, pending: &PendingSend, chain: &Chain, reason: Reason, core: &Core) -> bool {
         let Some(slot) = self.find_listed(pending.follows, core) else { return false };
         let queue = self.queues.get(self.messages.get(slot).queue).number;
-        queue == pending.from && self.restore_steps(slot, chain)
+        let keeps_chain = queue == pending.from || reason == Reason::NextStepRefused;
+        keeps_chain && self.restore_steps(slot, chain)
     }
 }
