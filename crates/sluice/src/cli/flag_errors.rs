@@ -9,7 +9,7 @@ use sluice_units::{parse_duration, parse_size, show_duration, show_size};
 use super::CliError;
 
 /// Fields whose flags have other names.
-const FLAGS: &[(&str, &str)] = &[("result_ttl_ms", "keep-result")];
+const FLAGS: &[(&str, &str)] = &[("result_ttl_ms", "keep-result"), ("after", "since")];
 
 /// A flag that was given, whose value has a unit.
 struct GivenFlag {
@@ -29,9 +29,12 @@ impl GivenFlag {
 /// given by a flag.
 pub(super) fn in_terms_of_flags(error: CliError, args: &[String], verb: &Command) -> CliError {
     let Some(field) = error.details()["field"].as_str() else { return error };
-    let Some(given) = given(field, args, verb) else { return error };
     let rest = error.message().strip_prefix(field).and_then(|rest| rest.strip_prefix(": "));
     let Some(rest) = rest else { return error };
+    let Some(given) = given(field, args, verb) else {
+        let told = renamed(field, args, verb).map(|flag| format!("--{flag}: {rest}"));
+        return if let Some(told) = told { error.with_message(told) } else { error };
+    };
     let rest = without_number(rest, given.number);
     let flag = format!("{} {}", given.flag, given.text);
     let told = match rest.strip_prefix(&given.number.to_string()).and_then(|rest| rest.strip_prefix(' ')) {
@@ -39,6 +42,13 @@ pub(super) fn in_terms_of_flags(error: CliError, args: &[String], verb: &Command
         None => format!("{flag}: {}", with_units(&rest, &given, args, verb)),
     };
     error.with_message(told)
+}
+
+/// The flag of another name that gave a field.
+fn renamed(field: &str, args: &[String], verb: &Command) -> Option<&'static str> {
+    let flag = FLAGS.iter().find(|(of, _)| *of == field).map(|(_, flag)| *flag)?;
+    let given = verb.get_arguments().find(|known| known.get_long() == Some(flag))?;
+    value(args, flag, given.get_short()).map(|_| flag)
 }
 
 /// Finds the flag that gave a field, with its text.
@@ -141,6 +151,8 @@ mod tests {
                 "result_ttl_ms: 8639913600000 is too much: use at most 604800000",
                 "--keep-result 99999d is too much: use at most 7d",
             ),
+            ("events --since x", "after", "after: \"x\" is no id", "--since: \"x\" is no id"),
+            ("events", "after", "after: \"x\" is no id", "after: \"x\" is no id"),
             ("send q x", "delay_ms", "delay_ms: 5 is too much", "delay_ms: 5 is too much"),
             ("send q x --priority 9", "priority", "priority: 9 is too much", "priority: 9 is too much"),
         ] {

@@ -10,9 +10,6 @@ use super::error::NOTHING;
 use super::format::{length, now_ms, one_line, relative};
 use super::{CliError, Out, Result, duration, number, queue_weight};
 
-/// The highest value of the server's setting `limits.receive_messages`.
-const RECEIVE_MAX: u32 = 10_000;
-
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sluice receive emails\n  sluice receive emails --ack --wait 20s\n  \
     sluice receive urgent=3 emails=1 --max 10 --json\n\n\
@@ -23,8 +20,8 @@ pub(crate) struct ReceiveArgs {
     /// Queues in the order in which they are tried; or queues with weights.
     #[arg(required = true, value_name = "QUEUE[=WEIGHT]", value_parser = queue_weight)]
     queues: Vec<(String, u16)>,
-    /// Maximum number of messages; servers allow 1000 by default.
-    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = number(1u32..=RECEIVE_MAX))]
+    /// Maximum number of messages, 1 or more; servers allow 1000 by default.
+    #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = number::<u32>(..))]
     max: u32,
     /// Maximum wait for the first message; at most 60s.
     #[arg(long, short, value_name = "DURATION", default_value = "0", value_parser = duration)]

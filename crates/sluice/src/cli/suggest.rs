@@ -1,7 +1,8 @@
 //! Suggestions for a verb or flag that does not exist here but in other queue systems.
 
-use clap::Command;
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Arg, Command};
 use sluice_calls::near::{nearest, renamed};
 
 /// Verbs of other queue systems, with the command that does the same here.
@@ -83,6 +84,10 @@ pub(super) fn suggestion(error: &mut Error, args: &[String], cli: &Command) -> O
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
+    if let Some(tip) = text(ContextKind::InvalidArg).and_then(|given| negative_value(given, args, cli)) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return None;
+    }
     let is_spelt_nearly = error.get(ContextKind::SuggestedArg).is_some();
     let (meant, is_known) = match error.kind() {
         ErrorKind::InvalidSubcommand => (verb(text(ContextKind::InvalidSubcommand)?, args)?.to_owned(), true),
@@ -104,6 +109,23 @@ pub(super) fn suggestion(error: &mut Error, args: &[String], cli: &Command) -> O
         }
     }
     Some(meant)
+}
+
+/// Explains a negative number behind a flag, which clap takes for a flag of its own.
+fn negative_value(given: &str, args: &[String], cli: &Command) -> Option<StyledStr> {
+    let digit = given.strip_prefix('-')?.chars().next()?;
+    let at = args.iter().position(|arg| arg.starts_with(given)).filter(|_| digit.is_ascii_digit())?;
+    let before = args[..at].last()?;
+    let is_before = |flag: &&Arg| {
+        let short = flag.get_short().is_some_and(|short| *before == format!("-{short}"));
+        short || before.strip_prefix("--").is_some_and(|name| flag.get_long() == Some(name))
+    };
+    let flag = find_verb(cli, args).get_arguments().find(is_before)?;
+    let takes_value = flag.get_action().takes_values();
+    takes_value.then(|| {
+        format!("no number or duration is negative; a text that begins with '-' is given as {before}=TEXT")
+            .into()
+    })
 }
 
 /// Suggests `--all` where ids are missing and the verb has that flag.
@@ -185,6 +207,18 @@ mod tests {
         }
         let (told, meant) = told("queue set q --max-bites 3");
         assert!(told.contains("--max-bytes") && meant.is_none(), "{told}: {meant:?}");
+    }
+
+    #[test]
+    fn no_tip_for_a_negative_value_leads_to_another_error() {
+        for line in
+            ["queue set q --max-messages -1", "send q x --delay -5s", "send q x -d -5s", "send q x --tag -5"]
+        {
+            let (told, meant) = told(line);
+            assert!(told.contains("no number or duration is negative"), "{told}");
+            assert!(!told.contains("'-- -") && meant.is_none(), "{told}: {meant:?}");
+        }
+        assert!(told("send q -1").0.contains("use '-- -1'"));
     }
 
     #[test]
