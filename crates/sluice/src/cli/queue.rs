@@ -140,7 +140,7 @@ async fn close(args: QueueArgs, closed: bool, out: Out) -> Result<()> {
 }
 
 async fn set(args: SetQueueArgs, out: Out) -> Result<()> {
-    let change = args.settings.change();
+    let change = args.settings.change()?;
     if change == QueueChange::default() && !args.create {
         return Err(CliError::usage("no setting given")
             .hint("Give at least one setting, see `sluice queue set --help`; or --create."));

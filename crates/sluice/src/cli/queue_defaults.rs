@@ -53,7 +53,8 @@ pub(super) async fn run(verb: DefaultsVerb, out: Out) -> Result<u8> {
         }
         DefaultsVerb::Set(args) => {
             let connection = args.server.connect()?;
-            let set = connection.client.queue_defaults_set(&args.pattern, &args.settings.change()).await;
+            let settings = args.settings.change()?;
+            let set = connection.client.queue_defaults_set(&args.pattern, &settings).await;
             let (defaults, created) = set.map_err(|e| connection.error(&e))?;
             out.show(&defaults, |defaults| {
                 let what = if created { "created" } else { "replaced" };

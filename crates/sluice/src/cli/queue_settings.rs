@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::Args;
 use sluice_client::{Backoff, OnExpire, OrderingRetry, Overflow, Placement, QueueChange, QueueSettings};
 
-use super::duration;
 use super::format::{length, size};
 use super::output::Table;
 use super::values::{self, backoff, fair_weight};
+use super::{CliError, Result, duration};
 
 macro_rules! setting_flags {
     ($($(#[$meta:meta])* $flag:ident: $type:ty => $setting:ident by $given:expr, $shown:expr;)*) => {
@@ -23,8 +23,12 @@ macro_rules! setting_flags {
 
         impl QueueSettingFlags {
             /// The settings to change.
-            pub(super) fn change(self) -> QueueChange {
-                QueueChange { $($setting: self.$flag.map($given),)* fair_weights: self.weights.given() }
+            ///
+            /// # Errors
+            /// A fair key has two weights.
+            pub(super) fn change(self) -> Result<QueueChange> {
+                let fair_weights = self.weights.given()?;
+                Ok(QueueChange { $($setting: self.$flag.map($given),)* fair_weights })
             }
         }
 
@@ -116,9 +120,16 @@ struct WeightFlags {
 }
 
 impl WeightFlags {
-    fn given(self) -> Option<BTreeMap<String, u16>> {
+    fn given(self) -> Result<Option<BTreeMap<String, u16>>> {
         let given = self.no_fair_weights || !self.fair_weight.is_empty();
-        given.then(|| self.fair_weight.into_iter().collect())
+        let mut weights = BTreeMap::new();
+        for (key, weight) in self.fair_weight {
+            if weights.contains_key(&key) {
+                return Err(CliError::usage(format!("--fair-weight: the key {key:?} is given twice")));
+            }
+            weights.insert(key, weight);
+        }
+        Ok(given.then_some(weights))
     }
 }
 

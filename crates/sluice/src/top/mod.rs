@@ -17,6 +17,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::connect::{Connection, ServerFlags};
+use crate::terminal::format::counted;
 use crate::terminal::values::duration;
 use crate::terminal::{CliError, Out, Result};
 use sample::Sampler;
@@ -120,7 +121,7 @@ async fn act(connection: &Connection, command: Command, state: &mut View) -> Str
         Command::Resume(queue) => client.queue_pause(queue, false).await.map(|_| format!("resumed {queue}")),
         Command::Redrive(queue) => {
             let redriven = client.dead_redrive(queue, None).await;
-            redriven.map(|count| format!("made {count} dead letter(s) of {queue} ready again"))
+            redriven.map(|count| format!("made {} of {queue} ready again", counted(count, "dead letter")))
         }
         Command::Peek(queue) => client.peek(queue, PEEK_MESSAGES).await.map(|messages| {
             state.peeked(queue.clone(), messages);

@@ -136,3 +136,15 @@ fn dead_letters_are_redriven_at_a_rate() {
         "ended the redrive; 0 messages left as dead letters\n"
     );
 }
+
+#[test]
+fn a_fair_key_has_one_weight() {
+    let server = Server::start();
+    let twice = ["--fair-weight", "a=1", "--fair-weight", "b=1", "--fair-weight", "a=2"];
+    for verb in [&["queue", "set", "q", "--create"][..], &["queue", "defaults", "set", "q*"]] {
+        let error = server.run(&[verb, &twice].concat()).fails(2);
+        assert!(error.contains("--fair-weight: the key \"a\" is given twice"), "{error}");
+    }
+    server.ok(&["queue", "set", "q", "--create", "--fair-weight", "a=1", "--fair-weight", "b=2"]);
+    assert_eq!(server.one(&["queue", "show", "q"])["settings"]["fair_weights"]["b"], 2);
+}
