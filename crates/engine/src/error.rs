@@ -56,8 +56,18 @@ impl From<&u64> for FieldValue<'_> {
     }
 }
 
+/// A number with its noun, which is given in the plural.
+fn counted(count: u64, plural: &str) -> String {
+    let noun = if count == 1 { plural.strip_suffix('s').unwrap_or(plural) } else { plural };
+    format!("{count} {noun}")
+}
+
+fn too_many(more: u64) -> String {
+    format!("{more} more {} too many", if more == 1 { "is" } else { "are" })
+}
+
 macro_rules! errors {
-    ($($(#[$doc:meta])* $name:ident { $($field:ident : $ty:ty),* } $code:literal $blame:ident $message:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident : $ty:ty),* } $code:literal $blame:ident $message:literal $(, $part:ident = $text:expr)*;)*) => {
         /// Everything that can go wrong in a command.
         #[derive(Clone, PartialEq, Eq, Debug)]
         #[non_exhaustive]
@@ -90,7 +100,7 @@ macro_rules! errors {
 
         impl fmt::Display for Error {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $(Error::$name { $($field),* } => write!(f, $message),)* }
+                match self { $(Error::$name { $($field),* } => write!(f, $message $(, $part = $text)*),)* }
             }
         }
     };
@@ -115,7 +125,8 @@ errors! {
     NamespaceExists { namespace: String } "namespace_exists" Caller "namespace {namespace:?} exists already";
     /// The namespace still holds queues.
     NamespaceNotEmpty { namespace: String, queues: u64 } "namespace_not_empty" Caller
-        "namespace {namespace:?} still holds {queues} queue(s): delete them first, or delete with force";
+        "namespace {namespace:?} still holds {held}: delete its queues first, or delete with force",
+        held = counted(*queues, "queues");
     /// No such queue.
     QueueNotFound { queue: String } "queue_not_found" Caller "queue {queue:?} does not exist";
     /// The queue takes no sends.
@@ -177,10 +188,12 @@ errors! {
         "the batch has {size} {what}, the limit is {limit}";
     /// A quota of the namespace is used up.
     QuotaExceeded { what: &'static str, limit: u64, held: u64, more: u64 } "quota_exceeded" Operator
-        "the namespace may hold {limit} {what}: it holds {held}, and {more} more are too many: consume, delete, or raise the quota";
+        "the namespace may hold {most}: it holds {held}, and {over}: consume, delete, or raise the quota",
+        most = counted(*limit, what), over = too_many(*more);
     /// A queue holds as much as it may.
     QueueFull { queue: String, what: &'static str, limit: u64, held: u64, how: &'static str, more: u64 } "queue_full" Operator
-        "queue {queue:?} may hold {limit} {what}: {held} {how}, and {more} more are too many: consume, or raise its max_{what}";
+        "queue {queue:?} may hold {most}: {held} {how}, and {over}: consume, or raise its max_{what}",
+        most = counted(*limit, what), over = too_many(*more);
     /// A limit of the server is reached.
     LimitExceeded { what: &'static str, limit: u64 } "limit_exceeded" Operator
         "the server holds its limit of {limit} {what}: use fewer, or raise the limit if `sluice config` has a setting for it";
