@@ -60,6 +60,9 @@ pub(super) struct Life {
     pub(super) ordering: Vec<u8>,
     /// True when it may have lost its place in the order of sending.
     pub(super) strayed: bool,
+    /// True when it died last because its next step was refused: then it takes its chain to the dead-letter
+    /// queue.
+    pub(super) step_refused: bool,
     /// Messages that must end first: all, or one.
     pub(super) parents: Vec<MessageId>,
     pub(super) one_parent_is_enough: bool,
@@ -84,6 +87,7 @@ impl Default for Life {
             end_us: 0,
             ordering: Vec::new(),
             strayed: false,
+            step_refused: false,
             parents: Vec::new(),
             one_parent_is_enough: false,
             held_on_failure: false,
@@ -194,8 +198,8 @@ impl Life {
     fn die(&mut self, record: &Record<'_>) -> Checked {
         // A message dies while it waits, or when its next step is refused; a lease ends by an event of its
         // own.
-        let may = self.stage == Stage::Waits || self.stage == Stage::Acked { index: record.index };
-        ensure!(may, "it is {:?}", self.stage);
+        self.step_refused = self.stage == Stage::Acked { index: record.index };
+        ensure!(self.stage == Stage::Waits || self.step_refused, "it is {:?}", self.stage);
         self.stage = Stage::Dead;
         self.parents.clear();
         Ok(())
@@ -217,7 +221,9 @@ impl Life {
         self.strayed = true;
         if forwarded {
             self.comes_back();
-            self.carried = Carried::default();
+            if !self.step_refused {
+                self.carried = Carried::default();
+            }
         }
         Ok(())
     }
