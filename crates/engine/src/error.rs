@@ -67,7 +67,8 @@ fn too_many(more: u64) -> String {
 }
 
 macro_rules! errors {
-    ($($(#[$doc:meta])* $name:ident { $($field:ident : $ty:ty),* } $code:literal $blame:ident $message:literal $(, $part:ident = $text:expr)*;)*) => {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident : $ty:ty),* }
+        $code:literal $blame:ident $message:literal $(, $part:ident = $text:expr)*;)*) => {
         /// Everything that can go wrong in a command.
         #[derive(Clone, PartialEq, Eq, Debug)]
         #[non_exhaustive]

@@ -60,8 +60,8 @@ enum Verdict {
 }
 
 impl Flow {
-    /// Ends all relations of a message that has gone to a dead-letter queue: it waits for nothing, and nothing
-    /// follows it, unless its next step was refused.
+    /// Ends all relations of a message that has gone to a dead-letter queue: it waits for nothing, and
+    /// nothing follows it, unless its next step was refused.
     pub(super) fn ends(&mut self, reason: &str) {
         let before = std::mem::take(self);
         if reason == "next_step_refused" {

@@ -85,7 +85,7 @@ pub(super) fn suggestion(error: &mut Error, args: &[String], cli: &Command) -> O
         _ => None,
     };
     if let Some(tip) = text(ContextKind::InvalidArg).and_then(|given| negative_value(given, args, cli)) {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
         return None;
     }
     let is_spelt_nearly = error.get(ContextKind::SuggestedArg).is_some();

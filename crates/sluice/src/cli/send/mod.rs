@@ -137,8 +137,8 @@ pub(super) async fn run(mut args: SendArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// Says how much of the input was sent before the error. A request that the server refused, and one that a bad
-/// line ended, sends none of its lines; after another error that is not known of the last request.
+/// Says how much of the input was sent before the error. A request that the server refused, and one that a
+/// bad line ended, sends none of its lines; after another error that is not known of the last request.
 fn with_sent(error: CliError, sent: u64, told: &str) -> CliError {
     let is_known = !matches!(error.exit(), exit::UNAVAILABLE | exit::SERVER);
     match (sent, is_known) {
