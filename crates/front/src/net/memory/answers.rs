@@ -1,7 +1,7 @@
 //! The memory that answers take, from before they are made until their clients have read them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sluice_calls::hot::receive::Room;
@@ -52,11 +52,18 @@ pub(crate) struct Share {
     server: Arc<AnswerMemory>,
     connection: Arc<Budget>,
     bytes: AtomicUsize,
+    /// True when the answer is cut to its room, but for a first message that may be larger.
+    is_cut: AtomicBool,
 }
 
 impl Share {
     pub(crate) fn new(server: &Arc<AnswerMemory>, connection: &Arc<Budget>) -> Share {
-        Share { server: Arc::clone(server), connection: Arc::clone(connection), bytes: AtomicUsize::new(0) }
+        Share {
+            server: Arc::clone(server),
+            connection: Arc::clone(connection),
+            bytes: AtomicUsize::new(0),
+            is_cut: AtomicBool::new(false),
+        }
     }
 
     /// Checks that there is memory to begin a call whose answer is more than a few bytes.
@@ -80,13 +87,15 @@ impl Share {
         Err(no_room())
     }
 
-    /// Sets room aside for an answer that was made, instead of what was set aside before. One that is larger
-    /// than a budget has room when nothing else takes any.
+    /// Sets room aside for an answer that was made, instead of what was set aside before. One that was cut,
+    /// and is yet larger than a budget since a message is, has room when nothing else takes any.
     ///
     /// # Errors
     /// `overloaded`; then what was set aside before stays.
     pub(crate) fn reserve_made(&self, bytes: usize) -> Result<(), Error> {
-        self.reserve(bytes.min(self.server.budget.max()).min(self.connection.max()))
+        let bytes_max = self.server.budget.max().min(self.connection.max());
+        let is_cut = self.is_cut.load(Ordering::Relaxed);
+        self.reserve(if is_cut { bytes.min(bytes_max) } else { bytes })
     }
 
     /// Sets room aside for an answer that can be cut short: as much as is wanted, or a part of what is free.
@@ -96,6 +105,7 @@ impl Share {
     /// `overloaded`.
     pub(crate) fn reserve_up_to(&self, bytes: usize) -> Result<usize, Error> {
         let bytes = bytes.min(self.free() / PART_OF_FREE).max(ROOM_MIN);
+        self.is_cut.store(true, Ordering::Relaxed);
         self.reserve(bytes).map(|()| bytes)
     }
 
@@ -203,14 +213,17 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_larger_than_a_budget_has_room_when_nothing_else_takes_any() {
+    fn a_message_larger_than_a_budget_has_room_when_nothing_else_takes_any() {
         let answers = Arc::new(AnswerMemory::new(100_000));
         let connection = Arc::new(Budget::new(60_000));
         let share = Share::new(&answers, &connection);
+        assert_eq!(share.reserve_made(300_000).unwrap_err().code(), "overloaded");
+        share.reserve_up_to(16_000).unwrap();
         share.reserve_made(300_000).unwrap();
         let other = Share::new(&answers, &connection);
-        assert_eq!(other.reserve_made(300_000).unwrap_err().code(), "overloaded");
+        assert_eq!(other.reserve_up_to(16_000).unwrap_err().code(), "overloaded");
         drop(share);
+        other.reserve_up_to(16_000).unwrap();
         other.reserve_made(300_000).unwrap();
     }
 
