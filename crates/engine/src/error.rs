@@ -22,7 +22,7 @@ pub enum FieldValue<'a> {
     Number(u64),
 }
 
-/// Path of the field that an error is in, such as `messages[3].payload`; empty: the rest of the error tells it.
+/// Path of the field that an error is in, such as `messages[3].payload`; empty: the rest of the error tells.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FieldPath(pub String);
 

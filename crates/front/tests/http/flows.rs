@@ -81,7 +81,7 @@ async fn a_chain_hands_each_result_on() {
 async fn what_cannot_be_a_chain_is_refused_with_its_place() {
     let server = Server::start().await;
     for (body, code, told) in [
-        (r#"{"payload":"","chain":[{"queue":"a b"}]}"#, "invalid_name", "queue name \"a b\" is not valid"),
+        (r#"{"payload":"","chain":[{"queue":"a b"}]}"#, "invalid_name", "chain[0].queue: queue name \"a b\""),
         (
             r#"{"messages":[{"payload":""},{"payload":"","chain":[{"queue":"a","tags":["t"]}]}]}"#,
             "invalid_argument",
@@ -101,7 +101,9 @@ async fn what_cannot_be_a_chain_is_refused_with_its_place() {
     }
     let big = json!({"payload": "", "chain": [{"queue": "a", "headers": {"h": "x".repeat(16_000)}}, {"queue": "b", "headers": {"h": "x".repeat(500)}}]});
     let refused = server.post("/v1/queues/q/messages", &big.to_string()).await;
-    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("chain bytes beside payloads"));
+    assert!(
+        refused.json()["error"]["message"].as_str().unwrap().contains("bytes beside payloads are too many")
+    );
     let schedule =
         json!({"queue": "q", "every_ms": 60_000, "message": {"payload": "", "chain": [{"queue": "a"}]}});
     let refused = server.call("PUT", "/v1/schedules/s", &schedule.to_string()).await;
