@@ -176,7 +176,8 @@ impl Table {
     /// Where the head of the batch lies that this blob came with; of use in an encrypted segment only.
     pub(crate) fn batch_of(&self, place: BlobPlace) -> u64 {
         let Table::Log(LogTable { batches: Some(batches), .. }) = self else { return 0 };
-        let after = batches.partition_point(|offset| *offset <= place.offset);
+        // A blob lies behind its batch's head; an empty one at the end lies where the next head may begin.
+        let after = batches.partition_point(|offset| *offset < place.offset);
         after.checked_sub(1).map_or(0, |at| u64::from(batches[at]))
     }
 

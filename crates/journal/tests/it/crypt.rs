@@ -54,6 +54,19 @@ fn refused(options: Options) -> String {
     Rig::try_open(options).err().expect("refused").to_string()
 }
 
+/// It lies where the next batch begins, when both are written at once.
+#[test]
+fn an_empty_blob_at_the_end_of_a_batch_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = Rig::try_open(Options { cache_bytes: 0, ..options(dir.path()) }).unwrap();
+    rig.send(&[b"first", b""]);
+    rig.send(&[b"second"]);
+    rig.commit();
+    rig.read_all();
+    drop(rig);
+    Rig::open(dir.path()).read_all();
+}
+
 #[test]
 fn nothing_that_was_written_can_be_read_in_any_file() {
     const WORDS: &[u8] = b"planted words that nobody may read";
