@@ -65,14 +65,17 @@ impl Backups {
     pub fn begin(&self) -> Backup {
         // Held, so that nothing which is named goes before it is pinned.
         let held = lock(&self.shared.manifest);
-        let committed = *lock(&self.shared.committed);
         let mut manifest = held.clone();
+        let committed = start_of_rest(&manifest, *lock(&self.shared.committed));
         manifest.open.retain(|open| open.number <= committed.segment);
         for open in &mut manifest.open {
             // The zeros at their ends are not copied, or may be cut off meanwhile.
-            open.len = if open.number == committed.segment { committed.offset } else { 0 };
+            open.len = if open.number == committed.segment { committed.offset } else { open.end };
         }
         manifest.synced_to = committed;
+        manifest.committed = self.shared.committed_index();
+        // A copy has not voted.
+        manifest.hard_state.clear();
         manifest.closed = true;
         let files = self.pin(&manifest, committed);
         let keyring = self.shared.files.keys().select(&manifest);
@@ -111,7 +114,8 @@ impl Backups {
             add(Kind::Log, sealed.number, Some(sealed.len));
         }
         for open in &manifest.open {
-            add(Kind::Log, open.number, (open.number == committed.segment).then_some(open.len));
+            let known = open.number == committed.segment || open.end > 0;
+            add(Kind::Log, open.number, known.then_some(open.len));
         }
         files
     }
@@ -228,6 +232,16 @@ impl Backup {
         out.put_u32(bytes.len() as u32);
         out.put_u32(sum);
         out.extend_from_slice(bytes);
+    }
+}
+
+/// Place of the end of the committed log in the open segments: where it ends with a segment that is sealed by
+/// now, or that a cut of the tail has emptied and taken away, the beginning of the next one.
+fn start_of_rest(manifest: &Manifest, committed: Position) -> Position {
+    let next = manifest.open.iter().map(|open| open.number).find(|number| *number >= committed.segment);
+    match next {
+        Some(segment) if segment > committed.segment => Position { segment, offset: 0 },
+        _ => committed,
     }
 }
 

@@ -142,7 +142,7 @@ impl Checker<'_> {
     /// Verifies every batch and blob of a part of the log.
     fn stretch(&mut self, stretch: &Stretch) -> Result<(), OpenError> {
         let report = &mut self.report;
-        stretch.verify(self.manifest.identity, self.manifest.term, |found| {
+        stretch.verify(self.manifest.identity, self.manifest.newest_term(), |found| {
             report.batches += u64::from(found.header.records > 0);
             report.records += u64::from(found.header.records);
             report.blobs += found.blobs();

@@ -42,6 +42,7 @@ pub(crate) mod snapshot;
 mod space;
 pub(crate) mod spans;
 pub(crate) mod table;
+mod uncommitted;
 mod writer;
 
 pub use journal::DiskJournal;
@@ -49,4 +50,5 @@ pub use maintenance::{Maintenance, Notice};
 pub use manifest::{holds_journal, journal_file, owner_of};
 pub use replay::Replay;
 pub use snapshot::SnapshotReader;
+pub use uncommitted::Entry;
 pub use writer::Writer;

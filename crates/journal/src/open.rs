@@ -29,6 +29,8 @@ pub struct Opened {
     pub snapshot: Option<SnapshotReader>,
     /// Committed batches after the snapshot.
     pub replay: Replay,
+    /// The owner's hard state; empty: none.
+    pub hard_state: Vec<u8>,
     /// Findings of the opening.
     pub report: RecoveryReport,
 }
@@ -39,9 +41,9 @@ impl DiskJournal {
     /// # Errors
     /// Why it does not open: file, cause and remedy.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Opened, OpenError> {
-        let Recovered { shared, journal, writer, maintenance, snapshot, replay, report } =
+        let Recovered { shared, journal, writer, maintenance, snapshot, replay, hard_state, report } =
             recover(disk, options)?;
         let (backups, keyring) = (Backups::new(shared.clone()), Keyring::new(shared));
-        Ok(Opened { journal, writer, maintenance, backups, keyring, snapshot, replay, report })
+        Ok(Opened { journal, writer, maintenance, backups, keyring, snapshot, replay, hard_state, report })
     }
 }

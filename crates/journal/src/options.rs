@@ -31,6 +31,17 @@ pub enum Durability {
     Os,
 }
 
+/// Rule by which batches are committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Commit {
+    /// What is durable is committed: one node needs nobody's consent.
+    #[default]
+    Own,
+    /// What the owner tells by [`crate::DiskJournal::commit`] is committed. The rest is the *tail*, which can
+    /// be read by index, and cut. A journal that was last opened under [`Commit::Own`] has no tail.
+    Told,
+}
+
 /// Checks of what the state machine can replay, made before anything is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Knows {
@@ -61,6 +72,8 @@ pub struct Options {
     pub dir: PathBuf,
     /// Point at which a batch is durable.
     pub durability: Durability,
+    /// Rule by which batches are committed.
+    pub commit: Commit,
     /// Budget of the memory for reading blobs, in bytes: recent batches, and what was read ahead.
     pub cache_bytes: u64,
     /// Size of the reserve for draining a full disk, in bytes; 0: none.
@@ -85,7 +98,7 @@ pub struct Options {
     /// Owner from this opening on; `None`: unchanged.
     pub owner: Option<Owner>,
     /// Lower limit of the term of this opening; 0: none. With the time as limit, a copy of a journal gets
-    /// other terms than the original.
+    /// other terms than the original. Under [`Commit::Told`] openings have no term of their own.
     pub term_min: u64,
     /// Encryption at rest.
     pub encryption: Encryption,
@@ -99,6 +112,7 @@ impl Options {
         Options {
             dir: dir.into(),
             durability: Durability::Always,
+            commit: Commit::Own,
             cache_bytes: 256 << 20,
             reserve_bytes: 64 << 20,
             low_water_bytes: 1 << 30,

@@ -20,16 +20,17 @@ use event::{Class, Event, Refused};
 /// - *committed*: it is in the log for ever. It may be applied, and answered; snapshots and backups hold
 ///   nothing else.
 ///
-/// One node needs nobody's consent: what is durable is committed at once. With several, a batch is committed
-/// when it is durable on a majority, so that either point may come first on one of them. A proposal ends in
+/// One node needs nobody's consent: what is durable is committed at once ([`crate::Commit::Own`]). With
+/// several, a batch is committed when it is durable on a majority, so that either point may come first on one
+/// of them ([`crate::Commit::Told`]). A proposal ends in
 /// one of three ways: [`Event::Committed`]; not in the log ([`Refused`], at once or as [`Event::Refused`]);
 /// or [`Event::Unknown`].
 ///
 /// How raft-rs fits behind it: a proposal becomes an entry, which describes the batch whose bytes the journal
-/// has; *durable* is what `on_persist_ready` tells, *committed* what its commit index tells. Cutting the
-/// uncommitted tail is what recovery does already: a new segment under a new term. Purging is logical,
-/// because segments with live blobs stay, and a snapshot on the wire is a backup stream: the state plus every
-/// live blob.
+/// has ([`crate::DiskJournal::tail`]); *durable* is what `on_persist_ready` tells, *committed* what its
+/// commit index tells ([`crate::DiskJournal::commit`]); [`crate::DiskJournal::cut`] cuts the tail. Purging is
+/// logical, because segments with live blobs stay, and a snapshot on the wire is a backup stream: the state
+/// plus every live blob.
 pub trait Journal: Send {
     /// Location of a blob on disk.
     type Location;

@@ -48,7 +48,8 @@ pub struct Status {
 pub struct RecoveryReport {
     /// True when the journal was created.
     pub fresh: bool,
-    /// Term of this opening, larger than those of all before.
+    /// Term of this opening, larger than those of all before; under [`crate::Commit::Told`] the last term in
+    /// the log, or given to it before.
     pub term: u64,
     /// Index of the next record.
     pub next_index: u64,

@@ -3,22 +3,23 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0..4 | magic `SLB1` |
-//! | 4..8 | checksum of bytes 8..96, begun with the journal's identity |
+//! | 4..8 | checksum of bytes 8..104, begun with the journal's identity |
 //! | 8..24 | own position: segment number, offset of the head |
 //! | 24..32 | index of the first record |
 //! | 32..40 | term |
 //! | 40..48 | time, microseconds since the Unix epoch |
 //! | 48..64 | `synced_to`: segment number and offset known durable when this was written |
-//! | 64..68 | length of the records |
-//! | 68..72 | number of records; 0: an idle marker |
-//! | 72..76 | checksum of the records |
-//! | 76..80 | the predecessor's checksum (bytes 4..8 of its head) |
-//! | 80..82 | cipher: 0 none, 1 AES-256-GCM |
-//! | 82..84 | key id: 0, the key of the segment |
-//! | 84..96 | nonce of the first chunk; 0 without cipher |
+//! | 64..72 | index of the last record before this batch known committed when this was written |
+//! | 72..76 | length of the records |
+//! | 76..80 | number of records; 0: an idle marker |
+//! | 80..84 | checksum of the records |
+//! | 84..88 | the predecessor's checksum (bytes 4..8 of its head) |
+//! | 88..90 | cipher: 0 none, 1 AES-256-GCM |
+//! | 90..92 | key id: 0, the key of the segment |
+//! | 92..104 | nonce of the first chunk; 0 without cipher |
 //!
 //! The records follow. When they are encrypted, the tags of their [chunks](crate::keys::cipher) come before
-//! them, the checksum at 72 is that of the tags, which the plain records never have one of, and with each
+//! them, the checksum at 80 is that of the tags, which the plain records never have one of, and with each
 //! chunk the head is authenticated, as it is with 0 for both checksums.
 //!
 //! The head names its own position, so that an old batch in recycled bytes, or one inside a payload, is not
@@ -37,10 +38,10 @@ pub(crate) fn next_sector(offset: u64) -> u64 {
 }
 
 /// Bytes of a head.
-pub(crate) const HEADER: usize = 96;
+pub(crate) const HEADER: usize = 104;
 
 /// Where the checksum of what follows stands.
-const CONTENT_SUM: std::ops::Range<usize> = 72..76;
+const CONTENT_SUM: std::ops::Range<usize> = 80..84;
 
 /// The cipher of encrypted records.
 const AES_256_GCM: u16 = 1;
@@ -64,6 +65,8 @@ pub(crate) struct Header {
     pub(crate) term: u64,
     pub(crate) time_us: u64,
     pub(crate) synced_to: Position,
+    /// Index of the last record before this batch known committed when it was written; 0: none.
+    pub(crate) committed: u64,
     pub(crate) len: u32,
     pub(crate) records: u32,
     /// Checksum of the records, or of their tags when they are encrypted.
@@ -106,9 +109,10 @@ impl Header {
         put(&[0; 4]);
         let Position { segment, offset } = self.at;
         let synced = self.synced_to;
-        for value in
-            [segment, offset, self.first_index, self.term, self.time_us, synced.segment, synced.offset]
-        {
+        for value in [segment, offset, self.first_index, self.term, self.time_us] {
+            put(&value.to_le_bytes());
+        }
+        for value in [synced.segment, synced.offset, self.committed] {
             put(&value.to_le_bytes());
         }
         for value in [self.len, self.records, self.content_checksum, self.previous] {
@@ -142,6 +146,7 @@ impl Header {
             term: reader.u64()?,
             time_us: reader.u64()?,
             synced_to: Position { segment: reader.u64()?, offset: reader.u64()? },
+            committed: reader.u64()?,
             len: reader.u32()?,
             records: reader.u32()?,
             content_checksum: reader.u32()?,
@@ -195,13 +200,14 @@ mod tests {
             term: 2,
             time_us: 99,
             synced_to: Position { segment: 3, offset: 100 },
+            committed: 6,
             len: 10,
             records: 1,
             content_checksum: 5,
             previous: 6,
             nonce: None,
         };
-        for (nonce, end) in [(None, 512 + 96 + 10), (Some(u64::MAX - 3), 512 + 96 + 16 + 10)] {
+        for (nonce, end) in [(None, 512 + 104 + 10), (Some(u64::MAX - 3), 512 + 104 + 16 + 10)] {
             header.nonce = nonce;
             let (mut bytes, sum) = header.encode(1);
             header.checksum = sum;

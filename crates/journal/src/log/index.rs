@@ -98,6 +98,17 @@ impl Index {
         Complete { start: old.start, end: start, holder }
     }
 
+    /// Number of the growing segment.
+    pub(crate) fn growing(&self) -> u64 {
+        self.current.handle.number
+    }
+
+    /// Replaces the growing segment, in which there is nothing, by another.
+    pub(crate) fn restart(&mut self, handle: Handle, start: Link) {
+        let table = self.current.table.next_log(start.next_index, !handle.seal.is_plain());
+        self.current = Current::new(handle, start, table);
+    }
+
     /// Finds a live blob.
     pub(crate) fn find(&self, key: BlobKey) -> Option<FoundBlob<'_>> {
         if key.index >= self.current.start.next_index {

@@ -7,18 +7,24 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::lock::lock;
 use crate::log::blob::{BlobLocation, BlobRead};
 use crate::log::cache::Cache;
-use crate::log::header::HEADER;
+use crate::log::files::Handle;
+use crate::log::header::{HEADER, Position};
 use crate::log::index::{FoundBlob, Index};
-use crate::log::shared::{Note, Proposal, Shared};
+use crate::log::manifest::Link;
+use crate::log::shared::{Note, Order, Proposal, Shared};
 use crate::log::snapshot::{Head, Work};
 use crate::log::spans::budget_of;
+use crate::log::uncommitted::{Begun, Entry, Uncommitted};
 use crate::open_error::OpenError;
 use crate::options::Durability;
 use crate::seam::Journal;
 use crate::seam::batch::Batch;
 use crate::seam::blob::BlobKey;
-use crate::seam::event::{Class, Committed, Event, Refused};
+use crate::seam::event::{Class, Committed, Event, Refused, TailError};
 use crate::status::Status;
+
+/// Largest hard state in bytes.
+const HARD_STATE_BYTES_MAX: usize = 64;
 
 /// Largest batch in bytes, so that offsets within a segment fit 32 bits.
 const BATCH_BYTES_MAX: usize = 1 << 30;
@@ -36,6 +42,8 @@ pub struct DiskJournal {
     notes: VecDeque<Note>,
     index: Index,
     cache: Cache,
+    /// The uncommitted tail; `None`: what is durable is committed.
+    tail: Option<Uncommitted>,
     cache_misses: u64,
     batches: u64,
     records: u64,
@@ -68,6 +76,7 @@ impl DiskJournal {
         next_index: u64,
         last_time_us: u64,
         index: Index,
+        tail: Option<Uncommitted>,
         snapshots: SnapshotTrigger,
     ) -> DiskJournal {
         let cache_bytes = shared.options.cache_bytes;
@@ -79,6 +88,7 @@ impl DiskJournal {
             notes: VecDeque::new(),
             index,
             cache,
+            tail,
             cache_misses: 0,
             batches: 0,
             records: 0,
@@ -213,6 +223,131 @@ impl DiskJournal {
         self.shared.options.durability
     }
 
+    /// Proposes a batch, as [`Journal::propose`], under a term that the owner gives; for [`Commit::Told`].
+    ///
+    /// # Errors
+    /// The reason for which the batch was refused; the batch is unchanged.
+    ///
+    /// # Panics
+    /// When the term is smaller than that of the batch before, or the journal commits by its own rule.
+    ///
+    /// [`Commit::Told`]: crate::Commit::Told
+    pub fn append(
+        &mut self,
+        term: u64,
+        batch: &mut Batch,
+        time_us: u64,
+        class: Class,
+    ) -> Result<u64, Refused> {
+        assert!(self.tail.is_some(), "terms are given to a journal under Commit::Told, and not to others");
+        let (last, _) = self.last();
+        assert!(
+            term >= last,
+            "the term of a batch is at least that of the one before, {last}, and not {term}"
+        );
+        self.admit(batch, class)?;
+        Ok(self.take(term, batch, time_us))
+    }
+
+    /// Commits the records up to this one, with which a batch of the tail ends; no error when they are
+    /// committed already. [`Journal::poll`] gives them once they are written: others may have made them
+    /// durable before this node has.
+    ///
+    /// # Errors
+    /// No batch of the tail ends with the record; nothing was changed.
+    pub fn commit(&mut self, index: u64) -> Result<(), TailError> {
+        let tail = self.tail.as_mut().ok_or(TailError::NoTail)?;
+        tail.commit(index)?;
+        self.shared.set_committed(tail.notable_index());
+        Ok(())
+    }
+
+    /// Cuts the tail from this record on, with which a batch of it begins. At once nothing of it can be read,
+    /// and the next batch has this index; [`Event::Cut`] tells when that is durable. Until then a crash
+    /// leaves either the whole tail or the cut. Returns whether there was anything to cut: else no event
+    /// follows.
+    ///
+    /// # Errors
+    /// The record is committed, or no batch begins with it; nothing was changed.
+    pub fn cut(&mut self, index: u64) -> Result<bool, TailError> {
+        if let Some(what) = self.shared.failure() {
+            return Err(TailError::Failed(what.clone()));
+        }
+        let tail = self.tail.as_mut().ok_or(TailError::NoTail)?;
+        let cut = tail.cut(index)?;
+        if cut {
+            (_, self.last_time_us) = tail.last();
+            self.next_index = index;
+            lock(&self.shared.queue).push_back(Order::Cut(index));
+        }
+        Ok(cut)
+    }
+
+    /// The tail from the batch that holds this record on, durable or not: the batches that
+    /// [`Journal::poll`] has not given yet. The owner bounds its memory by what it proposes.
+    pub fn tail(&self, index: u64) -> impl Iterator<Item = &Entry> {
+        self.tail.iter().flat_map(move |tail| tail.from(index))
+    }
+
+    /// Keeps a hard state of up to 64 bytes, such as term and vote, in place of the one before. It is synced
+    /// whatever the durability, before any batch that is proposed later is written; [`Event::HardState`]
+    /// tells when.
+    ///
+    /// # Panics
+    /// When it is longer.
+    pub fn hard_state(&mut self, state: &[u8]) {
+        let len = state.len();
+        assert!(
+            len <= HARD_STATE_BYTES_MAX,
+            "a hard state has at most {HARD_STATE_BYTES_MAX} bytes, not {len}"
+        );
+        lock(&self.shared.queue).push_back(Order::HardState(state.to_vec()));
+    }
+
+    /// Term and time of the last batch of the log.
+    fn last(&self) -> (u64, u64) {
+        self.tail.as_ref().map_or((self.shared.term, self.last_time_us), Uncommitted::last)
+    }
+
+    /// Checks that a batch can be proposed.
+    fn admit(&mut self, batch: &Batch, class: Class) -> Result<(), Refused> {
+        if let Some(what) = self.shared.failure() {
+            return Err(Refused::Failed(what.clone()));
+        }
+        let bytes = batch.bytes();
+        assert!(bytes <= BATCH_BYTES_MAX, "a batch has at most {BATCH_BYTES_MAX} bytes, and not {bytes}");
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.shared.space.room_for(class, (HEADER + bytes) as u64)?;
+        if self.shared.space.taken.fetch_add((HEADER + bytes) as u64, Relaxed) == 0 {
+            // The first since free space was looked at.
+            self.shared.maintenance_signal.notify();
+        }
+        Ok(())
+    }
+
+    /// Queues a batch. Returns the index of its first record.
+    fn take(&mut self, term: u64, batch: &mut Batch, time_us: u64) -> u64 {
+        let first_index = self.next_index;
+        if batch.is_empty() {
+            return first_index;
+        }
+        if self.tail.is_some() {
+            batch.seal_blobs(first_index);
+        }
+        let (bytes, records) = batch.take();
+        self.next_index += u64::from(records);
+        self.last_time_us = self.last_time_us.max(time_us);
+        let time_us = self.last_time_us;
+        if let Some(tail) = &mut self.tail {
+            tail.push(Entry::new(first_index, records, term, time_us, bytes.clone()));
+        }
+        let proposal = Proposal { first_index, records, term, time_us, bytes };
+        lock(&self.shared.queue).push_back(Order::Write(proposal));
+        first_index
+    }
+
     fn next_note(&mut self) -> Option<Note> {
         if self.notes.is_empty() {
             std::mem::swap(&mut self.notes, &mut *lock(&self.shared.notes));
@@ -229,16 +364,32 @@ impl DiskJournal {
         Event::Committed(committed)
     }
 
+    /// The next batch of the tail that is committed and written; none after a failure was told.
+    fn next_told(&mut self) -> Option<Event> {
+        let tail = self.tail.as_mut().filter(|_| !self.failure_told)?;
+        while let Some(Begun { handle, start, finished_len }) = tail.next_segment() {
+            next_segment(&self.shared, &mut self.index, handle, start, finished_len);
+        }
+        let (entry, offset) = tail.next_committed()?;
+        let Entry { first_index, records, time_us, bytes, .. } = entry;
+        let end = offset + bytes.len() as u64;
+        self.shared.set_given(Position { segment: self.index.growing(), offset: end });
+        Some(self.committed(Committed { first_index, time_us, bytes }, records, offset))
+    }
+
     fn take_note(&mut self, note: Note) -> Option<Event> {
         match note {
-            Note::Batch { committed, records, offset } => {
-                return Some(self.committed(committed, records, offset));
-            }
-            Note::Segment { handle, start, finished_len } => {
-                let complete = self.index.next_segment(handle, start, finished_len);
-                lock(&self.shared.complete).push_back(complete);
-                self.shared.maintenance_signal.notify();
-            }
+            Note::Batch { committed, records, offset, .. } => match &mut self.tail {
+                None => return Some(self.committed(committed, records, offset)),
+                Some(tail) => tail.written(committed.first_index, offset),
+            },
+            Note::Segment { handle, start, finished_len } => match &mut self.tail {
+                None => next_segment(&self.shared, &mut self.index, handle, start, finished_len),
+                Some(tail) => tail.begun(Begun { handle, start, finished_len }),
+            },
+            Note::Durable { last_index } => self.tail.iter_mut().for_each(|tail| tail.durable(last_index)),
+            Note::Cut { at, handle, start } => return self.cut_done(at, handle, start),
+            Note::HardState => return Some(Event::HardState),
             Note::Moved { sources, target } => self.index.begin_move(sources, target),
             Note::Dropped { number } => {
                 self.index.drop_file(number);
@@ -254,6 +405,15 @@ impl DiskJournal {
             }
         }
         None
+    }
+
+    fn cut_done(&mut self, at: Position, handle: Handle, start: Link) -> Option<Event> {
+        let tail = self.tail.as_mut()?;
+        if let Some((handle, start)) = tail.cut_done(at, handle, start) {
+            self.index.restart(handle, start);
+        }
+        self.shared.set_committed(tail.notable_index());
+        Some(Event::Cut)
     }
 
     /// Continues moving blobs to the file of a compaction, one slice.
@@ -286,6 +446,13 @@ impl DiskJournal {
     }
 }
 
+/// Lets the index of blobs go on with the next segment; the one before is to be sealed.
+fn next_segment(shared: &Shared, index: &mut Index, handle: Handle, start: Link, finished_len: u64) {
+    let complete = index.next_segment(handle, start, finished_len);
+    lock(&shared.complete).push_back(complete);
+    shared.maintenance_signal.notify();
+}
+
 impl Journal for DiskJournal {
     type Location = BlobLocation;
 
@@ -293,35 +460,20 @@ impl Journal for DiskJournal {
         self.next_index
     }
 
+    /// Under [`crate::Commit::Told`] as of the last [`Journal::poll`].
     fn durable_index(&self) -> u64 {
-        self.shared.durable_index()
+        self.tail.as_ref().map_or_else(|| self.shared.durable_index(), Uncommitted::durable_index)
     }
 
     fn committed_index(&self) -> u64 {
-        self.shared.committed_index()
+        self.tail.as_ref().map_or_else(|| self.shared.committed_index(), Uncommitted::committed_index)
     }
 
+    /// Under [`crate::Commit::Told`] the term is that of the batch before.
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
-        if let Some(what) = self.shared.failure() {
-            return Err(Refused::Failed(what.clone()));
-        }
-        let bytes = batch.bytes();
-        assert!(bytes <= BATCH_BYTES_MAX, "a batch has at most {BATCH_BYTES_MAX} bytes, and not {bytes}");
-        let first_index = self.next_index;
-        if batch.is_empty() {
-            return Ok(first_index);
-        }
-        self.shared.space.room_for(class, (HEADER + bytes) as u64)?;
-        if self.shared.space.taken.fetch_add((HEADER + bytes) as u64, Relaxed) == 0 {
-            // The first since free space was looked at.
-            self.shared.maintenance_signal.notify();
-        }
-        let (bytes, records) = batch.take();
-        self.next_index += u64::from(records);
-        self.last_time_us = self.last_time_us.max(time_us);
-        let proposal = Proposal { first_index, records, time_us: self.last_time_us, bytes };
-        lock(&self.shared.queue).push_back(proposal);
-        Ok(first_index)
+        self.admit(batch, class)?;
+        let (term, _) = self.last();
+        Ok(self.take(term, batch, time_us))
     }
 
     fn poll(&mut self) -> Option<Event> {
@@ -331,7 +483,7 @@ impl Journal for DiskJournal {
                 return Some(event);
             }
         }
-        self.failure()
+        self.next_told().or_else(|| self.failure())
     }
 
     fn read(&mut self, key: BlobKey) -> BlobRead {

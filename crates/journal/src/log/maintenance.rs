@@ -320,7 +320,8 @@ impl Maintenance {
             manifest.open.retain(|open| open.number != sealed.number);
             manifest.open_start = sealed.end;
             manifest.sealed.push(sealed);
-            manifest.synced_to = manifest.synced_to.max(synced_to);
+            manifest.term = manifest.term.max(sealed.end.term);
+            manifest.note_synced(synced_to);
         })?;
         // What was prefilled and not used goes back to the disk. Is it not, it only takes room; the segment
         // is sealed in any case, and must not be sealed once more.

@@ -16,11 +16,11 @@ use crate::file_kind::Kind;
 use crate::keys::keyring::KEYRING;
 use crate::log::header::Position;
 use crate::open_error::OpenError;
-use crate::options::Owner;
+use crate::options::{Commit, Options, Owner};
 
 /// Version of the formats of all files in a journal's directory, and of backups. It grows with each change of
 /// any of them; other versions are refused.
-pub(crate) const FORMAT_VERSION: u32 = 6;
+pub(crate) const FORMAT_VERSION: u32 = 7;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
@@ -72,6 +72,8 @@ pub(crate) struct OpenSegment {
     /// Minimum length of its file in bytes: the length with which it was made, which was durable before a
     /// manifest named it. An open segment is never shortened.
     pub(crate) len: u64,
+    /// Offset at which the log was cut and goes on in the next segment; 0: not cut.
+    pub(crate) end: u64,
 }
 
 /// A file of blobs that compaction has copied.
@@ -105,7 +107,7 @@ const TERM_STEP: u64 = 1_000;
 pub(crate) struct Manifest {
     pub(crate) identity: u64,
     pub(crate) owner: Owner,
-    /// Term of the last opening.
+    /// Term of the last opening, and no smaller than those of sealed batches.
     pub(crate) term: u64,
     /// Number of the next file; no number is used twice.
     pub(crate) next_file: u64,
@@ -114,6 +116,13 @@ pub(crate) struct Manifest {
     /// True when the journal was closed in order after its last opening: nothing was written after
     /// `synced_to`.
     pub(crate) closed: bool,
+    /// True when the last opening was under [`Commit::Told`]; else every whole batch is committed.
+    pub(crate) told: bool,
+    /// Index of a record up to which the log was committed when the manifest was written; it may lie behind
+    /// the end of what a power loss has left.
+    pub(crate) committed: u64,
+    /// The owner's hard state.
+    pub(crate) hard_state: Vec<u8>,
     /// State of the chain before the first open segment.
     pub(crate) open_start: Link,
     /// Segments that are no longer written, in the order of the log.
@@ -163,6 +172,9 @@ impl Manifest {
             next_file: 1,
             synced_to: Position::default(),
             closed: false,
+            told: false,
+            committed: 0,
+            hard_state: Vec::new(),
             open_start: Link { next_index: 1, ..Link::default() },
             sealed: Vec::new(),
             open: Vec::new(),
@@ -177,10 +189,24 @@ impl Manifest {
         self.snapshot.map_or(0, |snapshot| snapshot.applied_index)
     }
 
-    /// The term of the next opening: `term_min` if that is above the last term, else [`TERM_STEP`] above the
-    /// last term.
-    pub(crate) fn next_term(&self, term_min: u64) -> u64 {
-        if term_min > self.term { term_min } else { self.term.saturating_add(TERM_STEP) }
+    /// The term of the next opening. Under [`Commit::Own`]: `term_min` if that is above the last term, else
+    /// [`TERM_STEP`] above the last term. Under [`Commit::Told`] the last term, since the owner gives terms.
+    pub(crate) fn next_term(&self, options: &Options) -> u64 {
+        match options.commit {
+            Commit::Told => self.term,
+            Commit::Own if options.term_min > self.term => options.term_min,
+            Commit::Own => self.term.saturating_add(TERM_STEP),
+        }
+    }
+
+    /// Upper limit of the terms in the log.
+    pub(crate) fn newest_term(&self) -> u64 {
+        if self.told { u64::MAX } else { self.term }
+    }
+
+    /// Notes how far the log is synced.
+    pub(crate) fn note_synced(&mut self, synced_to: Position) {
+        self.synced_to = self.synced_to.max(synced_to);
     }
 
     /// Takes a number for a new file.
@@ -226,6 +252,10 @@ impl Manifest {
         body.put_u64(self.synced_to.segment);
         body.put_u64(self.synced_to.offset);
         body.push(u8::from(self.closed));
+        body.push(u8::from(self.told));
+        body.put_u64(self.committed);
+        body.put_u32(self.hard_state.len() as u32);
+        body.extend_from_slice(&self.hard_state);
         put_link(&mut body, &self.open_start);
         body.put_u32(self.sealed.len() as u32);
         for segment in &self.sealed {
@@ -238,8 +268,9 @@ impl Manifest {
         }
         body.put_u32(self.open.len() as u32);
         for segment in &self.open {
-            body.put_u64(segment.number);
-            body.put_u64(segment.len);
+            for value in [segment.number, segment.len, segment.end] {
+                body.put_u64(value);
+            }
         }
         body.put_u32(self.blob_files.len() as u32);
         for file in &self.blob_files {
@@ -306,11 +337,12 @@ impl Manifest {
         });
         let snapshot = self.snapshot.iter().flat_map(|s| [s.number, s.applied_index, s.len]);
         let Position { segment, offset } = self.synced_to;
-        let own = [self.owner.start, self.next_file, self.term, segment, offset, self.keyring];
+        let own =
+            [self.owner.start, self.next_file, self.term, segment, offset, self.committed, self.keyring];
         own.into_iter()
             .chain([self.open_start.next_index])
             .chain(sealed)
-            .chain(self.open.iter().flat_map(|o| [o.number, o.len]))
+            .chain(self.open.iter().flat_map(|o| [o.number, o.len, o.end]))
             .chain(blob_files)
             .chain(snapshot)
     }
@@ -369,6 +401,10 @@ fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
     manifest.next_file = reader.u64()?;
     manifest.synced_to = Position { segment: reader.u64()?, offset: reader.u64()? };
     manifest.closed = reader.u8()? == 1;
+    manifest.told = reader.u8()? == 1;
+    manifest.committed = reader.u64()?;
+    let hard_state = reader.count(1)?;
+    manifest.hard_state = reader.take(hard_state)?.to_vec();
     manifest.open_start = link(reader)?;
     for _ in 0..reader.count(84)? {
         manifest.sealed.push(Sealed {
@@ -380,8 +416,9 @@ fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
             table_checksum: reader.u32()?,
         });
     }
-    for _ in 0..reader.count(16)? {
-        manifest.open.push(OpenSegment { number: reader.u64()?, len: reader.u64()? });
+    for _ in 0..reader.count(24)? {
+        let (number, len, end) = (reader.u64()?, reader.u64()?, reader.u64()?);
+        manifest.open.push(OpenSegment { number, len, end });
     }
     for _ in 0..reader.count(32)? {
         let mut file = BlobFile {
@@ -424,7 +461,10 @@ mod tests {
             table_len: 5,
             table_checksum: 4,
         });
-        manifest.open = vec![OpenSegment { number: 2, len: 4096 }, OpenSegment { number: 3, len: 0 }];
+        manifest.open =
+            vec![OpenSegment { number: 2, len: 4096, end: 512 }, OpenSegment { number: 3, len: 0, end: 0 }];
+        (manifest.told, manifest.committed) = (true, 7);
+        manifest.hard_state = b"term and vote".to_vec();
         manifest.blob_files.push(BlobFile {
             number: 4,
             data_len: 10,

@@ -8,6 +8,9 @@
 //! durable) are copied into a new segment and synced, and only then the manifest names the outcome. Recovery
 //! never appends to an old file.
 //!
+//! Under [`Commit::Told`] only what is known to be committed is sealed and replayed. The rest is copied with
+//! its terms, and is the tail.
+//!
 //! What cannot be known: damage at the end of the log looks like a write torn by a power loss, and is cut,
 //! where nothing shows that more was synced (no later batch, no idle marker, no manifest). The manifest is
 //! outside of the damaged file: it records how far the log was synced when the journal was closed in order,
@@ -29,7 +32,7 @@ use crate::keys::keyring::KEYRING;
 use crate::log::blob_holder::BlobHolder;
 use crate::log::file_keys::Keys;
 use crate::log::files::{Files, Handle};
-use crate::log::header::HEADER;
+use crate::log::header::{HEADER, Position};
 use crate::log::index::{Current, Index};
 use crate::log::journal::{DiskJournal, SnapshotTrigger};
 use crate::log::maintenance::Maintenance;
@@ -42,9 +45,10 @@ use crate::log::snapshot::SnapshotReader;
 use crate::log::space::RESERVE;
 use crate::log::spans::{Spans, budget_of};
 use crate::log::table::{LogTable, Table};
+use crate::log::uncommitted::Uncommitted;
 use crate::log::writer::{Writer, WriterState};
 use crate::open_error::OpenError;
-use crate::options::{Durability, Options};
+use crate::options::{Commit, Durability, Options};
 use crate::seam::batch::Records;
 use crate::status::RecoveryReport;
 
@@ -63,6 +67,7 @@ pub(crate) struct Recovered {
     pub(crate) maintenance: Maintenance,
     pub(crate) snapshot: Option<SnapshotReader>,
     pub(crate) replay: Replay,
+    pub(crate) hard_state: Vec<u8>,
     pub(crate) report: RecoveryReport,
 }
 
@@ -98,7 +103,7 @@ impl Opening {
             return Err(OpenError::damaged(&dir.join(RESTORING), 0, None, what));
         }
         let found = Manifest::load(&*disk, &dir)?;
-        let mut report = RecoveryReport { fresh: found.is_none(), ..RecoveryReport::default() };
+        let report = RecoveryReport { fresh: found.is_none(), ..RecoveryReport::default() };
         let identity = found.as_ref().map_or_else(|| pick_identity(options.identity), |found| found.identity);
         let keys = Keys::load(&disk, &dir, found.as_ref(), identity, &options.encryption)?;
         let manifest = match found {
@@ -109,7 +114,6 @@ impl Opening {
                 Manifest::fresh(identity)
             }
         };
-        report.term = manifest.next_term(options.term_min);
         let spans = Spans::new(budget_of(options.cache_bytes));
         let files = Files::with_spans(disk.clone(), &dir, options.open_files, keys, spans);
         Ok(Opening { disk, options, files, lock, manifest, report })
@@ -118,18 +122,12 @@ impl Opening {
     fn finish(mut self) -> Result<Recovered, OpenError> {
         let dir = self.options.dir.clone();
         let snapshot = self.open_snapshot()?;
-        let mut stretches = Vec::new();
-        let mut entries = Vec::new();
-        for sealed in self.manifest.sealed.clone() {
-            let (stretch, holder) = self.open_sealed(&sealed)?;
-            entries.push(SealedFile::sealed(&sealed, holder));
-            stretches.push(stretch);
-        }
-        for file in self.manifest.blob_files.clone() {
-            entries.push(SealedFile::new(Arc::new(self.open_blob_file(&file)?), file.ranges));
-        }
+        let (mut stretches, mut entries) = self.open_complete()?;
         let tail = follow(&self.files, &dir, &self.manifest)?;
         tail.refuse_damage()?;
+        // Under `Commit::Told` the manifest does not know the newest terms.
+        self.manifest.term = self.manifest.term.max(tail.link.term);
+        self.report.term = self.manifest.next_term(&self.options);
         self.report.cut = tail.cut()?;
         self.report.end_known = self.report.fresh || tail.is_end_known(&self.manifest);
         self.note_if_short(&tail)?;
@@ -150,38 +148,57 @@ impl Opening {
         let link = moved.end;
         self.report.next_index = link.next_index;
         self.report.last_time_us = link.time_us.max(snapshot.as_ref().map_or(0, |s| s.time_us));
-        let log_bytes = self.log_bytes(&stretches) + moved.offset;
+        let log_bytes = self.log_bytes(&stretches) + moved.stretch.len;
+        let Stretch { start, end: given, len, .. } = moved.stretch;
         stretches.push(moved.stretch);
         let replay =
             Replay::new(self.manifest.identity, self.manifest.term, self.manifest.applied_index(), stretches);
         let last_len = self.manifest.snapshot.map_or(0, |s| s.len);
         let snapshots = SnapshotTrigger::found(log_bytes, last_len);
-        let committed = self.manifest.synced_to;
-        let last_index = link.next_index - 1;
+        let committed = Position { segment: moved.handle.number, offset: len };
+        let is_told = self.options.commit == Commit::Told;
+        let hard_state = self.manifest.hard_state.clone();
         let shared = Arc::new(Shared::new(
             self.disk,
             self.options,
             self.files,
             self.manifest,
             committed,
-            last_index,
+            link.next_index - 1,
             self.lock,
         ));
         take_room(&shared).map_err(OpenError::io(&dir, "preallocate in"))?;
         let ranges = entries.iter().flat_map(SealedFile::index_ranges).collect();
-        let index = Index::new(ranges, Current::new(moved.handle.clone(), moved.start, moved.table));
-        let writer =
-            Writer::new(shared.clone(), WriterState::new(moved.handle, moved.offset, moved.prefilled, link));
+        let index = Index::new(ranges, Current::new(moved.handle.clone(), start, moved.table));
+        let state = WriterState::new(moved.handle, moved.offset, moved.prefilled, link, moved.begins);
+        let writer = Writer::new(shared.clone(), state);
+        let tail = is_told.then(|| Uncommitted::found(&given, moved.held));
         let last_time_us = self.report.last_time_us;
         Ok(Recovered {
-            journal: DiskJournal::new(shared.clone(), link.next_index, last_time_us, index, snapshots),
+            journal: DiskJournal::new(shared.clone(), link.next_index, last_time_us, index, tail, snapshots),
             maintenance: Maintenance::new(shared.clone(), writer.clone(), entries),
             shared,
             writer,
             snapshot,
             replay,
+            hard_state,
             report: self.report,
         })
+    }
+
+    /// Opens the files that get no more blobs.
+    fn open_complete(&mut self) -> Result<(Vec<Stretch>, Vec<SealedFile>), OpenError> {
+        let mut stretches = Vec::new();
+        let mut entries = Vec::new();
+        for sealed in self.manifest.sealed.clone() {
+            let (stretch, holder) = self.open_sealed(&sealed)?;
+            entries.push(SealedFile::sealed(&sealed, holder));
+            stretches.push(stretch);
+        }
+        for file in self.manifest.blob_files.clone() {
+            entries.push(SealedFile::new(Arc::new(self.open_blob_file(&file)?), file.ranges));
+        }
+        Ok((stretches, entries))
     }
 
     /// Gives up the reserve on a full disk: the start needs the space, since only a running server can drain.
@@ -213,7 +230,7 @@ impl Opening {
     /// Verifies the records to be replayed, and that the engine knows each of them.
     fn verify_known(&self, stretch: &Stretch) -> Result<(), OpenError> {
         let mut unknown = None;
-        stretch.verify(self.manifest.identity, self.manifest.term, |found| {
+        stretch.verify(self.manifest.identity, self.manifest.newest_term(), |found| {
             for (record, index) in Records::new(&found.records).zip(found.header.first_index..) {
                 if let (None, Err(what)) = (&unknown, (self.options.knows.record)(record.body)) {
                     unknown = Some(OpenError::Unknown {
@@ -252,7 +269,7 @@ impl Opening {
     /// Rebuilds a table from its segment, which holds everything that the table does.
     fn rebuild_table(&mut self, sealed: &Sealed, stretch: &Stretch) -> Result<Table, OpenError> {
         let mut table = LogTable::new(sealed.start.next_index, !stretch.handle.seal.is_plain());
-        stretch.verify(self.manifest.identity, self.manifest.term, |found| {
+        stretch.verify(self.manifest.identity, self.manifest.newest_term(), |found| {
             table.push(&found.records, found.records_offset());
         })?;
         let table = Table::Log(table);

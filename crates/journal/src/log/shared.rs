@@ -19,7 +19,7 @@ use crate::log::header::Position;
 use crate::log::manifest::{Link, MANIFEST, Manifest};
 use crate::log::signal::Signal;
 use crate::log::space::Space;
-use crate::options::Options;
+use crate::options::{Commit, Options};
 use crate::seam::blob::BlobKey;
 use crate::seam::event::Committed;
 
@@ -32,15 +32,34 @@ const HANDLE_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Proposal {
     pub(crate) first_index: u64,
     pub(crate) records: u32,
+    pub(crate) term: u64,
     pub(crate) time_us: u64,
     pub(crate) bytes: Bytes,
+}
+
+/// Order to the writer; orders are carried out one after the other.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Write this batch.
+    Write(Proposal),
+    /// Cut the uncommitted tail from this record on, durably. A batch of the tail begins with it.
+    Cut(u64),
+    /// Keep the owner's hard state, durably, before anything later is written.
+    HardState(Vec<u8>),
 }
 
 /// Message from writer or maintenance to the shard's part, in order.
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// A batch is committed; its records are at `offset` of the segment that began last.
-    Batch { committed: Committed, records: u32, offset: u64 },
+    /// A batch is written; its records are at `offset` of the segment that began last. Under
+    /// [`Commit::Own`] it is durable too, and so committed.
+    Batch { committed: Committed, records: u32, term: u64, offset: u64 },
+    /// The records up to this index are durable ([`Commit::Told`] only).
+    Durable { last_index: u64 },
+    /// The tail is cut durably where the batch at this position began; `handle` grows from there.
+    Cut { at: Position, handle: Handle, start: Link },
+    /// The hard state that was given first of those not reported is durable.
+    HardState,
     /// The previous segment is complete, with this length in bytes; `handle` is the one that grows.
     Segment { handle: Handle, start: Link, finished_len: u64 },
     /// `target` holds the live blobs of `sources` from now on.
@@ -92,7 +111,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) identity: u64,
     pub(crate) term: u64,
-    pub(crate) queue: Mutex<VecDeque<Proposal>>,
+    pub(crate) queue: Mutex<VecDeque<Order>>,
     pub(crate) notes: Mutex<VecDeque<Note>>,
     pub(crate) complete: Mutex<VecDeque<Complete>>,
     /// Held while the manifest is written, which takes long: the shard's thread takes it only when no segment
@@ -107,9 +126,10 @@ pub(crate) struct Shared {
     pub(crate) retired: Mutex<Vec<Arc<BlobHolder>>>,
     /// Index of the last durable record.
     durable_index: AtomicU64,
-    /// Index of the last committed record.
+    /// Index of the last record that is committed and not part of a tail whose cut is still on its way, so
+    /// that it may be noted on the disk.
     committed_index: AtomicU64,
-    /// Position of the end of the committed log; backups copy up to it.
+    /// Position of the end of the committed batches that the shard was given; backups copy up to it.
     pub(crate) committed: Mutex<Position>,
     pub(crate) counters: Counters,
     pub(crate) space: Space,
@@ -147,9 +167,10 @@ impl Shared {
         files: Arc<Files>,
         manifest: Manifest,
         committed: Position,
-        last_index: u64,
+        durable_index: u64,
         lock: Box<dyn DirLock>,
     ) -> Shared {
+        let committed_index = AtomicU64::new(manifest.committed);
         Shared {
             space: Space::new(disk.clone(), &options),
             disk,
@@ -163,8 +184,8 @@ impl Shared {
             manifest: Mutex::new(manifest),
             fresh: Mutex::default(),
             retired: Mutex::default(),
-            durable_index: AtomicU64::new(last_index),
-            committed_index: AtomicU64::new(last_index),
+            durable_index: AtomicU64::new(durable_index),
+            committed_index,
             committed: Mutex::new(committed),
             counters: Counters::default(),
             snapshot: crate::log::snapshot::Pipe::default(),
@@ -182,12 +203,27 @@ impl Shared {
         }
     }
 
-    /// Notes that the records up to `last_index`, which end at `end`, are durable. On one node durable is
-    /// committed: this is the only place that says so.
+    /// True when the owner tells what is committed.
+    pub(crate) fn is_told(&self) -> bool {
+        self.options.commit == Commit::Told
+    }
+
+    /// Notes that the records up to `last_index`, which end at `end`, are durable. Under [`Commit::Own`]
+    /// durable is committed: this is the only place that says so.
     pub(crate) fn set_durable(&self, last_index: u64, end: Position) {
         self.durable_index.store(last_index, Ordering::Relaxed);
         self.committed_index.store(last_index, Ordering::Relaxed);
+        self.set_given(end);
+    }
+
+    /// Notes that the shard was given the committed batches before `end`.
+    pub(crate) fn set_given(&self, end: Position) {
         *lock(&self.committed) = end;
+    }
+
+    /// Notes the last committed record that is not part of a tail about to be cut.
+    pub(crate) fn set_committed(&self, last_index: u64) {
+        self.committed_index.store(last_index, Ordering::Relaxed);
     }
 
     pub(crate) fn durable_index(&self) -> u64 {
@@ -236,6 +272,8 @@ impl Shared {
         let mut next = held.clone();
         let result = change(&mut next);
         next.next_file = self.next_number();
+        // With each change: what a record has released may go only when its commit is known for good.
+        next.committed = next.committed.max(self.committed_index());
         next.keyring = self.files.keys().generation();
         self.count_syncs(2);
         next.write_aside(&*self.disk, &self.options.dir)?;

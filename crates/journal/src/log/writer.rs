@@ -3,6 +3,12 @@
 //! A full disk is not a failure: nothing of the group was acknowledged, so the same bytes are written again
 //! at the same offset, first after the reserve is given up, then at later steps. Any other failed write, and
 //! any failed sync, fails the journal for good.
+//!
+//! Under [`Commit::Told`](crate::Commit::Told) the shard is told of batches that are written before they are
+//! synced, since the sync does not commit them.
+
+mod marks;
+mod orders;
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +25,7 @@ use crate::log::header::next_sector;
 use crate::log::header::{Header, Position, front};
 use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
-use crate::log::shared::{Fresh, Note, Proposal, Shared};
+use crate::log::shared::{Fresh, Note, Order, Proposal, Shared};
 use crate::options::Durability;
 use crate::seam::event::Committed;
 
@@ -57,9 +63,11 @@ pub(crate) struct WriterState {
     last_batch: Position,
     /// The `synced_to` that was last written.
     marked: Position,
+    /// The committed index that was last written.
+    marked_committed: u64,
     /// Complete segments with unsynced bytes.
     unsynced: Vec<Arc<dyn File>>,
-    todo: VecDeque<Proposal>,
+    todo: VecDeque<Order>,
     buffer: Vec<u8>,
     buffer_at: u64,
     /// Link of the batch chain before the buffer.
@@ -68,11 +76,27 @@ pub(crate) struct WriterState {
     staged: Vec<Note>,
     /// Notes of written batches, to publish once they are durable as the durability setting asks.
     ready: Vec<Note>,
+    /// Where the batches of the tail begin ([`Commit::Told`](crate::Commit::Told) only).
+    begins: VecDeque<Begin>,
+}
+
+/// Beginning of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begin {
+    pub(crate) at: Position,
+    /// State of the chain before it.
+    pub(crate) link: Link,
 }
 
 impl WriterState {
     /// State after recovery: everything up to `offset` of this segment is synced.
-    pub(crate) fn new(segment: Handle, offset: u64, prefilled: u64, link: Link) -> WriterState {
+    pub(crate) fn new(
+        segment: Handle,
+        offset: u64,
+        prefilled: u64,
+        link: Link,
+        begins: Vec<Begin>,
+    ) -> WriterState {
         let synced = Position { segment: segment.number, offset };
         WriterState {
             segment,
@@ -83,6 +107,7 @@ impl WriterState {
             synced,
             last_batch: synced,
             marked: synced,
+            marked_committed: 0,
             unsynced: Vec::new(),
             todo: VecDeque::new(),
             buffer: Vec::new(),
@@ -90,6 +115,7 @@ impl WriterState {
             buffer_link: link,
             staged: Vec::new(),
             ready: Vec::new(),
+            begins: begins.into(),
         }
     }
 
@@ -107,18 +133,20 @@ impl WriterState {
         if self.buffer.is_empty() { &self.link } else { &self.buffer_link }
     }
 
-    fn mark_due(&self, shared: &Shared) -> bool {
-        let fits = self.offset + self.batch_bytes(0) <= shared.options.segment_bytes;
-        self.idle() && self.last_batch <= self.synced && self.last_batch > self.marked && fits
-    }
-
     /// Bytes that a batch with records of this length takes.
     fn batch_bytes(&self, len: usize) -> u64 {
         (front(len, !self.segment.seal.is_plain()) + len) as u64
     }
 
     /// Appends a batch to the buffer. Returns the offset of its records in the segment.
-    fn encode(&mut self, shared: &Shared, records: &[u8], count: u32, time_us: u64) -> Result<u64, String> {
+    fn encode(
+        &mut self,
+        shared: &Shared,
+        records: &[u8],
+        count: u32,
+        term: u64,
+        time_us: u64,
+    ) -> Result<u64, String> {
         if self.buffer.is_empty() {
             self.buffer_at = self.offset;
             self.buffer_link = self.link;
@@ -128,21 +156,29 @@ impl WriterState {
             checksum: 0,
             at: Position { segment: self.segment.number, offset: self.offset },
             first_index,
-            term: shared.term,
+            term,
             time_us,
             synced_to: self.synced,
+            committed: shared.committed_index().min(first_index - 1),
             len: 0,
             records: count,
             content_checksum: 0,
             previous: self.link.previous,
             nonce: None,
         };
-        append_batch(&mut self.buffer, &self.segment.seal, shared.identity, &mut header, records, true)?;
+        let new = !shared.is_told();
+        append_batch(&mut self.buffer, &self.segment.seal, shared.identity, &mut header, records, new)?;
         self.offset = header.end();
         let previous = header.checksum;
-        self.link = Link { next_index: first_index + u64::from(count), previous, term: shared.term, time_us };
-        self.marked = self.synced;
+        self.link = Link { next_index: first_index + u64::from(count), previous, term, time_us };
+        (self.marked, self.marked_committed) = (self.synced, header.committed);
         Ok(header.records_at())
+    }
+
+    /// Appends a batch without records to the buffer.
+    fn encode_marker(&mut self, shared: &Shared) -> Result<u64, String> {
+        let term = if shared.is_told() { self.link.term } else { shared.term };
+        self.encode(shared, &[], 0, term, self.link.time_us)
     }
 
     /// Before a sync: what is written later shares no sector with what is synced. What is encoded already and
@@ -181,8 +217,12 @@ impl WriterState {
         self.link = self.buffer_link;
         for note in std::mem::take(&mut self.staged).into_iter().rev() {
             match note {
-                Note::Batch { committed: Committed { first_index, time_us, bytes }, records, .. } => {
-                    self.todo.push_front(Proposal { first_index, records, time_us, bytes });
+                Note::Batch {
+                    committed: Committed { first_index, time_us, bytes }, records, term, ..
+                } => {
+                    self.begins.pop_back();
+                    let proposal = Proposal { first_index, records, term, time_us, bytes };
+                    self.todo.push_front(Order::Write(proposal));
                 }
                 // The buffer then begins the segment, at a sector.
                 other => self.staged.push(other),
@@ -263,25 +303,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Closes the journal in order: syncs everything and notes in segment and manifest that it is synced.
-    /// Without the notes, damage to the last batches could be taken for batches that were never synced. Then
-    /// as [`Writer::stop`].
-    ///
-    /// # Errors
-    /// The failure, which has ended the journal's life.
-    pub fn finish(&self) -> Result<(), String> {
-        self.sync()?;
-        self.mark().inspect_err(|what| self.shared.poison(what.clone()))?;
-        self.sync()?;
-        match self.note_closed() {
-            // What is durable stays so without it.
-            Err(error) if is_passing(&error) => {}
-            noted => noted.map_err(|error| format!("the manifest could not be written: {error}"))?,
-        }
-        self.stop();
-        Ok(())
-    }
-
     /// Ends every wait in writer and maintenance with `false`.
     pub fn stop(&self) {
         self.shared.writer_signal.stop();
@@ -299,32 +320,6 @@ impl Writer {
         lock(&self.state).synced
     }
 
-    /// True when more is synced than the manifest notes.
-    pub(crate) fn note_due(&self) -> bool {
-        // Asked for first: who holds the manifest does not wait for the state.
-        let synced_to = self.synced_to();
-        synced_to > lock(&self.shared.manifest).synced_to
-    }
-
-    /// Notes the synced position in the manifest, so that a later loss of the segment's end is detected.
-    pub(crate) fn note_synced(&self) -> io::Result<()> {
-        let synced_to = self.synced_to();
-        let mut manifest = lock(&self.shared.manifest);
-        if synced_to <= manifest.synced_to {
-            return Ok(());
-        }
-        self.shared.alter_manifest(&mut manifest, |manifest| manifest.synced_to = synced_to)
-    }
-
-    /// Notes in the manifest that the journal was closed.
-    fn note_closed(&self) -> io::Result<()> {
-        let synced_to = self.synced_to();
-        self.shared.change_manifest(|manifest| {
-            manifest.synced_to = manifest.synced_to.max(synced_to);
-            manifest.closed = true;
-        })
-    }
-
     /// Used and usable bytes of the current segment.
     pub(crate) fn fill(&self) -> (u64, u64) {
         let state = lock(&self.state);
@@ -334,54 +329,6 @@ impl Writer {
     /// File of the current segment.
     pub(crate) fn segment_file(&self) -> Arc<dyn File> {
         lock(&self.state).segment.file.clone()
-    }
-
-    /// True when the last batch is synced and no later batch says so: an idle marker is due.
-    pub(crate) fn mark_due(&self) -> bool {
-        lock(&self.state).mark_due(&self.shared)
-    }
-
-    /// Writes an idle marker, if one is due: a batch without records that notes the synced position.
-    pub(crate) fn mark(&self) -> Result<bool, String> {
-        let marked = {
-            // As in a step, so that the shard's thread never waits for this write.
-            let Ok(_stepping) = self.stepping.try_lock() else { return Ok(false) };
-            let mut state = lock(&self.state);
-            let due = state.mark_due(&self.shared);
-            if due {
-                let time_us = state.link.time_us;
-                let encoded = state.encode(&self.shared, &[], 0, time_us);
-                let written = encoded.and_then(|_| self.write(&mut state));
-                written.inspect_err(|what| self.shared.poison(what.clone()))?;
-            }
-            due
-        };
-        // Who has queued meanwhile relies on this.
-        self.step();
-        Ok(marked)
-    }
-
-    /// Ends the segment that grows and begins the next one, with a marker, unless something is being written.
-    pub(crate) fn roll(&self) -> Result<(), String> {
-        {
-            let Ok(_stepping) = self.stepping.try_lock() else { return Ok(()) };
-            let mut state = lock(&self.state);
-            if self.shared.failure().is_some() || !state.idle() {
-                return Ok(());
-            }
-            let rolled = self.begin_segment(&mut state).and_then(|begun| {
-                let time_us = state.link.time_us;
-                if begun {
-                    state.encode(&self.shared, &[], 0, time_us)?;
-                    self.run(&mut state)?;
-                }
-                Ok(())
-            });
-            rolled.inspect_err(|what| self.shared.poison(what.clone()))?;
-        }
-        // Who has queued meanwhile relies on this.
-        self.step();
-        Ok(())
     }
 
     fn is_stalled(&self) -> bool {
@@ -399,24 +346,38 @@ impl Writer {
             if state.buffer.is_empty() {
                 room = self.gather(state)?;
             }
-            room = room && self.write(state)?;
+            room = room && (state.buffer.is_empty() || self.write(state)?);
         }
         self.shared.space.stalled.store(!room, Relaxed);
         if !room {
             self.shared.maintenance_signal.notify();
         }
         let published = !state.ready.is_empty();
-        if published && self.shared.options.durability == Durability::Always {
+        if self.shared.is_told() {
+            self.tell_ready(state);
+        }
+        if published && self.shared.options.durability == Durability::Always && state.synced < state.written {
             self.sync_held(state)?;
         }
-        self.publish(state);
+        if published {
+            self.publish(state);
+        }
         Ok(published && room)
     }
 
     /// Encodes batches into the buffer; `false` when the next segment could not be made for lack of disk
     /// space.
     fn gather(&self, state: &mut WriterState) -> Result<bool, String> {
-        while let Some(proposal) = state.todo.front() {
+        while let Some(order) = state.todo.front() {
+            let Order::Write(proposal) = order else {
+                if !state.buffer.is_empty() {
+                    break;
+                }
+                if !self.carry_out(state)? {
+                    return Ok(false);
+                }
+                continue;
+            };
             let bytes = state.batch_bytes(proposal.bytes.len());
             let at = state.offset;
             if at > 0 && (at + bytes > self.limit(state) || self.shared.roll.load(Relaxed)) {
@@ -431,18 +392,22 @@ impl Writer {
             if !state.buffer.is_empty() && state.buffer.len() + bytes as usize > GROUP_BYTES {
                 break;
             }
-            let Some(proposal) = state.todo.pop_front() else { break };
-            self.stage(state, proposal)?;
+            if let Some(Order::Write(proposal)) = state.todo.pop_front() {
+                self.stage(state, proposal)?;
+            }
         }
         Ok(true)
     }
 
     fn stage(&self, state: &mut WriterState, proposal: Proposal) -> Result<(), String> {
-        let Proposal { first_index, records, time_us, bytes } = proposal;
+        let Proposal { first_index, records, term, time_us, bytes } = proposal;
         debug_assert_eq!(first_index, state.link.next_index, "batches come in order");
-        let offset = state.encode(&self.shared, &bytes, records, time_us)?;
+        if self.shared.is_told() {
+            state.note_begin(&self.shared);
+        }
+        let offset = state.encode(&self.shared, &bytes, records, term, time_us)?;
         let committed = Committed { first_index, time_us, bytes };
-        state.staged.push(Note::Batch { committed, records, offset });
+        state.staged.push(Note::Batch { committed, records, term, offset });
         Ok(())
     }
 
@@ -456,12 +421,7 @@ impl Writer {
 
     /// Begins the next segment, prepared or made now; `false` when there is no disk space for one.
     fn begin_segment(&self, state: &mut WriterState) -> Result<bool, String> {
-        let ready = lock(&self.shared.fresh).pop_front();
-        let Fresh { handle, prefilled } = match ready.map_or_else(|| add_segment(&self.shared), Ok) {
-            Ok(fresh) => fresh,
-            Err(error) if is_passing(&error) => return Ok(false),
-            Err(error) => return Err(format!("a new segment could not be made: {error}")),
-        };
+        let Some(Fresh { handle, prefilled }) = self.fresh_segment()? else { return Ok(false) };
         self.shared.roll.store(false, Relaxed);
         // Not the writing place: that may lie behind the file's end, where the next sector begins.
         let finished_len = state.written.offset;
@@ -472,6 +432,16 @@ impl Writer {
         state.staged.push(Note::Segment { handle, start: state.link, finished_len });
         self.shared.maintenance_signal.notify();
         Ok(true)
+    }
+
+    /// Takes a prepared segment, or makes one now; `None` when there is no disk space for one.
+    fn fresh_segment(&self) -> Result<Option<Fresh>, String> {
+        let ready = lock(&self.shared.fresh).pop_front();
+        match ready.map_or_else(|| add_segment(&self.shared), Ok) {
+            Ok(fresh) => Ok(Some(fresh)),
+            Err(error) if is_passing(&error) => Ok(None),
+            Err(error) => Err(format!("a new segment could not be made: {error}")),
+        }
     }
 
     /// Writes the buffer; `false` when there is no disk space.
@@ -531,10 +501,16 @@ impl Writer {
 
     /// Publishes batches that are durable as the durability setting asks.
     fn publish(&self, state: &mut WriterState) {
-        if state.ready.is_empty() {
-            return;
+        let last_index = state.written_link().next_index - 1;
+        if self.shared.is_told() {
+            state.ready.push(Note::Durable { last_index });
+        } else {
+            self.shared.set_durable(last_index, state.written);
         }
-        self.shared.set_durable(state.written_link().next_index - 1, state.written);
+        self.tell_ready(state);
+    }
+
+    fn tell_ready(&self, state: &mut WriterState) {
         lock(&self.shared.notes).extend(state.ready.drain(..));
         self.shared.wake_shard();
     }
@@ -548,7 +524,7 @@ fn add_segment(shared: &Shared) -> io::Result<Fresh> {
         return Ok(fresh);
     }
     let handle = shared.create(Kind::Log)?;
-    let open = OpenSegment { number: handle.number, len: 0 };
+    let open = OpenSegment { number: handle.number, len: 0, end: 0 };
     let named = shared
         .sync_dir()
         .and_then(|()| shared.alter_manifest(&mut manifest, |manifest| manifest.open.push(open)));

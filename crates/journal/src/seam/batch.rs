@@ -132,6 +132,11 @@ impl Batch {
         }
     }
 
+    /// Computes the checksum of each blob; `first_index` is the index of the first record.
+    pub(crate) fn seal_blobs(&mut self, first_index: u64) {
+        seal_blobs(&mut self.buffer, first_index);
+    }
+
     /// Removes all records, and keeps the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();

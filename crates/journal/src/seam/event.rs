@@ -52,10 +52,34 @@ pub enum Event {
         /// Number of its records.
         records: u32,
     },
+    /// A cut of the tail is durable: what was cut never comes back. Cuts are told in the order in which they
+    /// were asked for.
+    Cut,
+    /// A hard state is durable. Hard states are told in the order in which they were given.
+    HardState,
     /// A write or sync failed, with this error: no answer may leave after this event.
     Failed(String),
     /// The scrub could not read this live blob back: it is damaged.
     Damaged(BlobKey),
+}
+
+/// Reason for which a commit or a cut was refused. Nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TailError {
+    /// The journal commits by its own rule ([`crate::Commit::Own`]) and has no tail.
+    NoTail,
+    /// What is committed is never cut.
+    Committed {
+        /// Index of the last committed record.
+        committed_index: u64,
+    },
+    /// No batch of the tail ends (to commit) or begins (to cut) with this record.
+    NotABatch {
+        /// Index of the record.
+        index: u64,
+    },
+    /// An earlier write or sync failed, with this error.
+    Failed(String),
 }
 
 /// A committed batch.

@@ -11,6 +11,7 @@ mod recovery;
 mod rig;
 mod space;
 mod store;
+mod told;
 
 /// Counts for the tests that ask it to.
 #[global_allocator]

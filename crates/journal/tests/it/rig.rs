@@ -92,7 +92,8 @@ impl Rig {
 
     pub(crate) fn try_open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Rig, OpenError> {
         let opened = DiskJournal::open(disk, options)?;
-        let Opened { journal, writer, maintenance, backups, keyring, snapshot, mut replay, report } = opened;
+        let Opened { journal, writer, maintenance, backups, keyring, snapshot, mut replay, report, .. } =
+            opened;
         let mut rig = Rig {
             journal,
             writer,

@@ -36,6 +36,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
                     self.refuse_in_flight(records, first_index + u64::from(records), &unknown);
                 }
                 Event::Damaged(key) => self.damaged.push(key),
+                // Those who ask for them poll the journal themselves.
+                Event::Cut | Event::HardState => {}
                 Event::Failed(reason) => {
                     self.failure = Some(reason);
                     return true;

@@ -127,7 +127,7 @@ pub(super) fn open(
     let disk = Arc::new(disk.for_next_process());
     let opened =
         DiskJournal::open(disk, config.journal(number, clock)).map_err(|error| Refusal::of(&error))?;
-    let Opened { mut journal, writer, maintenance, backups, keyring, snapshot, replay, report } = opened;
+    let Opened { mut journal, writer, maintenance, backups, keyring, snapshot, replay, report, .. } = opened;
     let engine =
         recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;
     let log_clock = LogClock::start(clock, report.last_time_us, true)

@@ -81,7 +81,7 @@ impl Maintenance {
 
     fn offer_segment(&mut self) -> io::Result<()> {
         let Some(preparing) = &self.preparing else { return Ok(()) };
-        let open = OpenSegment { number: preparing.handle.number, len: preparing.filled };
+        let open = OpenSegment { number: preparing.handle.number, len: preparing.filled, end: 0 };
         self.shared.sync_dir()?;
         let mut manifest = lock(&self.shared.manifest);
         // The writer may have made one itself meanwhile; numbers grow in the order of the log. Or the root

@@ -126,7 +126,7 @@ impl Maintenance {
         let named = SnapshotFile { number: handle.number, applied_index, time_us, len };
         let synced_to = self.writer.synced_to();
         let old = self.shared.change_manifest(|manifest| {
-            manifest.synced_to = manifest.synced_to.max(synced_to);
+            manifest.note_synced(synced_to);
             manifest.snapshot.replace(named)
         })?;
         if let Some(old) = old {

@@ -16,8 +16,10 @@ use crate::log::scan::{Found, Scanner, content_end, highest_synced};
 use crate::log::sealing::append_batch;
 use crate::log::sealing::write_table;
 use crate::log::table::{LogTable, Table};
+use crate::log::uncommitted::Held;
+use crate::log::writer::Begin;
 use crate::open_error::OpenError;
-use crate::options::Options;
+use crate::options::{Commit, Options};
 use crate::seam::batch::Records;
 use crate::status::Cut;
 
@@ -40,6 +42,8 @@ pub(crate) struct Tail {
     pub(crate) link: Link,
     /// Position before which the log is known to have been durable.
     pub(crate) synced_to: Position,
+    /// Index of a record up to which the log is known to be committed.
+    committed: u64,
 }
 
 /// Result of rewriting the end of the log.
@@ -49,9 +53,12 @@ pub(crate) struct Rewritten {
     pub(crate) sealed: Vec<(Sealed, Stretch, LogTable)>,
     /// The new segment, and the batches copied into it.
     pub(crate) handle: Handle,
+    /// The committed batches among them.
     pub(crate) stretch: Stretch,
     pub(crate) table: LogTable,
-    pub(crate) start: Link,
+    /// The others, and where each begins.
+    pub(crate) held: Vec<Held>,
+    pub(crate) begins: Vec<Begin>,
     pub(crate) end: Link,
     pub(crate) offset: u64,
     pub(crate) prefilled: u64,
@@ -61,21 +68,22 @@ pub(crate) struct Rewritten {
 pub(crate) fn follow(files: &Arc<Files>, dir: &Path, manifest: &Manifest) -> Result<Tail, OpenError> {
     let mut tail = Tail {
         identity: manifest.identity,
-        term: manifest.term,
+        term: manifest.newest_term(),
         dir: dir.to_owned(),
         files: Vec::new(),
         parts: Vec::new(),
         end: Position { segment: manifest.open.first().map_or(0, |open| open.number), offset: 0 },
         link: manifest.open_start,
         synced_to: manifest.synced_to,
+        committed: manifest.committed.max(manifest.applied_index()),
     };
     for open in &manifest.open {
         tail.files.push(open_segment(files, open)?);
     }
-    for at in 0..tail.files.len() {
+    for (at, open) in manifest.open.iter().enumerate() {
         // A segment continues where the one before it ends; an empty segment means that the log ended before
         // it.
-        if !tail.follow_segment(at)? {
+        if !tail.follow_segment(at, open.end)? {
             break;
         }
     }
@@ -97,15 +105,18 @@ fn open_segment(files: &Arc<Files>, open: &OpenSegment) -> Result<Handle, OpenEr
 }
 
 impl Tail {
-    /// Follows one segment; `false`: it has no good batch.
-    fn follow_segment(&mut self, at: usize) -> Result<bool, OpenError> {
+    /// Follows one segment, up to this offset where the log was cut (0: it was not); `false`: it has no good
+    /// batch.
+    fn follow_segment(&mut self, at: usize, end: u64) -> Result<bool, OpenError> {
         let handle = &self.files[at];
         let (file, path) = (&handle.file, &handle.path);
         let len = file.len().map_err(OpenError::io(path, "read"))?;
+        let len = if end > 0 { len.min(end) } else { len };
         let mut scanner = Scanner::new(handle, self.identity, self.term, self.link, len);
         let start = self.link;
         while let Some(found) = scanner.next_batch().map_err(OpenError::io(path, "read"))? {
             self.synced_to = self.synced_to.max(found.header.synced_to);
+            self.committed = self.committed.max(found.header.committed);
             self.link = scanner.link;
             self.end = scanner.at;
         }
@@ -163,6 +174,13 @@ impl Tail {
         Err(OpenError::damaged(&path, self.end.offset, Some(self.link.next_index), what))
     }
 
+    /// Index of the last record that is known to be committed, if the log goes that far.
+    pub(crate) fn committed(&self, manifest: &Manifest, options: &Options) -> u64 {
+        let last_index = self.link.next_index - 1;
+        let known = manifest.told && options.commit == Commit::Told;
+        if known { self.committed.min(last_index) } else { last_index }
+    }
+
     /// True when nothing can be missing at the end: the journal was closed in order, and ends where it ended
     /// then.
     pub(crate) fn is_end_known(&self, manifest: &Manifest) -> bool {
@@ -184,7 +202,7 @@ impl Tail {
         Ok(cut)
     }
 
-    /// Seals what is durable, copies the rest of the good part, and makes both the manifest's.
+    /// Seals what is durable and committed, copies the rest of the good part, and makes both the manifest's.
     pub(crate) fn rewrite(
         self,
         disk: &dyn Disk,
@@ -197,10 +215,11 @@ impl Tail {
         // An interrupted start may have left the file; no manifest has named it.
         remove_if_there(disk, &path)?;
         let handle = files.create(Kind::Log, number).map_err(OpenError::io(&path, "make"))?;
-        let mut copy = Copy::new(&self, handle.clone());
+        let committed = self.committed(manifest, options);
+        let mut copy = Copy::new(&self, committed, handle.clone());
         let mut sealed = Vec::new();
         for part in &self.parts {
-            if let Some(done) = self.split(part, &mut copy)? {
+            if let Some(done) = self.split(part, committed, &mut copy)? {
                 sealed.push(done);
             }
         }
@@ -213,7 +232,7 @@ impl Tail {
                 })
                 .and_then(|filled| handle.file.sync_data().map(|()| filled))
                 .map_err(OpenError::io(&path, "write"))?;
-        manifest.term = manifest.next_term(options.term_min);
+        manifest.term = manifest.next_term(options);
         manifest.owner = options.owner.unwrap_or(manifest.owner);
         for (segment, _, table) in &mut sealed {
             *segment = write_table(files, segment, &Table::Log(table.clone()))
@@ -221,10 +240,11 @@ impl Tail {
             manifest.sealed.push(*segment);
         }
         manifest.keyring = files.keys().generation();
-        manifest.open = vec![OpenSegment { number, len: prefilled.max(copy.offset) }];
+        manifest.open = vec![OpenSegment { number, len: prefilled.max(copy.offset), end: 0 }];
         manifest.open_start = copy.start;
         manifest.synced_to = Position { segment: number, offset: copy.offset };
         manifest.closed = false;
+        (manifest.told, manifest.committed) = (options.commit == Commit::Told, committed);
         disk.sync_dir(&options.dir)
             .and_then(|()| manifest.store(disk, &options.dir))
             .map_err(OpenError::io(&options.dir, "write to"))?;
@@ -234,15 +254,17 @@ impl Tail {
                 .and_then(|file| file.set_len(segment.len))
                 .map_err(OpenError::io(&path, "shorten"))?;
         }
-        let (start, end, offset, table) = (copy.start, copy.link, copy.offset, copy.table);
-        let stretch = Stretch { handle: handle.clone(), start, end, len: offset };
-        Ok(Rewritten { sealed, handle, stretch, table, start, end, offset, prefilled })
+        let Copy { start, link: end, offset, table, committed: (link, len), held, begins, .. } = copy;
+        let stretch = Stretch { handle: handle.clone(), start, end: link, len };
+        Ok(Rewritten { sealed, handle, stretch, table, held, begins, end, offset, prefilled })
     }
 
-    /// Divides a good part at the end of what is durable: the first part is sealed, the rest copied.
+    /// Divides a good part at the end of what is durable and committed: the first part is sealed, the rest
+    /// copied.
     fn split(
         &self,
         part: &Stretch,
+        committed: u64,
         copy: &mut Copy,
     ) -> Result<Option<(Sealed, Stretch, LogTable)>, OpenError> {
         let mut table = LogTable::new(part.start.next_index, !part.handle.seal.is_plain());
@@ -250,7 +272,7 @@ impl Tail {
         let (mut end, mut len) = (part.start, 0);
         while scanner.link != part.end {
             let found = part.next_batch(&mut scanner)?;
-            if scanner.at <= self.synced_to {
+            if scanner.at <= self.synced_to && scanner.link.next_index <= committed + 1 {
                 table.push(&found.records, found.records_offset());
                 (end, len) = (scanner.link, scanner.at.offset);
                 copy.begin_at(end);
@@ -293,13 +315,21 @@ struct Copy {
     start: Link,
     link: Link,
     offset: u64,
+    /// Index of the last committed record.
+    committed_index: u64,
+    /// State of the chain after the last batch that is committed, and where that ends.
+    committed: (Link, u64),
+    /// Blobs of the committed batches.
     table: LogTable,
+    /// The other batches, and where each begins.
+    held: Vec<Held>,
+    begins: Vec<Begin>,
     buffer: Vec<u8>,
     buffer_at: u64,
 }
 
 impl Copy {
-    fn new(tail: &Tail, handle: Handle) -> Copy {
+    fn new(tail: &Tail, committed_index: u64, handle: Handle) -> Copy {
         let start = tail.parts.first().map_or(tail.link, |part| part.start);
         Copy {
             identity: tail.identity,
@@ -307,7 +337,11 @@ impl Copy {
             start,
             link: start,
             offset: 0,
+            committed_index,
+            committed: (start, 0),
             table: LogTable::new(start.next_index, !handle.seal.is_plain()),
+            held: Vec::new(),
+            begins: Vec::new(),
             handle,
             buffer: Vec::new(),
             buffer_at: 0,
@@ -316,7 +350,7 @@ impl Copy {
 
     /// Sets the chain that the first copied batch continues.
     fn begin_at(&mut self, link: Link) {
-        (self.start, self.link) = (link, link);
+        (self.start, self.link, self.committed) = (link, link, (link, 0));
         self.table = LogTable::new(link.next_index, !self.handle.seal.is_plain());
     }
 
@@ -330,7 +364,7 @@ impl Copy {
         };
         append_batch(&mut self.buffer, &self.handle.seal, self.identity, &mut header, records, false)
             .map_err(OpenError::Setting)?;
-        self.table.push(records, header.records_at());
+        let before = self.link;
         self.offset = header.end();
         self.link = Link {
             next_index: header.first_index + u64::from(header.records),
@@ -338,6 +372,13 @@ impl Copy {
             term: header.term,
             time_us: header.time_us,
         };
+        if self.link.next_index <= self.committed_index + 1 {
+            self.table.push(records, header.records_at());
+            self.committed = (self.link, self.offset);
+        } else if header.records > 0 {
+            self.begins.push(Begin { at: header.at, link: before });
+            self.held.push(Held::found(&header, records));
+        }
         if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 

@@ -1,0 +1,219 @@
+//! The uncommitted tail of a journal whose owner tells what is committed.
+//!
+//! The shard's thread puts a batch in when it is proposed, so that it can be read before it is written. The
+//! writer tells, in order, which batches are written, up to where the log is durable, and which cut is done.
+//! What it tells of batches that a later cut takes away is ignored: until that cut is done, each of its notes
+//! from the cut's index on is about them.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::log::files::Handle;
+use crate::log::header::{Header, Position};
+use crate::log::manifest::Link;
+use crate::seam::event::TailError;
+
+/// A batch of the tail.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Index of the first record.
+    pub first_index: u64,
+    /// Number of records.
+    pub records: u32,
+    /// Term under which it was proposed.
+    pub term: u64,
+    /// Time of the batch, in microseconds since the Unix epoch.
+    pub time_us: u64,
+    /// CRC-32 of `bytes`, the same on every node.
+    pub checksum: u32,
+    /// The encoded records, with the checksums of their blobs.
+    pub bytes: Bytes,
+}
+
+impl Entry {
+    /// A batch with the checksum of its bytes.
+    pub(crate) fn new(first_index: u64, records: u32, term: u64, time_us: u64, bytes: Bytes) -> Entry {
+        Entry { first_index, records, term, time_us, checksum: crc32fast::hash(&bytes), bytes }
+    }
+
+    /// Index of the last record.
+    pub fn last_index(&self) -> u64 {
+        self.first_index + u64::from(self.records) - 1
+    }
+}
+
+/// A batch of the tail, and where its records are in its segment; `None`: it is not written.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) entry: Entry,
+    pub(crate) offset: Option<u64>,
+}
+
+impl Held {
+    /// A batch that was found on the disk.
+    pub(crate) fn found(header: &Header, records: &[u8]) -> Held {
+        let Header { first_index, records: count, term, time_us, .. } = *header;
+        let entry = Entry::new(first_index, count, term, time_us, Bytes::copy_from_slice(records));
+        Held { entry, offset: Some(header.records_at()) }
+    }
+}
+
+/// A segment that begins with a batch of the tail, or behind it.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) handle: Handle,
+    pub(crate) start: Link,
+    /// Length of the segment before it, in bytes.
+    pub(crate) finished_len: u64,
+}
+
+/// The tail.
+#[derive(Debug)]
+pub(crate) struct Uncommitted {
+    held: VecDeque<Held>,
+    /// Segments after the one that the index of blobs knows as growing.
+    segments: VecDeque<Begun>,
+    /// Indexes of the cuts that are not done.
+    cuts: VecDeque<u64>,
+    committed_index: u64,
+    durable_index: u64,
+    /// Term and time of the last batch that left the tail as committed.
+    given: (u64, u64),
+}
+
+impl Uncommitted {
+    /// The tail found at an opening, all of it written and durable; `given` is the chain before it.
+    pub(crate) fn found(given: &Link, held: Vec<Held>) -> Uncommitted {
+        let committed_index = given.next_index - 1;
+        let durable_index = held.last().map_or(committed_index, |held| held.entry.last_index());
+        Uncommitted {
+            held: held.into(),
+            segments: VecDeque::new(),
+            cuts: VecDeque::new(),
+            committed_index,
+            durable_index,
+            given: (given.term, given.time_us),
+        }
+    }
+
+    pub(crate) fn committed_index(&self) -> u64 {
+        self.committed_index
+    }
+
+    pub(crate) fn durable_index(&self) -> u64 {
+        self.durable_index
+    }
+
+    /// Index of the last committed record that no cut on its way has in its range: until the cut is done, the
+    /// log on the disk has another record there.
+    pub(crate) fn notable_index(&self) -> u64 {
+        self.committed_index.min(self.uncut_index())
+    }
+
+    /// Term and time of the last batch of the log.
+    pub(crate) fn last(&self) -> (u64, u64) {
+        self.held.back().map_or(self.given, |held| (held.entry.term, held.entry.time_us))
+    }
+
+    /// The batches from the one that holds this record on.
+    pub(crate) fn from(&self, index: u64) -> impl Iterator<Item = &Entry> {
+        let at = self.held.partition_point(|held| held.entry.last_index() < index);
+        self.held.range(at..).map(|held| &held.entry)
+    }
+
+    pub(crate) fn push(&mut self, entry: Entry) {
+        self.held.push_back(Held { entry, offset: None });
+    }
+
+    /// Commits the records up to this one; those that are committed already change nothing.
+    pub(crate) fn commit(&mut self, index: u64) -> Result<(), TailError> {
+        if index <= self.committed_index {
+            return Ok(());
+        }
+        let at = self.held.binary_search_by_key(&index, |held| held.entry.last_index());
+        at.map_err(|_| TailError::NotABatch { index })?;
+        self.committed_index = index;
+        Ok(())
+    }
+
+    /// Drops the batches from this record on. Returns whether there were any, and the writer has a cut to do.
+    pub(crate) fn cut(&mut self, index: u64) -> Result<bool, TailError> {
+        if index <= self.committed_index {
+            return Err(TailError::Committed { committed_index: self.committed_index });
+        }
+        let end = self.held.back().map_or(self.committed_index, |held| held.entry.last_index()) + 1;
+        if index == end {
+            return Ok(false);
+        }
+        let at = self.held.binary_search_by_key(&index, |held| held.entry.first_index);
+        self.held.truncate(at.map_err(|_| TailError::NotABatch { index })?);
+        self.cuts.push_back(index);
+        self.durable_index = self.durable_index.min(index - 1);
+        Ok(true)
+    }
+
+    /// Notes that a batch is written.
+    pub(crate) fn written(&mut self, first_index: u64, offset: u64) {
+        if first_index > self.uncut_index() {
+            return;
+        }
+        let at = self.held.binary_search_by_key(&first_index, |held| held.entry.first_index);
+        if let Ok(at) = at {
+            self.held[at].offset = Some(offset);
+        }
+    }
+
+    /// Notes that the records up to this one are durable.
+    pub(crate) fn durable(&mut self, last_index: u64) {
+        self.durable_index = self.durable_index.max(last_index.min(self.uncut_index()));
+    }
+
+    /// Notes that a segment has begun.
+    pub(crate) fn begun(&mut self, begun: Begun) {
+        self.segments.push_back(begun);
+    }
+
+    /// Notes that the oldest cut is done: the log goes on in another segment from the place where the batch
+    /// at `at` began. Returns that segment when it takes the place of the one that the index of blobs knows
+    /// as growing, in which nothing is left.
+    pub(crate) fn cut_done(&mut self, at: Position, handle: Handle, start: Link) -> Option<(Handle, Link)> {
+        self.cuts.pop_front();
+        let is_gone = |begun: &Begun| begun.handle.number > at.segment - u64::from(at.offset == 0);
+        let kept = self.segments.iter().take_while(|begun| !is_gone(begun)).count();
+        let emptied = self.segments.get(kept).filter(|begun| begun.handle.number == at.segment);
+        let finished_len = emptied.map_or(at.offset, |begun| begun.finished_len);
+        let follows = at.offset > 0 || emptied.is_some();
+        self.segments.truncate(kept);
+        if follows {
+            self.segments.push_back(Begun { handle, start, finished_len });
+            return None;
+        }
+        Some((handle, start))
+    }
+
+    /// Takes the segment before which every batch has left the tail.
+    pub(crate) fn next_segment(&mut self) -> Option<Begun> {
+        let is_due = self.segments.front().is_some_and(|begun| begun.start.next_index <= self.first_index());
+        if is_due { self.segments.pop_front() } else { None }
+    }
+
+    /// Takes the next batch that is committed and written, with the offset of its records.
+    pub(crate) fn next_committed(&mut self) -> Option<(Entry, u64)> {
+        let front = self.held.front()?;
+        let offset = front.offset.filter(|_| front.entry.last_index() <= self.committed_index)?;
+        let Held { entry, .. } = self.held.pop_front()?;
+        self.given = (entry.term, entry.time_us);
+        Some((entry, offset))
+    }
+
+    /// Index of the first record of the tail.
+    fn first_index(&self) -> u64 {
+        self.held.front().map_or(self.committed_index + 1, |held| held.entry.first_index)
+    }
+
+    /// Index of the last record before all cuts that are not done.
+    fn uncut_index(&self) -> u64 {
+        self.cuts.iter().min().map_or(u64::MAX, |index| index - 1)
+    }
+}
