@@ -45,6 +45,15 @@
 //! dead-letter queues, ends, keys, changes by people, consumers. Such runs have no model. The [`lives`] of
 //! messages are checked in all runs: rules that hold whatever happens first.
 //!
+//! # A journal under an owner
+//!
+//! With `--owner` a run has no server: a journal alone, whose owner tells what is committed, as it will be
+//! with several nodes. See [`owner`].
+//!
+//! ```text
+//! cargo run -p sluice-sim --release -- --owner --seeds 10000
+//! ```
+//!
 //! # What is checked
 //!
 //! - Each message begins once and ends once, no two clients hold the same message, attempts only grow,
@@ -100,8 +109,8 @@
 //! # Map
 //!
 //! [`run`] one seed, [`many`] many seeds, [`world`] the scheduler, crashes and the checks of answers,
-//! [`model`] the rules, [`lives`] rules that hold without a model, [`workload`] random requests, [`disk`] and
-//! [`clock`] the ground layer, [`rng`] randomness, [`plant`] bugs.
+//! [`model`] the rules, [`lives`] rules that hold without a model, [`workload`] random requests, [`owner`] a
+//! journal alone, [`disk`] and [`clock`] the ground layer, [`rng`] randomness, [`plant`] bugs.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -110,6 +119,7 @@ pub mod disk;
 pub mod lives;
 pub mod many;
 pub mod model;
+pub mod owner;
 pub mod plant;
 pub mod rng;
 pub mod run;

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use sluice_sim::many::{Many, Sum, run_many};
 use sluice_sim::plant::Plant;
-use sluice_sim::run::{Run, STEPS};
+use sluice_sim::run::{Kind, Run, STEPS};
 
 const USAGE: &str = "\
 Runs the server under virtual time on a faulty disk, and checks it against a model.
 
 usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-going]
-                  [--steps N] [--plant NAME]
-       sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME]
+                  [--steps N] [--plant NAME] [--owner]
+       sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME] [--owner]
        sluice-sim --list-plants
 
   --seeds N      number of seeds to run (default 100; with --seconds: no limit)
@@ -25,6 +25,7 @@ usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-go
   --verbose      print each step, and compare with the model after each batch
   --steps N      steps of each run (default 1500)
   --plant NAME   plant a bug: the run has to fail
+  --owner        no server: a journal alone, whose owner tells what is committed
   --list-plants  list the bugs that can be planted
 
 Exit code: 0 when nothing was found, 1 when a run failed, 2 when the arguments are wrong.";
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
 }
 
 fn parse(given: &[String]) -> Result<Many, String> {
-    let mut like = Run { seed: 0, steps: STEPS, plant: None, verbose: false };
+    let mut like = Run { kind: Kind::Server, seed: 0, steps: STEPS, plant: None, verbose: false };
     let (mut seeds, mut time, mut keep_going) = (None, None, false);
     let mut jobs = thread::available_parallelism().map_or(1, usize::from);
     let mut rest = given.iter();
@@ -59,6 +60,7 @@ fn parse(given: &[String]) -> Result<Many, String> {
         match name.as_str() {
             "--verbose" => like.verbose = true,
             "--keep-going" => keep_going = true,
+            "--owner" => like.kind = Kind::Owner,
             _ => {
                 let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
                 match name.as_str() {
@@ -105,7 +107,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
     };
     println!(
         "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
-         {} restarts, {} syncs, {} backups, {} losses, {} bulks in {:.1} s",
+         {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -117,6 +119,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.backups,
         stats.lost,
         stats.bulks,
+        stats.cuts,
         time.as_secs_f64()
     );
 }

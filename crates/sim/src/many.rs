@@ -88,9 +88,10 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::plant::Plant;
+    use crate::run::Kind;
 
     fn many(plant: Option<Plant>, jobs: usize, keep_going: bool) -> Sum {
-        let like = Run { seed: 0, steps: 300, plant, verbose: false };
+        let like = Run { kind: Kind::Server, seed: 0, steps: 300, plant, verbose: false };
         run_many(&Many { like, seeds: 12, time: None, jobs, keep_going }, |_| ())
     }
 
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn no_run_begins_when_time_is_over() {
-        let like = Run { seed: 0, steps: 300, plant: None, verbose: false };
+        let like = Run { kind: Kind::Server, seed: 0, steps: 300, plant: None, verbose: false };
         let time = Some(Duration::ZERO);
         let sum = run_many(&Many { like, seeds: u64::MAX, time, jobs: 2, keep_going: true }, |_| ());
         assert_eq!(sum.seeds, 0);

@@ -4,15 +4,28 @@ use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::owner::OwnerWorld;
 use crate::plant::Plant;
 use crate::world::{Stats, World};
 
 /// Default number of steps of a run.
 pub const STEPS: u64 = 1_500;
 
+/// Kind of a world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Kind {
+    /// A server with its clients.
+    #[default]
+    Server,
+    /// A journal alone, under an owner who tells what is committed.
+    Owner,
+}
+
 /// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
+    /// The kind of its world.
+    pub kind: Kind,
     /// The seed, which decides everything.
     pub seed: u64,
     /// Number of steps before the end.
@@ -38,6 +51,9 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "seed {} failed at step {}: {}", self.run.seed, self.step, self.what)?;
         write!(f, "replay: cargo run -p sluice-sim --release -- --seed {} --verbose", self.run.seed)?;
+        if self.run.kind == Kind::Owner {
+            f.write_str(" --owner")?;
+        }
         if self.run.steps != STEPS {
             write!(f, " --steps {}", self.run.steps)?;
         }
@@ -62,13 +78,33 @@ pub fn run(run: Run) -> Result<Stats, Failure> {
 }
 
 fn go_through(run: Run, step: &Cell<u64>) -> Result<Stats, String> {
-    let mut world = World::new(run.seed, run.plant, run.verbose)?;
+    match run.kind {
+        Kind::Server => {
+            let mut world = World::new(run.seed, run.plant, run.verbose)?;
+            go_on(run, step, &mut world, World::step)?;
+            world.finish()?;
+            Ok(world.stats())
+        }
+        Kind::Owner => {
+            let mut world = OwnerWorld::new(run.seed, run.plant, run.verbose)?;
+            go_on(run, step, &mut world, OwnerWorld::step)?;
+            world.finish()?;
+            Ok(world.stats())
+        }
+    }
+}
+
+fn go_on<W>(
+    run: Run,
+    step: &Cell<u64>,
+    world: &mut W,
+    take: impl Fn(&mut W) -> Result<(), String>,
+) -> Result<(), String> {
     for number in 1..=run.steps {
         step.set(number);
-        world.step()?;
+        take(world)?;
     }
-    world.finish()?;
-    Ok(world.stats())
+    Ok(())
 }
 
 fn told(panic: &(dyn Any + Send)) -> &str {

@@ -1,7 +1,7 @@
 //! Each planted bug is found, and without one nothing is.
 
 use sluice_sim::plant::Plant;
-use sluice_sim::run::{Run, STEPS, run};
+use sluice_sim::run::{Kind, Run, STEPS, run};
 
 /// Seeds within which a planted bug must be found.
 const SEEDS_MAX: u64 = 1_000;
@@ -31,8 +31,9 @@ const SEEDS_ONCE_FAILED: [u64; 19] = [
 ];
 
 fn finds(plant: Plant) {
-    let found = (0..SEEDS_MAX)
-        .find_map(|seed| run(Run { seed, steps: STEPS, plant: Some(plant), verbose: false }).err());
+    let found = (0..SEEDS_MAX).find_map(|seed| {
+        run(Run { kind: Kind::Server, seed, steps: STEPS, plant: Some(plant), verbose: false }).err()
+    });
     let failure = found.unwrap_or_else(|| panic!("{plant} was not found within {SEEDS_MAX} seeds"));
     println!("{failure}");
 }
@@ -75,7 +76,8 @@ are_found! {
 #[test]
 fn without_a_planted_bug_nothing_is_found() {
     for seed in (0..SEEDS_CLEAN).chain(SEEDS_ONCE_FAILED) {
-        if let Err(failure) = run(Run { seed, steps: STEPS, plant: None, verbose: false }) {
+        if let Err(failure) = run(Run { kind: Kind::Server, seed, steps: STEPS, plant: None, verbose: false })
+        {
             panic!("{failure}");
         }
     }
@@ -83,6 +85,9 @@ fn without_a_planted_bug_nothing_is_found() {
 
 #[test]
 fn a_seed_means_the_same_run_each_time() {
-    let go = || run(Run { seed: 11, steps: STEPS, plant: None, verbose: false }).expect("a clean seed");
+    let go = || {
+        run(Run { kind: Kind::Server, seed: 11, steps: STEPS, plant: None, verbose: false })
+            .expect("a clean seed")
+    };
     assert_eq!(go(), go());
 }

@@ -23,7 +23,7 @@ impl Random for Drawn {
 
 /// Draws the encryption of a seed's runs. `rng` is used for nothing else, so that the other draws of a seed
 /// do not change.
-pub(super) fn draw(mut rng: Rng) -> Encryption {
+pub(crate) fn draw(mut rng: Rng) -> Encryption {
     let encrypted = rng.chance(1, 2);
     let random = Drawn(Arc::new(Mutex::new(rng)));
     match RootKey::generate(&random) {

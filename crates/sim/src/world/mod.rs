@@ -7,7 +7,7 @@ mod clients;
 mod config;
 mod consumers;
 mod crash;
-mod encryption;
+pub(crate) mod encryption;
 mod event_log;
 mod finish;
 mod future;
@@ -63,6 +63,8 @@ pub struct Stats {
     pub lost: u64,
     /// Number of ended bulks.
     pub bulks: u64,
+    /// Number of cuts of a tail.
+    pub cuts: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -78,6 +80,7 @@ impl std::ops::AddAssign for Stats {
         self.backups += other.backups;
         self.lost += other.lost;
         self.bulks += other.bulks;
+        self.cuts += other.cuts;
     }
 }
 
