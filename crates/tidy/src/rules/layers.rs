@@ -9,12 +9,13 @@ use crate::Finding;
 pub(crate) const RULE: &str = "layer";
 
 /// The crates, each with those that it may use.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("alloc-count", &[]),
     ("engine", &[]),
     ("http2", &[]),
     ("journal", &[]),
     ("proto", &[]),
+    ("replica", &[]),
     ("tidy", &[]),
     ("units", &[]),
     ("node", &["engine", "journal"]),

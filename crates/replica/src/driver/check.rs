@@ -1,0 +1,238 @@
+//! Check of a message before the library sees it. The library stops the process when one of these does not
+//! hold; here the message is refused, with its reason.
+
+use std::fmt;
+
+use crate::entry::{Entry, NodeId, Position};
+use crate::message::{Body, Message};
+use crate::ready::Role;
+use crate::{BATCH_BYTES_MAX, INDEX_MAX, MESSAGE_ENTRIES_MAX, TERM_MAX};
+
+/// Reason for which a message was refused; nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rejected {
+    /// The message is for another node.
+    NotForUs {
+        /// Its receiver.
+        to: NodeId,
+    },
+    /// The sender is no other member.
+    UnknownSender {
+        /// The sender.
+        from: NodeId,
+    },
+    /// The term, or that of a position in the message, is impossible.
+    Term {
+        /// The term.
+        term: u64,
+    },
+    /// An index is beyond [`INDEX_MAX`], or two of them contradict each other.
+    Index {
+        /// The index.
+        index: u64,
+    },
+    /// An entry does not follow the one before it, or is too large.
+    Entry(Position),
+    /// More entries than [`MESSAGE_ENTRIES_MAX`].
+    TooManyEntries {
+        /// Their number.
+        entries: usize,
+    },
+    /// A second leader of the present term.
+    SecondLeader {
+        /// The sender.
+        from: NodeId,
+    },
+    /// A leader says that more is committed than this replica has.
+    CommitBeyondLog {
+        /// The commit index.
+        commit: u64,
+        /// Index of the last entry here.
+        last: u64,
+    },
+    /// A follower says that it has more than its leader.
+    IndexBeyondLog {
+        /// The index.
+        index: u64,
+        /// Index of the last entry here.
+        last: u64,
+    },
+    /// An answer to a question that was asked before others that have been answered, or was never asked.
+    Stale,
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rejected::NotForUs { to } => write!(f, "the message is for node {}", to.get()),
+            Rejected::UnknownSender { from } => write!(f, "node {} is no other member", from.get()),
+            Rejected::Term { term } => write!(f, "term {term} is impossible"),
+            Rejected::Index { index } => write!(f, "index {index} is impossible"),
+            Rejected::Entry(at) => {
+                write!(f, "the entry at index {}, term {} does not follow or is too large", at.index, at.term)
+            }
+            Rejected::TooManyEntries { entries } => {
+                write!(f, "{entries} entries, where a message has at most {MESSAGE_ENTRIES_MAX}")
+            }
+            Rejected::SecondLeader { from } => {
+                write!(f, "node {} claims to lead a term that another node leads", from.get())
+            }
+            Rejected::CommitBeyondLog { commit, last } => {
+                write!(f, "index {commit} is said to be committed, but the log ends with {last}")
+            }
+            Rejected::IndexBeyondLog { index, last } => {
+                write!(f, "index {index} is said to be synced, but the leader's log ends with {last}")
+            }
+            Rejected::Stale => f.write_str("an answer to no question that is open"),
+        }
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+/// What a replica knows when a message comes.
+pub(super) struct View<'a> {
+    pub id: NodeId,
+    pub members: &'a [NodeId],
+    pub role: Role,
+    pub term: u64,
+    pub leader: Option<NodeId>,
+    /// Index of the last entry.
+    pub last: u64,
+    /// Index that the sender has acknowledged to this leader; 0: none.
+    pub matched: u64,
+    /// True: the disk has not synced all that it was given.
+    pub is_writing: bool,
+}
+
+/// Checks a message.
+///
+/// # Errors
+///
+/// The reason for which it must not reach the library.
+pub(super) fn check(view: &View<'_>, message: &Message) -> Result<(), Rejected> {
+    let Message { from, to, term, .. } = *message;
+    if to != view.id {
+        return Err(Rejected::NotForUs { to });
+    }
+    if from == view.id || !view.members.contains(&from) {
+        return Err(Rejected::UnknownSender { from });
+    }
+    if !(1..=TERM_MAX).contains(&term) {
+        return Err(Rejected::Term { term });
+    }
+    match &message.body {
+        Body::Append { previous, commit, entries } => {
+            leader(view, message)?;
+            check_index(*commit)?;
+            follow(*previous, entries, term)
+        }
+        Body::Heartbeat { commit, .. } => {
+            leader(view, message)?;
+            if *commit > view.last {
+                return Err(Rejected::CommitBeyondLog { commit: *commit, last: view.last });
+            }
+            Ok(())
+        }
+        Body::Appended { index, .. } => appended(view, term, *index),
+        Body::AppendRefused { previous, hint, .. } => {
+            position(*hint, term)?;
+            if hint.index > *previous {
+                return Err(Rejected::Index { index: hint.index });
+            }
+            appended(view, term, *previous)?;
+            refused(view, term, *previous)
+        }
+        Body::HeartbeatSeen { commit, .. } => check_index(*commit),
+        Body::AskVote { last, commit, .. } => ask_vote(*last, *commit, term),
+        Body::Vote { is_try, is_granted, commit } => {
+            position(*commit, term)?;
+            vote(view, term, *is_try, *is_granted)
+        }
+        Body::TimeoutNow => timeout_now(view, message),
+    }
+}
+
+fn check_index(index: u64) -> Result<(), Rejected> {
+    if index > INDEX_MAX { Err(Rejected::Index { index }) } else { Ok(()) }
+}
+
+/// A position in the log of a node whose term is `term`. Only the place before the first entry has term 0.
+fn position(at: Position, term: u64) -> Result<(), Rejected> {
+    check_index(at.index)?;
+    if at.term > term || (at.term == 0) != (at.index == 0) {
+        return Err(Rejected::Term { term: at.term });
+    }
+    Ok(())
+}
+
+fn leader(view: &View<'_>, message: &Message) -> Result<(), Rejected> {
+    let from = message.from;
+    if message.term == view.term && view.leader.is_some_and(|leader| leader != from) {
+        return Err(Rejected::SecondLeader { from });
+    }
+    Ok(())
+}
+
+fn follow(previous: Position, entries: &[Entry], term: u64) -> Result<(), Rejected> {
+    position(previous, term)?;
+    if entries.len() > MESSAGE_ENTRIES_MAX {
+        return Err(Rejected::TooManyEntries { entries: entries.len() });
+    }
+    let mut before = previous;
+    for entry in entries {
+        let at = entry.position;
+        position(at, term)?;
+        let follows = at.index == before.index + 1 && at.term >= before.term;
+        if !follows || entry.bytes() > BATCH_BYTES_MAX {
+            return Err(Rejected::Entry(at));
+        }
+        before = at;
+    }
+    Ok(())
+}
+
+fn appended(view: &View<'_>, term: u64, index: u64) -> Result<(), Rejected> {
+    check_index(index)?;
+    if view.role == Role::Leader && term == view.term && index > view.last {
+        return Err(Rejected::IndexBeyondLog { index, last: view.last });
+    }
+    Ok(())
+}
+
+/// A follower never refuses what it has acknowledged to the same leader. The library would ask it again from
+/// below there (mended after version 0.7.0).
+fn refused(view: &View<'_>, term: u64, previous: u64) -> Result<(), Rejected> {
+    let is_old = view.role == Role::Leader && term == view.term && previous <= view.matched;
+    if is_old && !crate::plant::is(crate::plant::Plant::ProbeBelowMatched) {
+        return Err(Rejected::Stale);
+    }
+    Ok(())
+}
+
+fn ask_vote(last: Position, commit: Position, term: u64) -> Result<(), Rejected> {
+    position(last, term - 1)?;
+    position(commit, last.term)?;
+    if commit.index > last.index {
+        return Err(Rejected::Index { index: commit.index });
+    }
+    Ok(())
+}
+
+/// A vote counts for the term that was asked for. A leader is made of a candidate that has synced its own
+/// vote and its log, since it asked nobody before; the library relies on it.
+fn vote(view: &View<'_>, term: u64, is_try: bool, is_granted: bool) -> Result<(), Rejected> {
+    let is_for_us = match (is_try, is_granted) {
+        (true, true) => term == view.term + 1,
+        (false, true) => term < view.term || (term == view.term && !view.is_writing),
+        (_, false) => true,
+    };
+    if is_for_us { Ok(()) } else { Err(Rejected::Stale) }
+}
+
+fn timeout_now(view: &View<'_>, message: &Message) -> Result<(), Rejected> {
+    if message.term > view.term {
+        return Err(Rejected::Term { term: message.term });
+    }
+    leader(view, message)
+}

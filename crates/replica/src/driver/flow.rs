@@ -1,0 +1,32 @@
+//! Bytes in flight to each follower. The library counts messages; their number is limited so that the largest
+//! ones would fit.
+
+use raft::ProgressState;
+
+use super::Replica;
+use crate::{IN_FLIGHT_BYTES_MAX, MESSAGE_BYTES_MAX};
+
+/// Number of messages in flight to one follower.
+pub(super) const MESSAGES_MAX: usize = 256;
+
+impl Replica {
+    /// Limits what the next input may send to each follower. A follower that answers heartbeats gets one
+    /// message more each time although the limit is reached, since those before may be lost.
+    pub(super) fn limit_flow(&mut self) {
+        for member in self.members.clone() {
+            let raft = &self.library.raft;
+            let Some(progress) = raft.prs().get(member.get()) else { continue };
+            if member == self.id || progress.state != ProgressState::Replicate {
+                continue;
+            }
+            let bytes = self.library.store().bytes(progress.matched, progress.next_idx - 1);
+            let room = IN_FLIGHT_BYTES_MAX.saturating_sub(bytes) / MESSAGE_BYTES_MAX;
+            // At least one, even when all were taken off by heartbeats: what is refused behind a gap shows
+            // that those before were lost.
+            let limit = (progress.ins.count() + room as usize).clamp(1, MESSAGES_MAX);
+            if let Some(progress) = self.library.raft.mut_prs().get_mut(member.get()) {
+                progress.ins.set_cap(limit);
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The state machine: the library, driven by its owner's inputs. The library is named in this folder only.
+//!
+//! Rules of the drive, each of which the library or the algorithm relies on:
+//!
+//! - After each input everything that came of it is taken from the library ([`settle`]), so that nothing of
+//!   one role is left over in the next.
+//! - What a follower or candidate says waits until the disk has synced all that was given to it before; what
+//!   a leader says goes at once.
+//! - Only messages that [`check`] has passed are stepped, and none of the kinds that are forwarded.
+//! - Election timeouts come from a seed ([`timeouts`]), so that runs repeat.
+//! - Bytes in flight and uncommitted are bounded here ([`flow`]), since the library sees descriptors.
+//!
+//! Map: [`log`] the descriptors as the library reads them, [`convert`] types, [`check`] messages from
+//! outside, [`settle`] what comes of an input, [`flow`] bytes in flight, [`timeouts`] the seed, `planted`
+//! bugs.
+
+pub(crate) mod check;
+mod convert;
+mod flow;
+mod log;
+#[cfg(feature = "plant")]
+mod planted;
+mod settle;
+mod timeouts;
+
+use std::collections::VecDeque;
+
+use raft::{RawNode, StateRole};
+
+use self::check::{Rejected, View};
+use self::log::Log;
+use self::timeouts::Timeouts;
+use crate::config::{Config, Durable, StartError};
+use crate::entry::{Descriptor, NodeId, Position, ReadId};
+use crate::message::Message;
+use crate::plant::{self, Plant};
+use crate::ready::{Proposed, Ready, Refused, Role, Standing, check_batch};
+use crate::{READS_MAX, UNCOMMITTED_BYTES_MAX};
+
+/// One node's copy of the log of one shard.
+pub struct Replica {
+    library: RawNode<Log>,
+    id: NodeId,
+    members: Vec<NodeId>,
+    timeouts: Timeouts,
+    /// What came of the inputs since the owner took the last.
+    ready: Ready,
+    /// Messages that wait until the write with this number is synced; numbers grow.
+    held: VecDeque<(u64, Message)>,
+    /// Number of the last write that has to be synced.
+    written: u64,
+    /// Number of the last write that is synced.
+    synced: u64,
+    /// Number of the last write that cut entries.
+    cut: u64,
+    /// Number of the last thing that was taken from the library.
+    taken: u64,
+    /// Standing that the owner knows.
+    told: Standing,
+    /// Number of the next read.
+    next_read: u64,
+    /// Index of the last entry that the owner was given to apply.
+    #[cfg(feature = "plant")]
+    given: u64,
+}
+
+impl Replica {
+    /// A replica that starts with this state as a follower. The seed decides how long it waits before each
+    /// campaign, and nothing else; nodes have different ones.
+    ///
+    /// # Errors
+    ///
+    /// Settings or a state that contradict themselves.
+    pub fn new(config: &Config, durable: &Durable, seed: u64) -> Result<Replica, StartError> {
+        config.check()?;
+        durable.check()?;
+        let (mut state, mut entries) = (durable.hard_state, durable.entries.as_slice());
+        if plant::is(Plant::ForgetVote) {
+            state.vote = None;
+        }
+        if plant::is(Plant::ForgetLastEntry) && entries.len() as u64 > durable.applied {
+            entries = &entries[..entries.len() - 1];
+        }
+        let log = Log::new(state, durable.applied, entries, &config.members);
+        let settings = raft::Config {
+            id: config.id.get(),
+            election_tick: config.election_ticks,
+            heartbeat_tick: config.heartbeat_ticks,
+            // Never reached: see `timeouts`.
+            max_election_tick: usize::MAX,
+            applied: durable.applied,
+            max_size_per_msg: raft::NO_LIMIT,
+            max_inflight_msgs: flow::MESSAGES_MAX,
+            check_quorum: true,
+            pre_vote: true,
+            ..raft::Config::default()
+        };
+        let logger = slog::Logger::root(slog::Discard, slog::o!());
+        let library = RawNode::new(&settings, log, &logger).map_err(|_| StartError::Ticks)?;
+        let mut replica = Replica {
+            library,
+            id: config.id,
+            members: config.members.clone(),
+            timeouts: Timeouts::new(seed, config.election_ticks),
+            ready: Ready::default(),
+            held: VecDeque::new(),
+            written: 0,
+            synced: 0,
+            cut: 0,
+            taken: 0,
+            told: Standing { role: Role::Follower, term: state.term, leader: None },
+            next_read: 0,
+            #[cfg(feature = "plant")]
+            given: durable.applied,
+        };
+        replica.settle();
+        Ok(replica)
+    }
+
+    /// Lets one tick of the owner's clock pass.
+    pub fn tick(&mut self) {
+        self.library.tick();
+        self.settle();
+    }
+
+    /// Takes in a message of another node.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the message was refused.
+    pub fn step(&mut self, message: &Message) -> Result<(), Rejected> {
+        let standing = self.standing();
+        let progress = self.library.raft.prs().get(message.from.get());
+        let view = View {
+            id: self.id,
+            members: &self.members,
+            role: standing.role,
+            term: standing.term,
+            leader: standing.leader,
+            last: self.library.raft.raft_log.last_index(),
+            matched: progress.map_or(0, |progress| progress.matched),
+            is_writing: self.synced < self.written,
+        };
+        check::check(&view, message)?;
+        #[cfg(feature = "plant")]
+        self.step_planted(message);
+        // An error says that the sender is unknown or a proposal is dropped; neither can be here.
+        self.library.step(convert::message(message)).map_err(|_| Rejected::Stale)?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Proposes a batch, and tells where its entry will stand. When [`Ready::committed`] has an entry at this
+    /// index, the batch is in the log if the terms are the same, and is not, if they differ.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the batch was refused; it is not in the log and never will be.
+    pub fn propose(&mut self, batch: Descriptor) -> Proposed {
+        check_batch(&batch)?;
+        self.check_leader()?;
+        if self.library.raft.lead_transferee.is_some() {
+            return Err(Refused::Transferring);
+        }
+        let log = &self.library.raft.raft_log;
+        let at = Position { term: self.library.raft.term, index: log.last_index() + 1 };
+        let bytes = self.library.store().bytes(log.committed, log.last_index());
+        if bytes + u64::from(batch.bytes) > UNCOMMITTED_BYTES_MAX {
+            return Err(Refused::TooMuchUncommitted { bytes });
+        }
+        // The library drops proposals for no other reason than those above.
+        self.library.propose(Vec::new(), convert::data(&batch)).map_err(|_| Refused::Transferring)?;
+        self.settle();
+        Ok(at)
+    }
+
+    /// Takes in that the disk has synced the write with this number and all before it.
+    pub fn persisted(&mut self, number: u64) {
+        let number = if plant::is(Plant::SyncTooEarly) { self.written } else { number.min(self.written) };
+        if number <= self.synced {
+            return;
+        }
+        self.synced = number;
+        // Entries that a later write cuts may come back in one later still: they count when all are synced.
+        if number >= self.cut {
+            self.library.on_persist_ready(if number == self.written { self.taken } else { number });
+        }
+        self.settle();
+    }
+
+    /// Hands the leadership to another member, as soon as that has the whole log. Proposals are refused
+    /// meanwhile, and are taken again when it has not worked within an election's ticks.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which nothing was begun.
+    pub fn transfer_leader(&mut self, to: NodeId) -> Result<(), Refused> {
+        self.check_leader()?;
+        if to == self.id || !self.members.contains(&to) {
+            return Err(Refused::NotAMember { node: to });
+        }
+        self.library.transfer_leader(to.get());
+        self.settle();
+        Ok(())
+    }
+
+    /// Asks for the index up to which the log has to be applied, so that a read of the state sees everything
+    /// that was acknowledged before. The answer is in [`Ready::reads`], after one round to a majority; when
+    /// the round or the leadership is lost there is none, and the owner asks again.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which nobody was asked.
+    pub fn read_index(&mut self) -> Result<ReadId, Refused> {
+        self.check_leader()?;
+        if !self.library.raft.commit_to_current_term() {
+            return Err(Refused::NotYet);
+        }
+        if self.library.raft.pending_read_count() >= READS_MAX {
+            return Err(Refused::TooManyReads);
+        }
+        let id = ReadId(self.next_read);
+        if !plant::is(Plant::ReuseReadId) {
+            self.next_read += 1;
+        }
+        if plant::is(Plant::ReadAlone) {
+            let index = self.library.raft.raft_log.committed;
+            self.ready.reads.push(crate::ready::Read { id, index });
+        } else {
+            self.library.read_index(convert::context(id));
+        }
+        self.settle();
+        Ok(id)
+    }
+
+    /// Takes what there is to do; `None`: nothing.
+    pub fn ready(&mut self) -> Option<Ready> {
+        if self.ready.is_empty() { None } else { Some(std::mem::take(&mut self.ready)) }
+    }
+
+    /// The present standing.
+    pub fn standing(&self) -> Standing {
+        let raft = &self.library.raft;
+        let role = match raft.state {
+            StateRole::Follower => Role::Follower,
+            StateRole::PreCandidate | StateRole::Candidate => Role::Candidate,
+            StateRole::Leader => Role::Leader,
+        };
+        Standing { role, term: raft.term, leader: NodeId::new(raft.leader_id) }
+    }
+
+    /// Compares the state with what has to hold in it between two inputs, for tests.
+    ///
+    /// # Errors
+    ///
+    /// A sentence on what does not hold.
+    pub fn audit(&self) -> Result<(), &'static str> {
+        let raft = &self.library.raft;
+        if raft.state != StateRole::Leader {
+            return Ok(());
+        }
+        let others = raft.prs().iter().filter(|(id, _)| **id != self.id.get());
+        for (_, progress) in others {
+            if progress.next_idx <= progress.matched {
+                return Err("a leader asks below what a follower has acknowledged");
+            }
+            if progress.matched > raft.raft_log.last_index() {
+                return Err("a follower has acknowledged more than its leader has");
+            }
+        }
+        Ok(())
+    }
+
+    fn check_leader(&self) -> Result<(), Refused> {
+        let standing = self.standing();
+        if standing.role == Role::Leader {
+            Ok(())
+        } else {
+            Err(Refused::NotLeader { leader: standing.leader })
+        }
+    }
+}

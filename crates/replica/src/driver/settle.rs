@@ -1,0 +1,104 @@
+//! What comes of an input is taken from the library and put into [`Ready`].
+
+use raft::StateRole;
+
+use super::{Replica, convert};
+use crate::message::{Body, Message};
+use crate::plant::{self, Plant};
+use crate::ready::{Append, HardState, Read, Write};
+
+impl Replica {
+    /// Takes everything that the library has to say. Ends each input.
+    pub(super) fn settle(&mut self) {
+        self.timeouts.replace(&mut self.library.raft);
+        #[cfg(feature = "plant")]
+        self.commit_planted();
+        while self.library.has_ready() {
+            self.take();
+        }
+        self.release();
+        if self.library.raft.state == StateRole::Leader {
+            self.limit_flow();
+        }
+        #[cfg(feature = "plant")]
+        self.apply_planted();
+        let standing = self.standing();
+        if standing != self.told {
+            self.told = standing;
+            self.ready.standing = Some(standing);
+        }
+    }
+
+    fn take(&mut self) {
+        let mut part = self.library.ready();
+        self.taken = part.number();
+        let hard_state = part.hs().map(convert::our_hard_state);
+        let entries: Vec<_> = part.take_entries().iter().map(convert::our_entry).collect();
+        let append =
+            entries.first().map(|first| first.position.index - 1).map(|keep| Append { keep, entries });
+        self.write(hard_state, append, part.must_sync());
+
+        let ready = &mut self.ready;
+        for message in part.take_messages().iter().filter_map(convert::our_message) {
+            ready.messages.push(message);
+        }
+        for message in part.take_persisted_messages().iter().filter_map(convert::our_message) {
+            if goes_early(&message) {
+                ready.messages.push(message);
+            } else {
+                self.held.push_back((self.written, message));
+            }
+        }
+        ready.committed.extend(part.take_committed_entries().iter().map(convert::our_entry));
+        for state in part.take_read_states() {
+            let read = convert::our_read(&state.request_ctx).map(|id| Read { id, index: state.index });
+            ready.reads.extend(read);
+        }
+        self.library.advance_append_async(part);
+        self.library.advance_apply();
+        if self.synced == self.written {
+            self.library.on_persist_ready(self.taken);
+        }
+    }
+
+    /// Adds to what the owner has to write.
+    fn write(&mut self, hard_state: Option<HardState>, append: Option<Append>, must_sync: bool) {
+        if hard_state.is_none() && append.is_none() {
+            return;
+        }
+        let must_sync = must_sync && !(append.is_none() && plant::is(Plant::HardStateUnsynced));
+        if must_sync {
+            self.written = self.taken;
+        }
+        let write = self.ready.write.get_or_insert_with(Write::default);
+        write.number = self.taken;
+        write.must_sync |= must_sync;
+        write.hard_state = hard_state.or(write.hard_state);
+        let Some(append) = append else { return };
+        let log = self.library.mut_store();
+        if append.keep < log.last() {
+            self.cut = self.taken;
+        }
+        log.append(&append);
+        match &mut write.append {
+            Some(before) => before.join(append),
+            none => *none = Some(append),
+        }
+    }
+
+    /// Lets go the messages whose writes are synced.
+    fn release(&mut self) {
+        while let Some((_, message)) = self.held.pop_front_if(|(number, _)| *number <= self.synced) {
+            self.ready.messages.push(message);
+        }
+    }
+}
+
+/// True: a planted bug does not let this message wait.
+fn goes_early(message: &Message) -> bool {
+    match message.body {
+        Body::Vote { is_try: false, is_granted: true, .. } => plant::is(Plant::VoteBeforeSync),
+        Body::Appended { .. } => plant::is(Plant::AckBeforeSync),
+        _ => false,
+    }
+}

@@ -1,0 +1,96 @@
+//! Entries of the replicated log, their positions, and the numbers that replicas and reads have.
+
+use std::num::NonZeroU64;
+
+/// Identity of a node in its cluster; never 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(NonZeroU64);
+
+impl NodeId {
+    /// The identity with this number; `None`: the number is 0.
+    pub const fn new(number: u64) -> Option<NodeId> {
+        match NonZeroU64::new(number) {
+            Some(number) => Some(NodeId(number)),
+            None => None,
+        }
+    }
+
+    /// The number of the identity.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// Number of a read, unique among those of one replica between two starts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ReadId(pub u64);
+
+/// Place of an entry in the log. Two entries with the same position are the same entry, on all nodes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Position {
+    /// Term of the leader that made the entry; 0: before the first entry.
+    pub term: u64,
+    /// Number of the entry, counted from 1 without holes; 0: before the first entry.
+    pub index: u64,
+}
+
+/// Description of one batch of records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Descriptor {
+    /// Index of the batch's first record in the shard's log of records.
+    pub first_record: u64,
+    /// Number of records.
+    pub records: u32,
+    /// Time of the batch, in microseconds since the Unix epoch.
+    pub time_us: u64,
+    /// Length of the encoded records, in bytes; at most [`crate::BATCH_BYTES_MAX`].
+    pub bytes: u32,
+    /// Checksum of the encoded records.
+    pub checksum: u32,
+}
+
+impl Descriptor {
+    /// Length of an encoded descriptor, in bytes.
+    pub(crate) const LEN: usize = 28;
+
+    /// The descriptor as bytes, little endian.
+    pub(crate) fn encode(&self) -> [u8; Descriptor::LEN] {
+        let mut bytes = [0; Descriptor::LEN];
+        bytes[..8].copy_from_slice(&self.first_record.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.records.to_le_bytes());
+        bytes[12..20].copy_from_slice(&self.time_us.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.checksum.to_le_bytes());
+        bytes
+    }
+
+    /// The descriptor of these bytes.
+    pub(crate) fn decode(bytes: &[u8; Descriptor::LEN]) -> Descriptor {
+        let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        Descriptor {
+            first_record: u64_at(0),
+            records: u32_at(8),
+            time_us: u64_at(12),
+            bytes: u32_at(20),
+            checksum: u32_at(24),
+        }
+    }
+}
+
+/// Entry of the replicated log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Place in the log.
+    pub position: Position,
+    /// Description of the entry's batch; `None`: an entry that a leader makes to begin its term, which has no
+    /// records.
+    pub batch: Option<Descriptor>,
+}
+
+impl Entry {
+    /// Length of the entry's batch, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.batch.map_or(0, |batch| u64::from(batch.bytes))
+    }
+}

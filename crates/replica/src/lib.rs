@@ -1,0 +1,61 @@
+//! Consensus over the log of one shard, as a pure state machine: no thread, socket, file or clock.
+//!
+//! An entry of the log describes one batch of records; the bytes of the batch are the journal's and never
+//! come here. Whoever owns a [`Replica`] gives it inputs (ticks, messages of other nodes, proposals, reads,
+//! word of what its disk has synced) and takes from [`Replica::ready`] what to write, send, apply and answer.
+//! The algorithm is Raft by the library `raft`, which is named in the folder `driver` and nowhere else; what
+//! comes from other nodes is checked there against everything that the library asserts.
+//!
+//! Map: [`config`] what a replica starts from, [`entry`] entries and their positions, [`message`] what
+//! replicas tell each other, [`wire`] the bytes of that, [`ready`] what the owner has to do, [`driver`] the
+//! state machine, [`plant`] bugs on purpose.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod config;
+mod driver;
+pub mod entry;
+pub mod message;
+#[cfg(feature = "plant")]
+pub mod plant;
+#[cfg(not(feature = "plant"))]
+mod plant;
+pub mod ready;
+pub mod wire;
+
+pub use config::{Config, Durable, StartError};
+pub use driver::Replica;
+pub use driver::check::Rejected;
+pub use entry::{Descriptor, Entry, NodeId, Position, ReadId};
+pub use message::{Body, Campaign, Message};
+pub use ready::{Append, HardState, Read, Ready, Refused, Role, Standing, Write};
+
+/// Length of the largest batch, in bytes.
+pub const BATCH_BYTES_MAX: u64 = 4 << 20;
+
+/// Length of the batches that belong to one message, in bytes: entries of that much, and one that was just
+/// proposed.
+pub const MESSAGE_BYTES_MAX: u64 = 2 * BATCH_BYTES_MAX;
+
+/// Length of the batches that are on their way to one follower, in bytes.
+pub const IN_FLIGHT_BYTES_MAX: u64 = 16 << 20;
+
+/// Length of the batches that are proposed and not committed, in bytes.
+pub const UNCOMMITTED_BYTES_MAX: u64 = 64 << 20;
+
+/// Number of entries in one message.
+pub const MESSAGE_ENTRIES_MAX: usize = 1024;
+
+/// Number of reads that wait for their index.
+pub const READS_MAX: usize = 64;
+
+/// Number of members of a cluster.
+pub const MEMBERS_MAX: usize = 7;
+
+/// Highest term. A higher one is refused: terms count elections, and none of a real cluster comes near.
+pub const TERM_MAX: u64 = 1 << 48;
+
+/// Highest index of an entry.
+pub const INDEX_MAX: u64 = 1 << 56;
+
+const _: () = assert!(IN_FLIGHT_BYTES_MAX >= 2 * MESSAGE_BYTES_MAX);
+const _: () = assert!(UNCOMMITTED_BYTES_MAX >= IN_FLIGHT_BYTES_MAX);

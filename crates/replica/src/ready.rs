@@ -1,0 +1,150 @@
+//! Work for the owner of a replica, and answers to what the owner asks.
+
+use crate::entry::{Descriptor, Entry, NodeId, Position, ReadId};
+use crate::message::Message;
+
+/// Work that came of the inputs since the last one was taken.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Ready {
+    /// What to write. Writes reach the disk in the order in which they were taken.
+    pub write: Option<Write>,
+    /// What to send. A leader's entries are among them before its own disk has them; whatever depends on a
+    /// sync is only here once [`crate::Replica::persisted`] has told of it.
+    pub messages: Vec<Message>,
+    /// Entries that are committed and synced here, in order and without holes, each once in the life of a
+    /// replica.
+    pub committed: Vec<Entry>,
+    /// Reads whose index is known.
+    pub reads: Vec<Read>,
+    /// Standing of this replica, when it has changed. Reads and proposals that are under way are the former
+    /// leader's: reads are lost, proposals are decided by what is committed at their index.
+    pub standing: Option<Standing>,
+}
+
+impl Ready {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Ready::default()
+    }
+}
+
+/// Change of what a replica has on disk.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Write {
+    /// Number of the write; grows.
+    pub number: u64,
+    /// State to be written before the entries.
+    pub hard_state: Option<HardState>,
+    /// Entries to be written.
+    pub append: Option<Append>,
+    /// True: sync it, and tell [`crate::Replica::persisted`] its number. False: only the commit index has
+    /// changed, which may be written at any time or not at all.
+    pub must_sync: bool,
+}
+
+/// State that a replica must not forget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HardState {
+    /// Highest term seen; 0: none.
+    pub term: u64,
+    /// Candidate that got this replica's vote in `term`.
+    pub vote: Option<NodeId>,
+    /// Index up to which the log is committed, as far as this replica knows; may be older than the truth.
+    pub commit: u64,
+}
+
+/// Entries for the end of the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Append {
+    /// Index of the last entry that stays: what is on disk behind it conflicts with the leader's log and is
+    /// cut before the entries are written.
+    pub keep: u64,
+    /// Entries from `keep + 1` on, without holes; not empty.
+    pub entries: Vec<Entry>,
+}
+
+impl Append {
+    /// Joins a later append to this one.
+    pub(crate) fn join(&mut self, later: Append) {
+        if later.keep < self.keep {
+            *self = later;
+            return;
+        }
+        self.entries.truncate((later.keep - self.keep) as usize);
+        self.entries.extend(later.entries);
+    }
+}
+
+/// Read whose index is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Read {
+    /// Number of the read.
+    pub id: ReadId,
+    /// Index that has to be applied before the state is read. Everything that was acknowledged anywhere
+    /// before the read was asked for is at or below it.
+    pub index: u64,
+}
+
+/// Role of a replica.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Follows a leader, or waits for one.
+    Follower,
+    /// Tries to become leader.
+    Candidate,
+    /// Leads.
+    Leader,
+}
+
+/// Role, term and leader, as one replica sees them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Role of this replica.
+    pub role: Role,
+    /// Term of this replica.
+    pub term: u64,
+    /// Leader of the term, when it is known.
+    pub leader: Option<NodeId>,
+}
+
+/// Reason for which a request of the owner was refused; nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// Another node leads, or nobody.
+    NotLeader {
+        /// Leader, when it is known.
+        leader: Option<NodeId>,
+    },
+    /// The leadership is being handed over.
+    Transferring,
+    /// The batch is longer than [`crate::BATCH_BYTES_MAX`].
+    BatchTooLarge {
+        /// Length of the batch, in bytes.
+        bytes: u32,
+    },
+    /// The batch and those that are not committed yet are longer than [`crate::UNCOMMITTED_BYTES_MAX`]:
+    /// repeat it when more is committed.
+    TooMuchUncommitted {
+        /// Length of the batches that are not committed, in bytes.
+        bytes: u64,
+    },
+    /// [`crate::READS_MAX`] reads wait already: join one that is asked for later.
+    TooManyReads,
+    /// A new leader has not committed an entry of its own term, and cannot know what else is committed.
+    NotYet,
+    /// The node is not another member.
+    NotAMember {
+        /// The node.
+        node: NodeId,
+    },
+}
+
+/// Answer to a proposal: the place of its entry, if it is committed.
+pub(crate) type Proposed = Result<Position, Refused>;
+
+/// Reason for which a batch cannot be proposed whatever the state is.
+pub(crate) fn check_batch(batch: &Descriptor) -> Result<(), Refused> {
+    if u64::from(batch.bytes) > crate::BATCH_BYTES_MAX {
+        return Err(Refused::BatchTooLarge { bytes: batch.bytes });
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! Bytes of a [`Message`].
+//!
+//! Layout, little endian: version `u8`, kind `u8`, sender, receiver and term `u64` each, the fields of the
+//! kind in the order of [`Body`], and the CRC-32 of all that. A position is index and term, `u64` each; a
+//! choice and an option are one byte, 0 or 1, the option's value behind it. Entries are their number `u32`
+//! and for each its term, whether it has a batch, and the descriptor of that; indexes follow from the
+//! position before them. There is one encoding of each message, and nothing behind it.
+
+use std::fmt;
+
+use crate::entry::{Descriptor, Entry, NodeId, Position, ReadId};
+use crate::message::{Body, Campaign, Message};
+use crate::{INDEX_MAX, MESSAGE_ENTRIES_MAX};
+
+/// Version of the layout.
+pub const VERSION: u8 = 1;
+
+/// Length of the longest message, in bytes.
+pub const MESSAGE_LEN_MAX: usize = 80 + MESSAGE_ENTRIES_MAX * ENTRY_LEN_MAX;
+
+/// Length of an entry with a batch, in bytes.
+const ENTRY_LEN_MAX: usize = 9 + Descriptor::LEN;
+
+/// Reason for which bytes are no message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WireError {
+    /// The message is shorter or longer than it says, or than [`MESSAGE_LEN_MAX`].
+    Length,
+    /// The checksum is that of other bytes.
+    Checksum,
+    /// The layout has another version.
+    Version(u8),
+    /// The value is none of those that a field can have.
+    Value(u64),
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WireError::Length => f.write_str("the message has a wrong length"),
+            WireError::Checksum => f.write_str("the message has a wrong checksum"),
+            WireError::Version(version) => write!(f, "the message has version {version}, not {VERSION}"),
+            WireError::Value(value) => write!(f, "the message has a field with the value {value}"),
+        }
+    }
+}
+
+impl std::error::Error for WireError {}
+
+/// Appends the bytes of a message. Entries have to follow their position without holes.
+pub fn encode(message: &Message, to: &mut Vec<u8>) {
+    let start = to.len();
+    let mut writer = Writer(to);
+    writer.u8(VERSION);
+    writer.u8(kind(&message.body));
+    writer.u64(message.from.get());
+    writer.u64(message.to.get());
+    writer.u64(message.term);
+    writer.body(&message.body);
+    let checksum = crc32fast::hash(&to[start..]);
+    to.extend_from_slice(&checksum.to_le_bytes());
+}
+
+/// Decodes the bytes of one message.
+///
+/// # Errors
+///
+/// Bytes that [`encode`] does not write.
+pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
+    if bytes.len() > MESSAGE_LEN_MAX {
+        return Err(WireError::Length);
+    }
+    let (content, checksum) = bytes.split_last_chunk::<4>().ok_or(WireError::Length)?;
+    if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
+        return Err(WireError::Checksum);
+    }
+    let mut reader = Reader(content);
+    let version = reader.u8()?;
+    if version != VERSION {
+        return Err(WireError::Version(version));
+    }
+    let kind = reader.u8()?;
+    let (from, to, term) = (reader.node()?, reader.node()?, reader.u64()?);
+    let body = reader.body(kind)?;
+    if !reader.0.is_empty() {
+        return Err(WireError::Length);
+    }
+    Ok(Message { from, to, term, body })
+}
+
+fn kind(body: &Body) -> u8 {
+    match body {
+        Body::Append { .. } => 1,
+        Body::Appended { .. } => 2,
+        Body::AppendRefused { .. } => 3,
+        Body::Heartbeat { .. } => 4,
+        Body::HeartbeatSeen { .. } => 5,
+        Body::AskVote { .. } => 6,
+        Body::Vote { .. } => 7,
+        Body::TimeoutNow => 8,
+    }
+}
+
+struct Writer<'a>(&'a mut Vec<u8>);
+
+impl Writer<'_> {
+    fn u8(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn position(&mut self, at: Position) {
+        self.u64(at.index);
+        self.u64(at.term);
+    }
+
+    fn read(&mut self, read: Option<ReadId>) {
+        self.u8(u8::from(read.is_some()));
+        if let Some(ReadId(number)) = read {
+            self.u64(number);
+        }
+    }
+
+    fn entries(&mut self, entries: &[Entry]) {
+        self.0.extend_from_slice(&(entries.len() as u32).to_le_bytes());
+        for entry in entries {
+            self.u64(entry.position.term);
+            self.u8(u8::from(entry.batch.is_some()));
+            if let Some(batch) = entry.batch {
+                self.0.extend_from_slice(&batch.encode());
+            }
+        }
+    }
+
+    fn body(&mut self, body: &Body) {
+        match body {
+            Body::Append { previous, commit, entries } => {
+                self.position(*previous);
+                self.u64(*commit);
+                self.entries(entries);
+            }
+            Body::Appended { index, commit } => {
+                self.u64(*index);
+                self.u64(*commit);
+            }
+            Body::AppendRefused { previous, hint, commit } => {
+                self.u64(*previous);
+                self.position(*hint);
+                self.u64(*commit);
+            }
+            Body::Heartbeat { commit, read } | Body::HeartbeatSeen { commit, read } => {
+                self.u64(*commit);
+                self.read(*read);
+            }
+            Body::AskVote { campaign, last, commit } => {
+                self.u8(match campaign {
+                    Campaign::Try => 0,
+                    Campaign::Election => 1,
+                    Campaign::Transfer => 2,
+                });
+                self.position(*last);
+                self.position(*commit);
+            }
+            Body::Vote { is_try, is_granted, commit } => {
+                self.u8(u8::from(*is_try));
+                self.u8(u8::from(*is_granted));
+                self.position(*commit);
+            }
+            Body::TimeoutNow => {}
+        }
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const LEN: usize>(&mut self) -> Result<[u8; LEN], WireError> {
+        let (taken, rest) = self.0.split_first_chunk::<LEN>().ok_or(WireError::Length)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn u8(&mut self) -> Result<u8, WireError> {
+        Ok(self.take::<1>()?[0])
+    }
+
+    fn u64(&mut self) -> Result<u64, WireError> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn is(&mut self) -> Result<bool, WireError> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(WireError::Value(other.into())),
+        }
+    }
+
+    fn node(&mut self) -> Result<NodeId, WireError> {
+        NodeId::new(self.u64()?).ok_or(WireError::Value(0))
+    }
+
+    fn position(&mut self) -> Result<Position, WireError> {
+        Ok(Position { index: self.u64()?, term: self.u64()? })
+    }
+
+    fn read(&mut self) -> Result<Option<ReadId>, WireError> {
+        if self.is()? { self.u64().map(|number| Some(ReadId(number))) } else { Ok(None) }
+    }
+
+    fn entries(&mut self, previous: Position) -> Result<Vec<Entry>, WireError> {
+        let count = u32::from_le_bytes(self.take()?);
+        if count as usize > MESSAGE_ENTRIES_MAX {
+            return Err(WireError::Length);
+        }
+        if previous.index > INDEX_MAX {
+            return Err(WireError::Value(previous.index));
+        }
+        (1..=u64::from(count))
+            .map(|step| {
+                let position = Position { term: self.u64()?, index: previous.index + step };
+                let batch = if self.is()? { Some(Descriptor::decode(&self.take()?)) } else { None };
+                Ok(Entry { position, batch })
+            })
+            .collect()
+    }
+
+    fn body(&mut self, kind: u8) -> Result<Body, WireError> {
+        Ok(match kind {
+            1 => {
+                let previous = self.position()?;
+                Body::Append { previous, commit: self.u64()?, entries: self.entries(previous)? }
+            }
+            2 => Body::Appended { index: self.u64()?, commit: self.u64()? },
+            3 => Body::AppendRefused { previous: self.u64()?, hint: self.position()?, commit: self.u64()? },
+            4 => Body::Heartbeat { commit: self.u64()?, read: self.read()? },
+            5 => Body::HeartbeatSeen { commit: self.u64()?, read: self.read()? },
+            6 => {
+                let campaign = match self.u8()? {
+                    0 => Campaign::Try,
+                    1 => Campaign::Election,
+                    2 => Campaign::Transfer,
+                    other => return Err(WireError::Value(other.into())),
+                };
+                Body::AskVote { campaign, last: self.position()?, commit: self.position()? }
+            }
+            7 => Body::Vote { is_try: self.is()?, is_granted: self.is()?, commit: self.position()? },
+            8 => Body::TimeoutNow,
+            other => return Err(WireError::Value(other.into())),
+        })
+    }
+}
