@@ -1,0 +1,145 @@
+//! What has to be true, told by what owners and clients see. Nothing here knows how replicas agree.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sluice_replica::Entry;
+
+/// Counts of what a run has covered.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Coverage {
+    pub(crate) acknowledged: u64,
+    pub(crate) overwritten: u64,
+    pub(crate) refused: u64,
+    pub(crate) full: u64,
+    pub(crate) reads: u64,
+    pub(crate) elections: u64,
+    pub(crate) transfers: u64,
+    pub(crate) crashes: u64,
+    pub(crate) cuts_of_tails: u64,
+    pub(crate) stale: u64,
+    pub(crate) damaged: u64,
+    pub(crate) faults: u64,
+    pub(crate) virtual_ms: u64,
+}
+
+impl Coverage {
+    pub(crate) fn operations(&self) -> u64 {
+        self.acknowledged + self.reads
+    }
+
+    pub(crate) fn add(&mut self, other: &Coverage) {
+        self.acknowledged += other.acknowledged;
+        self.overwritten += other.overwritten;
+        self.refused += other.refused;
+        self.full += other.full;
+        self.reads += other.reads;
+        self.elections += other.elections;
+        self.transfers += other.transfers;
+        self.crashes += other.crashes;
+        self.cuts_of_tails += other.cuts_of_tails;
+        self.stale += other.stale;
+        self.damaged += other.damaged;
+        self.faults += other.faults;
+        self.virtual_ms += other.virtual_ms;
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Checker {
+    /// The log, as the first who applied each index saw it.
+    pub(crate) log: Vec<Entry>,
+    /// Leader of each term: node and life.
+    leaders: BTreeMap<u64, (usize, u64)>,
+    /// Operation that was acknowledged at each index.
+    acknowledged: BTreeMap<u64, u32>,
+    /// Operations that are said to be not in the log.
+    overwritten: BTreeSet<u32>,
+    pub(crate) coverage: Coverage,
+}
+
+impl Checker {
+    /// Highest index that was acknowledged.
+    pub(crate) fn acknowledged_index(&self) -> u64 {
+        self.acknowledged.last_key_value().map_or(0, |(index, _)| *index)
+    }
+
+    /// A node has applied an entry; `before` is the index that it applied last.
+    pub(crate) fn applies(&mut self, node: usize, before: u64, entry: &Entry) -> Result<(), String> {
+        let index = entry.position.index;
+        if index != before + 1 {
+            return Err(format!("node {node} applies index {index} after {before}"));
+        }
+        match self.log.get(before as usize) {
+            Some(known) if known != entry => {
+                Err(format!("node {node} applies {entry:?}, another has applied {known:?}"))
+            }
+            Some(_) => Ok(()),
+            None if self.log.len() as u64 == before => {
+                self.log.push(*entry);
+                Ok(())
+            }
+            None => Err(format!("node {node} starts with {before} applied, which nobody has applied")),
+        }
+    }
+
+    /// A node says that it leads.
+    pub(crate) fn leads(&mut self, node: usize, life: u64, term: u64) -> Result<(), String> {
+        let first = *self.leaders.entry(term).or_insert((node, life));
+        self.coverage.elections = self.leaders.len() as u64;
+        if first == (node, life) {
+            Ok(())
+        } else {
+            Err(format!("{first:?} and {node}, {life} lead term {term}"))
+        }
+    }
+
+    /// A client is told that its operation is in the log.
+    pub(crate) fn acknowledges(&mut self, index: u64, operation: u32) -> Result<(), String> {
+        self.coverage.acknowledged += 1;
+        if let Some(other) = self.acknowledged.insert(index, operation) {
+            return Err(format!("index {index} is acknowledged for {other} and {operation}"));
+        }
+        self.holds(index, operation)
+    }
+
+    fn holds(&self, index: u64, operation: u32) -> Result<(), String> {
+        let batch = self.log.get(index as usize - 1).and_then(|entry| entry.batch);
+        if batch.is_some_and(|batch| batch.checksum == operation) {
+            return Ok(());
+        }
+        Err(format!("operation {operation} was acknowledged at {index}, where there is {batch:?}"))
+    }
+
+    /// A client is told that its operation is not in the log.
+    pub(crate) fn overwrites(&mut self, operation: u32) {
+        self.coverage.overwritten += 1;
+        self.overwritten.insert(operation);
+    }
+
+    /// A read is answered; `floor` is the highest index that was acknowledged when it was asked.
+    pub(crate) fn reads(&mut self, index: u64, floor: u64) -> Result<(), String> {
+        self.coverage.reads += 1;
+        if index < floor { Err(format!("a read at index {index} misses index {floor}")) } else { Ok(()) }
+    }
+
+    /// A node is told to cut its log behind `keep`.
+    pub(crate) fn cuts(&mut self, node: usize, keep: u64, applied: u64) -> Result<(), String> {
+        self.coverage.cuts_of_tails += 1;
+        if keep < applied {
+            return Err(format!("node {node} cuts its log behind {keep}, and has applied {applied}"));
+        }
+        Ok(())
+    }
+
+    /// All that was said is true of the log.
+    pub(crate) fn finish(&self) -> Result<(), String> {
+        for (index, operation) in &self.acknowledged {
+            self.holds(*index, *operation)?;
+        }
+        let batches = self.log.iter().filter_map(|entry| entry.batch);
+        match batches.map(|batch| batch.checksum).find(|operation| self.overwritten.contains(operation)) {
+            Some(operation) => Err(format!("operation {operation} is in the log and was said not to be")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The owner of one replica: a life from a start to a crash.
+
+use std::collections::BTreeMap;
+
+use sluice_replica::{Config, Durable, Entry, NodeId, ReadId, Replica, Role};
+
+use super::checker::Checker;
+use super::disk::Disk;
+use super::rng::Rng;
+
+pub(crate) struct Node {
+    /// Number of starts.
+    pub(crate) life: u64,
+    /// None: it is down.
+    pub(crate) replica: Option<Replica>,
+    pub(crate) disk: Disk,
+    /// Index that this life has applied last.
+    pub(crate) applied: u64,
+    /// Highest index on which the disk was told to write.
+    pub(crate) written: u64,
+    /// Time until which nothing is done, in microseconds.
+    pub(crate) paused_until_us: u64,
+    /// Time between two ticks, in microseconds.
+    pub(crate) tick_us: u64,
+    /// Operations whose outcome is open, by index and term.
+    pub(crate) proposals: BTreeMap<(u64, u64), u32>,
+    /// Reads that are open, with the index that was acknowledged when each was asked.
+    pub(crate) reads: BTreeMap<ReadId, u64>,
+}
+
+impl Node {
+    pub(crate) fn new() -> Node {
+        Node {
+            life: 0,
+            replica: None,
+            disk: Disk::default(),
+            applied: 0,
+            written: 0,
+            paused_until_us: 0,
+            tick_us: 50_000,
+            proposals: BTreeMap::new(),
+            reads: BTreeMap::new(),
+        }
+    }
+
+    /// Starts with what the disk has. The state that the owner has kept may be older than the last one.
+    pub(crate) fn start(&mut self, id: usize, nodes: usize, rng: &mut Rng) -> Result<(), String> {
+        let mut durable: Durable = self.disk.crash(rng);
+        durable.applied = if rng.chance(1, 2) { 0 } else { rng.between(0, self.applied) };
+        self.life += 1;
+        self.applied = durable.applied;
+        self.written = durable.entries.len() as u64;
+        self.tick_us =
+            if rng.chance(1, 8) { rng.between(25_000, 100_000) } else { rng.between(42_000, 58_000) };
+        let members = (0..nodes).map(node_id).collect();
+        let config = Config { id: node_id(id), members, heartbeat_ticks: 2, election_ticks: 10 };
+        let replica = Replica::new(&config, &durable, rng.bits());
+        self.replica = Some(replica.map_err(|error| format!("node {id} cannot start: {error}"))?);
+        Ok(())
+    }
+
+    /// Ends this life.
+    pub(crate) fn stop(&mut self) {
+        self.replica = None;
+        self.proposals.clear();
+        self.reads.clear();
+    }
+
+    pub(crate) fn leads(&self) -> bool {
+        self.replica.as_ref().is_some_and(|replica| replica.standing().role == Role::Leader)
+    }
+
+    /// Applies an entry and tells whose operations it decides.
+    pub(crate) fn apply(&mut self, id: usize, entry: &Entry, checker: &mut Checker) -> Result<(), String> {
+        checker.applies(id, self.applied, entry)?;
+        let at = entry.position;
+        self.applied = at.index;
+        let later = self.proposals.split_off(&(at.index + 1, 0));
+        for ((_, term), operation) in std::mem::replace(&mut self.proposals, later) {
+            if term == at.term || sluice_replica::plant::is(sluice_replica::plant::Plant::MatchByIndex) {
+                checker.acknowledges(at.index, operation)?;
+            } else {
+                checker.overwrites(operation);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The identity of the node with this place.
+pub(crate) fn node_id(place: usize) -> NodeId {
+    NodeId::new(place as u64 + 1).expect("one more than a place is not 0")
+}
+
+/// The place of the node with this identity.
+pub(crate) fn place(id: NodeId) -> usize {
+    id.get() as usize - 1
+}

@@ -1,0 +1,372 @@
+//! Events in the order of virtual time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use sluice_replica::{Body, Descriptor, Ready, Refused, Rejected, Role, wire};
+
+use super::checker::{Checker, Coverage};
+use super::network::Network;
+use super::node::{Node, node_id, place};
+use super::rng::Rng;
+
+/// Parts of a run, each of which ends with repair.
+const EPISODES: u64 = 3;
+
+/// Operations and elections that a run has to cover.
+const OPERATIONS: u64 = 2_100;
+const ELECTIONS: u64 = 4;
+
+/// Time in which everything has to work again when nothing goes wrong any more, in microseconds.
+const HEALING_US: u64 = 10_000_000;
+
+/// Time after which a run that gets nothing done is given up, in microseconds.
+const RUN_US: u64 = 600_000_000;
+
+/// Steps after which a node dies, on average and when nothing is worse than usual.
+pub(crate) const LIFETIME: u64 = 4_000;
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Tick { node: usize, life: u64 },
+    Arrive { node: usize, bytes: Vec<u8> },
+    Synced { node: usize, life: u64 },
+    Start { node: usize, life: u64 },
+    Client,
+    Fault,
+}
+
+pub(crate) struct World {
+    pub(crate) rng: Rng,
+    pub(crate) now_us: u64,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) network: Network,
+    pub(crate) checker: Checker,
+    /// Longest time that a sync takes, in microseconds; 0: the usual one.
+    pub(crate) slow_sync_us: u64,
+    /// Steps after which a node dies, on average.
+    pub(crate) lifetime: u64,
+    /// True: things go wrong.
+    faulty: bool,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    /// Number of the next event.
+    next_event: u64,
+    next_operation: u32,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> World {
+        let mut rng = Rng::new(seed);
+        let count = if rng.chance(2, 3) { 3 } else { 5 };
+        World {
+            rng,
+            now_us: 0,
+            nodes: (0..count).map(|_| Node::new()).collect(),
+            network: Network::new(count),
+            checker: Checker::default(),
+            slow_sync_us: 0,
+            lifetime: LIFETIME,
+            faulty: false,
+            events: BinaryHeap::new(),
+            next_event: 0,
+            next_operation: 0,
+        }
+    }
+
+    pub(crate) fn run(mut self) -> Result<Coverage, String> {
+        for node in 0..self.nodes.len() {
+            self.start(node)?;
+        }
+        self.at(0, Event::Client);
+        self.at(500_000, Event::Fault);
+        for episode in 1..=EPISODES {
+            self.faulty = true;
+            let is_done = |world: &World| {
+                let covered = &world.checker.coverage;
+                covered.operations() * EPISODES >= OPERATIONS * episode
+                    && covered.elections * EPISODES >= ELECTIONS * episode
+            };
+            while !is_done(&self) {
+                if self.now_us > RUN_US {
+                    return Err("too little gets done".to_owned());
+                }
+                self.next()?;
+            }
+            self.faulty = false;
+            self.heal()?;
+            self.watch_healing()?;
+        }
+        self.checker.finish()?;
+        self.checker.coverage.virtual_ms = self.now_us / 1_000;
+        Ok(self.checker.coverage)
+    }
+
+    /// Runs until a new operation is acknowledged and all nodes have applied everything.
+    fn watch_healing(&mut self) -> Result<(), String> {
+        let end = self.now_us + HEALING_US;
+        let before = self.checker.acknowledged_index();
+        let is_healed = |world: &World| {
+            let all = world.checker.log.len() as u64;
+            world.checker.acknowledged_index() > before && world.nodes.iter().all(|node| node.applied == all)
+        };
+        while !is_healed(self) {
+            if self.now_us > end {
+                let applied: Vec<u64> = self.nodes.iter().map(|node| node.applied).collect();
+                return Err(format!("not healed: {applied:?} applied, {} in all", self.checker.log.len()));
+            }
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    fn at(&mut self, delay_us: u64, event: Event) {
+        self.next_event += 1;
+        self.events.push(Reverse((self.now_us + delay_us, self.next_event, event)));
+    }
+
+    fn next(&mut self) -> Result<(), String> {
+        let Reverse((time, _, event)) = self.events.pop().expect("the clients never end");
+        self.now_us = time;
+        match event {
+            Event::Tick { node, life } if self.nodes[node].life == life => {
+                self.at(self.nodes[node].tick_us, Event::Tick { node, life });
+                if self.awake(node).is_some() {
+                    return self.input(node, |replica| replica.tick());
+                }
+            }
+            Event::Arrive { node, bytes } => return self.arrive(node, bytes),
+            Event::Synced { node, life } if self.nodes[node].life == life => {
+                if let Some(delay) = self.pause(node) {
+                    self.at(delay, Event::Synced { node, life });
+                } else if self.nodes[node].replica.is_some() {
+                    let number = self.nodes[node].disk.end_sync();
+                    self.sync(node);
+                    return self
+                        .input(node, |replica| number.into_iter().for_each(|it| replica.persisted(it)));
+                }
+            }
+            Event::Start { node, life } if self.nodes[node].life == life => {
+                if self.nodes[node].replica.is_none() {
+                    return self.start(node);
+                }
+            }
+            Event::Client => {
+                self.at_random(1_000, 5_000, Event::Client);
+                return self.client();
+            }
+            Event::Fault => {
+                self.at_random(20_000, 700_000, Event::Fault);
+                if self.faulty {
+                    self.fault();
+                }
+            }
+            // Of a life that has ended.
+            Event::Tick { .. } | Event::Synced { .. } | Event::Start { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn at_random(&mut self, low_us: u64, high_us: u64, event: Event) {
+        let delay = self.rng.between(low_us, high_us);
+        self.at(delay, event);
+    }
+
+    /// Time that the node is still paused, in microseconds.
+    fn pause(&self, node: usize) -> Option<u64> {
+        self.nodes[node].paused_until_us.checked_sub(self.now_us).filter(|left| *left > 0)
+    }
+
+    /// The replica of a node that is neither down nor paused.
+    fn awake(&mut self, node: usize) -> Option<&mut sluice_replica::Replica> {
+        if self.pause(node).is_some() { None } else { self.nodes[node].replica.as_mut() }
+    }
+
+    pub(crate) fn leader(&self) -> Option<usize> {
+        (0..self.nodes.len()).find(|node| self.nodes[*node].leads())
+    }
+
+    pub(crate) fn start(&mut self, node: usize) -> Result<(), String> {
+        let count = self.nodes.len();
+        self.nodes[node].start(node, count, &mut self.rng)?;
+        let (life, tick_us) = (self.nodes[node].life, self.nodes[node].tick_us);
+        self.at_random(0, tick_us, Event::Tick { node, life });
+        self.output(node)
+    }
+
+    pub(crate) fn crash(&mut self, node: usize) {
+        if self.nodes[node].replica.is_some() {
+            self.checker.coverage.crashes += 1;
+            self.nodes[node].stop();
+            let life = self.nodes[node].life;
+            let longest = if self.rng.chance(1, 2) { 30_000 } else { 1_500_000 };
+            self.at_random(1_000, longest, Event::Start { node, life });
+        }
+    }
+
+    /// Gives an input to a replica that runs, and does what comes of it.
+    fn input(&mut self, node: usize, act: impl FnOnce(&mut sluice_replica::Replica)) -> Result<(), String> {
+        let replica = self.nodes[node].replica.as_mut().expect("only replicas that run get inputs");
+        act(replica);
+        replica.audit()?;
+        self.output(node)
+    }
+
+    fn arrive(&mut self, node: usize, bytes: Vec<u8>) -> Result<(), String> {
+        if let Some(delay) = self.pause(node) {
+            self.at(delay, Event::Arrive { node, bytes });
+            return Ok(());
+        }
+        let Some(replica) = self.nodes[node].replica.as_mut() else { return Ok(()) };
+        let Ok(message) = wire::decode(&bytes) else {
+            self.checker.coverage.damaged += 1;
+            return Ok(());
+        };
+        match replica.step(&message) {
+            Ok(()) => self.input(node, |_| {}),
+            Err(Rejected::Stale) => {
+                self.checker.coverage.stale += 1;
+                Ok(())
+            }
+            Err(other) => Err(format!("node {node} refuses {message:?}: {other}")),
+        }
+    }
+
+    /// Does what a replica asks for. The node may die between any two steps.
+    fn output(&mut self, node: usize) -> Result<(), String> {
+        while let Some(ready) = self.nodes[node].replica.as_mut().and_then(|replica| replica.ready()) {
+            let sends_first = self.rng.chance(1, 2);
+            if sends_first && !self.send(node, &ready) {
+                return Ok(());
+            }
+            self.write(node, &ready)?;
+            if self.dies(node) || (!sends_first && !self.send(node, &ready)) {
+                return Ok(());
+            }
+            if let Some(standing) = ready.standing.filter(|standing| standing.role == Role::Leader) {
+                self.checker.leads(node, self.nodes[node].life, standing.term)?;
+            }
+            for entry in &ready.committed {
+                self.nodes[node].apply(node, entry, &mut self.checker)?;
+                if self.dies(node) {
+                    return Ok(());
+                }
+            }
+            for read in &ready.reads {
+                if let Some(floor) = self.nodes[node].reads.remove(&read.id) {
+                    self.checker.reads(read.index, floor)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Crashes the node by chance.
+    fn dies(&mut self, node: usize) -> bool {
+        let dies = self.faulty && self.rng.chance(1, self.lifetime);
+        if dies {
+            self.crash(node);
+        }
+        dies
+    }
+
+    /// Sends messages; false: the node has died.
+    fn send(&mut self, node: usize, ready: &Ready) -> bool {
+        for message in &ready.messages {
+            let to = place(message.to);
+            let mut bytes = Vec::new();
+            wire::encode(message, &mut bytes);
+            for delay in self.network.send(node, to, &mut self.rng) {
+                let mut bytes = bytes.clone();
+                if self.faulty && self.rng.chance(1, 3_000) {
+                    let at = self.rng.index(bytes.len());
+                    bytes[at] ^= 1 << self.rng.below(8);
+                }
+                self.at(delay, Event::Arrive { node: to, bytes });
+            }
+            // A promise that was sent is where it matters most what the disk has.
+            let promises = matches!(message.body, Body::Vote { is_try: false, is_granted: true, .. });
+            if promises && self.faulty && self.rng.chance(1, 4) {
+                self.crash(node);
+            }
+            if self.nodes[node].replica.is_none() || self.dies(node) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn write(&mut self, node: usize, ready: &Ready) -> Result<(), String> {
+        let Some(write) = ready.write.clone() else { return Ok(()) };
+        let owner = &mut self.nodes[node];
+        if let Some(append) = &write.append {
+            if append.keep < owner.written {
+                self.checker.cuts(node, append.keep, owner.applied)?;
+            }
+            owner.written = append.keep + append.entries.len() as u64;
+        }
+        owner.disk.write(write, &mut self.rng);
+        self.sync(node);
+        Ok(())
+    }
+
+    fn sync(&mut self, node: usize) {
+        if self.nodes[node].disk.begin_sync() {
+            let slowest = if self.rng.chance(1, 4) { self.slow_sync_us.max(3_000) } else { 3_000 };
+            let life = self.nodes[node].life;
+            self.at_random(100, slowest, Event::Synced { node, life });
+        }
+    }
+
+    /// Lets a client ask one of those who say that they lead.
+    fn client(&mut self) -> Result<(), String> {
+        let leading: Vec<usize> = (0..self.nodes.len())
+            .filter(|node| self.nodes[*node].leads() && self.pause(*node).is_none())
+            .collect();
+        if leading.is_empty() {
+            return Ok(());
+        }
+        let node = leading[self.rng.index(leading.len())];
+        let asked = match self.rng.below(200) {
+            0 if self.faulty => self.transfer(node),
+            1..60 => self.read(node),
+            _ => self.propose(node),
+        };
+        match asked {
+            Ok(()) => {}
+            Err(Refused::TooMuchUncommitted { .. }) => self.checker.coverage.full += 1,
+            Err(_) => self.checker.coverage.refused += 1,
+        }
+        self.input(node, |_| {})
+    }
+
+    fn transfer(&mut self, node: usize) -> Result<(), Refused> {
+        let to = node_id(self.rng.index(self.nodes.len()));
+        self.nodes[node].replica.as_mut().expect("it leads").transfer_leader(to)?;
+        self.checker.coverage.transfers += 1;
+        Ok(())
+    }
+
+    fn read(&mut self, node: usize) -> Result<(), Refused> {
+        let floor = self.checker.acknowledged_index();
+        let id = self.nodes[node].replica.as_mut().expect("it leads").read_index()?;
+        self.nodes[node].reads.insert(id, floor);
+        Ok(())
+    }
+
+    fn propose(&mut self, node: usize) -> Result<(), Refused> {
+        self.next_operation += 1;
+        let operation = self.next_operation;
+        let is_large = self.rng.chance(1, 5);
+        let bytes = if is_large { self.rng.between(1 << 20, 4 << 20) } else { self.rng.between(1, 9_000) };
+        let batch = Descriptor {
+            first_record: u64::from(operation),
+            records: 1,
+            time_us: self.now_us,
+            bytes: bytes as u32,
+            checksum: operation,
+        };
+        let at = self.nodes[node].replica.as_mut().expect("it leads").propose(batch)?;
+        self.nodes[node].proposals.insert((at.index, at.term), operation);
+        Ok(())
+    }
+}
