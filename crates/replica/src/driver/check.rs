@@ -99,8 +99,8 @@ pub(super) struct View<'a> {
     pub leader: Option<NodeId>,
     /// Index of the last entry.
     pub last: u64,
-    /// Index that the sender has acknowledged to this leader; 0: none.
-    pub matched: u64,
+    /// Last entry that the sender has acknowledged to this leader.
+    pub matched: Position,
     /// True: the disk has not synced all that it was given.
     pub is_writing: bool,
 }
@@ -141,7 +141,7 @@ pub(super) fn check(view: &View<'_>, message: &Message) -> Result<(), Rejected> 
                 return Err(Rejected::Index { index: hint.index });
             }
             appended(view, term, *previous)?;
-            refused(view, term, *previous)
+            refused(view, term, *previous, *hint)
         }
         Body::HeartbeatSeen { commit, .. } => check_index(*commit),
         Body::AskVote { last, commit, .. } => ask_vote(*last, *commit, term),
@@ -200,10 +200,12 @@ fn appended(view: &View<'_>, term: u64, index: u64) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// A follower never refuses what it has acknowledged to the same leader. The library would ask it again from
-/// below there (mended after version 0.7.0).
-fn refused(view: &View<'_>, term: u64, previous: u64) -> Result<(), Rejected> {
-    let is_old = view.role == Role::Leader && term == view.term && previous <= view.matched;
+/// A follower neither refuses what it has acknowledged to the same leader, nor hints at less. The library
+/// would ask it again from below there (mended after version 0.7.0).
+fn refused(view: &View<'_>, term: u64, previous: u64, hint: Position) -> Result<(), Rejected> {
+    let Position { term: matched_term, index: matched } = view.matched;
+    let is_below = previous <= matched || hint.index < matched || hint.term < matched_term;
+    let is_old = view.role == Role::Leader && term == view.term && is_below;
     if is_old && !crate::plant::is(crate::plant::Plant::ProbeBelowMatched) {
         return Err(Rejected::Stale);
     }

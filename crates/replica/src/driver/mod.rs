@@ -131,6 +131,7 @@ impl Replica {
     pub fn step(&mut self, message: &Message) -> Result<(), Rejected> {
         let standing = self.standing();
         let progress = self.library.raft.prs().get(message.from.get());
+        let matched = progress.and_then(|progress| self.library.store().get(progress.matched));
         let view = View {
             id: self.id,
             members: &self.members,
@@ -138,7 +139,7 @@ impl Replica {
             term: standing.term,
             leader: standing.leader,
             last: self.library.raft.raft_log.last_index(),
-            matched: progress.map_or(0, |progress| progress.matched),
+            matched: matched.map_or(Position::default(), |entry| entry.position),
             is_writing: self.synced < self.written,
         };
         check::check(&view, message)?;

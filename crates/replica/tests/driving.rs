@@ -1,0 +1,178 @@
+//! What an owner gets for its inputs: order of writes and messages, limits, refusals.
+#![allow(clippy::unwrap_used)] // A test that fails says where.
+
+use sluice_replica::{
+    BATCH_BYTES_MAX, Body, Config, Descriptor, Durable, IN_FLIGHT_BYTES_MAX, Message, NodeId, Position,
+    READS_MAX, Ready, Refused, Replica, Role, UNCOMMITTED_BYTES_MAX,
+};
+
+fn node(id: u64) -> NodeId {
+    NodeId::new(id).unwrap()
+}
+
+fn start(members: u64) -> Replica {
+    let members = (1..=members).map(node).collect();
+    let config = Config { id: node(1), members, heartbeat_ticks: 2, election_ticks: 10 };
+    Replica::new(&config, &Durable::default(), 1).unwrap()
+}
+
+fn batch(bytes: u64) -> Descriptor {
+    Descriptor { first_record: 1, records: 1, time_us: 0, bytes: bytes as u32, checksum: 0 }
+}
+
+fn from(id: u64, body: Body) -> Message {
+    Message { from: node(id), to: node(1), term: 1, body }
+}
+
+/// Syncs all that there is to write, and returns the rest.
+fn sync(replica: &mut Replica) -> Vec<Ready> {
+    let mut all = Vec::new();
+    while let Some(ready) = replica.ready() {
+        ready.write.iter().for_each(|write| replica.persisted(write.number));
+        all.push(ready);
+    }
+    all
+}
+
+fn campaign(replica: &mut Replica) {
+    while replica.standing().role == Role::Follower {
+        replica.tick();
+    }
+}
+
+/// A leader of three whose first entry is committed.
+fn leader() -> Replica {
+    let mut replica = start(3);
+    campaign(&mut replica);
+    for is_try in [true, false] {
+        sync(&mut replica);
+        let body = Body::Vote { is_try, is_granted: true, commit: Position::default() };
+        replica.step(&from(2, body)).unwrap();
+    }
+    sync(&mut replica);
+    replica.step(&from(2, Body::Appended { index: 1, commit: 0 })).unwrap();
+    sync(&mut replica);
+    assert_eq!(replica.standing().role, Role::Leader);
+    replica
+}
+
+/// Length of the batches that messages bring to a node, in bytes.
+fn sent_bytes(ready: &[Ready], to: u64) -> u64 {
+    let messages = ready.iter().flat_map(|ready| &ready.messages).filter(|message| message.to == node(to));
+    messages
+        .map(|message| match &message.body {
+            Body::Append { entries, .. } => entries.iter().map(|entry| entry.bytes()).sum(),
+            _ => 0,
+        })
+        .sum()
+}
+
+#[test]
+fn one_member_leads_and_commits_alone() {
+    let mut replica = start(1);
+    campaign(&mut replica);
+    let at = replica.propose(batch(10)).unwrap();
+    let committed: Vec<_> = sync(&mut replica).into_iter().flat_map(|ready| ready.committed).collect();
+    assert_eq!(committed.last().map(|entry| entry.position), Some(at));
+    assert_eq!(committed.iter().filter(|entry| entry.batch.is_none()).count(), 1);
+}
+
+#[test]
+fn a_follower_answers_when_its_disk_has_synced() {
+    let mut replica = start(3);
+    let append = Body::Append { previous: Position::default(), commit: 0, entries: Vec::new() };
+    replica.step(&from(2, append)).unwrap();
+    let first = replica.ready().unwrap();
+    assert_eq!(first.messages, []);
+    let write = first.write.unwrap();
+    assert!(write.must_sync);
+    replica.persisted(write.number);
+    let answer = Body::Appended { index: 0, commit: 0 };
+    assert_eq!(replica.ready().unwrap().messages.first().map(|message| &message.body), Some(&answer));
+}
+
+#[test]
+fn a_leader_sends_before_its_disk_has_synced_and_applies_after() {
+    let mut replica = leader();
+    let first = replica.propose(batch(10)).unwrap();
+    let second = replica.propose(batch(20)).unwrap();
+    let ready = replica.ready().unwrap();
+    assert_eq!(sent_bytes(std::slice::from_ref(&ready), 2), 30);
+    let write = ready.write.unwrap();
+    let written: Vec<Position> = write.append.unwrap().entries.iter().map(|entry| entry.position).collect();
+    assert_eq!(written, [first, second]);
+
+    for follower in [2, 3] {
+        replica.step(&from(follower, Body::Appended { index: second.index, commit: 1 })).unwrap();
+    }
+    assert!(sync_nothing(&mut replica).iter().all(|ready| ready.committed.is_empty()));
+    replica.persisted(write.number);
+    let applied: Vec<Position> =
+        replica.ready().unwrap().committed.iter().map(|entry| entry.position).collect();
+    assert_eq!(applied, [first, second]);
+}
+
+/// Takes what there is to do and syncs nothing.
+fn sync_nothing(replica: &mut Replica) -> Vec<Ready> {
+    std::iter::from_fn(|| replica.ready()).collect()
+}
+
+#[test]
+fn bytes_in_flight_and_uncommitted_are_limited() {
+    let mut replica = leader();
+    assert_eq!(
+        replica.propose(batch(BATCH_BYTES_MAX + 1)),
+        Err(Refused::BatchTooLarge { bytes: (4 << 20) + 1 })
+    );
+    let proposals = UNCOMMITTED_BYTES_MAX / BATCH_BYTES_MAX;
+    for _ in 0..proposals {
+        replica.propose(batch(BATCH_BYTES_MAX)).unwrap();
+    }
+    let full = Refused::TooMuchUncommitted { bytes: UNCOMMITTED_BYTES_MAX };
+    assert_eq!(replica.propose(batch(1)), Err(full));
+
+    let mut acknowledged = 1;
+    let mut flying = sent_bytes(&sync(&mut replica), 2);
+    while acknowledged < 1 + proposals {
+        assert!(flying > 0 && flying <= IN_FLIGHT_BYTES_MAX, "{flying} bytes in flight");
+        acknowledged += 1;
+        flying -= BATCH_BYTES_MAX;
+        replica.step(&from(2, Body::Appended { index: acknowledged, commit: 1 })).unwrap();
+        flying += sent_bytes(&sync(&mut replica), 2);
+    }
+    assert_eq!(flying, 0);
+    replica.propose(batch(1)).unwrap();
+}
+
+#[test]
+fn a_read_waits_for_a_majority() {
+    let mut replica = leader();
+    let id = replica.read_index().unwrap();
+    assert!(sync(&mut replica).iter().all(|ready| ready.reads.is_empty()));
+    replica.step(&from(3, Body::HeartbeatSeen { commit: 0, read: Some(id) })).unwrap();
+    let reads: Vec<_> = sync(&mut replica).into_iter().flat_map(|ready| ready.reads).collect();
+    assert_eq!(reads.iter().map(|read| (read.id, read.index)).collect::<Vec<_>>(), [(id, 1)]);
+
+    for _ in 0..READS_MAX {
+        replica.read_index().unwrap();
+    }
+    assert_eq!(replica.read_index(), Err(Refused::TooManyReads));
+}
+
+#[test]
+fn only_a_leader_takes_requests() {
+    let mut follower = start(3);
+    follower.step(&from(2, Body::Heartbeat { commit: 0, read: None })).unwrap();
+    let refused = Refused::NotLeader { leader: Some(node(2)) };
+    assert_eq!(follower.propose(batch(1)), Err(refused));
+    assert_eq!(follower.read_index(), Err(refused));
+    assert_eq!(follower.transfer_leader(node(3)), Err(refused));
+
+    let mut replica = leader();
+    assert_eq!(replica.transfer_leader(node(1)), Err(Refused::NotAMember { node: node(1) }));
+    assert_eq!(replica.transfer_leader(node(9)), Err(Refused::NotAMember { node: node(9) }));
+    replica.transfer_leader(node(2)).unwrap();
+    let sent: Vec<_> = sync(&mut replica).into_iter().flat_map(|ready| ready.messages).collect();
+    assert!(sent.iter().any(|message| message.body == Body::TimeoutNow));
+    assert_eq!(replica.propose(batch(1)), Err(Refused::Transferring));
+}
