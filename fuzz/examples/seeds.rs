@@ -16,6 +16,7 @@ use sluice_proto::framing::frame;
 use sluice_proto::v1;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::{ClientFrame, Message, SendMany, SettleMany};
+use sluice_replica::{Campaign, Descriptor, Entry, NodeId, Position, ReadId};
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 
@@ -31,6 +32,7 @@ fn main() {
     config(&corpus);
     access(&corpus);
     grpc(&corpus);
+    replica(&corpus);
 }
 
 struct Corpus(PathBuf);
@@ -156,6 +158,43 @@ fn texts(corpus: &Corpus) {
     let head = BlobHead::default().build("text/plain", &[("traceparent", "00-1-2-01"), ("a", "")]).to_vec();
     corpus.write("engine_texts", "blob", &[&head, &b"payload"[..]].concat());
     corpus.write("engine_texts", "blob-plain", &[&[0, 0], &b"payload"[..]].concat());
+}
+
+/// A term that node 2 leads, another that node 3 asks for, and what a follower would say to a leader; each
+/// without its checksum.
+fn replica(corpus: &Corpus) {
+    use sluice_replica::Body;
+
+    let at = |term, index| Position { term, index };
+    let batch = Descriptor { first_record: 1, records: 2, time_us: 3, bytes: 4, checksum: 5 };
+    let entries =
+        vec![Entry { position: at(2, 1), batch: None }, Entry { position: at(2, 2), batch: Some(batch) }];
+    let vote = |is_try| Body::Vote { is_try, is_granted: true, commit: at(0, 0) };
+    let ask = |campaign| Body::AskVote { campaign, last: at(2, 2), commit: at(2, 1) };
+    let following = [
+        (2, 2, Body::Append { previous: at(0, 0), commit: 0, entries }),
+        (2, 2, Body::Heartbeat { commit: 2, read: Some(ReadId(7)) }),
+        (2, 2, Body::TimeoutNow),
+        (3, 4, ask(Campaign::Try)),
+        (3, 4, ask(Campaign::Election)),
+        (3, 6, ask(Campaign::Transfer)),
+    ];
+    let leading = [
+        (2, 1, vote(true)),
+        (2, 1, vote(false)),
+        (2, 1, Body::AppendRefused { previous: 1, hint: at(0, 0), commit: 0 }),
+        (2, 1, Body::Appended { index: 1, commit: 0 }),
+        (2, 1, Body::HeartbeatSeen { commit: 1, read: None }),
+    ];
+    let encoded = |(from, term, body)| {
+        let [from, to] = [from, 1].map(|id| NodeId::new(id).expect("not 0"));
+        let mut bytes = Vec::new();
+        sluice_replica::wire::encode(&sluice_replica::Message { from, to, term, body }, &mut bytes);
+        bytes.truncate(bytes.len() - 4);
+        bytes
+    };
+    corpus.write("replica_messages", "following", &framed(following.map(encoded)));
+    corpus.write("replica_messages", "leading", &framed(leading.map(encoded)));
 }
 
 fn journal(corpus: &Corpus) {
