@@ -84,7 +84,7 @@ fn what_other_queues_call_it_is_known() {
 fn values_are_told_as_they_were_given_with_limits_in_the_same_unit() {
     let server = Server::start();
     for (args, told) in [
-        (&["send", "q", "x", "--delay", "4000d"][..], "--delay 4000d is too much: use at most 3660d"),
+        (&["send", "q", "x", "--delay", "4000d"][..], "--delay 4000d: expected 0s to 3660d"),
         (&["send", "q", "x", "--ttl", "1s", "--delay", "5s"], "--ttl 1s is not after --delay 5s"),
         (&["receive", "q", "--wait", "2m"], "--wait 2m: expected 0s to 1m"),
         (&["receive", "q", "--lease", "13h"], "12h"),
@@ -109,7 +109,7 @@ fn the_line_that_a_server_refuses_is_named() {
     let mut lines = "x\n".repeat(1_500);
     lines.push_str(&"y".repeat(2_000));
     let told = server.feed(&["send", "q", "--lines", "--quiet"], lines.as_bytes()).fails(5);
-    assert!(told.contains("error: stdin, line 1501: the payload is 2000 bytes"), "{told}");
+    assert!(told.contains("error: stdin, line 1501: payload: the payload is 2000 bytes"), "{told}");
     let line = "{\"payload\":\"\"}\n";
     let refused = format!("{}{{\"payload\":\"\",\"priority\":12}}\n", line.repeat(1_700));
     let told = server.feed(&["send", "q", "--jsonl", "--quiet"], refused.as_bytes()).fails(2);
