@@ -2,6 +2,7 @@
 //! frames. A session that breaks is begun again, with the receipts of what is still in hand.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -92,7 +93,12 @@ pub(super) struct Link {
 
 impl Link {
     /// Begins a session and keeps it. It ends when the link and its clones are gone.
-    pub(super) fn begin(client: &Client, terms: AttachTerms, held: &HeldReceipts) -> WorkerSession {
+    pub(super) fn begin(
+        client: &Client,
+        terms: AttachTerms,
+        held: &HeldReceipts,
+        unanswered: Arc<AtomicUsize>,
+    ) -> WorkerSession {
         // Credit bounds what is in it.
         let (events, heard) = mpsc::unbounded_channel();
         let (to, asked) = mpsc::unbounded_channel();
@@ -100,6 +106,7 @@ impl Link {
             client: client.clone(),
             terms,
             held: Arc::clone(held),
+            unanswered,
             events,
             asked,
             pending: HashMap::new(),
@@ -133,6 +140,8 @@ struct Keeper {
     client: Client,
     terms: AttachTerms,
     held: HeldReceipts,
+    /// Number of settlements that the server has not answered, those on their way to this task among them.
+    unanswered: Arc<AtomicUsize>,
     events: mpsc::UnboundedSender<SessionEvent>,
     asked: mpsc::UnboundedReceiver<SessionRequest>,
     /// By the number of its frame.
@@ -275,9 +284,12 @@ impl Keeper {
         }
     }
 
-    /// True when everything was settled, and the server has answered.
+    /// True when everything was settled, and the server has answered. A receipt is held until its settlement
+    /// counts as unanswered, so they are looked at in this order.
     fn has_nothing_in_hand(&self) -> bool {
-        self.pending.is_empty() && self.held.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+            && self.unanswered.load(Ordering::Relaxed) == 0
+            && self.pending.is_empty()
     }
 
     /// A worker that is ending hears nothing any more, but still settles.
@@ -340,5 +352,36 @@ fn is_foreign(error: &ClientError) -> bool {
         ClientError::Protocol { .. } | ClientError::Transport { .. } => true,
         ClientError::Server { code, .. } => code == "method_not_allowed" || code == "internal",
         ClientError::Credentials { .. } | ClientError::InvalidUrl { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_settlement_on_its_way_to_the_session_keeps_it_open() {
+        let (events, _heard) = mpsc::unbounded_channel();
+        let (_to, asked) = mpsc::unbounded_channel();
+        let terms = AttachTerms {
+            queue: "jobs".to_owned(),
+            credit: 1,
+            lease: Duration::from_secs(30),
+            name: String::new(),
+            may_fall_back: false,
+        };
+        let keeper = Keeper {
+            client: Client::new("http://127.0.0.1:1").expect("a URL"),
+            terms,
+            held: HeldReceipts::default(),
+            unanswered: Arc::new(AtomicUsize::new(1)),
+            events,
+            asked,
+            pending: HashMap::new(),
+            ever_begun: false,
+        };
+        assert!(!keeper.has_nothing_in_hand());
+        keeper.unanswered.store(0, Ordering::Relaxed);
+        assert!(keeper.has_nothing_in_hand());
     }
 }

@@ -78,7 +78,7 @@ impl Worker {
         let leases = Leases::new(self.options.lease.max(Duration::from_secs(1)));
         let (stream, keeping) = match self.terms() {
             Some(terms) => {
-                let begun = Link::begin(&self.client, terms, leases.to_resume());
+                let begun = Link::begin(&self.client, terms, leases.to_resume(), settling.unanswered());
                 (Some(Stream::new(begun.link, begun.heard)), Some(begun.keeping))
             }
             None => (None, None),
@@ -419,7 +419,9 @@ where
     }
 
     async fn settle(&mut self, receipt: String, settle: Settle) {
-        let Some(lease) = self.leases.remove(&receipt) else { return };
+        // Counted before its receipt is no longer held: a session that is drained ends when neither is left.
+        self.settling.count_in();
+        let Some(lease) = self.leases.remove(&receipt) else { return self.settling.count_out() };
         self.settling.hand_over(Settled { receipt, id: lease.id, settle, loss: lease.loss }).await;
     }
 

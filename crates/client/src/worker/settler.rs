@@ -52,9 +52,18 @@ impl Settling {
         Arc::clone(&self.unanswered)
     }
 
-    /// Hands over; waits while there is too much on the way.
-    pub(super) async fn hand_over(&self, settled: Settled) {
+    /// Counts a settlement that is about to be handed over.
+    pub(super) fn count_in(&self) {
         self.unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes back a count: there is nothing to hand over.
+    pub(super) fn count_out(&self) {
+        self.unanswered.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Hands over what was counted; waits while there is too much on the way.
+    pub(super) async fn hand_over(&self, settled: Settled) {
         // The settler ends only after this sender is gone.
         let _ = self.to.send(settled).await;
     }
