@@ -65,13 +65,15 @@ impl<'b> MessageSource<'b> {
 
     /// Appends the fields of a message inside this one; of several pieces they count together.
     fn enter(&mut self, message: &MessageType, pieces: Range<usize>) -> Read<Range<usize>> {
-        let from = self.rows.len();
+        let (from, is_one) = (self.rows.len(), pieces.len() == 1);
         for at in pieces {
             if let (_, Raw::Bytes(bytes)) = self.rows[at] {
                 self.rows.extend(read_rows(message, bytes)?);
             }
         }
-        self.rows[from..].sort_by_key(|(at, _)| *at);
+        if !is_one {
+            self.rows[from..].sort_by_key(|(at, _)| *at);
+        }
         Ok(from..self.rows.len())
     }
 
@@ -101,9 +103,10 @@ impl<'b> MessageSource<'b> {
             }
         }
         // Contents that are empty are contents.
-        for (at, of) in message.fields.iter().enumerate() {
+        let contents = |(_, of): &(usize, &Field)| of.is_implicit && of.kind == Kind::Octets;
+        for (at, of) in message.fields.iter().enumerate().filter(contents) {
             let last = self.rows[all.clone()].iter().rev().find(|(other, _)| *other == at);
-            if of.is_implicit && of.kind == Kind::Octets && last.is_none_or(|(_, raw)| is_default(*raw)) {
+            if last.is_none_or(|(_, raw)| is_default(*raw)) {
                 self.named(Next::Field(of, 0..0), of, allowed, field)?;
             }
         }
