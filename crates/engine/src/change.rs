@@ -1,4 +1,4 @@
-//! What a person, or a program, may change of messages that are there already.
+//! Changes that a person or a program may make to existing messages.
 
 use crate::id::{MessageId, NamespaceId};
 use crate::item::Deliver;
@@ -20,7 +20,7 @@ pub struct Change<'a> {
     pub namespace: NamespaceId,
     /// Messages, and the version that each must have: see [`crate::query::MessageView::version`]; 0: any.
     pub items: &'a [(MessageId, u64)],
-    /// What becomes of them.
+    /// Action applied to them.
     pub action: ChangeAction<'a>,
     /// Name of the person who changes them; may be empty. With it or `why`, each message remembers the
     /// change.
@@ -29,7 +29,7 @@ pub struct Change<'a> {
     pub why: &'a str,
 }
 
-/// What becomes of a message.
+/// Action applied to a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ChangeAction<'a> {
     /// Gone; a leased one at the end of its lease, whatever that is.
@@ -102,7 +102,7 @@ impl Verb {
         }
     }
 
-    /// Whether a message in this state can be changed so: names the states in which it can.
+    /// Checks that a message in this state can be changed so; else names the states in which it can.
     pub fn states(self) -> &'static [State] {
         match self {
             Verb::Cancel => {

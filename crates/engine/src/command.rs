@@ -1,4 +1,4 @@
-//! What can be asked of the engine. A command is borrowed from its caller, written once into the log by
+//! Commands of the engine. A command is borrowed from its caller, written once into the log by
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
 use crate::change::Change;
@@ -44,7 +44,7 @@ pub enum Command<'a> {
     Settle {
         /// The namespace that all receipts belong to.
         namespace: NamespaceId,
-        /// What to settle, and how.
+        /// Deliveries to settle, each with its outcome.
         items: &'a [SettleItem<'a>],
     },
     /// Extends leases; each item has its own result.
@@ -58,7 +58,7 @@ pub enum Command<'a> {
     Report {
         /// The namespace that all receipts belong to.
         namespace: NamespaceId,
-        /// What to extend, and what to take down.
+        /// Deliveries to extend, each with its report.
         items: &'a [ReportItem<'a>],
     },
     /// See [`Change`].
@@ -80,7 +80,7 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// The consumer.
         consumer: ConsumerId,
-        /// How long its receipts still count, in milliseconds, if their leases do not end before; see
+        /// Time for which its receipts stay valid, in milliseconds, if their leases do not end before; see
         /// [`DETACH_GRACE_MS`].
         grace_ms: u64,
         /// The fencing token up to which deliveries had reached the consumer when it was lost: these count as
@@ -96,7 +96,7 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// The consumer.
         consumer: ConsumerId,
-        /// What it holds from now on.
+        /// Receipts of the deliveries that it takes over.
         receipts: &'a [Receipt],
     },
     /// Creates the namespace with this number; idempotent for the same name and number.
@@ -121,7 +121,7 @@ pub enum Command<'a> {
     NamespaceDelete {
         /// The namespace.
         namespace: NamespaceId,
-        /// Whether queues in it are deleted as well.
+        /// True if queues in it are deleted as well.
         force: bool,
     },
     /// Creates a queue if it does not exist, and changes its settings.
@@ -130,9 +130,9 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// Name of the queue.
         queue: &'a str,
-        /// What is to change.
+        /// Settings to change.
         patch: QueuePatch,
-        /// Whether a missing queue is created; else `queue_not_found`.
+        /// True if a missing queue is created; else `queue_not_found`.
         create: bool,
     },
     /// Drops what waits (ready, delayed, held); leased messages and dead letters stay.
@@ -165,7 +165,7 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// Name of the queue whose dead letters they are.
         queue: &'a str,
-        /// How many per second; 0: what is left of the one that runs stays dead.
+        /// Rate in messages per second; 0 ends the redrive that runs: the rest stays dead.
         per_second: u32,
     },
     /// Deletes dead letters.
@@ -199,7 +199,7 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// Name of the limit.
         limit: &'a str,
-        /// What it allows from here on.
+        /// Rules from now on.
         rules: LimitRules,
     },
     /// Deletes a limit that no queue follows.
@@ -224,7 +224,7 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// Name of the schedule.
         schedule: &'a str,
-        /// Whether it is to be paused.
+        /// True if it is to be paused.
         paused: bool,
         /// Resumed: when it fires next, in microseconds since the Unix epoch; 0: not at all.
         next_at_us: u64,
@@ -274,7 +274,7 @@ pub struct Group<'a> {
     pub request_digest: u64,
     /// The members, in order.
     pub members: &'a [QueueItem<'a>],
-    /// What follows.
+    /// Message that is delivered when all members have ended.
     pub callback: &'a QueueItem<'a>,
 }
 
@@ -301,7 +301,7 @@ pub struct SchedulePut<'a> {
     pub spec: &'a [u8],
     /// Its first instant, in microseconds since the Unix epoch; 0: it never fires.
     pub next_at_us: u64,
-    /// What it sends; not at a fixed time.
+    /// Message that it sends; not at a fixed time.
     pub item: &'a SendItem<'a>,
 }
 
@@ -313,7 +313,7 @@ pub struct ScheduleFire {
     pub number: u64,
     /// The instant, in microseconds since the Unix epoch.
     pub instant_us: u64,
-    /// Whether the message is sent; else the instant goes by.
+    /// True if the message is sent; else the instant goes by.
     pub send: bool,
     /// The next instant, after this one; 0: there is none.
     pub next_at_us: u64,
@@ -336,7 +336,7 @@ pub struct Receive<'a> {
     pub consumer: &'a str,
 }
 
-/// How long a consumer that has vanished may still settle what it holds, in milliseconds.
+/// Time for which a consumer that has vanished may still settle its deliveries, in milliseconds.
 pub const DETACH_GRACE_MS: u64 = 30_000;
 /// Longest such time that a consumer may be given, in milliseconds.
 pub const DETACH_GRACE_MS_MAX: u64 = 3_600_000;
@@ -351,13 +351,13 @@ pub struct Attach<'a> {
     pub name: &'a str,
     /// Names of the queues, at most [`crate::limits::RECEIVE_QUEUES_MAX`].
     pub queues: &'a [&'a str],
-    /// How many messages it may hold at a time.
+    /// Maximum number of messages that it holds at a time.
     pub credit: u32,
     /// The lease in milliseconds; 0: each queue's `lease_ms`.
     pub lease_ms: u64,
 }
 
-/// How a delivery ends.
+/// Outcome of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Settlement {
     /// Done.
@@ -385,7 +385,7 @@ pub struct SettleItem<'a> {
     pub settlement: Settlement,
     /// Error text for the history (nack, reject); may be empty.
     pub error: &'a str,
-    /// What the work gave (ack).
+    /// Result of the work (ack).
     pub result: Option<Content<'a>>,
 }
 
@@ -398,20 +398,20 @@ pub struct Content<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What the holder of a lease tells while it works.
+/// Report of a lease's holder while it works.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ReportItem<'a> {
     /// The delivery.
     pub receipt: Receipt,
     /// The new lease from now in milliseconds; 0: the queue's `lease_ms`.
     pub lease_ms: u64,
-    /// How far it has come; `None`: as told before.
+    /// Progress; `None`: as reported before.
     pub progress: Option<Progress<'a>>,
-    /// What the next attempt can go on from; `None`: as told before.
+    /// Checkpoint for the next attempt; `None`: as reported before.
     pub checkpoint: Option<&'a [u8]>,
 }
 
-/// How far the work has come.
+/// Progress of the work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress<'a> {
     /// 0 to 100.

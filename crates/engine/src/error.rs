@@ -206,7 +206,7 @@ errors! {
         "the disk is full ({free_bytes} bytes free, {needed_bytes} needed): settling still works, sending resumes when there is room";
     /// The server is stopping.
     ShuttingDown {} "shutting_down" Operator "the server is shutting down: reconnect and retry";
-    /// Whether the command took effect is not known; retry with an idempotency key.
+    /// Unknown outcome: the command may or may not have taken effect; retry with an idempotency key.
     OutcomeUnknown {} "outcome_unknown" Operator
         "the server could not learn whether the command took effect: retry with the same idempotency key";
     /// The journal has failed; nothing is accepted any more.

@@ -5,7 +5,7 @@ use crate::id::{ConsumerId, MessageId, NamespaceId, QueueId};
 
 macro_rules! kinds {
     ($($kind:ident $name:literal $meaning:literal;)*) => {
-        /// What happened.
+        /// Kind of an event.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
         pub enum EventKind { $(#[doc = $meaning] $kind),* }
@@ -56,7 +56,7 @@ impl EventKind {
 /// Something that happened to a message, or to many of a queue at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// What.
+    /// Kind of the event.
     pub kind: EventKind,
     /// The namespace of the queue.
     pub namespace: NamespaceId,
@@ -66,11 +66,11 @@ pub struct Event {
     pub id: Option<MessageId>,
     /// The attempt that began, ended or has ended; 0: none.
     pub attempt: u16,
-    /// What is to say beside.
+    /// Details of the event.
     pub detail: EventDetail,
 }
 
-/// What an event tells beside the message.
+/// Details of an event beside the message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EventDetail {
     /// Nothing.
@@ -90,7 +90,7 @@ pub enum EventDetail {
     From(QueueId),
     /// As many messages of the queue at once.
     Many {
-        /// How many.
+        /// Number of messages.
         messages: u64,
         /// Why: `purged`, `deleted` (all dead letters), `queue_deleted`.
         why: &'static str,
@@ -113,7 +113,7 @@ impl Watched {
         self.0 = if watched { self.0 | what } else { self.0 & !what };
     }
 
-    /// Whether anything is watched.
+    /// True if anything is watched.
     #[inline(always)]
     pub(crate) fn any(self) -> bool {
         self.0 != 0

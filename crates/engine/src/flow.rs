@@ -1,4 +1,4 @@
-//! How a message hangs together with others, as seen from outside.
+//! Relations of a message to others, as they are read.
 
 use crate::id::MessageId;
 use crate::query::{GroupView, State};
@@ -13,9 +13,9 @@ pub const FLOW_DEPTH_MAX: usize = 16;
 pub struct FlowView {
     /// The message.
     pub node: FlowNode,
-    /// What it waits for, or has waited for; the latest given comes first.
+    /// Messages that it waits for, or has waited for; the latest given comes first.
     pub parents: Vec<FlowParent>,
-    /// Whether there is more than this view names.
+    /// True if there is more than this view names.
     pub truncated: bool,
 }
 
@@ -34,9 +34,9 @@ pub struct FlowNode {
     pub chain: Vec<String>,
     /// The queue of the step that follows when it fails.
     pub on_failure: Option<String>,
-    /// How the group stands whose callback it is.
+    /// Progress of the group whose callback it is.
     pub group: Option<GroupView>,
-    /// What waits for it, or has waited for it, in the order of sending.
+    /// Messages that wait for it, or have waited for it, in the order of sending.
     pub children: Vec<FlowNode>,
 }
 
@@ -47,6 +47,6 @@ pub struct FlowParent {
     pub id: MessageId,
     /// Name of its queue, and where it stands; `None`: it is gone.
     pub here: Option<(String, State)>,
-    /// Whether it was done when it ended; `None`: it has not ended, as far as the message was told.
+    /// True if it was done when it ended; `None`: it has not ended, as far as the message was told.
     pub done: Option<bool>,
 }

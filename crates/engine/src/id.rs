@@ -49,7 +49,7 @@ pub struct Receipt {
     pub id: MessageId,
     /// The fencing token of the delivery; tokens only grow.
     pub token: u64,
-    /// What [`ReceiptKey`] makes of the two: who holds one receipt cannot compute another.
+    /// Tag that [`ReceiptKey`] computes from the two: the holder of one receipt cannot compute another.
     pub tag: u64,
 }
 
@@ -71,7 +71,7 @@ impl ReceiptKey {
         Receipt { id, token, tag: SipHasher13::new_with_key(&self.0).hash(&bytes) }
     }
 
-    /// Whether a receipt was made with this key. Tags are compared as one word, which takes the same time
+    /// True if a receipt was made with this key. Tags are compared as one word, which takes the same time
     /// wherever they differ.
     #[inline]
     pub(crate) fn made(&self, receipt: &Receipt) -> bool {
@@ -110,7 +110,7 @@ const fn in_each(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// What lies between the digits and the letters in ASCII.
+/// Number of characters between the digits and the letters in ASCII.
 const FROM_DIGITS_TO_LETTERS: u64 = (b'a' - b'9' - 1) as u64;
 
 /// The eight characters of base32hex (RFC 4648 §7, in lower case) for the lowest 40 bits of a word: five bits

@@ -9,8 +9,8 @@ use crate::settings::Backoff;
 pub const WINDOW_MS_MAX: u64 = DELAY_MS_MAX;
 /// Most steps of one chain, the message that carries it not counted.
 pub const STEPS_MAX: usize = 100;
-/// What the steps of one message may take in memory, in bytes: everything of them but what goes with a
-/// payload.
+/// Maximum memory of the steps of one message, in bytes: everything of them but the fields that lie
+/// with a payload.
 pub const CHAIN_BYTES_MAX: usize = 16 << 10;
 
 /// One message to send.
@@ -71,17 +71,17 @@ pub struct SendOptions<'a> {
     pub unique: Option<Unique<'a>>,
     /// When it ends if it still waits.
     pub expires: Expires,
-    /// How long the result of its ack is kept, in milliseconds; 0: not at all.
+    /// Time for which the result of its ack is kept, in milliseconds; 0: not at all.
     pub result_ttl_ms: u64,
     /// Handed through to the reply.
     pub correlation_id: &'a [u8],
     /// Name of the queue that gets its result as a message.
     pub reply_to: &'a str,
-    /// Whether it waits for a person first.
+    /// True if it waits for a person first.
     pub hold: bool,
     /// The messages that it waits for first.
     pub depends_on: Option<DependsOn<'a>>,
-    /// What follows when it is done, and when it fails.
+    /// Messages that follow when it is done, and when it fails.
     pub chain: Chain<'a>,
 }
 
@@ -92,13 +92,13 @@ pub struct DependsOn<'a> {
     pub ids: &'a [[u8; 12]],
     /// Earlier messages of the same send, each by its place from 0, as little-endian bytes.
     pub places: &'a [[u8; 4]],
-    /// Whether it waits for all of them, or for one.
+    /// Condition on them: all, or any one.
     pub mode: DependsMode,
-    /// What becomes of it when they cannot all, or not even one of them, be done.
+    /// Treatment of it when they have failed: one of them, or with `any` all.
     pub on_parent_failed: OnParentFailed,
 }
 
-/// How many of its parents a message waits for.
+/// Condition on the parents of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DependsMode {
     /// Until each of them is done.
@@ -108,7 +108,7 @@ pub enum DependsMode {
     Any,
 }
 
-/// What becomes of a message whose parents have failed: died, or were cancelled, expired, purged or deleted.
+/// Treatment of a message whose parents have failed: died, or were cancelled, expired, purged or deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnParentFailed {
     /// The message is cancelled.
@@ -139,12 +139,12 @@ impl<'a> DependsOn<'a> {
         self.places.iter().map(|bytes| u32::from_le_bytes(*bytes))
     }
 
-    /// How many messages are named.
+    /// Number of messages named.
     pub fn len(&self) -> usize {
         self.ids.len() + self.places.len()
     }
 
-    /// Whether none is named.
+    /// True if none is named.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -167,15 +167,15 @@ pub enum Expires {
 pub struct Unique<'a> {
     /// 1 to 128 bytes.
     pub key: &'a [u8],
-    /// How long it counts at most, in milliseconds.
+    /// Maximum time for which it counts, in milliseconds.
     pub window_ms: u64,
-    /// What frees it.
+    /// Event that frees it.
     pub until: UniqueUntil,
-    /// What a duplicate does.
+    /// Effect of a duplicate.
     pub on_duplicate: OnDuplicate,
 }
 
-/// What frees a unique key.
+/// Event that frees a unique key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum UniqueUntil {
     /// The message leaves the queue, for whatever reason; at latest the end of the window.
@@ -185,7 +185,7 @@ pub enum UniqueUntil {
     Window,
 }
 
-/// What a send does whose unique key is taken.
+/// Effect of a send whose unique key is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnDuplicate {
     /// Nothing: the first message stays as it is.
@@ -217,7 +217,7 @@ pub enum Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// How many steps a sender gives, the one for a failure included.
+    /// Number of steps that a sender gives, the one for a failure included.
     pub(crate) fn len(&self) -> usize {
         match self {
             Chain::Given(steps) => steps.all().count(),
@@ -231,7 +231,7 @@ impl Chain<'_> {
 pub struct Steps<'a> {
     /// Steps that follow, each when the one before it is done; at most [`STEPS_MAX`].
     pub steps: &'a [Step<'a>],
-    /// What follows instead when one of them fails.
+    /// Step that follows instead when one of them fails.
     pub on_failure: Option<&'a Step<'a>>,
 }
 
@@ -247,7 +247,7 @@ impl<'a> Steps<'a> {
 pub struct Step<'a> {
     /// Name of the queue.
     pub queue: &'a str,
-    /// Whether its payload is that of `item`; if not, it is the result of the message before it, or, of what
+    /// True if its payload is that of `item`; if not, it is the result of the message before it, or, of what
     /// follows a failure, the payload of what has failed. Then `item` has neither payload nor content type
     /// nor tags.
     pub own_payload: bool,

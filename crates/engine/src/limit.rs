@@ -1,4 +1,4 @@
-//! What a limit of a namespace allows: messages in flight and deliveries in time, overall and per limit key.
+//! Rules of a namespace's limit: messages in flight and deliveries in time, overall and per limit key.
 //!
 //! Rates follow the generic cell rate algorithm (GCRA, ITU-T I.371): of each rate one time is kept, the
 //! *theoretical arrival time* of the next delivery. A delivery is allowed as long as that time is less than
@@ -32,7 +32,7 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// What a limit allows; `None`: as much as comes.
+/// Rules of a limit; `None`: no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LimitRules {
     /// Leased messages of all queues that share the limit.
@@ -51,7 +51,7 @@ pub struct LimitRules {
 pub(crate) struct Pace {
     /// Time between two deliveries, in nanoseconds; rounded up, so that the rate is never exceeded.
     interval_ns: u64,
-    /// How far ahead the theoretical arrival time may be for one more delivery, in nanoseconds.
+    /// Maximum lead of the theoretical arrival time for one more delivery, in nanoseconds.
     reach_ns: u64,
 }
 
@@ -71,7 +71,7 @@ impl Pace {
         last_ns.checked_sub(arrival_ns.max(now_ns)).map_or(0, |room_ns| room_ns / self.interval_ns + 1)
     }
 
-    /// Whether one more delivery is allowed at once, after so many others: without a division for their
+    /// True if one more delivery is allowed at once, after so many others: without a division for their
     /// number.
     #[inline]
     pub(crate) fn allows_after(&self, others: u32, arrival_ns: u64, now_us: u64) -> bool {
@@ -98,7 +98,7 @@ impl Pace {
 }
 
 impl Rate {
-    /// Whether its numbers can be reckoned with.
+    /// True if its numbers can be reckoned with.
     pub(crate) fn is_sound(&self) -> bool {
         (1..=RATE_COUNT_MAX).contains(&self.count)
             && (1..=RATE_PERIOD_MS_MAX).contains(&self.period_ms)

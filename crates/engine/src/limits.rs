@@ -87,9 +87,9 @@ pub struct Limits {
     pub messages: u64,
     /// Idempotency keys remembered by one shard; the oldest goes first (default 1,000,000).
     pub idempotency_keys: u32,
-    /// How long an idempotency key is remembered, in milliseconds (default 10 minutes).
+    /// Time for which an idempotency key is remembered, in milliseconds (default 10 minutes).
     pub idempotency_window_ms: u64,
-    /// Whether send and receive create a queue that does not exist (default true).
+    /// True if send and receive create a queue that does not exist (default true).
     pub auto_create: bool,
 }
 

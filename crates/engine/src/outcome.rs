@@ -1,4 +1,4 @@
-//! What comes of a command. One [`Outcome`] is reused for every apply, so the hot path allocates nothing.
+//! Outcome of a command. One [`Outcome`] is reused for every apply, so the hot path allocates nothing.
 
 use crate::error::Error;
 use crate::event::Event;
@@ -11,7 +11,7 @@ pub struct Outcome {
     /// Why the command as a whole was refused. `released` has its blobs then; whatever else is filled comes
     /// from consequences of earlier records.
     pub error: Option<Error>,
-    /// What the command as a whole gave.
+    /// Reply to the command as a whole.
     pub reply: Reply,
     /// Settle, extend and resume: one result per item, in order.
     pub results: Vec<Result<(), Error>>,
@@ -32,7 +32,7 @@ pub struct Outcome {
     /// Messages that are finished, dead or gone, some of them more than once; filled while the node watches:
     /// see [`crate::Engine::watch_ends`].
     pub ended: Vec<Ended>,
-    /// What happened to messages, in order; filled while the node watches: see
+    /// Events of messages, in order; filled while the node watches: see
     /// [`crate::Engine::watch_events`].
     pub events: Vec<Event>,
     /// Queues in which messages became ready, each at most once in a row; the node wakes waiting receives.
@@ -58,7 +58,7 @@ impl Outcome {
         self.ready.clear();
     }
 
-    /// Whether there is anything to tell consumers that are attached.
+    /// True if there is anything to tell consumers that are attached.
     pub fn concerns_consumers(&self) -> bool {
         !(self.pushed.is_empty() && self.detached.is_empty() && self.cancelled.is_empty())
     }
@@ -73,7 +73,7 @@ pub struct Ended {
     pub state: Option<State>,
 }
 
-/// What a command as a whole gave.
+/// Reply to a command as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reply {
     /// Nothing beyond the lists of [`Outcome`].
@@ -85,31 +85,31 @@ pub enum Reply {
     Sent {
         /// Id of the first message; the others follow in sequence.
         first: MessageId,
-        /// How many.
+        /// Number of messages.
         count: u32,
-        /// Whether this was a repeat.
+        /// True if this was a repeat.
         duplicate: bool,
     },
     /// Queue set: which queue, and whether it is new.
     Queue {
         /// Its number.
         queue: QueueId,
-        /// Whether this command created it.
+        /// True if this command created it.
         created: bool,
     },
     /// Limit set: whether it is new.
     Limit {
-        /// Whether this command created it.
+        /// True if this command created it.
         created: bool,
     },
     /// Defaults set: whether the pattern is new.
     Defaults {
-        /// Whether this command created it.
+        /// True if this command created it.
         created: bool,
     },
     /// Schedule put: whether it is new.
     Schedule {
-        /// Whether this command created it.
+        /// True if this command created it.
         created: bool,
     },
     /// Namespace create: which number it has.
@@ -150,6 +150,6 @@ pub struct Delivery {
     pub deliveries: u16,
     /// 0 to 9.
     pub priority: u8,
-    /// Whether there may be more to it: see [`crate::Engine::delivery_details`].
+    /// True if there may be more to it: see [`crate::Engine::delivery_details`].
     pub has_details: bool,
 }

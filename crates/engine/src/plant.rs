@@ -37,7 +37,7 @@ pub fn plant(bug: Option<Plant>) {
     PLANTED.set(bug);
 }
 
-/// Whether this bug is planted.
+/// True if this bug is planted.
 #[cfg(feature = "plant")]
 pub(crate) fn is(bug: Plant) -> bool {
     PLANTED.get() == Some(bug)

@@ -1,4 +1,4 @@
-//! What can be read from the engine between two batches. Each read takes bounded time; a long one is cut into
+//! Views of the state that are read between two batches. Each read takes bounded time; a long one is cut into
 //! pages.
 
 use crate::change::Verb;
@@ -74,7 +74,7 @@ pub struct QueueView {
     pub oldest_ready_at_us: Option<u64>,
 }
 
-/// What queues begin with whose names match a pattern.
+/// Default settings of new queues whose names match a pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DefaultsView {
     /// The pattern.
@@ -83,12 +83,12 @@ pub struct DefaultsView {
     pub patch: QueuePatch,
 }
 
-/// How far a redrive at a rate has come.
+/// Progress of a redrive at a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Redriving {
     /// Dead letters that are yet to be redriven.
     pub left: u64,
-    /// How many per second.
+    /// Rate in messages per second.
     pub per_second: u32,
 }
 
@@ -101,7 +101,7 @@ pub struct NamespaceView {
     pub name: String,
     /// The shard that it lives on.
     pub shard: u32,
-    /// What it may hold.
+    /// Quotas of the namespace.
     pub quotas: Quotas,
     /// Queues that it holds.
     pub queues: u64,
@@ -113,7 +113,7 @@ pub struct NamespaceView {
     pub created_at_us: u64,
 }
 
-/// How an attempt ended.
+/// End of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum AttemptEnd {
@@ -132,7 +132,7 @@ pub enum AttemptEnd {
 pub struct Attempt {
     /// Number of the attempt, from 1.
     pub number: u16,
-    /// How it ended.
+    /// End of the attempt.
     pub end: AttemptEnd,
     /// When it was delivered, in microseconds since the Unix epoch.
     pub started_at_us: u64,
@@ -142,12 +142,12 @@ pub struct Attempt {
     pub error: Option<BlobRef>,
 }
 
-/// How far the holder of a message says that it has come.
+/// Progress reported by the holder of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// 0 to 100.
     pub percent: u8,
-    /// What it says of it.
+    /// Note of the holder.
     pub note: Option<BlobRef>,
     /// When it said so, in microseconds since the Unix epoch.
     pub at_us: u64,
@@ -156,7 +156,7 @@ pub struct Progress {
 /// One change of a message for which somebody gave a name or a reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Changed {
-    /// What was done.
+    /// Kind of the change.
     pub verb: Verb,
     /// When, in microseconds since the Unix epoch.
     pub at_us: u64,
@@ -164,7 +164,7 @@ pub struct Changed {
     pub note: BlobRef,
 }
 
-/// How a group stands.
+/// Progress of a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GroupView {
     /// Members that have not ended.
@@ -177,7 +177,7 @@ pub struct GroupView {
     pub callback: State,
 }
 
-/// What a delivery carries beside the plain fields.
+/// Fields of a delivery beside the plain ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DeliveryDetails {
     /// See [`MessageView::correlation_id`].
@@ -242,13 +242,13 @@ pub struct MessageView {
     pub reason: Option<&'static str>,
     /// When that was, in microseconds since the Unix epoch.
     pub reason_at_us: Option<u64>,
-    /// What the sender gave to know a reply by; empty: nothing.
+    /// Correlation id set by the sender; empty: none.
     pub correlation_id: Box<[u8]>,
     /// The queue that gets the result; empty: none.
     pub reply_to: Box<str>,
-    /// How far its holder says that it has come.
+    /// Progress reported by its holder.
     pub progress: Option<Progress>,
-    /// What the next attempt goes on from; laid out as a payload.
+    /// Checkpoint for the next attempt; laid out as a payload.
     pub checkpoint: Option<BlobRef>,
     /// Done: what its ack gave, if that is kept; laid out as a payload.
     pub result: Option<BlobRef>,
@@ -266,7 +266,7 @@ pub struct MessageView {
     /// Another one after each change of what it is and where it stands, so that a change can be made to
     /// depend on it; not 0.
     pub version: u64,
-    /// What was changed, by whom and why, oldest first; empty in lists.
+    /// Changes with their author and reason, oldest first; empty in lists.
     pub changes: Vec<Changed>,
     /// Ended attempts, oldest first; empty in lists.
     pub history: Vec<Attempt>,
@@ -281,7 +281,7 @@ pub struct Holder {
     pub name: Box<str>,
 }
 
-/// What a consumer is up to.
+/// State of a consumer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConsumerState {
     /// Messages are given to it as they become ready, while it has credit.
@@ -306,11 +306,11 @@ impl ConsumerState {
 /// All consumers of a shard that are attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ConsumerTotals {
-    /// How many there are.
+    /// Number of attached consumers.
     pub attached: u64,
-    /// How many messages they may hold at a time.
+    /// Maximum number of messages that they hold at a time.
     pub credit: u64,
-    /// How many they hold.
+    /// Number of messages that they hold.
     pub in_flight: u64,
 }
 
@@ -321,13 +321,13 @@ pub struct ConsumerView {
     pub id: ConsumerId,
     /// Its name; may be empty.
     pub name: String,
-    /// What it is up to.
+    /// State of the consumer.
     pub state: ConsumerState,
     /// The queues that it is attached to.
     pub queues: Vec<String>,
-    /// How many messages it may hold at a time.
+    /// Maximum number of messages that it holds at a time.
     pub credit: u32,
-    /// How many it holds.
+    /// Number of messages that it holds.
     pub in_flight: u32,
     /// Its lease in milliseconds; 0: each queue's.
     pub lease_ms: u64,
@@ -357,7 +357,7 @@ pub struct HeldView {
 pub struct LimitView {
     /// Its name.
     pub name: String,
-    /// What it allows.
+    /// Rules of the limit.
     pub rules: LimitRules,
     /// The queues that follow it, by name.
     pub queues: Vec<String>,
@@ -393,14 +393,14 @@ pub struct ScheduleView {
     pub spec: Box<[u8]>,
     /// Name of the queue that it sends to.
     pub queue: String,
-    /// What it sends, beside the blob.
+    /// Message that it sends, without the blob.
     pub message: MessageTemplate,
     /// Where content type, headers and payload lie.
     pub blob: BlobRef,
     /// When it fires next, in microseconds since the Unix epoch; `None`: it is paused, or has no instant
     /// left.
     pub next_at_us: Option<u64>,
-    /// Whether it is paused.
+    /// True if it is paused.
     pub paused: bool,
     /// When it was created, in microseconds since the Unix epoch.
     pub created_at_us: u64,
@@ -444,7 +444,7 @@ pub struct DueSchedule<'a> {
 /// A page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page<T> {
-    /// What was found.
+    /// Items found.
     pub items: Vec<T>,
     /// Where to go on; `None`: this was the last page. A page may be empty and yet not be the last, since a
     /// page looks at a bounded number of messages.

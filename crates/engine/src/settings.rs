@@ -1,4 +1,4 @@
-//! What can be set on queues and namespaces.
+//! Settings of queues and namespaces.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, KEY_BYTES_MAX, LEASE_MS_MAX, RET
 use crate::rules::{at_most, at_most_of, between, invalid, name_rule};
 use crate::wire::{Put, Reader};
 
-/// How the delay before the next attempt grows.
+/// Growth of the delay before the next attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackoffKind {
     /// No delay.
@@ -24,7 +24,7 @@ pub enum BackoffKind {
 /// the id and the attempt so that replay agrees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Backoff {
-    /// How it grows.
+    /// Growth of the delay.
     pub kind: BackoffKind,
     /// The first delay, in milliseconds.
     pub base_ms: u64,
@@ -150,7 +150,7 @@ fn name_or_none(field: &'static str, name: &str) -> Result<(), Error> {
     if name.is_empty() { Ok(()) } else { name_rule(field, name) }
 }
 
-/// What follows the last setting.
+/// Tag behind the last setting.
 const LAST_TAG: u8 = 0;
 
 fn write_setting(out: &mut Vec<u8>, tag: u8, value: &impl Setting) {
@@ -214,13 +214,13 @@ queue_settings! {
 }
 
 impl QueueSettings {
-    /// Whether how much waits, or how long, is bounded.
+    /// True if how much waits, or how long, is bounded.
     #[inline]
     pub fn is_bounded(&self) -> bool {
         self.max_messages | self.max_bytes | self.max_age_ms != 0
     }
 
-    /// Whether finished messages stay for the queue's sake.
+    /// True if finished messages stay for the queue's sake.
     #[inline]
     pub fn retains_done(&self) -> bool {
         self.retain_done_ms > 0 || self.retain_done_count > 0
@@ -255,7 +255,7 @@ impl Setting for Placement {
     }
 }
 
-/// What a message that is delayed, from the start or before another attempt, does to the others with its
+/// Effect of a message that is delayed, from the start or before another attempt, on the others with its
 /// ordering key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OrderingRetry {
@@ -266,7 +266,7 @@ pub enum OrderingRetry {
     StepAside,
 }
 
-/// What becomes of a message that still waits when its time is over.
+/// Treatment of a message that still waits when its time to live is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnExpire {
     /// The message becomes a dead letter.
@@ -276,7 +276,7 @@ pub enum OnExpire {
     Drop,
 }
 
-/// What a send does that would make its queue longer than it may be.
+/// Treatment of a send that would make its queue exceed its maximum length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overflow {
     /// The send is refused.
@@ -368,7 +368,7 @@ impl FairWeights {
         FairWeights { weights: weights.into() }
     }
 
-    /// How many messages this key gives in its turn.
+    /// Number of messages of this key in its turn.
     pub fn of(&self, key: &[u8]) -> u16 {
         let found = self.weights.binary_search_by(|(known, _)| (**known).cmp(key));
         found.map_or(1, |at| self.weights[at].1)
@@ -379,12 +379,12 @@ impl FairWeights {
         self.weights.iter().map(|(key, weight)| (&**key, *weight))
     }
 
-    /// How many keys have a weight of their own.
+    /// Number of keys with a weight of their own.
     pub fn len(&self) -> usize {
         self.weights.len()
     }
 
-    /// Whether all keys weigh the same.
+    /// True if all keys weigh the same.
     pub fn is_empty(&self) -> bool {
         self.weights.is_empty()
     }
@@ -460,7 +460,7 @@ impl Setting for Backoff {
     }
 }
 
-/// What a namespace may hold; 0: no quota.
+/// Quotas of a namespace; 0: no quota.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Quotas {
     /// Queues.

@@ -24,7 +24,7 @@ impl State {
     /// All states, in the order of [`crate::query::Counters::states`].
     pub const ALL: [State; State::COUNT] =
         [State::Delayed, State::Ready, State::Leased, State::Held, State::Dead, State::Blocked, State::Done];
-    /// How many states there are.
+    /// Number of states.
     pub const COUNT: usize = 7;
 
     /// The name used in every API.

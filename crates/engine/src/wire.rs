@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         Some(BlobRef { index: self.u64()?, item: self.u32()?, len: self.u32()? })
     }
 
-    /// What was not read yet.
+    /// Bytes that are not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -34,10 +34,10 @@ pub enum Durability {
 /// Rule by which batches are committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Commit {
-    /// What is durable is committed: one node needs nobody's consent.
+    /// Commits every batch that is durable: one node needs no other.
     #[default]
     Own,
-    /// What the owner tells by [`crate::DiskJournal::commit`] is committed. The rest is the *tail*, which can
+    /// Commits the batches named by [`crate::DiskJournal::commit`]. The rest is the *tail*, which can
     /// be read by index, and cut. A journal that was last opened under [`Commit::Own`] has no tail.
     Told,
 }

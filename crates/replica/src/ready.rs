@@ -6,10 +6,10 @@ use crate::message::Message;
 /// Work that came of the inputs since the last one was taken.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
-    /// What to write. Writes reach the disk in the order in which they were taken.
+    /// Entries and hard state to write. Writes reach the disk in the order in which they were taken.
     pub write: Option<Write>,
-    /// What to send. A leader's entries are among them before its own disk has them; whatever depends on a
-    /// sync is only here once [`crate::Replica::persisted`] has told of it.
+    /// Messages to send. A leader's entries are among them before its own disk has them; whatever depends on
+    /// a sync is only here once [`crate::Replica::persisted`] has told of it.
     pub messages: Vec<Message>,
     /// Entries that are committed and synced here, in order and without holes, each once in the life of a
     /// replica.

@@ -1,4 +1,4 @@
-//! What every module of the engine stands on: time, epochs, namespaces, fencing tokens, blobs with several
+//! Core that every module of the engine uses: time, epochs, namespaces, fencing tokens, blobs with several
 //! owners, limits, the timer wheel. It knows no module.
 //!
 //! A method of a module that needs any of this takes the [`Core`] as an argument.
@@ -117,7 +117,7 @@ impl Core {
         shared_blobs.recount(owned)
     }
 
-    /// Whether receipts have tags that nobody can guess.
+    /// True if receipts have tags that nobody can guess.
     pub(crate) fn has_receipt_key(&self) -> bool {
         self.receipt_key != ReceiptKey::default()
     }

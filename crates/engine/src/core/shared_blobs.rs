@@ -71,7 +71,7 @@ impl SharedBlobs {
         })
     }
 
-    /// Whether each blob has one owner.
+    /// True if each blob has one owner.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.used() == 0

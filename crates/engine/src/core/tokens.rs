@@ -120,7 +120,7 @@ impl Tokens {
         }
     }
 
-    /// Whether the holder of this token has settled with it, as far as is remembered.
+    /// True if the holder of this token has settled with it, as far as is remembered.
     pub(crate) fn is_settled(&self, token: u64) -> bool {
         self.find(token).is_some_and(|(slot, word, bit)| self.settled.get(slot).0[word] & bit != 0)
     }

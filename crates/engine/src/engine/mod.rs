@@ -189,7 +189,7 @@ impl Engine {
         self.core.next_epoch()
     }
 
-    /// Whether receipts have tags that nobody can guess.
+    /// True if receipts have tags that nobody can guess.
     pub fn has_receipt_key(&self) -> bool {
         self.core.has_receipt_key()
     }

@@ -1,4 +1,4 @@
-//! What can be read of queues, messages, flows, queue limits, schedules and consumers, each in bounded time.
+//! Reads of queues, messages, flows, queue limits, schedules and consumers, each in bounded time.
 //!
 //! Everything here is answered by the module of queues.
 
@@ -22,7 +22,7 @@ impl Engine {
         self.queue.queue_name(queue, &self.core)
     }
 
-    /// How many messages a receive could take now; 0 for an unknown queue.
+    /// Number of messages that a receive could take now; 0 for an unknown queue.
     pub fn ready_count(&self, queue: QueueId) -> u64 {
         self.queue.ready_count(queue, &self.core)
     }
@@ -34,7 +34,7 @@ impl Engine {
         self.queue.next_bytes(queue, skipped, count, &self.core)
     }
 
-    /// Whether there is a queue of each of these names, which differ, or their first use may make all that
+    /// True if there is a queue of each of these names, which differ, or their first use may make all that
     /// are missing now.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Engine {
         self.queue.message(id, &self.core)
     }
 
-    /// What a delivery carries beside the plain fields, as long as it lasts.
+    /// Fields of a delivery beside the plain ones, as long as it lasts.
     pub fn delivery_details(&self, id: MessageId) -> Option<DeliveryDetails> {
         self.queue.delivery_details(id, &self.core)
     }
@@ -111,7 +111,7 @@ impl Engine {
         self.queue.message_count()
     }
 
-    /// How a group stands whose callback has this id; `None`: it is gone, or the callback of none.
+    /// Progress of the group whose callback has this id; `None`: it is gone, or the callback of none.
     pub fn group_view(&self, callback: MessageId) -> Option<GroupView> {
         self.queue.group_view(callback, &self.core)
     }
@@ -124,7 +124,7 @@ impl Engine {
         self.queue.flow_view(id, &self.core)
     }
 
-    /// What queues with names of this pattern begin with.
+    /// Default settings of new queues whose names match this pattern.
     ///
     /// # Errors
     /// [`Error::DefaultsNotFound`].
@@ -216,12 +216,13 @@ impl Engine {
         self.queue.consumer(namespace, consumer)
     }
 
-    /// What a consumer holds, longest first; at most `limit` and [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).
+    /// Deliveries that a consumer holds, longest first; at most `limit` and
+    /// [`PAGE_ITEMS_MAX`](crate::PAGE_ITEMS_MAX).
     pub fn held(&self, namespace: NamespaceId, consumer: ConsumerId, limit: usize) -> Vec<HeldView> {
         self.queue.held(namespace, consumer, limit)
     }
 
-    /// Whether the lease behind a receipt goes on at this time.
+    /// True if the lease behind a receipt goes on at this time.
     pub fn is_held(&self, receipt: &Receipt, now_us: u64) -> bool {
         self.queue.is_held(receipt, now_us, &self.core)
     }

@@ -111,7 +111,7 @@ pub(crate) struct QueueModule {
     pub(crate) pending_sends: PendingSends,
     /// Work that is done in slices, in turn.
     pub(crate) work: VecDeque<Work>,
-    /// What namespaces hold, by name and number. Derived.
+    /// Objects of namespaces, by name and number. Derived.
     pub(crate) indexes: NamespaceIndexes,
     /// Queues by namespace and name. Derived.
     pub(crate) queue_names: HashIndex<Queue>,

@@ -18,7 +18,7 @@ use crate::settings::OrderingRetry;
 use crate::store::slot::Slot;
 
 impl QueueModule {
-    /// Whether a message may go on as far as its ordering key is concerned; else it waits there.
+    /// True if a message may go on as far as its ordering key is concerned; else it waits there.
     pub(crate) fn pass_ordering(&mut self, slot: MessageSlot, key: OrderingSlot, time_us: u64) -> bool {
         if plant::is(Plant::PassOrderingKey) && self.messages.get(slot).sequence.is_multiple_of(4) {
             return true;
@@ -35,7 +35,7 @@ impl QueueModule {
         false
     }
 
-    /// Whether a key has no active message, and none that waits.
+    /// True if a key has no active message, and none that waits.
     fn nobody_has(&mut self, key: OrderingSlot) -> bool {
         self.refresh_ordering(key);
         let known = self.ordering.slots.get(key);
@@ -62,7 +62,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether a message that is delayed lets the others of its ordering key go on.
+    /// True if a message that is delayed lets the others of its ordering key go on.
     pub(crate) fn steps_aside(&self, slot: MessageSlot) -> bool {
         let queue = self.queues.get(self.messages.get(slot).queue);
         queue.settings.ordering_retry == OrderingRetry::StepAside

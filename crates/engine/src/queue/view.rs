@@ -183,7 +183,7 @@ impl QueueModule {
         Some(details)
     }
 
-    /// Whether a delivery may carry more than the plain fields.
+    /// True if a delivery may carry more than the plain fields.
     #[inline]
     pub(crate) fn has_details(&self, extras: ExtrasSlot) -> bool {
         let beside = |options: &Options| {

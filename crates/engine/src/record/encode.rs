@@ -9,7 +9,7 @@ use crate::queue::record::{chain, change, consumer as consumers, group, report, 
 use crate::record::table::{head, plain_body, plain_commands};
 
 impl Command<'_> {
-    /// How many blobs the record has: a send one per item and per step with a payload of its own, a settle
+    /// Number of blobs of the record: a send one per item and per step with a payload of its own, a settle
     /// and a report one per text, result and checkpoint, a schedule one.
     #[inline]
     pub fn blob_count(&self) -> u32 {

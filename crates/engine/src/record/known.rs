@@ -9,7 +9,7 @@ use crate::record::decode;
 use crate::record::decode::{Kind, kind_of};
 use crate::record::table::RareRecord;
 
-/// Whether this program can apply a record, by its kind, its layout, and the behaviour version that it
+/// True if this program can apply a record, by its kind, its layout, and the behaviour version that it
 /// begins.
 ///
 /// # Errors
@@ -33,7 +33,7 @@ fn in_words(error: Error) -> String {
     }
 }
 
-/// Whether this program knows the rules of a behaviour version: only those of [`BEHAVIOUR_VERSION`].
+/// True if this program knows the rules of a behaviour version: only those of [`BEHAVIOUR_VERSION`].
 ///
 /// # Errors
 /// A sentence with both versions.

@@ -12,7 +12,7 @@ pub(crate) const IDLE_KEYS_MAX: usize = 256;
 
 /// An item that may be kept although no message needs it.
 pub(crate) trait Idle: Item {
-    /// Whether no message needs it.
+    /// True if no message needs it.
     fn is_idle(&self) -> bool;
 }
 

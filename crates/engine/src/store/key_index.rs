@@ -14,7 +14,7 @@ pub(crate) trait Keyed: Item {
     fn scope(&self) -> u64;
     fn key(&self) -> &[u8];
 
-    /// Whether it is found by its key, or has none.
+    /// True if it is found by its key, or has none.
     fn is_indexed(&self) -> bool {
         true
     }

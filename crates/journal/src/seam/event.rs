@@ -68,7 +68,7 @@ pub enum Event {
 pub enum TailError {
     /// The journal commits by its own rule ([`crate::Commit::Own`]) and has no tail.
     NoTail,
-    /// What is committed is never cut.
+    /// Records that are committed: they are never cut.
     Committed {
         /// Index of the last committed record.
         committed_index: u64,

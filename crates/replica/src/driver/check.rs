@@ -90,7 +90,7 @@ impl fmt::Display for Rejected {
 
 impl std::error::Error for Rejected {}
 
-/// What a replica knows when a message comes.
+/// State of a replica when a message comes.
 pub(super) struct View<'a> {
     pub id: NodeId,
     pub members: &'a [NodeId],

@@ -43,7 +43,7 @@ pub struct Replica {
     id: NodeId,
     members: Vec<NodeId>,
     timeouts: Timeouts,
-    /// What came of the inputs since the owner took the last.
+    /// Output of the inputs since the owner took the last.
     ready: Ready,
     /// Messages that wait until the write with this number is synced; numbers grow.
     held: VecDeque<(u64, Message)>,

@@ -8,7 +8,7 @@ use crate::plant::{self, Plant};
 use crate::ready::{Append, Write};
 
 impl Replica {
-    /// What goes wrong when a message comes.
+    /// Bugs in taking in a message.
     pub(super) fn step_planted(&mut self, message: &Message) {
         match &message.body {
             Body::Appended { .. } if plant::is(Plant::CountTwice) => {
@@ -47,7 +47,7 @@ impl Replica {
         }
     }
 
-    /// What goes wrong with the commit index.
+    /// Bugs in the commit index.
     pub(super) fn commit_planted(&mut self) {
         let raft = &mut self.library.raft;
         if raft.state == StateRole::Leader && plant::is(Plant::CommitOlderTerm) {
@@ -64,7 +64,7 @@ impl Replica {
         }
     }
 
-    /// What goes wrong when entries are applied: those proposed are given, those committed later are not.
+    /// Bugs in applying entries: those proposed are given, those committed later are not.
     pub(super) fn apply_planted(&mut self) {
         if !plant::is(Plant::ApplyBeyondCommit) {
             return;

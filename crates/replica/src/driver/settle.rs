@@ -1,4 +1,4 @@
-//! What comes of an input is taken from the library and put into [`Ready`].
+//! Output of the library after an input, put into [`Ready`].
 
 use raft::StateRole;
 

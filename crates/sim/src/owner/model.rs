@@ -1,4 +1,4 @@
-//! What must be true of a journal whose owner tells what is committed.
+//! Model of a journal whose owner tells what is committed.
 //!
 //! The orders given to a journal (batches, cuts, hard states) take effect on the disk in their order. So what
 //! a start finds is the log after some of the first of them: at least those that are known to be durable. The
@@ -51,7 +51,7 @@ pub(super) struct Model {
     states_done: usize,
 }
 
-/// What a start has found.
+/// Log found by a start.
 #[derive(Debug)]
 pub(super) struct FoundLog {
     /// Index of the last record that the snapshot holds.

@@ -1,4 +1,4 @@
-//! What the owner orders.
+//! Orders of the owner.
 
 use std::sync::Arc;
 

@@ -84,9 +84,8 @@ pub(crate) struct WorkArgs {
     /// Media type of the results.
     #[arg(long, value_name = "TYPE", requires = "result")]
     result_type: Option<String>,
-    /// How to fetch messages: over a session (one stream, on which messages of one queue come as they become
-    /// ready); by http requests (several queues in order or by weight); or auto, which takes a session if
-    /// possible.
+    /// Transport of messages: a session (one stream, on which messages of one queue come as they become
+    /// ready), http requests (several queues, in order or by weight), or auto: a session if possible.
     #[arg(long, value_enum, default_value_t = TransportChoice::Auto)]
     transport: TransportChoice,
     /// Name of this consumer, shown by `sluice consumer list` [default: this machine's name and the process

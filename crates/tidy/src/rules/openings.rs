@@ -1,5 +1,5 @@
-//! A doc comment begins with a noun or verb of the field. A pronoun as its first word makes a riddle of it:
-//! "Who waits", "Which.", "Of those: not changed".
+//! A doc comment begins with a noun or verb of the field. A pronoun or a question word as its first word
+//! makes a riddle of it: "Who waits", "Which.", "Of those: not changed", "What it holds".
 
 use syn::visit::Visit;
 use syn::{Attribute, Expr, Lit, Meta};
@@ -11,7 +11,8 @@ use crate::source::Source;
 pub(crate) const RULE: &str = "opening";
 
 /// First words, without punctuation.
-const BANNED: [&str; 8] = ["It", "Of", "They", "Those", "Which", "Who", "Whoever", "Whose"];
+const BANNED: [&str; 11] =
+    ["How", "It", "Of", "They", "Those", "What", "Whether", "Which", "Who", "Whoever", "Whose"];
 
 /// The doc comments of a file that begin with a banned word.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {
@@ -64,7 +65,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pronoun_opens_no_comment() {
+    fn a_pronoun_or_question_opens_no_comment() {
+        for word in ["What", "Whether", "How"] {
+            assert_eq!(lines(&format!("/// {word} it holds.\nstruct A;")), [1]);
+        }
         assert_eq!(lines("/// Who waits.\nstruct A {\n/// Which.\na: u8 }"), [1, 3]);
         assert_eq!(lines("//! It is what waits."), [1]);
     }

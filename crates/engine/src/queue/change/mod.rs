@@ -1,4 +1,4 @@
-//! What people change of messages: cancel, hold, approve, deny, retry, move, and other fields. Each message
+//! Changes of messages: cancel, hold, approve, deny, retry, move, and other fields. Each message
 //! for itself.
 //!
 //! Decided here:
@@ -224,7 +224,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether a leased message was cancelled.
+    /// True if a leased message was cancelled.
     #[inline(always)]
     pub(crate) fn is_cancelled(&self, slot: MessageSlot) -> bool {
         let extras = self.messages.get(slot).extras;

@@ -97,7 +97,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether a leased message is in the hands of a consumer that was detached, and never reached it as far
+    /// True if a leased message is in the hands of a consumer that was detached, and never reached it as far
     /// as that counts.
     pub(crate) fn is_given_back(&self, slot: MessageSlot) -> bool {
         let message = self.messages.get(slot);

@@ -155,7 +155,7 @@ impl QueueModule {
         self.admit_unique_redrive(slots, core)
     }
 
-    /// Whether a dead letter can be redriven as far as room and its unique key are concerned.
+    /// True if a dead letter can be redriven as far as room and its unique key are concerned.
     pub(crate) fn can_redrive(&self, slot: MessageSlot, core: &Core) -> bool {
         let message = self.messages.get(slot);
         self.has_room_for(message.queue, message) && self.rival(slot, core).is_none()

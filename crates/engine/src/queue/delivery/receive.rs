@@ -31,7 +31,7 @@ pub(crate) struct Budget {
     messages: u32,
     bytes: u64,
     lease_ms: u64,
-    /// Whether there are no more tokens.
+    /// True if there are no more tokens.
     tokens_spent: bool,
     /// Ready messages past their end that it may still end.
     ends: usize,
@@ -58,7 +58,7 @@ impl Budget {
         (self.messages, self.lease_ms) = (1, lease_ms);
     }
 
-    /// Whether nothing can be delivered any more.
+    /// True if nothing can be delivered any more.
     pub(crate) fn is_spent(&self) -> bool {
         self.tokens_spent
     }
@@ -177,7 +177,7 @@ impl QueueModule {
         budget.verdict(out)
     }
 
-    /// Whether it has something ready that may begin.
+    /// True if it has something ready that may begin.
     #[inline(always)]
     pub(crate) fn has_ready(&self, queue_slot: QueueSlot, core: &Core) -> bool {
         let queue = self.queues.get(queue_slot);

@@ -194,7 +194,7 @@ impl QueueModule {
         Error::LeaseLost { receipt: receipt.to_string() }
     }
 
-    /// Whether an id can be one that was given: it is not above the latest.
+    /// True if an id can be one that was given: it is not above the latest.
     pub(crate) fn was_given(&self, id: MessageId, core: &Core) -> bool {
         let Some(slot) = core.namespace_slot(id.namespace) else { return false };
         id.sequence > 0 && id.sequence <= core.namespaces.get(slot).last_sequence

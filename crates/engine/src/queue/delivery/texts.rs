@@ -18,7 +18,7 @@ impl QueueModule {
         (!wanted).then(|| settle_without_blobs(body))
     }
 
-    /// Whether the result of a message would be kept, sent as a reply, or handed to a next step.
+    /// True if the result of a message would be kept, sent as a reply, or handed to a next step.
     fn wants_result(&self, receipt: &Receipt, core: &Core) -> bool {
         let Some(slot) = self.message_slot(receipt.id, core) else { return false };
         let message = self.messages.get(slot);

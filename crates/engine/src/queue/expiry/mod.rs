@@ -33,7 +33,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether a message that is sent now with this end is over on arrival.
+    /// True if a message that is sent now with this end is over on arrival.
     pub(crate) fn has_ended(&self, expires: Expires, core: &Core) -> bool {
         let end_us = self.end_us(expires, core);
         end_us > 0 && end_us <= core.now_us
@@ -57,7 +57,7 @@ impl QueueModule {
         Ok(())
     }
 
-    /// Whether `deliver` puts a message off until its end or beyond. `end_us`: microseconds since the Unix
+    /// True if `deliver` puts a message off until its end or beyond. `end_us`: microseconds since the Unix
     /// epoch; 0: no end.
     pub(crate) fn comes_too_late(&self, deliver: Deliver, end_us: u64, core: &Core) -> bool {
         let due_us = self.due_us(deliver, core);
@@ -89,7 +89,7 @@ impl QueueModule {
         self.extras.options(self.messages.get(slot).extras).map_or(Slot::NIL, |options| options.expiry)
     }
 
-    /// Whether a message that may be delivered from `time_us` on is over by then.
+    /// True if a message that may be delivered from `time_us` on is over by then.
     #[inline]
     pub(crate) fn is_over(&self, slot: MessageSlot, time_us: u64, core: &Core) -> bool {
         self.is_past(self.expiry(slot), time_us, core)

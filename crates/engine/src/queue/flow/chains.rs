@@ -92,7 +92,7 @@ impl QueueModule {
         chain.blobs().for_each(|blob| core.release_blob(blob, out));
     }
 
-    /// Whether the result of a message would be the payload of its next step.
+    /// True if the result of a message would be the payload of its next step.
     pub(crate) fn hands_on_result(&self, slot: MessageSlot) -> bool {
         let chain = self.flow_of(slot).map_or(Slot::NIL, |flow| self.flows.slots.get(flow).chain);
         chain != Slot::NIL && self.flows.chains.get(chain).next().is_some_and(|(_, own, _)| own.is_none())

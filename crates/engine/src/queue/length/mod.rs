@@ -43,7 +43,7 @@ enum Found {
 type Size = (u64, u64);
 
 impl QueueModule {
-    /// Whether anything bounds what a send brings to a queue, which need not be there yet.
+    /// True if anything bounds what a send brings to a queue, which need not be there yet.
     #[inline(always)]
     pub(crate) fn is_bounded(
         &self,
@@ -185,7 +185,7 @@ impl QueueModule {
         admit_length(&queue.name, &queue.settings, alive(queue), "wait or are leased", more)
     }
 
-    /// Whether a queue has room for one message more.
+    /// True if a queue has room for one message more.
     pub(crate) fn has_room_for(&self, queue_slot: QueueSlot, message: &Message) -> bool {
         self.admit_room(queue_slot, 1, message.blob_len.into()).is_ok()
     }
@@ -251,7 +251,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether messages of a queue have to go.
+    /// True if messages of a queue have to go.
     fn makes_room(&self, queue_slot: QueueSlot) -> bool {
         let queue = self.queues.get(queue_slot);
         let settings = &queue.settings;
@@ -361,7 +361,7 @@ impl QueueModule {
         self.indexes.get(self.queues.get(queue_slot).namespace).directory.get(sequence)
     }
 
-    /// Whether a message waits, and was not purged.
+    /// True if a message waits, and was not purged.
     pub(crate) fn waits_here(&self, slot: MessageSlot) -> bool {
         self.messages.get(slot).waits() && !self.is_stale(slot)
     }
@@ -378,7 +378,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether the search for the oldest has been past where this message stands.
+    /// True if the search for the oldest has been past where this message stands.
     pub(crate) fn is_passed(&self, message: &Message) -> bool {
         let trim = &self.queues.get(message.queue).trim;
         if message.is_marked(mark::ARRIVED) {

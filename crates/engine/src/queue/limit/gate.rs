@@ -22,7 +22,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether any message of a queue may begin now, as far as the queue itself and its limit are concerned.
+    /// True if any message of a queue may begin now, as far as the queue itself and its limit are concerned.
     #[inline(always)]
     pub(crate) fn has_room_to_begin(&self, queue: &Queue, core: &Core) -> bool {
         let open = !queue.settings.paused;
@@ -35,7 +35,7 @@ impl QueueModule {
         self.extras.options(extras).map_or(Slot::NIL, |options| options.limit)
     }
 
-    /// Whether a message may become ready as far as its limit key is concerned; else it waits in its line.
+    /// True if a message may become ready as far as its limit key is concerned; else it waits in its line.
     pub(crate) fn pass_limit(&mut self, slot: MessageSlot, line: LineSlot, core: &Core) -> bool {
         self.freshen_line(line);
         let known = self.queue_limits.lines.slots.get(line);
@@ -46,7 +46,7 @@ impl QueueModule {
         false
     }
 
-    /// Whether one more message of a key may begin now, after so many others.
+    /// True if one more message of a key may begin now, after so many others.
     #[inline]
     pub(crate) fn key_has_room(&self, key: LimitKeySlot, others: u32, core: &Core) -> bool {
         if key == Slot::NIL {
@@ -73,7 +73,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether a ready message with this line may begin as far as its limit key is concerned.
+    /// True if a ready message with this line may begin as far as its limit key is concerned.
     #[inline]
     pub(crate) fn may_begin(&mut self, line: LineSlot, core: &Core) -> bool {
         if line == Slot::NIL {

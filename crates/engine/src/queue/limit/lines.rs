@@ -19,7 +19,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether a line is of its queue's generation, and belongs to its limit.
+    /// True if a line is of its queue's generation, and belongs to its limit.
     #[inline]
     pub(crate) fn is_fresh(&self, line: LineSlot) -> bool {
         let known = self.queue_limits.lines.slots.get(line);

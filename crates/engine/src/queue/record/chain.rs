@@ -38,8 +38,8 @@ pub(crate) fn write_blobs(item: &SendItem<'_>, sink: &mut impl RecordSink) {
     }
 }
 
-/// What follows a failure, then the other steps, each as it lies there; `None`: they were not written by
-/// [`crate::queue::record::item::write_chain`].
+/// Splits a chain into the step for a failure and the other steps, each as it lies there; `None`: they were
+/// not written by [`crate::queue::record::item::write_chain`].
 pub(crate) fn split_chain(laid: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut reader = Reader::new(laid);
     if !reader.bool()? {

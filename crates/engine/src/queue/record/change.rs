@@ -113,7 +113,7 @@ pub(crate) struct SetFields {
     pub(crate) priority: Option<u8>,
     pub(crate) deliver: Option<Deliver>,
     pub(crate) max_attempts: Option<u16>,
-    /// Whether the tags are replaced, by [`ChangeRecord::tags`].
+    /// True if the tags are replaced, by [`ChangeRecord::tags`].
     pub(crate) tags: bool,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct ReceiveRecord<'a> {
     pub(crate) lease_ms: u64,
     /// Name of the consumer, not yet known to be text; may be empty.
     pub(crate) consumer: &'a [u8],
-    /// Whether any queue has a weight.
+    /// True if any queue has a weight.
     pub(crate) by_weight: bool,
     queues: Reader<'a>,
 }

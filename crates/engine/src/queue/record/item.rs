@@ -66,7 +66,7 @@ fn read_optional<'a>(flags: u8, reader: &mut Reader<'a>) -> Option<(Option<Backo
 }
 
 impl SendItemRecord<'_> {
-    /// Whether it says nothing that has to be looked at before it is ready.
+    /// True if it says nothing that has to be looked at before it is ready.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         let sound = self.priority <= PRIORITY_MAX && self.max_attempts <= ATTEMPTS_MAX;

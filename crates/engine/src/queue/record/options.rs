@@ -105,7 +105,7 @@ fn write_field(out: &mut impl Put, tag: u8, bytes: &[u8]) {
     out.raw(bytes);
 }
 
-/// Whether [`read_options`] can read them.
+/// True if [`read_options`] can read them.
 #[inline(never)]
 pub(crate) fn are_options(bytes: &[u8]) -> bool {
     read(bytes).is_some()

@@ -19,7 +19,7 @@ pub(crate) struct SendRecord<'a> {
     pub(crate) count: u32,
     /// Bytes of all blobs together.
     pub(crate) bytes: u64,
-    /// Whether there are items, and none has more than a priority and a number of attempts, both within their
+    /// True if there are items, and none has more than a priority and a number of attempts, both within their
     /// limits.
     pub(crate) are_plain: bool,
     items: Reader<'a>,

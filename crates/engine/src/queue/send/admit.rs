@@ -1,4 +1,4 @@
-//! What a send is refused for: its queue, its namespace, and each of its items. Nothing is changed.
+//! Checks of a send before anything is changed: its queue, its namespace, and each of its items.
 
 use crate::command::Deliver;
 use crate::core::namespace::NamespaceSlot;
@@ -21,9 +21,9 @@ use crate::rules::name_rule;
 pub(crate) struct Admitted {
     /// Bytes of their blobs.
     pub(crate) bytes: u64,
-    /// Whether one has a unique key.
+    /// True if one has a unique key.
     pub(crate) unique: bool,
-    /// Whether one waits for others, or carries steps.
+    /// True if one waits for others, or carries steps.
     pub(crate) linked: bool,
 }
 

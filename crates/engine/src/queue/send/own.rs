@@ -33,7 +33,7 @@ pub(crate) struct OwnSend<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnSent {
     pub(crate) id: MessageId,
-    /// Whether that message was there already, with the same unique key.
+    /// True if that message was there already, with the same unique key.
     pub(crate) duplicate: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::queue::state::QueueSlot;
 use crate::queue::state::idempotency::Sent;
 
 impl QueueModule {
-    /// Whether an earlier send had this key; then what it gave is in `out`.
+    /// True if an earlier send had this key; then what it gave is in `out`.
     #[inline(always)]
     pub(crate) fn repeated(
         &self,

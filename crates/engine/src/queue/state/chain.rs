@@ -107,7 +107,7 @@ impl Chain {
         true
     }
 
-    /// Whether it carries nothing at all.
+    /// True if it carries nothing at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.on_failure.is_empty() && self.headers.is_empty()
     }

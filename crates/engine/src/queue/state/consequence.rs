@@ -34,7 +34,7 @@ pub(crate) enum Consequence {
 }
 
 impl Consequence {
-    /// Whether what it concerns has a mark by which it is listed once.
+    /// True if what it concerns has a mark by which it is listed once.
     pub(crate) fn has_mark(self) -> bool {
         match self {
             Consequence::End(_) | Consequence::Judge(_) | Consequence::Trim(_) => false,

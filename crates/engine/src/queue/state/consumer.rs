@@ -66,7 +66,7 @@ pub(crate) struct Consumer {
     pub(crate) reached: u64,
     /// Detached: how many, from the first that it holds on, have not been told so.
     pub(crate) ungraced: u32,
-    /// Whether sliced work on it is listed.
+    /// True if sliced work on it is listed.
     pub(crate) working: bool,
     pub(crate) members: Box<[Member]>,
     /// Messages that it holds, in the order of delivery.
@@ -103,7 +103,7 @@ impl Consumer {
         }
     }
 
-    /// Whether it may be given a message.
+    /// True if it may be given a message.
     pub(crate) fn has_credit(&self) -> bool {
         let more = u32::from(plant::is(Plant::ExceedCredit) && self.credit > 0);
         self.standing == Standing::Attached && self.in_flight < self.credit + more

@@ -50,7 +50,7 @@ impl PlainItem for Defaults {
     }
 }
 
-/// Whether a name matches a pattern, in which `*` stands for any number of characters, none as well. Takes
+/// True if a name matches a pattern, in which `*` stands for any number of characters, none as well. Takes
 /// time in proportion to the two lengths together.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let Some((begin, rest)) = pattern.split_once('*') else { return pattern == name };

@@ -16,7 +16,7 @@ pub(crate) struct Expiry {
     pub(crate) end_us: u64,
     /// When its sender wants it to end; 0: never. If this is not its end, its queue's `max_age_ms` is.
     pub(crate) own_us: u64,
-    /// Whether its timer is set: until it fires, or the message is dead, done or gone.
+    /// True if its timer is set: until it fires, or the message is dead, done or gone.
     pub(crate) armed: bool,
     bucket: u16,
     link: Link<Expiry>,

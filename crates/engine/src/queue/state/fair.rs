@@ -26,7 +26,7 @@ pub(crate) struct Lane {
     /// void.
     pub(crate) generation: u32,
     pub(crate) messages: List<Message, PLACE>,
-    /// Whether it stands in its ring: it does as long as it has messages.
+    /// True if it stands in its ring: it does as long as it has messages.
     pub(crate) listed: bool,
     /// Neighbours in the ring.
     pub(crate) prev: LaneSlot,

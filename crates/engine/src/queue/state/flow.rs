@@ -41,7 +41,7 @@ pub(crate) struct Flow {
     pub(crate) parent: ParentSlot,
     /// The first edge from its own parents; `NIL`: it has none.
     pub(crate) edges: EdgeSlot,
-    /// Whether it still waits for its parents.
+    /// True if it still waits for its parents.
     pub(crate) waiting: bool,
     pub(crate) mode: DependsMode,
     pub(crate) on_parent_failed: OnParentFailed,
@@ -49,7 +49,7 @@ pub(crate) struct Flow {
     pub(crate) open: u32,
     pub(crate) done: u32,
     pub(crate) failed: u32,
-    /// Whether its parents are the members of a group.
+    /// True if its parents are the members of a group.
     pub(crate) group: bool,
     /// Its steps, among [`Flows::chains`]; `NIL`: it has none.
     pub(crate) chain: ChainSlot,
@@ -154,7 +154,7 @@ pub(crate) struct Parent {
     pub(crate) tail: EdgeSlot,
     /// The next edge that is to be told of its end; `NIL`: none.
     pub(crate) cursor: EdgeSlot,
-    /// Whether telling its children is listed among the consequences.
+    /// True if telling its children is listed among the consequences.
     pub(crate) working: bool,
     next_vacant: Option<ParentSlot>,
 }
@@ -208,7 +208,7 @@ pub(crate) struct Edge {
     pub(crate) parent: ParentSlot,
     /// Slot of the message that waits.
     pub(crate) child: MessageSlot,
-    /// Whether the child knows of its parent's end.
+    /// True if the child knows of its parent's end.
     pub(crate) told: bool,
     /// Neighbours among the children of the parent.
     prev: EdgeSlot,

@@ -37,7 +37,7 @@ pub(crate) struct Limit {
     pub(crate) deleted: bool,
     /// Slots of the queues that name it, in order. Derived.
     pub(crate) queues: Vec<QueueSlot>,
-    /// Whether it is listed among the consequences, and whether a place was freed.
+    /// True if it is listed among the consequences, and whether a place was freed.
     pub(crate) touched: bool,
     pub(crate) freed: bool,
     next_vacant: Option<LimitSlot>,
@@ -59,7 +59,7 @@ impl Limit {
         self.pace_per_key = rules.rate_per_key.map(Pace::from);
     }
 
-    /// Whether its queues may begin any message now.
+    /// True if its queues may begin any message now.
     #[inline]
     pub(crate) fn has_room(&self, now_us: u64) -> bool {
         self.rules.in_flight.is_none_or(|most| u64::from(most) > self.in_flight)

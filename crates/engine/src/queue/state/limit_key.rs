@@ -27,7 +27,7 @@ pub(crate) struct LimitKey {
     pub(crate) timer_us: u64,
     /// The first of its lines; `NIL`: it is kept for its arrival time.
     pub(crate) lines: LineSlot,
-    /// Whether it is listed among the consequences.
+    /// True if it is listed among the consequences.
     pub(crate) touched: bool,
     next_vacant: Option<LimitKeySlot>,
 }

@@ -216,23 +216,23 @@ impl Message {
         Slot::new(self.token as u32)
     }
 
-    /// Whether it has this [`mark`].
+    /// True if it has this [`mark`].
     #[inline]
     pub(crate) fn is_marked(&self, mark: u8) -> bool {
         self.marks & mark != 0
     }
 
-    /// Whether it waits, for whatever.
+    /// True if it waits, for whatever.
     pub(crate) fn waits(&self) -> bool {
         matches!(self.state, Some(State::Delayed | State::Ready | State::Blocked | State::Held))
     }
 
-    /// Whether a finished message is kept for its queue's sake.
+    /// True if a finished message is kept for its queue's sake.
     pub(crate) fn is_retained(&self) -> bool {
         self.state == Some(State::Done) && self.generation == 1
     }
 
-    /// Whether it is on a timer.
+    /// True if it is on a timer.
     pub(crate) fn is_timed(&self) -> bool {
         match self.state {
             Some(State::Delayed | State::Leased) => true,

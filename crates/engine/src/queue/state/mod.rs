@@ -1,4 +1,4 @@
-//! What is kept of queues and messages, and how it lies in a snapshot. Each type keeps its own fields
+//! State of queues and messages, and its layout in a snapshot. Each type keeps its own fields
 //! consistent; what changes several of them at once is a method of
 //! [`QueueModule`](crate::queue::QueueModule), in the room of its concern. Nothing here uses a room.
 //!

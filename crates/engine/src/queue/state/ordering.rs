@@ -30,7 +30,7 @@ pub(crate) struct OrderingKey {
     /// Messages that wait for the key and came when later ones waited already: they have stepped aside, or
     /// were held, moved or redriven. Slots by generation and sequence.
     returned: BTreeMap<(u32, u64), MessageSlot>,
-    /// Whether letting its next message go on is listed among the consequences.
+    /// True if letting its next message go on is listed among the consequences.
     pub(crate) working: bool,
     next_vacant: Option<OrderingSlot>,
 }
@@ -113,7 +113,7 @@ impl OrderingKey {
         self.messages
     }
 
-    /// Whether `waiting` belongs to this generation.
+    /// True if `waiting` belongs to this generation.
     pub(crate) fn is_of(&self, generation: u32) -> bool {
         self.generation == generation
     }
@@ -127,7 +127,7 @@ impl OrderingKey {
         }
     }
 
-    /// Whether none of its generation waits.
+    /// True if none of its generation waits.
     pub(crate) fn is_free(&self) -> bool {
         self.waiting.is_empty() && self.first_returned().is_none()
     }

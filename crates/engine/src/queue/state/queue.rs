@@ -94,9 +94,9 @@ pub(crate) struct Queue {
     pub(crate) consumers: BTreeSet<(ConsumerSlot, u8)>,
     /// Turns of those consumers that have credit, in order. Derived.
     pub(crate) turns: BTreeSet<Turn>,
-    /// Whether giving its messages to consumers goes on as sliced work.
+    /// True if giving its messages to consumers goes on as sliced work.
     pub(crate) delivering: bool,
-    /// Whether sliced work on it is listed.
+    /// True if sliced work on it is listed.
     pub(crate) working: bool,
     pub(crate) deleted: bool,
     /// The next vacant slot, if this one is vacant.
@@ -142,7 +142,7 @@ impl Queue {
         }
     }
 
-    /// Whether a message is gone already, for all who ask, and only waits to be swept.
+    /// True if a message is gone already, for all who ask, and only waits to be swept.
     #[inline]
     pub(crate) fn is_stale(&self, message: &Message) -> bool {
         self.deleted

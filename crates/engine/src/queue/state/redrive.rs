@@ -19,7 +19,7 @@ pub(crate) struct Redrive {
 }
 
 impl Redrive {
-    /// Whether it is about dead letters of this generation.
+    /// True if it is about dead letters of this generation.
     pub(crate) fn covers(&self, generation: u32) -> bool {
         self.per_second > 0 && generation < self.below
     }

@@ -120,7 +120,7 @@ impl StickyKeys {
         self.index.insert((queue, hash), slot);
     }
 
-    /// Whether order and index have each of them, once.
+    /// True if order and index have each of them, once.
     pub(crate) fn is_sound(&self) -> bool {
         let known = self.slots.used() as usize;
         let found = |slot| {

@@ -20,7 +20,7 @@ pub(crate) struct Trim {
     /// Sequences of those that have come back to waiting after they were passed. Some have left it again.
     /// Derived.
     pub(crate) returned: BTreeSet<u64>,
-    /// Whether making the queue as short as it may be goes on as sliced work.
+    /// True if making the queue as short as it may be goes on as sliced work.
     pub(crate) running: bool,
     /// Messages sent since making room for them was listed among the consequences; 0: it is not
     /// listed.
@@ -34,7 +34,7 @@ impl Default for Trim {
 }
 
 impl Trim {
-    /// Whether any message was passed.
+    /// True if any message was passed.
     #[inline]
     pub(crate) fn has_begun(&self) -> bool {
         self.passed != Slot::NIL || self.arrived_from != 0

@@ -31,7 +31,7 @@ pub(crate) struct UniqueKey {
     pub(crate) end: End,
     /// When it is free in any case, in microseconds since the Unix epoch.
     pub(crate) ends_us: u64,
-    /// Whether it counts although no message has it: then it waits in the wheel for its end.
+    /// True if it counts although no message has it: then it waits in the wheel for its end.
     pub(crate) lingers: bool,
     link: Link<UniqueKey>,
     bucket: u16,

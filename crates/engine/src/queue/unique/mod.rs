@@ -286,7 +286,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether a message has the unique key that it was sent with.
+    /// True if a message has the unique key that it was sent with.
     fn holds_unique(&self, slot: MessageSlot) -> bool {
         let key =
             self.extras.options(self.messages.get(slot).extras).map_or(Slot::NIL, |options| options.unique);

@@ -137,7 +137,7 @@ impl QueueModule {
         }
     }
 
-    /// Whether a new message is cancelled at once for its parents, which have failed or fail with the batch.
+    /// True if a new message is cancelled at once for its parents, which have failed or fail with the batch.
     fn will_be_cancelled(
         &self,
         plan: &Plan<'_>,
