@@ -89,18 +89,18 @@ def parse(lines) -> list[Call]:
 
 
 class Named:
-    """What a manifest says: format version 7, of crates/journal/src/log/manifest.rs."""
+    """What a manifest says: format version 8, of crates/journal/src/log/manifest.rs."""
 
     def __init__(self, data: bytes):
         magic, version = struct.unpack_from("<8sI", data)
-        if magic != b"SLUICEMF" or version != 7:
-            raise ValueError(f"not a manifest of format 7: {data[:12]!r}")
+        if magic != b"SLUICEMF" or version != 8:
+            raise ValueError(f"not a manifest of format 8: {data[:12]!r}")
         self.data, self.at = data, 16 + 61 + 9
         hard_state = self.take("I")
-        self.at += hard_state + 28
+        self.at += hard_state + 36
         self.sealed, self.tables = [], []
         for _ in range(self.take("I")):
-            number, table_len = self.take("Q56xQQI")[::2][:2]
+            number, table_len = self.take("Q72xQQI")[::2][:2]
             self.sealed.append(number)
             if table_len:
                 self.tables.append(number)

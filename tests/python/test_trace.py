@@ -14,13 +14,13 @@ from trace_durability import check  # noqa: E402
 LOG = "/d/000000000001.log"
 SOCKET = "TCP:[127.0.0.1:1->127.0.0.1:2]"
 # A manifest that names the open segment 1 and nothing else.
-MANIFEST = b"SLUICEMF\7\0\0\0".ljust(16 + 61 + 13 + 28 + 4, b"\0") + b"\1\0\0\0\1".ljust(28 + 4 + 1 + 8, b"\0")
+MANIFEST = b"SLUICEMF\x08\0\0\0".ljust(16 + 61 + 13 + 36 + 4, b"\0") + b"\1\0\0\0\1".ljust(28 + 4 + 1 + 8, b"\0")
 REQUESTS = [{"id": "r1", "what": "send", "needles": [b"mark".hex()]}]
 SOUND = [
     f'openat(AT_FDCWD</>, "{LOG}", O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC, 0600) = 5<{LOG}>',
     "fsync(6</d>) = 0",
     'openat(AT_FDCWD</>, "/d/manifest.tmp", O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC, 0600) = 7</d/manifest.tmp>',
-    f'pwrite64(7</d/manifest.tmp>, "{"".join(f"{chr(92)}{byte:03o}" for byte in MANIFEST)}", 142, 0) = 142',
+    f'pwrite64(7</d/manifest.tmp>, "{"".join(f"{chr(92)}{byte:03o}" for byte in MANIFEST)}", 150, 0) = 150',
     "fdatasync(7</d/manifest.tmp>) = 0",
     'rename("/d/manifest.tmp", "/d/manifest") = 0',
     "fsync(8</d>) = 0",

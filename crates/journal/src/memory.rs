@@ -17,6 +17,9 @@ use crate::seam::event::{Class, Committed, Event, Refused};
 /// Number of records in a page.
 const PAGE: u64 = 256;
 
+/// Term of all batches: the journal is opened once.
+const TERM: u64 = 1;
+
 /// Number of empty pages kept for reuse.
 const SPARE_PAGES: usize = 64;
 
@@ -25,6 +28,8 @@ const SPARE_PAGES: usize = 64;
 pub struct MemoryJournal {
     /// Number of records; the next has this index plus one.
     records: u64,
+    /// Number of batches; the next has this number plus one.
+    batches: u64,
     events: VecDeque<Committed>,
     /// Number of the first page in `pages`.
     first_page: u64,
@@ -137,7 +142,8 @@ impl Journal for MemoryJournal {
             at = end;
         }
         self.records += u64::from(count);
-        self.events.push_back(Committed { first_index, time_us, bytes });
+        self.batches += 1;
+        self.events.push_back(Committed { first_index, number: self.batches, term: TERM, time_us, bytes });
         Ok(first_index)
     }
 

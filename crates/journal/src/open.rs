@@ -29,6 +29,10 @@ pub struct Opened {
     pub snapshot: Option<SnapshotReader>,
     /// Committed batches after the snapshot.
     pub replay: Replay,
+    /// Number of the last committed batch, with which replay ends; 0: none.
+    pub last_number: u64,
+    /// Term of that batch; 0: none.
+    pub last_term: u64,
     /// The owner's hard state; empty: none.
     pub hard_state: Vec<u8>,
     /// Findings of the opening.
@@ -41,9 +45,29 @@ impl DiskJournal {
     /// # Errors
     /// Why it does not open: file, cause and remedy.
     pub fn open(disk: Arc<dyn Disk>, options: Options) -> Result<Opened, OpenError> {
-        let Recovered { shared, journal, writer, maintenance, snapshot, replay, hard_state, report } =
-            recover(disk, options)?;
-        let (backups, keyring) = (Backups::new(shared.clone()), Keyring::new(shared));
-        Ok(Opened { journal, writer, maintenance, backups, keyring, snapshot, replay, hard_state, report })
+        let Recovered {
+            shared,
+            journal,
+            writer,
+            maintenance,
+            snapshot,
+            replay,
+            committed,
+            hard_state,
+            report,
+        } = recover(disk, options)?;
+        Ok(Opened {
+            journal,
+            writer,
+            maintenance,
+            backups: Backups::new(shared.clone()),
+            keyring: Keyring::new(shared),
+            snapshot,
+            replay,
+            last_number: committed.last_number(),
+            last_term: committed.term,
+            hard_state,
+            report,
+        })
     }
 }

@@ -3,23 +3,27 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0..4 | magic `SLB1` |
-//! | 4..8 | checksum of bytes 8..104, begun with the journal's identity |
+//! | 4..8 | checksum of bytes 8..112, begun with the journal's identity |
 //! | 8..24 | own position: segment number, offset of the head |
 //! | 24..32 | index of the first record |
-//! | 32..40 | term |
-//! | 40..48 | time, microseconds since the Unix epoch |
-//! | 48..64 | `synced_to`: segment number and offset known durable when this was written |
-//! | 64..72 | index of the last record before this batch known committed when this was written |
-//! | 72..76 | length of the records |
-//! | 76..80 | number of records; 0: an idle marker |
-//! | 80..84 | checksum of the records |
-//! | 84..88 | the predecessor's checksum (bytes 4..8 of its head) |
-//! | 88..90 | cipher: 0 none, 1 AES-256-GCM |
-//! | 90..92 | key id: 0, the key of the segment |
-//! | 92..104 | nonce of the first chunk; 0 without cipher |
+//! | 32..40 | number of the batch in the log; the first has 1 |
+//! | 40..48 | term |
+//! | 48..56 | time, microseconds since the Unix epoch |
+//! | 56..72 | `synced_to`: segment number and offset known durable when this was written |
+//! | 72..80 | index of the last record before this batch known committed when this was written |
+//! | 80..84 | length of the records |
+//! | 84..88 | number of records; 0: an idle marker |
+//! | 88..92 | checksum of the records |
+//! | 92..96 | the predecessor's checksum (bytes 4..8 of its head) |
+//! | 96..98 | cipher: 0 none, 1 AES-256-GCM |
+//! | 98..100 | key id: 0, the key of the segment |
+//! | 100..112 | nonce of the first chunk; 0 without cipher |
+//!
+//! An idle marker is not counted: it has index and number of the batch to come, and the term of the one
+//! before.
 //!
 //! The records follow. When they are encrypted, the tags of their [chunks](crate::keys::cipher) come before
-//! them, the checksum at 80 is that of the tags, which the plain records never have one of, and with each
+//! them, the checksum at 88 is that of the tags, which the plain records never have one of, and with each
 //! chunk the head is authenticated, as it is with 0 for both checksums.
 //!
 //! The head names its own position, so that an old batch in recycled bytes, or one inside a payload, is not
@@ -38,10 +42,10 @@ pub(crate) fn next_sector(offset: u64) -> u64 {
 }
 
 /// Bytes of a head.
-pub(crate) const HEADER: usize = 104;
+pub(crate) const HEADER: usize = 112;
 
 /// Where the checksum of what follows stands.
-const CONTENT_SUM: std::ops::Range<usize> = 80..84;
+const CONTENT_SUM: std::ops::Range<usize> = 88..92;
 
 /// The cipher of encrypted records.
 const AES_256_GCM: u16 = 1;
@@ -62,6 +66,8 @@ pub(crate) struct Header {
     pub(crate) checksum: u32,
     pub(crate) at: Position,
     pub(crate) first_index: u64,
+    /// Number of the batch in the log; of an idle marker, that of the next batch.
+    pub(crate) number: u64,
     pub(crate) term: u64,
     pub(crate) time_us: u64,
     pub(crate) synced_to: Position,
@@ -109,7 +115,7 @@ impl Header {
         put(&[0; 4]);
         let Position { segment, offset } = self.at;
         let synced = self.synced_to;
-        for value in [segment, offset, self.first_index, self.term, self.time_us] {
+        for value in [segment, offset, self.first_index, self.number, self.term, self.time_us] {
             put(&value.to_le_bytes());
         }
         for value in [synced.segment, synced.offset, self.committed] {
@@ -143,6 +149,7 @@ impl Header {
             checksum: reader.u32()?,
             at: Position { segment: reader.u64()?, offset: reader.u64()? },
             first_index: reader.u64()?,
+            number: reader.u64()?,
             term: reader.u64()?,
             time_us: reader.u64()?,
             synced_to: Position { segment: reader.u64()?, offset: reader.u64()? },
@@ -197,6 +204,7 @@ mod tests {
             checksum: 0,
             at,
             first_index: 7,
+            number: 4,
             term: 2,
             time_us: 99,
             synced_to: Position { segment: 3, offset: 100 },
@@ -207,7 +215,7 @@ mod tests {
             previous: 6,
             nonce: None,
         };
-        for (nonce, end) in [(None, 512 + 104 + 10), (Some(u64::MAX - 3), 512 + 104 + 16 + 10)] {
+        for (nonce, end) in [(None, 512 + 112 + 10), (Some(u64::MAX - 3), 512 + 112 + 16 + 10)] {
             header.nonce = nonce;
             let (mut bytes, sum) = header.encode(1);
             header.checksum = sum;

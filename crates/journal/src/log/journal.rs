@@ -38,6 +38,8 @@ const BATCH_BYTES_MAX: usize = 1 << 30;
 pub struct DiskJournal {
     shared: Arc<Shared>,
     next_index: u64,
+    /// Number of the next proposed batch.
+    next_number: u64,
     last_time_us: u64,
     notes: VecDeque<Note>,
     index: Index,
@@ -73,7 +75,7 @@ impl SnapshotTrigger {
 impl DiskJournal {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        next_index: u64,
+        end: &Link,
         last_time_us: u64,
         index: Index,
         tail: Option<Uncommitted>,
@@ -83,7 +85,8 @@ impl DiskJournal {
         let cache = Cache::new(cache_bytes - budget_of(cache_bytes));
         DiskJournal {
             shared,
-            next_index,
+            next_index: end.next_index,
+            next_number: end.next_number,
             last_time_us,
             notes: VecDeque::new(),
             index,
@@ -274,13 +277,11 @@ impl DiskJournal {
             return Err(TailError::Failed(what.clone()));
         }
         let tail = self.tail.as_mut().ok_or(TailError::NoTail)?;
-        let cut = tail.cut(index)?;
-        if cut {
-            (_, self.last_time_us) = tail.last();
-            self.next_index = index;
-            lock(&self.shared.queue).push_back(Order::Cut(index));
-        }
-        Ok(cut)
+        let Some(number) = tail.cut(index)? else { return Ok(false) };
+        (_, self.last_time_us) = tail.last();
+        (self.next_index, self.next_number) = (index, number);
+        lock(&self.shared.queue).push_back(Order::Cut(index));
+        Ok(true)
     }
 
     /// The tail from the batch that holds this record on, durable or not: the batches that
@@ -337,13 +338,14 @@ impl DiskJournal {
             batch.seal_blobs(first_index);
         }
         let (bytes, records) = batch.take();
-        self.next_index += u64::from(records);
         self.last_time_us = self.last_time_us.max(time_us);
-        let time_us = self.last_time_us;
+        let (number, time_us) = (self.next_number, self.last_time_us);
+        self.next_index += u64::from(records);
+        self.next_number += 1;
+        let proposal = Proposal { first_index, records, number, term, time_us, bytes };
         if let Some(tail) = &mut self.tail {
-            tail.push(Entry::new(first_index, records, term, time_us, bytes.clone()));
+            tail.push(Entry::proposed(&proposal));
         }
-        let proposal = Proposal { first_index, records, term, time_us, bytes };
         lock(&self.shared.queue).push_back(Order::Write(proposal));
         first_index
     }
@@ -371,17 +373,20 @@ impl DiskJournal {
             next_segment(&self.shared, &mut self.index, handle, start, finished_len);
         }
         let (entry, offset) = tail.next_committed()?;
-        let Entry { first_index, records, time_us, bytes, .. } = entry;
+        let Entry { first_index, records, number, term, time_us, bytes, .. } = entry;
         let end = offset + bytes.len() as u64;
         self.shared.set_given(Position { segment: self.index.growing(), offset: end });
-        Some(self.committed(Committed { first_index, time_us, bytes }, records, offset))
+        Some(self.committed(Committed { first_index, number, term, time_us, bytes }, records, offset))
     }
 
     fn take_note(&mut self, note: Note) -> Option<Event> {
         match note {
-            Note::Batch { committed, records, offset, .. } => match &mut self.tail {
-                None => return Some(self.committed(committed, records, offset)),
-                Some(tail) => tail.written(committed.first_index, offset),
+            Note::Batch { written, offset } => match &mut self.tail {
+                None => {
+                    let records = written.records;
+                    return Some(self.committed(written.committed(), records, offset));
+                }
+                Some(tail) => tail.written(written.first_index, offset),
             },
             Note::Segment { handle, start, finished_len } => match &mut self.tail {
                 None => next_segment(&self.shared, &mut self.index, handle, start, finished_len),

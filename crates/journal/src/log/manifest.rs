@@ -14,13 +14,13 @@ use crate::disk::whole::{aside, write_aside};
 use crate::disk::{Disk, OpenMode};
 use crate::file_kind::Kind;
 use crate::keys::keyring::KEYRING;
-use crate::log::header::Position;
+use crate::log::header::{Header, Position};
 use crate::open_error::OpenError;
 use crate::options::{Commit, Options, Owner};
 
 /// Version of the formats of all files in a journal's directory, and of backups. It grows with each change of
 /// any of them; other versions are refused.
-pub(crate) const FORMAT_VERSION: u32 = 7;
+pub(crate) const FORMAT_VERSION: u32 = 8;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
@@ -41,12 +41,37 @@ const NUMBER_MAX: u64 = 1 << 60;
 pub(crate) struct Link {
     /// Index of the next record.
     pub(crate) next_index: u64,
+    /// Number of the next batch.
+    pub(crate) next_number: u64,
     /// Checksum of the last batch.
     pub(crate) previous: u32,
     /// Term of the last batch.
     pub(crate) term: u64,
     /// Time of the last batch, in microseconds since the Unix epoch.
     pub(crate) time_us: u64,
+}
+
+impl Link {
+    /// State of the chain after this batch, or idle marker.
+    pub(crate) fn after(header: &Header) -> Link {
+        Link {
+            next_index: header.first_index + u64::from(header.records),
+            next_number: header.number + u64::from(header.records > 0),
+            previous: header.checksum,
+            term: header.term,
+            time_us: header.time_us,
+        }
+    }
+
+    /// The counts that a manifest limits.
+    fn counts(&self) -> [u64; 2] {
+        [self.next_index, self.next_number]
+    }
+
+    /// Number of the last batch; 0: none.
+    pub(crate) fn last_number(&self) -> u64 {
+        self.next_number - 1
+    }
 }
 
 /// A segment that is no longer written.
@@ -175,7 +200,7 @@ impl Manifest {
             told: false,
             committed: 0,
             hard_state: Vec::new(),
-            open_start: Link { next_index: 1, ..Link::default() },
+            open_start: Link { next_index: 1, next_number: 1, ..Link::default() },
             sealed: Vec::new(),
             open: Vec::new(),
             blob_files: Vec::new(),
@@ -327,10 +352,9 @@ impl Manifest {
 
     /// All lengths, offsets, indexes and numbers of files.
     fn numbers(&self) -> impl Iterator<Item = u64> {
-        let sealed = self
-            .sealed
-            .iter()
-            .flat_map(|s| [s.number, s.len, s.table_len, s.start.next_index, s.end.next_index]);
+        let sealed = self.sealed.iter().flat_map(|s| {
+            [s.number, s.len, s.table_len].into_iter().chain(s.start.counts()).chain(s.end.counts())
+        });
         let blob_files = self.blob_files.iter().flat_map(|b| {
             let ranges = b.ranges.iter().flat_map(|(first, end)| [*first, *end]);
             [b.number, b.data_len, b.table_len].into_iter().chain(ranges)
@@ -340,7 +364,7 @@ impl Manifest {
         let own =
             [self.owner.start, self.next_file, self.term, segment, offset, self.committed, self.keyring];
         own.into_iter()
-            .chain([self.open_start.next_index])
+            .chain(self.open_start.counts())
             .chain(sealed)
             .chain(self.open.iter().flat_map(|o| [o.number, o.len, o.end]))
             .chain(blob_files)
@@ -380,6 +404,7 @@ impl Manifest {
 
 fn put_link(out: &mut Vec<u8>, link: &Link) {
     out.put_u64(link.next_index);
+    out.put_u64(link.next_number);
     out.put_u32(link.previous);
     out.put_u64(link.term);
     out.put_u64(link.time_us);
@@ -388,6 +413,7 @@ fn put_link(out: &mut Vec<u8>, link: &Link) {
 fn link(reader: &mut Reader<'_>) -> Option<Link> {
     Some(Link {
         next_index: reader.u64()?,
+        next_number: reader.u64()?,
         previous: reader.u32()?,
         term: reader.u64()?,
         time_us: reader.u64()?,
@@ -406,7 +432,7 @@ fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
     let hard_state = reader.count(1)?;
     manifest.hard_state = reader.take(hard_state)?.to_vec();
     manifest.open_start = link(reader)?;
-    for _ in 0..reader.count(84)? {
+    for _ in 0..reader.count(100)? {
         manifest.sealed.push(Sealed {
             number: reader.u64()?,
             start: link(reader)?,
@@ -452,7 +478,7 @@ mod tests {
     fn example() -> Manifest {
         let mut manifest = Manifest::fresh(77);
         manifest.owner = Owner { server: 78, shard: 2, start: 3 };
-        let link = Link { next_index: 9, previous: 8, term: 7, time_us: 6 };
+        let link = Link { next_index: 9, next_number: 5, previous: 8, term: 7, time_us: 6 };
         manifest.sealed.push(Sealed {
             number: 1,
             start: Link::default(),

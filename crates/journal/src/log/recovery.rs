@@ -36,7 +36,7 @@ use crate::log::header::{HEADER, Position};
 use crate::log::index::{Current, Index};
 use crate::log::journal::{DiskJournal, SnapshotTrigger};
 use crate::log::maintenance::Maintenance;
-use crate::log::manifest::{BlobFile, MANIFEST, Manifest, RESTORING, Sealed};
+use crate::log::manifest::{BlobFile, Link, MANIFEST, Manifest, RESTORING, Sealed};
 use crate::log::replay::{Replay, Stretch};
 use crate::log::sealed_file::SealedFile;
 use crate::log::sealing::{load_table, write_table};
@@ -67,6 +67,8 @@ pub(crate) struct Recovered {
     pub(crate) maintenance: Maintenance,
     pub(crate) snapshot: Option<SnapshotReader>,
     pub(crate) replay: Replay,
+    /// State of the chain after the last committed batch.
+    pub(crate) committed: Link,
     pub(crate) hard_state: Vec<u8>,
     pub(crate) report: RecoveryReport,
 }
@@ -175,12 +177,13 @@ impl Opening {
         let tail = is_told.then(|| Uncommitted::found(&given, moved.held));
         let last_time_us = self.report.last_time_us;
         Ok(Recovered {
-            journal: DiskJournal::new(shared.clone(), link.next_index, last_time_us, index, tail, snapshots),
+            journal: DiskJournal::new(shared.clone(), &link, last_time_us, index, tail, snapshots),
             maintenance: Maintenance::new(shared.clone(), writer.clone(), entries),
             shared,
             writer,
             snapshot,
             replay,
+            committed: given,
             hard_state,
             report: self.report,
         })
@@ -430,10 +433,8 @@ pub(crate) fn first_prefill(options: &Options) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::disk::FsDisk;
-    use crate::log::manifest::Link;
-
     use super::*;
+    use crate::disk::FsDisk;
 
     #[test]
     fn lengths_are_compared_with_the_file_before_memory_is_taken() {

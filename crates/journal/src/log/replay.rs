@@ -80,8 +80,9 @@ impl Stretch {
         let read = self.handle.file.read_at(&mut bytes, 0).map_err(OpenError::io(path, "read"))?;
         let at = Position { segment: self.handle.number, offset: 0 };
         let head = Header::decode(identity, at, &bytes[..read]);
-        let (first, previous) = (self.start.next_index, self.start.previous);
-        if head.is_some_and(|head| (head.first_index, head.previous) == (first, previous)) {
+        let Link { next_index: first, next_number, previous, .. } = self.start;
+        let begins = (first, next_number, previous);
+        if head.is_some_and(|head| (head.first_index, head.number, head.previous) == begins) {
             return Ok(());
         }
         let what = "the segment does not begin with the batch that the manifest names";
@@ -113,6 +114,8 @@ fn after(found: Found, applied_index: u64) -> Option<Committed> {
     let skipped: usize = Records::new(&records).take(skip as usize).map(|record| record.encoded_len()).sum();
     Some(Committed {
         first_index: header.first_index + skip,
+        number: header.number,
+        term: header.term,
         time_us: header.time_us,
         bytes: Bytes::from(records).slice(skipped..),
     })

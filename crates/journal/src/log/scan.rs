@@ -92,17 +92,12 @@ impl Scanner {
         let records = open_batch(&self.seal, self.identity, &header, bytes);
         let Some(records) = records.filter(|records| is_whole(&header, records)) else { return Ok(None) };
         self.at.offset = header.end();
-        self.link = Link {
-            next_index: header.first_index + u64::from(header.records),
-            previous: header.checksum,
-            term: header.term,
-            time_us: header.time_us,
-        };
+        self.link = Link::after(&header);
         Ok(Some(Found { header, records }))
     }
 
     fn continues(&self, header: &Header) -> bool {
-        header.first_index == self.link.next_index
+        (header.first_index, header.number) == (self.link.next_index, self.link.next_number)
             && header.previous == self.link.previous
             && (self.link.term..=self.newest_term).contains(&header.term)
             && header.time_us >= self.link.time_us

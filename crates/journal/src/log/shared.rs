@@ -27,14 +27,23 @@ use crate::seam::event::Committed;
 const HANDLE_TRIES: u32 = 3_000;
 const HANDLE_PAUSE: Duration = Duration::from_millis(10);
 
-/// A proposed batch that is not written yet.
+/// A proposed batch on its way to the disk.
 #[derive(Debug)]
 pub(crate) struct Proposal {
     pub(crate) first_index: u64,
     pub(crate) records: u32,
+    pub(crate) number: u64,
     pub(crate) term: u64,
     pub(crate) time_us: u64,
     pub(crate) bytes: Bytes,
+}
+
+impl Proposal {
+    /// The batch, committed.
+    pub(crate) fn committed(self) -> Committed {
+        let Proposal { first_index, number, term, time_us, bytes, .. } = self;
+        Committed { first_index, number, term, time_us, bytes }
+    }
 }
 
 /// Order to the writer; orders are carried out one after the other.
@@ -53,7 +62,7 @@ pub(crate) enum Order {
 pub(crate) enum Note {
     /// A batch is written; its records are at `offset` of the segment that began last. Under
     /// [`Commit::Own`] it is durable too, and so committed.
-    Batch { committed: Committed, records: u32, term: u64, offset: u64 },
+    Batch { written: Proposal, offset: u64 },
     /// The records up to this index are durable ([`Commit::Told`] only).
     Durable { last_index: u64 },
     /// The tail is cut durably where the batch at this position began; `handle` grows from there.

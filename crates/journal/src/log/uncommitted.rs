@@ -12,6 +12,7 @@ use bytes::Bytes;
 use crate::log::files::Handle;
 use crate::log::header::{Header, Position};
 use crate::log::manifest::Link;
+use crate::log::shared::Proposal;
 use crate::seam::event::TailError;
 
 /// A batch of the tail.
@@ -21,6 +22,8 @@ pub struct Entry {
     pub first_index: u64,
     /// Number of records.
     pub records: u32,
+    /// Number of the batch in the log, which counts from 1 without holes.
+    pub number: u64,
     /// Term under which it was proposed.
     pub term: u64,
     /// Time of the batch, in microseconds since the Unix epoch.
@@ -32,9 +35,18 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A batch with the checksum of its bytes.
-    pub(crate) fn new(first_index: u64, records: u32, term: u64, time_us: u64, bytes: Bytes) -> Entry {
-        Entry { first_index, records, term, time_us, checksum: crc32fast::hash(&bytes), bytes }
+    /// A proposed batch, with the checksum of its bytes.
+    pub(crate) fn proposed(proposal: &Proposal) -> Entry {
+        let Proposal { first_index, records, number, term, time_us, ref bytes } = *proposal;
+        let (checksum, bytes) = (crc32fast::hash(bytes), bytes.clone());
+        Entry { first_index, records, number, term, time_us, checksum, bytes }
+    }
+
+    /// A batch that was found on the disk.
+    pub(crate) fn found(header: &Header, records: Vec<u8>) -> Entry {
+        let Header { first_index, records: count, number, term, time_us, .. } = *header;
+        let checksum = crc32fast::hash(&records);
+        Entry { first_index, records: count, number, term, time_us, checksum, bytes: records.into() }
     }
 
     /// Index of the last record.
@@ -53,8 +65,7 @@ pub(crate) struct Held {
 impl Held {
     /// A batch that was found on the disk.
     pub(crate) fn found(header: &Header, records: &[u8]) -> Held {
-        let Header { first_index, records: count, term, time_us, .. } = *header;
-        let entry = Entry::new(first_index, count, term, time_us, Bytes::copy_from_slice(records));
+        let entry = Entry::found(header, records.to_vec());
         Held { entry, offset: Some(header.records_at()) }
     }
 }
@@ -137,20 +148,23 @@ impl Uncommitted {
         Ok(())
     }
 
-    /// Drops the batches from this record on. Returns whether there were any, and the writer has a cut to do.
-    pub(crate) fn cut(&mut self, index: u64) -> Result<bool, TailError> {
+    /// Drops the batches from this record on. Returns the number of the first of them; `None`: there were
+    /// none, and the writer has no cut to do.
+    pub(crate) fn cut(&mut self, index: u64) -> Result<Option<u64>, TailError> {
         if index <= self.committed_index {
             return Err(TailError::Committed { committed_index: self.committed_index });
         }
         let end = self.held.back().map_or(self.committed_index, |held| held.entry.last_index()) + 1;
         if index == end {
-            return Ok(false);
+            return Ok(None);
         }
         let at = self.held.binary_search_by_key(&index, |held| held.entry.first_index);
-        self.held.truncate(at.map_err(|_| TailError::NotABatch { index })?);
+        let at = at.map_err(|_| TailError::NotABatch { index })?;
+        let number = self.held[at].entry.number;
+        self.held.truncate(at);
         self.cuts.push_back(index);
         self.durable_index = self.durable_index.min(index - 1);
-        Ok(true)
+        Ok(Some(number))
     }
 
     /// Notes that a batch is written.

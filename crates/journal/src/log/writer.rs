@@ -27,7 +27,6 @@ use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
 use crate::log::shared::{Fresh, Note, Order, Proposal, Shared};
 use crate::options::Durability;
-use crate::seam::event::Committed;
 
 /// Largest group of batches for one write, in bytes; a larger batch is written alone.
 const GROUP_BYTES: usize = 8 << 20;
@@ -151,11 +150,12 @@ impl WriterState {
             self.buffer_at = self.offset;
             self.buffer_link = self.link;
         }
-        let first_index = self.link.next_index;
+        let Link { next_index: first_index, next_number: number, previous, .. } = self.link;
         let mut header = Header {
             checksum: 0,
             at: Position { segment: self.segment.number, offset: self.offset },
             first_index,
+            number,
             term,
             time_us,
             synced_to: self.synced,
@@ -163,22 +163,20 @@ impl WriterState {
             len: 0,
             records: count,
             content_checksum: 0,
-            previous: self.link.previous,
+            previous,
             nonce: None,
         };
         let new = !shared.is_told();
         append_batch(&mut self.buffer, &self.segment.seal, shared.identity, &mut header, records, new)?;
         self.offset = header.end();
-        let previous = header.checksum;
-        self.link = Link { next_index: first_index + u64::from(count), previous, term, time_us };
+        self.link = Link::after(&header);
         (self.marked, self.marked_committed) = (self.synced, header.committed);
         Ok(header.records_at())
     }
 
     /// Appends a batch without records to the buffer.
     fn encode_marker(&mut self, shared: &Shared) -> Result<u64, String> {
-        let term = if shared.is_told() { self.link.term } else { shared.term };
-        self.encode(shared, &[], 0, term, self.link.time_us)
+        self.encode(shared, &[], 0, self.link.term, self.link.time_us)
     }
 
     /// Before a sync: what is written later shares no sector with what is synced. What is encoded already and
@@ -217,12 +215,9 @@ impl WriterState {
         self.link = self.buffer_link;
         for note in std::mem::take(&mut self.staged).into_iter().rev() {
             match note {
-                Note::Batch {
-                    committed: Committed { first_index, time_us, bytes }, records, term, ..
-                } => {
+                Note::Batch { written, .. } => {
                     self.begins.pop_back();
-                    let proposal = Proposal { first_index, records, term, time_us, bytes };
-                    self.todo.push_front(Order::Write(proposal));
+                    self.todo.push_front(Order::Write(written));
                 }
                 // The buffer then begins the segment, at a sector.
                 other => self.staged.push(other),
@@ -400,14 +395,14 @@ impl Writer {
     }
 
     fn stage(&self, state: &mut WriterState, proposal: Proposal) -> Result<(), String> {
-        let Proposal { first_index, records, term, time_us, bytes } = proposal;
-        debug_assert_eq!(first_index, state.link.next_index, "batches come in order");
+        let place = (proposal.first_index, proposal.number);
+        debug_assert_eq!(place, (state.link.next_index, state.link.next_number), "batches come in order");
         if self.shared.is_told() {
             state.note_begin(&self.shared);
         }
-        let offset = state.encode(&self.shared, &bytes, records, term, time_us)?;
-        let committed = Committed { first_index, time_us, bytes };
-        state.staged.push(Note::Batch { committed, records, term, offset });
+        let Proposal { records, term, time_us, bytes, .. } = &proposal;
+        let offset = state.encode(&self.shared, bytes, *records, *term, *time_us)?;
+        state.staged.push(Note::Batch { written: proposal, offset });
         Ok(())
     }
 

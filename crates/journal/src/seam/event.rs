@@ -87,6 +87,10 @@ pub enum TailError {
 pub struct Committed {
     /// Index of the first record.
     pub first_index: u64,
+    /// Number of the batch in the log: the first has 1, and there are no holes.
+    pub number: u64,
+    /// Term under which it was proposed.
+    pub term: u64,
     /// Time of the batch, in microseconds since the Unix epoch.
     pub time_us: u64,
     /// The encoded records; see [`Committed::records`].

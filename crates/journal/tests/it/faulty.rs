@@ -83,10 +83,10 @@ impl Faults {
         let number = |at: usize, len: usize, from: &[u8]| {
             from[at..at + len].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
         };
-        while bytes.starts_with(b"SLB1") && number(88, 2, bytes) == 1 {
-            let (len, segment, nonce) = (number(72, 4, bytes), number(8, 8, bytes), number(96, 8, bytes));
+        while bytes.starts_with(b"SLB1") && number(96, 2, bytes) == 1 {
+            let (len, segment, nonce) = (number(80, 4, bytes), number(8, 8, bytes), number(104, 8, bytes));
             let chunks = len.div_ceil(8 << 10).max(1);
-            let end = (104 + chunks * 16 + len) as usize;
+            let end = (112 + chunks * 16 + len) as usize;
             let mut hasher = DefaultHasher::new();
             bytes[..end].hash(&mut hasher);
             let mut sealed = self.sealed.lock().unwrap();

@@ -7,6 +7,7 @@ mod bad_input;
 mod crypt;
 mod faulty;
 mod handles;
+mod numbers;
 mod recovery;
 mod rig;
 mod space;

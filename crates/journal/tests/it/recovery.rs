@@ -223,7 +223,7 @@ fn a_sealed_segment_begins_with_the_head_of_its_first_batch() {
     for table in files(dir.path(), ".table") {
         let log = table.with_extension("log");
         let whole = fs::read(&log).unwrap();
-        for at in 0..104 {
+        for at in 0..112 {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             fs::write(&log, &bytes).unwrap();

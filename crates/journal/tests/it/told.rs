@@ -10,37 +10,43 @@ use crate::faulty::Faults;
 use crate::rig::{copy_dir, files, options, plain, roots};
 
 /// An open journal under `Commit::Told`, and what it has given.
-struct Told {
-    journal: DiskJournal,
-    writer: Writer,
-    maintenance: Maintenance,
-    backups: Backups,
-    hard_state: Vec<u8>,
-    term: u64,
+pub(crate) struct Told {
+    pub(crate) journal: DiskJournal,
+    pub(crate) writer: Writer,
+    pub(crate) maintenance: Maintenance,
+    pub(crate) backups: Backups,
+    pub(crate) hard_state: Vec<u8>,
+    pub(crate) term: u64,
     /// Bodies of the committed records from the snapshot on.
-    given: Vec<(u64, Vec<u8>)>,
+    pub(crate) given: Vec<(u64, Vec<u8>)>,
+    /// Number and term of each of their batches.
+    pub(crate) batches: Vec<(u64, u64)>,
+    /// Number and term of the batch with which replay ended.
+    pub(crate) last: (u64, u64),
     /// Cuts and hard states that are durable.
-    cuts: usize,
-    states: usize,
-    failed: bool,
-    now_us: u64,
+    pub(crate) cuts: usize,
+    pub(crate) states: usize,
+    pub(crate) failed: bool,
+    pub(crate) now_us: u64,
 }
 
-fn settings(dir: &Path) -> Options {
+pub(crate) fn settings(dir: &Path) -> Options {
     Options { commit: Commit::Told, ..options(dir) }
 }
 
 impl Told {
-    fn open(options: Options) -> Told {
+    pub(crate) fn open(options: Options) -> Told {
         Told::open_on(Faults::new().1, options).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Told, OpenError> {
+    pub(crate) fn open_on(disk: Arc<dyn Disk>, options: Options) -> Result<Told, OpenError> {
         let opened = DiskJournal::open(disk, options)?;
+        let last = (opened.last_number, opened.last_term);
         let Opened { mut journal, writer, maintenance, backups, mut replay, hard_state, report, .. } = opened;
-        let mut given = Vec::new();
+        let (mut given, mut batches) = (Vec::new(), Vec::new());
         while let Some(batch) = replay.next_batch()? {
             given.extend(bodies(&batch));
+            batches.push((batch.number, batch.term));
         }
         let keys: Vec<_> = given
             .iter()
@@ -57,6 +63,8 @@ impl Told {
             hard_state,
             term,
             given,
+            batches,
+            last,
             cuts,
             states,
             failed,
@@ -65,7 +73,7 @@ impl Told {
     }
 
     /// Proposes a batch of one record, whose blob is its body.
-    fn append(&mut self, term: u64, body: &[u8]) -> u64 {
+    pub(crate) fn append(&mut self, term: u64, body: &[u8]) -> u64 {
         let mut batch = Batch::new();
         let mut record = batch.record(1);
         record.body(body);
@@ -75,15 +83,18 @@ impl Told {
         self.journal.append(term, &mut batch, 1_000_000 + self.now_us, Class::Growing).unwrap()
     }
 
-    fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         self.writer.step();
         self.poll();
     }
 
-    fn poll(&mut self) {
+    pub(crate) fn poll(&mut self) {
         while let Some(event) = self.journal.poll() {
             match event {
-                Event::Committed(batch) => self.given.extend(bodies(&batch)),
+                Event::Committed(batch) => {
+                    self.given.extend(bodies(&batch));
+                    self.batches.push((batch.number, batch.term));
+                }
                 Event::Cut => self.cuts += 1,
                 Event::HardState => self.states += 1,
                 Event::Failed(_) => self.failed = true,
@@ -92,16 +103,16 @@ impl Told {
         }
     }
 
-    fn commit(&mut self, index: u64) {
+    pub(crate) fn commit(&mut self, index: u64) {
         self.journal.commit(index).unwrap();
         self.poll();
     }
 
-    fn cut(&mut self, index: u64) {
+    pub(crate) fn cut(&mut self, index: u64) {
         assert_eq!(self.journal.cut(index), Ok(true));
     }
 
-    fn settle_down(&mut self) {
+    pub(crate) fn settle_down(&mut self) {
         for _ in 0..400 {
             self.now_us += 10_000;
             while self.maintenance.step(self.now_us) {}
@@ -109,7 +120,7 @@ impl Told {
         }
     }
 
-    fn tail(&self) -> Vec<(u64, u64, Vec<u8>)> {
+    pub(crate) fn tail(&self) -> Vec<(u64, u64, Vec<u8>)> {
         let body = |entry: &Entry| {
             assert_eq!(entry.checksum, crc32fast::hash(&entry.bytes));
             Records::new(&entry.bytes).next().unwrap().body.to_vec()
@@ -117,11 +128,11 @@ impl Told {
         self.journal.tail(0).map(|entry| (entry.first_index, entry.term, body(entry))).collect()
     }
 
-    fn given(&self) -> Vec<&[u8]> {
+    pub(crate) fn given(&self) -> Vec<&[u8]> {
         self.given.iter().map(|(_, body)| &body[..]).collect()
     }
 
-    fn read(&mut self, index: u64) -> Option<Vec<u8>> {
+    pub(crate) fn read(&mut self, index: u64) -> Option<Vec<u8>> {
         match self.journal.read(BlobKey { index, item: 0 }) {
             BlobRead::Cached(blob) => Some(blob.to_vec()),
             BlobRead::OnDisk(location) => Some(location.read().unwrap().to_vec()),

@@ -75,7 +75,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let rest = records.rest().len();
         if rest > 0 {
             let bytes = committed.bytes.slice(committed.bytes.len() - rest..);
-            self.applying = Some(Committed { first_index: index, time_us: committed.time_us, bytes });
+            self.applying = Some(Committed { first_index: index, bytes, ..*committed });
         } else {
             self.figures.batches += 1;
         }

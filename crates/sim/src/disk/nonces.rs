@@ -8,10 +8,10 @@ use super::names::Inode;
 
 /// Layout of a batch's header, as in `journal/src/log/header.rs`.
 const MAGIC: &[u8] = b"SLB1";
-const HEADER: usize = 104;
-const LEN: usize = 72;
-const CIPHER: usize = 88;
-const NONCE: usize = 96;
+const HEADER: usize = 112;
+const LEN: usize = 80;
+const CIPHER: usize = 96;
+const NONCE: usize = 104;
 
 /// Number of bytes sealed with one nonce; length of their authentication tag.
 const CHUNK: u64 = 8 << 10;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sluice_journal::{Batch, BlobKey, Records};
+use sluice_journal::{Batch, BlobKey, Committed, Entry, Record, Records};
 
 use crate::model::Checked;
 use crate::rng::Rng;
@@ -11,7 +11,8 @@ use crate::rng::Rng;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Proposed {
     pub(super) first_index: u64,
-    /// Term; 0 where a journal does not tell it.
+    /// Number of the batch in the log.
+    pub(super) number: u64,
     pub(super) term: u64,
     pub(super) time_us: u64,
     pub(super) records: Vec<Content>,
@@ -47,32 +48,31 @@ impl Proposed {
         batch
     }
 
-    /// Reads encoded records back.
-    pub(super) fn decode(
-        first_index: u64,
-        term: u64,
-        time_us: u64,
-        bytes: &[u8],
-    ) -> Result<Proposed, String> {
-        let mut records = Vec::new();
-        for record in Records::new(bytes) {
-            let blobs = (0..record.blob_count()).filter_map(|item| record.blob(item).map(<[u8]>::to_vec));
-            let (number, rest) = record.body.split_first_chunk::<8>().ok_or("a record without a number")?;
-            let releases = rest
-                .chunks_exact(12)
-                .map(|key| BlobKey { index: number_of(&key[..8]), item: number_of(&key[8..]) as u32 });
-            let number = u64::from_le_bytes(*number);
-            records.push(Content { number, releases: releases.collect(), blobs: blobs.collect() });
-        }
-        Ok(Proposed { first_index, term, time_us, records })
+    /// A batch that the journal gives.
+    pub(super) fn given(batch: &Committed) -> Proposed {
+        let Committed { first_index, number, term, time_us, ref bytes } = *batch;
+        Proposed { first_index, number, term, time_us, records: decode(bytes) }
     }
 
-    /// True when both are the same, but for terms that one of them does not tell.
-    pub(super) fn is_same(&self, other: &Proposed) -> bool {
-        let terms = self.term == other.term || self.term == 0 || other.term == 0;
-        let place = (self.first_index, self.time_us) == (other.first_index, other.time_us);
-        terms && place && self.records == other.records
+    /// A batch of the tail.
+    pub(super) fn held(entry: &Entry) -> Proposed {
+        let Entry { first_index, number, term, time_us, ref bytes, .. } = *entry;
+        Proposed { first_index, number, term, time_us, records: decode(bytes) }
     }
+}
+
+/// Reads encoded records back; one that nobody has made has the number 0.
+fn decode(bytes: &[u8]) -> Vec<Content> {
+    let content = |record: Record<'_>| {
+        let blobs = (0..record.blob_count()).filter_map(|item| record.blob(item).map(<[u8]>::to_vec));
+        let (number, rest) = record.body.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
+        let releases = rest
+            .chunks_exact(12)
+            .map(|key| BlobKey { index: number_of(&key[..8]), item: number_of(&key[8..]) as u32 });
+        let number = u64::from_le_bytes(*number);
+        Content { number, releases: releases.collect(), blobs: blobs.collect() }
+    };
+    Records::new(bytes).map(content).collect()
 }
 
 fn number_of(bytes: &[u8]) -> u64 {
@@ -81,7 +81,7 @@ fn number_of(bytes: &[u8]) -> u64 {
 
 /// Checks that two logs are the same.
 pub(super) fn check_same(what: &str, found: &[Arc<Proposed>], expected: &[Arc<Proposed>]) -> Checked {
-    let differs = found.iter().zip(expected).find(|(found, expected)| !found.is_same(expected));
+    let differs = found.iter().zip(expected).find(|(found, expected)| found != expected);
     if let Some((found, expected)) = differs {
         return Err(format!("{what}: found {}, expected {}", short(found), short(expected)));
     }
@@ -95,8 +95,8 @@ pub(super) fn check_same(what: &str, found: &[Arc<Proposed>], expected: &[Arc<Pr
 pub(super) fn short(batch: &Proposed) -> String {
     let numbers: Vec<u64> = batch.records.iter().map(|record| record.number).collect();
     format!(
-        "batch {} of term {} at {} with records {numbers:?}",
-        batch.first_index, batch.term, batch.time_us
+        "batch {} from record {} of term {} at {} with records {numbers:?}",
+        batch.number, batch.first_index, batch.term, batch.time_us
     )
 }
 

@@ -59,6 +59,8 @@ pub(super) struct FoundLog {
     /// Committed batches after the snapshot.
     pub(super) replayed: Vec<Arc<Proposed>>,
     pub(super) tail: Vec<Arc<Proposed>>,
+    /// Number and term of the last committed batch, as told.
+    pub(super) last: (u64, u64),
     /// Live blobs of the snapshot, each with its length.
     pub(super) snapshot: BTreeMap<BlobKey, u32>,
     pub(super) hard_state: u64,
@@ -104,7 +106,7 @@ impl Model {
     pub(super) fn give(&mut self, batch: &Proposed) -> Result<Vec<BlobKey>, String> {
         let at = self.cluster.partition_point(|known| known.last_index() <= self.given);
         let expected = self.cluster.get(at).filter(|known| known.last_index() <= self.told);
-        if !expected.is_some_and(|expected| expected.is_same(batch)) {
+        if expected.is_none_or(|expected| **expected != *batch) {
             let expected = expected.map(|expected| short(expected));
             return Err(format!("given {}, expected {expected:?}", short(batch)));
         }
@@ -170,6 +172,10 @@ impl Model {
         }
         let known = self.cluster.get(..committed.len()).ok_or("more is committed than anybody told")?;
         check_same("the committed log", &committed, known)?;
+        let last = known.last().map_or((0, 0), |batch| (batch.number, batch.term));
+        if found.last != last {
+            return Err(format!("the last committed batch: {:?}, expected {last:?}", found.last));
+        }
         let log: Vec<_> = known.iter().chain(&found.tail).cloned().collect();
         let survived = self.find(&log, if power { self.synced } else { self.durable })?;
         let states = self.orders[..survived].iter().map(|order| match order {
@@ -239,7 +245,7 @@ impl Model {
 
     /// The first record of this node's log that is not the committed one.
     pub(super) fn conflict(&self) -> Option<u64> {
-        let differs = self.log.iter().zip(&self.cluster).find(|(own, committed)| !own.is_same(committed));
+        let differs = self.log.iter().zip(&self.cluster).find(|(own, committed)| own != committed);
         differs.map(|(own, _)| own.first_index)
     }
 }

@@ -35,13 +35,13 @@ impl OwnerWorld {
 
     fn draw_batch(&mut self, first_index: u64) -> Proposed {
         let last = self.model.log.last();
-        let (least, time_us) = last.map_or((1, 0), |last| (last.term, last.time_us));
+        let (number, least, time_us) = last.map_or((0, 1, 0), |last| (last.number, last.term, last.time_us));
         // A leader hands on batches of terms before its own, too.
         self.term += u64::from(self.rng.chance(1, 8));
         let term = if self.rng.chance(1, 6) { least } else { self.term.max(least) };
         let live: Vec<BlobKey> = self.model.live.keys().copied().collect();
         let records = draw(&mut self.rng, &mut self.next_number, &live);
-        Proposed { first_index, term, time_us: time_us.max(self.now_us), records }
+        Proposed { first_index, number: number + 1, term, time_us: time_us.max(self.now_us), records }
     }
 
     /// Proposes what this node misses of the committed log.

@@ -36,15 +36,14 @@ impl Server {
     /// Opens the journal; returns what it has found.
     pub(super) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Server, FoundLog), OpenError> {
         let opened = DiskJournal::open(disk, options)?;
+        let last = (opened.last_number, opened.last_term);
         let Opened { journal, writer, maintenance, backups, snapshot, mut replay, hard_state, .. } = opened;
         let (applied, pieces) = read_snapshot(snapshot)?;
         let found = FoundLog {
             applied,
             replayed: read_replay(&mut replay)?,
-            tail: journal
-                .tail(0)
-                .map(|entry| Arc::new(decode(entry.first_index, entry.term, entry.time_us, &entry.bytes)))
-                .collect(),
+            tail: journal.tail(0).map(|entry| Arc::new(Proposed::held(entry))).collect(),
+            last,
             snapshot: read_pieces(&pieces),
             hard_state: hard_state.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)),
         };
@@ -64,15 +63,9 @@ fn read_snapshot(snapshot: Option<SnapshotReader>) -> Result<(u64, Vec<u8>), Ope
 fn read_replay(replay: &mut Replay) -> Result<Vec<Arc<Proposed>>, OpenError> {
     let mut replayed = Vec::new();
     while let Some(batch) = replay.next_batch()? {
-        replayed.push(Arc::new(decode(batch.first_index, 0, batch.time_us, &batch.bytes)));
+        replayed.push(Arc::new(Proposed::given(&batch)));
     }
     Ok(replayed)
-}
-
-/// Decodes a batch; one that nobody has made is told from any other by having no records.
-fn decode(first_index: u64, term: u64, time_us: u64, bytes: &[u8]) -> Proposed {
-    let decoded = Proposed::decode(first_index, term, time_us, bytes);
-    decoded.unwrap_or(Proposed { first_index, term, time_us, records: Vec::new() })
 }
 
 impl OwnerWorld {
@@ -118,7 +111,7 @@ impl OwnerWorld {
         while let Some(event) = self.server.as_mut().and_then(|server| server.journal.poll()) {
             match event {
                 Event::Committed(batch) => {
-                    let batch = decode(batch.first_index, 0, batch.time_us, &batch.bytes);
+                    let batch = Proposed::given(&batch);
                     self.trace(|| format!("  given {}", short(&batch)));
                     let released = self.model.give(&batch)?;
                     self.stats.records += batch.records.len() as u64;
@@ -166,8 +159,8 @@ fn check_tail(journal: &DiskJournal, model: &Model) -> Checked {
     let mut found = journal.tail(0);
     for expected in model.tail() {
         let entry = found.next().ok_or_else(|| format!("the tail misses {}", short(expected)))?;
-        let batch = decode(entry.first_index, entry.term, entry.time_us, &entry.bytes);
-        if !batch.is_same(expected) || entry.last_index() != expected.last_index() {
+        let batch = Proposed::held(entry);
+        if batch != **expected || entry.last_index() != expected.last_index() {
             return Err(format!("the tail has {}, expected {}", short(&batch), short(expected)));
         }
     }

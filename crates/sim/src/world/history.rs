@@ -448,7 +448,7 @@ mod tests {
         let first_index = history.next_index();
         history.ask(0, bytes.clone(), op);
         history.propose(first_index, now_us, &bytes)?;
-        history.commit(&Committed { first_index, time_us: now_us, bytes })
+        history.commit(&Committed { first_index, number: first_index, term: 1, time_us: now_us, bytes })
     }
 
     fn run(seed: u64) -> Checked {

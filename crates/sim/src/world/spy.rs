@@ -102,7 +102,8 @@ impl Journal for Spy {
         let first_index = self.journal.propose(batch, time_us, class)?;
         let (records, _) = copy.take();
         if self.hasty {
-            self.early.push_back(Committed { first_index, time_us, bytes: records.clone() });
+            let (number, term) = (0, 0);
+            self.early.push_back(Committed { first_index, number, term, time_us, bytes: records.clone() });
         }
         self.sights.push(JournalCall::Proposed { first_index, time_us, records });
         Ok(first_index)

@@ -366,12 +366,7 @@ impl Copy {
             .map_err(OpenError::Setting)?;
         let before = self.link;
         self.offset = header.end();
-        self.link = Link {
-            next_index: header.first_index + u64::from(header.records),
-            previous: header.checksum,
-            term: header.term,
-            time_us: header.time_us,
-        };
+        self.link = Link::after(&header);
         if self.link.next_index <= self.committed_index + 1 {
             self.table.push(records, header.records_at());
             self.committed = (self.link, self.offset);

@@ -82,6 +82,7 @@ impl Writer {
             checksum: 0,
             at: Position { segment: fresh.handle.number, offset: 0 },
             first_index: link.next_index,
+            number: link.next_number,
             term: link.term,
             time_us: link.time_us,
             synced_to: state.synced,
@@ -94,7 +95,7 @@ impl Writer {
         };
         let mut bytes = Vec::new();
         append_batch(&mut bytes, &fresh.handle.seal, self.shared.identity, &mut header, &[], false)?;
-        Ok((bytes, Link { previous: header.checksum, ..link }))
+        Ok((bytes, Link::after(&header)))
     }
 
     fn write_marker(&self, fresh: &Fresh, marker: &[u8]) -> io::Result<()> {
