@@ -49,4 +49,5 @@ pub use seam::Journal;
 pub use seam::batch::{Batch, Record, RecordWriter, Records};
 pub use seam::blob::{BlobError, BlobKey};
 pub use seam::event::{Class, Committed, Event, Refused, TailError};
+pub use seam::sealed::SealedBatch;
 pub use status::{Cut, RecoveryReport, Status};

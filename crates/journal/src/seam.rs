@@ -5,6 +5,7 @@
 pub mod batch;
 pub mod blob;
 pub mod event;
+pub mod sealed;
 
 use batch::Batch;
 use blob::{BlobKey, BlobRead};

@@ -21,6 +21,7 @@ use crate::seam::Journal;
 use crate::seam::batch::Batch;
 use crate::seam::blob::BlobKey;
 use crate::seam::event::{Class, Committed, Event, Refused, TailError};
+use crate::seam::sealed::SealedBatch;
 use crate::status::Status;
 
 /// Largest hard state in bytes.
@@ -226,30 +227,40 @@ impl DiskJournal {
         self.shared.options.durability
     }
 
-    /// Proposes a batch, as [`Journal::propose`], under a term that the owner gives; for [`Commit::Told`].
+    /// Seals a batch for the end of the log, and leaves it empty. Its time, in microseconds since the Unix
+    /// epoch, is at least that of the batch before.
+    pub fn seal(&self, batch: &mut Batch, time_us: u64) -> SealedBatch {
+        SealedBatch::seal(batch, self.next_index, self.last_time_us.max(time_us))
+    }
+
+    /// Appends a batch under a term that the owner gives; for [`Commit::Told`].
     ///
     /// # Errors
-    /// The reason for which the batch was refused; the batch is unchanged.
+    /// An earlier write or sync has failed: the journal takes nothing any more.
     ///
     /// # Panics
-    /// When the term is smaller than that of the batch before, or the journal commits by its own rule.
+    /// When the batch is sealed for another place, the term or the time is smaller than that of the batch
+    /// before, or the journal commits by its own rule.
     ///
     /// [`Commit::Told`]: crate::Commit::Told
-    pub fn append(
-        &mut self,
-        term: u64,
-        batch: &mut Batch,
-        time_us: u64,
-        class: Class,
-    ) -> Result<u64, Refused> {
-        assert!(self.tail.is_some(), "terms are given to a journal under Commit::Told, and not to others");
-        let (last, _) = self.last();
-        assert!(
-            term >= last,
-            "the term of a batch is at least that of the one before, {last}, and not {term}"
-        );
-        self.admit(batch, class)?;
-        Ok(self.take(term, batch, time_us))
+    pub fn append(&mut self, term: u64, batch: SealedBatch) -> Result<(), Refused> {
+        if let Some(what) = self.shared.failure() {
+            return Err(Refused::Failed(what.clone()));
+        }
+        let (last_term, last_time_us) = self.last();
+        let Some(tail) = &mut self.tail else {
+            panic!("terms are given to a journal under Commit::Told only")
+        };
+        assert_eq!(batch.first_index, self.next_index, "a batch is appended where it was sealed for");
+        let is_later = term >= last_term && batch.time_us >= last_time_us;
+        assert!(is_later, "term and time of a batch, {term} and {}, do not grow", batch.time_us);
+        self.next_index += u64::from(batch.records);
+        self.last_time_us = batch.time_us;
+        let entry = Entry::new(self.next_number, term, batch);
+        self.next_number += 1;
+        lock(&self.shared.queue).push_back(Order::Write(entry.proposal()));
+        tail.push(entry);
+        Ok(())
     }
 
     /// Commits the records up to this one, with which a batch of the tail ends; no error when they are
@@ -284,6 +295,16 @@ impl DiskJournal {
         Ok(true)
     }
 
+    /// Number that the next batch will have; the first of a log has 1.
+    pub fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// The batch of the tail with this number.
+    pub fn numbered(&self, number: u64) -> Option<&Entry> {
+        self.tail.as_ref().and_then(|tail| tail.numbered(number))
+    }
+
     /// The tail from the batch that holds this record on, durable or not: the batches that
     /// [`Journal::poll`] has not given yet. The owner bounds its memory by what it proposes.
     pub fn tail(&self, index: u64) -> impl Iterator<Item = &Entry> {
@@ -310,16 +331,15 @@ impl DiskJournal {
         self.tail.as_ref().map_or((self.shared.term, self.last_time_us), Uncommitted::last)
     }
 
-    /// Checks that a batch can be proposed.
-    fn admit(&mut self, batch: &Batch, class: Class) -> Result<(), Refused> {
+    /// Checks that there is room for a batch, and counts the room as taken.
+    ///
+    /// # Errors
+    /// The reason for which it cannot be written now.
+    pub fn admit(&mut self, bytes: usize, class: Class) -> Result<(), Refused> {
         if let Some(what) = self.shared.failure() {
             return Err(Refused::Failed(what.clone()));
         }
-        let bytes = batch.bytes();
         assert!(bytes <= BATCH_BYTES_MAX, "a batch has at most {BATCH_BYTES_MAX} bytes, and not {bytes}");
-        if batch.is_empty() {
-            return Ok(());
-        }
         self.shared.space.room_for(class, (HEADER + bytes) as u64)?;
         if self.shared.space.taken.fetch_add((HEADER + bytes) as u64, Relaxed) == 0 {
             // The first since free space was looked at.
@@ -328,26 +348,16 @@ impl DiskJournal {
         Ok(())
     }
 
-    /// Queues a batch. Returns the index of its first record.
-    fn take(&mut self, term: u64, batch: &mut Batch, time_us: u64) -> u64 {
-        let first_index = self.next_index;
-        if batch.is_empty() {
-            return first_index;
-        }
-        if self.tail.is_some() {
-            batch.seal_blobs(first_index);
-        }
+    /// Queues a batch that is committed when it is durable.
+    fn take(&mut self, batch: &mut Batch, time_us: u64) {
         let (bytes, records) = batch.take();
         self.last_time_us = self.last_time_us.max(time_us);
-        let (number, time_us) = (self.next_number, self.last_time_us);
+        let (first_index, number, time_us) = (self.next_index, self.next_number, self.last_time_us);
         self.next_index += u64::from(records);
         self.next_number += 1;
+        let term = self.shared.term;
         let proposal = Proposal { first_index, records, number, term, time_us, bytes };
-        if let Some(tail) = &mut self.tail {
-            tail.push(Entry::proposed(&proposal));
-        }
         lock(&self.shared.queue).push_back(Order::Write(proposal));
-        first_index
     }
 
     fn next_note(&mut self) -> Option<Note> {
@@ -476,9 +486,19 @@ impl Journal for DiskJournal {
 
     /// Under [`crate::Commit::Told`] the term is that of the batch before.
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
-        self.admit(batch, class)?;
-        let (term, _) = self.last();
-        Ok(self.take(term, batch, time_us))
+        let first_index = self.next_index;
+        if batch.is_empty() {
+            return self.shared.failure().map_or(Ok(first_index), |what| Err(Refused::Failed(what.clone())));
+        }
+        self.admit(batch.bytes(), class)?;
+        if self.tail.is_some() {
+            let (term, _) = self.last();
+            let sealed = self.seal(batch, time_us);
+            self.append(term, sealed)?;
+        } else {
+            self.take(batch, time_us);
+        }
+        Ok(first_index)
     }
 
     fn poll(&mut self) -> Option<Event> {

@@ -14,6 +14,7 @@ use crate::log::header::{Header, Position};
 use crate::log::manifest::Link;
 use crate::log::shared::Proposal;
 use crate::seam::event::TailError;
+use crate::seam::sealed::SealedBatch;
 
 /// A batch of the tail.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,10 +36,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A proposed batch, with the checksum of its bytes.
-    pub(crate) fn proposed(proposal: &Proposal) -> Entry {
-        let Proposal { first_index, records, number, term, time_us, ref bytes } = *proposal;
-        let (checksum, bytes) = (crc32fast::hash(bytes), bytes.clone());
+    /// A batch that is to be written.
+    pub(crate) fn new(number: u64, term: u64, batch: SealedBatch) -> Entry {
+        let SealedBatch { first_index, records, time_us, checksum, bytes } = batch;
         Entry { first_index, records, number, term, time_us, checksum, bytes }
     }
 
@@ -52,6 +52,12 @@ impl Entry {
     /// Index of the last record.
     pub fn last_index(&self) -> u64 {
         self.first_index + u64::from(self.records) - 1
+    }
+
+    /// The batch as the writer takes it.
+    pub(crate) fn proposal(&self) -> Proposal {
+        let Entry { first_index, records, number, term, time_us, ref bytes, .. } = *self;
+        Proposal { first_index, records, number, term, time_us, bytes: bytes.clone() }
     }
 }
 
@@ -125,6 +131,13 @@ impl Uncommitted {
     /// Term and time of the last batch of the log.
     pub(crate) fn last(&self) -> (u64, u64) {
         self.held.back().map_or(self.given, |held| (held.entry.term, held.entry.time_us))
+    }
+
+    /// The batch with this number.
+    pub(crate) fn numbered(&self, number: u64) -> Option<&Entry> {
+        let first = self.held.front()?.entry.number;
+        let held = self.held.get(usize::try_from(number.checked_sub(first)?).ok()?);
+        held.map(|held| &held.entry)
     }
 
     /// The batches from the one that holds this record on.

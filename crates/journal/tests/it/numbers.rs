@@ -72,7 +72,8 @@ fn one_node_numbers_its_batches_as_a_member_does() {
     let mut journal = opened.journal;
     let mut batch = Batch::new();
     batch.record(0).body(b"a member's");
-    journal.append(terms[1], &mut batch, 1, Class::Growing).unwrap();
+    let sealed = journal.seal(&mut batch, 1);
+    journal.append(terms[1], sealed).unwrap();
     assert_eq!(journal.tail(0).map(|entry| entry.number).collect::<Vec<_>>(), [26]);
 }
 

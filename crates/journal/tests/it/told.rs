@@ -80,7 +80,11 @@ impl Told {
         record.blob(&[body]);
         drop(record);
         self.now_us += 10;
-        self.journal.append(term, &mut batch, 1_000_000 + self.now_us, Class::Growing).unwrap()
+        self.journal.admit(batch.bytes(), Class::Growing).unwrap();
+        let sealed = self.journal.seal(&mut batch, 1_000_000 + self.now_us);
+        let first_index = sealed.first_index();
+        self.journal.append(term, sealed).unwrap();
+        first_index
     }
 
     pub(crate) fn step(&mut self) {

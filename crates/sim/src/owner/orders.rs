@@ -22,7 +22,13 @@ impl OwnerWorld {
         };
         let Some(server) = &mut self.server else { return Ok(()) };
         let mut encoded = batch.encode();
-        match server.journal.append(batch.term, &mut encoded, batch.time_us, Class::Growing) {
+        let journal = &mut server.journal;
+        let appended = journal.admit(encoded.bytes(), Class::Growing).and_then(|()| {
+            let sealed = journal.seal(&mut encoded, batch.time_us);
+            let first_index = sealed.first_index();
+            journal.append(batch.term, sealed).map(|()| first_index)
+        });
+        match appended {
             Ok(first_index) if first_index == next_index => self.model.propose(batch),
             Ok(first_index) => return Err(format!("record {next_index} got the index {first_index}")),
             // That there is space again is seen when maintenance looks.
