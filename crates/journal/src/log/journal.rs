@@ -42,6 +42,8 @@ pub struct DiskJournal {
     /// Number of the next proposed batch.
     next_number: u64,
     last_time_us: u64,
+    /// Number of orders given.
+    orders: u64,
     notes: VecDeque<Note>,
     index: Index,
     cache: Cache,
@@ -89,6 +91,7 @@ impl DiskJournal {
             next_index: end.next_index,
             next_number: end.next_number,
             last_time_us,
+            orders: 0,
             notes: VecDeque::new(),
             index,
             cache,
@@ -258,8 +261,9 @@ impl DiskJournal {
         self.last_time_us = batch.time_us;
         let entry = Entry::new(self.next_number, term, batch);
         self.next_number += 1;
-        lock(&self.shared.queue).push_back(Order::Write(entry.proposal()));
+        let order = Order::Write(entry.proposal());
         tail.push(entry);
+        self.order(order);
         Ok(())
     }
 
@@ -277,9 +281,9 @@ impl DiskJournal {
     }
 
     /// Cuts the tail from this record on, with which a batch of it begins. At once nothing of it can be read,
-    /// and the next batch has this index; [`Event::Cut`] tells when that is durable. Until then a crash
-    /// leaves either the whole tail or the cut. Returns whether there was anything to cut: else no event
-    /// follows.
+    /// and the next batch has this index; [`DiskJournal::durable_orders`] tells when that is durable. Until
+    /// then a crash leaves either the whole tail or the cut. Returns whether there was anything to cut: else
+    /// it is no order.
     ///
     /// # Errors
     /// The record is committed, or no batch begins with it; nothing was changed.
@@ -291,7 +295,7 @@ impl DiskJournal {
         let Some(number) = tail.cut(index)? else { return Ok(false) };
         (_, self.last_time_us) = tail.last();
         (self.next_index, self.next_number) = (index, number);
-        lock(&self.shared.queue).push_back(Order::Cut(index));
+        self.order(Order::Cut(index));
         Ok(true)
     }
 
@@ -312,8 +316,8 @@ impl DiskJournal {
     }
 
     /// Keeps a hard state of up to 64 bytes, such as term and vote, in place of the one before. It is synced
-    /// whatever the durability, before any batch that is proposed later is written; [`Event::HardState`]
-    /// tells when.
+    /// whatever the durability, before any batch that is proposed later is written;
+    /// [`DiskJournal::durable_orders`] tells when.
     ///
     /// # Panics
     /// When it is longer.
@@ -323,7 +327,29 @@ impl DiskJournal {
             len <= HARD_STATE_BYTES_MAX,
             "a hard state has at most {HARD_STATE_BYTES_MAX} bytes, not {len}"
         );
-        lock(&self.shared.queue).push_back(Order::HardState(state.to_vec()));
+        self.order(Order::HardState(state.to_vec()));
+    }
+
+    /// Number of the last order given since the opening; 0: none. Orders are batches with records, cuts and
+    /// hard states, which take effect on the disk in the order in which they are given.
+    pub fn orders(&self) -> u64 {
+        self.orders
+    }
+
+    /// Number of the last order that is durable, with all before it; 0: none. It is as of now, not of the
+    /// last [`Journal::poll`], and the waker is called when it grows. A crash leaves what these orders have
+    /// made of the log, and then some of those after them, from the first on.
+    ///
+    /// A batch is durable as [`Durability`] asks: with `interval` and `os` it is written, and a power loss may
+    /// take it. Cuts and hard states are synced whatever the durability, a cut with every batch before it.
+    pub fn durable_orders(&self) -> u64 {
+        self.shared.durable_orders()
+    }
+
+    /// Queues an order for the writer.
+    fn order(&mut self, order: Order) {
+        self.orders += 1;
+        lock(&self.shared.queue).push_back(order);
     }
 
     /// Term and time of the last batch of the log.
@@ -357,7 +383,7 @@ impl DiskJournal {
         self.next_number += 1;
         let term = self.shared.term;
         let proposal = Proposal { first_index, records, number, term, time_us, bytes };
-        lock(&self.shared.queue).push_back(Order::Write(proposal));
+        self.order(Order::Write(proposal));
     }
 
     fn next_note(&mut self) -> Option<Note> {
@@ -403,8 +429,7 @@ impl DiskJournal {
                 Some(tail) => tail.begun(Begun { handle, start, finished_len }),
             },
             Note::Durable { last_index } => self.tail.iter_mut().for_each(|tail| tail.durable(last_index)),
-            Note::Cut { at, handle, start } => return self.cut_done(at, handle, start),
-            Note::HardState => return Some(Event::HardState),
+            Note::Cut { at, handle, start } => self.cut_done(at, handle, start),
             Note::Moved { sources, target } => self.index.begin_move(sources, target),
             Note::Dropped { number } => {
                 self.index.drop_file(number);
@@ -422,13 +447,12 @@ impl DiskJournal {
         None
     }
 
-    fn cut_done(&mut self, at: Position, handle: Handle, start: Link) -> Option<Event> {
-        let tail = self.tail.as_mut()?;
+    fn cut_done(&mut self, at: Position, handle: Handle, start: Link) {
+        let Some(tail) = &mut self.tail else { return };
         if let Some((handle, start)) = tail.cut_done(at, handle, start) {
             self.index.restart(handle, start);
         }
         self.shared.set_committed(tail.notable_index());
-        Some(Event::Cut)
     }
 
     /// Continues moving blobs to the file of a compaction, one slice.

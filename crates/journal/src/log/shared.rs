@@ -67,8 +67,6 @@ pub(crate) enum Note {
     Durable { last_index: u64 },
     /// The tail is cut durably where the batch at this position began; `handle` grows from there.
     Cut { at: Position, handle: Handle, start: Link },
-    /// The hard state that was given first of those not reported is durable.
-    HardState,
     /// The previous segment is complete, with this length in bytes; `handle` is the one that grows.
     Segment { handle: Handle, start: Link, finished_len: u64 },
     /// `target` holds the live blobs of `sources` from now on.
@@ -135,6 +133,8 @@ pub(crate) struct Shared {
     pub(crate) retired: Mutex<Vec<Arc<BlobHolder>>>,
     /// Index of the last durable record.
     durable_index: AtomicU64,
+    /// Number of the last durable order.
+    durable_orders: AtomicU64,
     /// Index of the last record that is committed and not part of a tail whose cut is still on its way, so
     /// that it may be noted on the disk.
     committed_index: AtomicU64,
@@ -194,6 +194,7 @@ impl Shared {
             fresh: Mutex::default(),
             retired: Mutex::default(),
             durable_index: AtomicU64::new(durable_index),
+            durable_orders: AtomicU64::new(0),
             committed_index,
             committed: Mutex::new(committed),
             counters: Counters::default(),
@@ -233,6 +234,15 @@ impl Shared {
     /// Notes the last committed record that is not part of a tail about to be cut.
     pub(crate) fn set_committed(&self, last_index: u64) {
         self.committed_index.store(last_index, Ordering::Relaxed);
+    }
+
+    /// Notes that the orders up to this one are durable.
+    pub(crate) fn set_durable_orders(&self, orders: u64) {
+        self.durable_orders.store(orders, Ordering::Relaxed);
+    }
+
+    pub(crate) fn durable_orders(&self) -> u64 {
+        self.durable_orders.load(Ordering::Relaxed)
     }
 
     pub(crate) fn durable_index(&self) -> u64 {

@@ -67,6 +67,9 @@ pub(crate) struct WriterState {
     /// Complete segments with unsynced bytes.
     unsynced: Vec<Arc<dyn File>>,
     todo: VecDeque<Order>,
+    /// Number of the last order that is written, and of orders in the buffer.
+    written_orders: u64,
+    buffered_orders: u64,
     buffer: Vec<u8>,
     buffer_at: u64,
     /// Link of the batch chain before the buffer.
@@ -109,6 +112,8 @@ impl WriterState {
             marked_committed: 0,
             unsynced: Vec::new(),
             todo: VecDeque::new(),
+            written_orders: 0,
+            buffered_orders: 0,
             buffer: Vec::new(),
             buffer_at: 0,
             buffer_link: link,
@@ -213,6 +218,7 @@ impl WriterState {
     fn take_back(&mut self) {
         self.buffer.clear();
         self.link = self.buffer_link;
+        self.buffered_orders = 0;
         for note in std::mem::take(&mut self.staged).into_iter().rev() {
             match note {
                 Note::Batch { written, .. } => {
@@ -347,7 +353,7 @@ impl Writer {
         if !room {
             self.shared.maintenance_signal.notify();
         }
-        let published = !state.ready.is_empty();
+        let published = !state.ready.is_empty() || state.written_orders > self.shared.durable_orders();
         if self.shared.is_told() {
             self.tell_ready(state);
         }
@@ -403,6 +409,7 @@ impl Writer {
         let Proposal { records, term, time_us, bytes, .. } = &proposal;
         let offset = state.encode(&self.shared, bytes, *records, *term, *time_us)?;
         state.staged.push(Note::Batch { written: proposal, offset });
+        state.buffered_orders += 1;
         Ok(())
     }
 
@@ -453,6 +460,7 @@ impl Writer {
         self.shared.counters.log_bytes.fetch_add(state.buffer.len() as u64, Relaxed);
         state.buffer.clear();
         state.buffer.shrink_to(BUFFER_KEPT);
+        state.written_orders += std::mem::take(&mut state.buffered_orders);
         let written_before = state.written;
         state.written = Position { segment: state.segment.number, offset: state.offset };
         if !state.staged.is_empty() {
@@ -494,8 +502,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Publishes batches that are durable as the durability setting asks.
+    /// Publishes orders that are durable as the durability setting asks.
     fn publish(&self, state: &mut WriterState) {
+        self.shared.set_durable_orders(state.written_orders);
         let last_index = state.written_link().next_index - 1;
         if self.shared.is_told() {
             state.ready.push(Note::Durable { last_index });

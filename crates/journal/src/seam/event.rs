@@ -52,11 +52,6 @@ pub enum Event {
         /// Number of its records.
         records: u32,
     },
-    /// A cut of the tail is durable: what was cut never comes back. Cuts are told in the order in which they
-    /// were asked for.
-    Cut,
-    /// A hard state is durable. Hard states are told in the order in which they were given.
-    HardState,
     /// A write or sync failed, with this error: no answer may leave after this event.
     Failed(String),
     /// The scrub could not read this live blob back: it is damaged.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sluice_journal::*;
 
@@ -23,9 +23,6 @@ pub(crate) struct Told {
     pub(crate) batches: Vec<(u64, u64)>,
     /// Number and term of the batch with which replay ended.
     pub(crate) last: (u64, u64),
-    /// Cuts and hard states that are durable.
-    pub(crate) cuts: usize,
-    pub(crate) states: usize,
     pub(crate) failed: bool,
     pub(crate) now_us: u64,
 }
@@ -54,7 +51,7 @@ impl Told {
             .collect();
         journal.set_live(keys)?;
         let term = report.term;
-        let (cuts, states, failed, now_us) = (0, 0, false, 0);
+        let (failed, now_us) = (false, 0);
         Ok(Told {
             journal,
             writer,
@@ -65,8 +62,6 @@ impl Told {
             given,
             batches,
             last,
-            cuts,
-            states,
             failed,
             now_us,
         })
@@ -99,8 +94,6 @@ impl Told {
                     self.given.extend(bodies(&batch));
                     self.batches.push((batch.number, batch.term));
                 }
-                Event::Cut => self.cuts += 1,
-                Event::HardState => self.states += 1,
                 Event::Failed(_) => self.failed = true,
                 other => panic!("{other:?}"),
             }
@@ -271,9 +264,9 @@ fn a_cut_takes_effect_at_once_and_never_comes_back() {
         assert_eq!((told.journal.next_index(), told.journal.durable_index()), (3, 2));
         assert_eq!(told.append(2, b"C"), 3);
         assert_eq!(told.tail(), [(2, 2, b"b".to_vec()), (3, 2, b"C".to_vec())]);
-        assert_eq!(told.cuts, 0);
+        assert_eq!((told.journal.orders(), told.journal.durable_orders()), (6, 4), "a cut is an order");
         told.step();
-        assert_eq!((told.cuts, told.journal.durable_index()), (1, 3));
+        assert_eq!((told.journal.durable_orders(), told.journal.durable_index()), (6, 3));
         drop(told);
         let mut told = Told::open(options.clone());
         assert_eq!(told.tail(), [(2, 2, b"b".to_vec()), (3, 2, b"C".to_vec())]);
@@ -301,7 +294,7 @@ fn a_cut_gives_back_the_room_of_whole_segments() {
     told.cut(4);
     assert_eq!(told.append(2, b"instead"), 4);
     told.step();
-    assert_eq!(told.cuts, 1);
+    assert_eq!(told.journal.durable_orders(), told.journal.orders());
     told.settle_down();
     let after = std::fs::read_dir(dir.path()).unwrap().count();
     assert!(after + 4 <= before, "{after} files of {before}");
@@ -332,7 +325,7 @@ fn cuts_that_follow_each_other_before_anything_is_written_take_their_turn() {
     told.append(3, b"x");
     told.commit(1);
     told.step();
-    assert_eq!((told.cuts, told.given()), (2, vec![&b"x"[..]]));
+    assert_eq!((told.journal.durable_orders(), told.given()), (8, vec![&b"x"[..]]));
     assert_eq!(told.read(1).as_deref(), Some(&b"x"[..]));
     drop(told);
     let told = Told::open(settings(dir.path()));
@@ -361,7 +354,8 @@ fn a_crash_before_a_cut_is_done_leaves_the_whole_tail() {
     drop(left);
     faults.fail_sync.store(true, Relaxed);
     told.step();
-    assert!(told.failed && told.cuts == 0);
+    assert!(told.failed);
+    assert_eq!((told.journal.orders(), told.journal.durable_orders()), (5, 3));
     drop(told);
     let left = Told::open(settings(dir.path()));
     assert_eq!(left.tail().len(), 3);
@@ -376,9 +370,11 @@ fn a_hard_state_is_synced_before_what_is_proposed_after_it() {
     told.journal.hard_state(b"term 1");
     told.append(1, b"a");
     told.journal.hard_state(b"term 2, voted");
-    assert_eq!(told.states, 0);
-    told.step();
-    assert_eq!((told.states, told.journal.durable_index()), (2, 1));
+    assert_eq!(told.journal.durable_orders(), 0);
+    told.writer.step();
+    assert_eq!((told.journal.durable_orders(), told.journal.durable_index()), (3, 0), "before it is polled");
+    told.poll();
+    assert_eq!((told.journal.durable_orders(), told.journal.durable_index()), (3, 1));
     drop(told);
     let told = Told::open(options);
     assert_eq!(told.hard_state, b"term 2, voted");
@@ -457,5 +453,23 @@ fn backups_and_sealed_segments_hold_nothing_uncommitted() {
         restore(&mut &stream[..], &restored.path().join("data"), &roots()).unwrap();
         let copy = Told::open(Options { commit: Commit::Told, ..plain(&restored.path().join("data")) });
         assert_eq!((copy.given().len() as u64, copy.tail().len()), (committed, 0));
+    }
+}
+
+/// The waker is called for orders that give nothing to poll.
+#[test]
+fn whoever_waits_is_woken_for_each_durable_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut told = Told::open(settings(dir.path()));
+    let woken = Arc::new(AtomicU64::new(0));
+    let counted = woken.clone();
+    told.journal.set_waker(Arc::new(move || _ = counted.fetch_add(1, Relaxed)));
+    for order in 1..4 {
+        let before = woken.load(Relaxed);
+        told.journal.hard_state(b"term and vote");
+        assert_eq!(told.journal.orders(), order);
+        assert!(told.writer.step());
+        assert_eq!(told.journal.durable_orders(), order);
+        assert!(woken.load(Relaxed) > before && told.journal.poll().is_none());
     }
 }

@@ -37,7 +37,6 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 }
                 Event::Damaged(key) => self.damaged.push(key),
                 // Those who ask for them poll the journal themselves.
-                Event::Cut | Event::HardState => {}
                 Event::Failed(reason) => {
                     self.failure = Some(reason);
                     return true;

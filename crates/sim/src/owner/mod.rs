@@ -178,7 +178,10 @@ impl OwnerWorld {
             Step::Cut => self.cut(),
             Step::HardState => self.hard_state(),
             Step::Wrong => self.wrong(),
-            Step::Writer => self.with(|server, _| server.write()),
+            Step::Writer => {
+                self.with(|server, _| server.write())?;
+                self.check_indexes()
+            }
             Step::Maintenance => self.with(|server, now_us| server.maintain(now_us)),
             Step::Poll => self.poll(),
             Step::Read => self.read(),
@@ -251,8 +254,10 @@ impl OwnerWorld {
         let last = self.model.next_index() - 1;
         let Some(server) = &self.server else { return Err("there is no server".to_owned()) };
         let found = [server.journal.durable_index(), server.journal.committed_index(), self.model.given];
-        if found != [last; 3] {
-            return Err(format!("durable, committed, given: {found:?} of {last}"));
+        if found != [last; 3] || !self.model.is_durable() {
+            return Err(format!(
+                "durable, committed, given: {found:?} of {last}, or an order is not durable"
+            ));
         }
         let keys: Vec<BlobKey> = self.model.live.keys().copied().collect();
         keys.into_iter().try_for_each(|key| self.check_blob(key))

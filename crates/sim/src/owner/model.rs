@@ -39,16 +39,12 @@ pub(super) struct Model {
     /// The log when the journal was opened, and the orders since.
     base: Vec<Arc<Proposed>>,
     orders: Vec<Order>,
-    /// Number of cuts reported as durable.
-    cuts_done: usize,
     /// Number of first orders that survive any crash, and those that survive the end of the process.
     synced: usize,
     durable: usize,
-    /// Number of the last hard state: given, and reported as durable.
+    /// Number of the last hard state: given, and durable.
     pub(super) state: u64,
     state_kept: u64,
-    /// Number of hard states reported since the start.
-    states_done: usize,
 }
 
 /// Log found by a start.
@@ -114,43 +110,47 @@ impl Model {
         Ok(apply(&mut self.live, batch))
     }
 
-    /// Notes a cut that is reported as durable, and with it everything before it.
-    pub(super) fn cut_done(&mut self) -> Checked {
-        self.cuts_done += 1;
-        let mut cuts = self.orders.iter().enumerate().filter(|(_, order)| matches!(order, Order::Cut(_)));
-        let (at, _) = cuts.nth(self.cuts_done - 1).ok_or("a cut is reported that nobody ordered")?;
-        self.synced = self.synced.max(at + 1);
-        self.durable = self.durable.max(at + 1);
-        Ok(())
-    }
-
-    pub(super) fn state_done(&mut self) -> Checked {
-        let mut states = self.orders.iter().filter_map(|order| match order {
-            Order::HardState(number) => Some(*number),
-            Order::Batch(_) | Order::Cut(_) => None,
-        });
-        let number = states.nth(self.states_done).ok_or("a hard state is reported that nobody gave")?;
-        self.states_done += 1;
-        self.state_kept = number;
-        Ok(())
-    }
-
-    /// Notes the index up to which the journal says that this node's log is durable.
-    pub(super) fn note_durable(&mut self, index: u64, always: bool) -> Checked {
-        if index >= self.next_index() {
-            return Err(format!("record {index} is durable, and the next one is {}", self.next_index()));
+    /// Notes how many orders the journal says that it was given, and which of them are durable: with
+    /// `always` these are synced, else as far as the last cut.
+    pub(super) fn note_orders(&mut self, given: u64, durable: u64, always: bool) -> Checked {
+        let expected = self.orders.len();
+        let found = durable as usize;
+        if given as usize != expected || !(self.durable..=expected).contains(&found) {
+            let before = self.durable;
+            return Err(format!("{durable} of {given} orders are durable, were {before} of {expected}"));
         }
+        for (number, order) in (1..=found).zip(&self.orders).skip(self.durable) {
+            match order {
+                Order::Cut(_) => self.synced = number,
+                Order::HardState(state) => self.state_kept = *state,
+                Order::Batch(_) => {}
+            }
+        }
+        self.durable = found;
+        if always {
+            self.synced = found;
+        }
+        Ok(())
+    }
+
+    /// Checks that the record up to which the journal says that the log is durable came with a durable order.
+    pub(super) fn check_durable(&self, index: u64) -> Checked {
         let last = self.log.iter().rev().find(|batch| batch.last_index() <= index);
         let at = last.and_then(|last| {
             self.orders
                 .iter()
                 .rposition(|order| matches!(order, Order::Batch(batch) if Arc::ptr_eq(batch, last)))
         });
-        self.durable = self.durable.max(at.map_or(0, |at| at + 1));
-        if always {
-            self.synced = self.synced.max(self.durable);
+        let order = at.map_or(0, |at| at + 1);
+        if index < self.next_index() && order <= self.durable {
+            return Ok(());
         }
-        Ok(())
+        Err(format!("record {index} is durable, of order {order}; {} orders are", self.durable))
+    }
+
+    /// True when each order is durable.
+    pub(super) fn is_durable(&self) -> bool {
+        self.durable == self.orders.len()
     }
 
     /// Notes that the journal was closed in order.
@@ -239,7 +239,7 @@ impl Model {
         (self.base, self.log) = (log.clone(), log);
         self.orders.clear();
         (self.told, self.given, self.floor) = (told, told, told);
-        (self.synced, self.durable, self.cuts_done, self.states_done) = (0, 0, 0, 0);
+        (self.synced, self.durable) = (0, 0);
         (self.state, self.state_kept) = (state, state);
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sluice_journal::{
-    Backups, Disk, DiskJournal, Event, Journal, Maintenance, OpenError, Opened, Options, Replay,
+    Backups, Disk, DiskJournal, Durability, Event, Journal, Maintenance, OpenError, Opened, Options, Replay,
     SnapshotReader, Writer,
 };
 
@@ -118,8 +118,6 @@ impl OwnerWorld {
                     let Some(server) = &mut self.server else { return Ok(()) };
                     released.into_iter().for_each(|key| server.journal.release(key));
                 }
-                Event::Cut => self.model.cut_done()?,
-                Event::HardState => self.model.state_done()?,
                 Event::Failed(why) => return self.failed(&why),
                 other => return Err(format!("{other:?}")),
             }
@@ -128,10 +126,11 @@ impl OwnerWorld {
     }
 
     /// Compares the journal's indexes and its tail with the model.
-    fn check_indexes(&mut self) -> Checked {
+    pub(super) fn check_indexes(&mut self) -> Checked {
         let Some(Server { journal, .. }) = &self.server else { return Ok(()) };
-        let always = self.options.durability == sluice_journal::Durability::Always;
-        self.model.note_durable(journal.durable_index(), always)?;
+        let always = self.options.durability == Durability::Always;
+        self.model.note_orders(journal.orders(), journal.durable_orders(), always)?;
+        self.model.check_durable(journal.durable_index())?;
         let found = (journal.next_index(), journal.committed_index());
         if found != (self.model.next_index(), self.model.told) {
             return Err(format!(

@@ -35,13 +35,14 @@ impl Writer {
     pub(super) fn carry_out(&self, state: &mut WriterState) -> Result<bool, String> {
         let done = match state.todo.front() {
             Some(Order::Cut(index)) => self.cut(state, *index)?,
-            Some(Order::HardState(kept)) => self.keep(kept)?.then_some(Note::HardState),
+            Some(Order::HardState(kept)) => self.keep(kept)?,
             Some(Order::Write(_)) | None => return Ok(true),
         };
-        let Some(done) = done else { return Ok(false) };
-        state.todo.pop_front();
-        state.ready.push(done);
-        Ok(true)
+        if done {
+            state.todo.pop_front();
+            state.written_orders += 1;
+        }
+        Ok(done)
     }
 
     /// Keeps a hard state in the manifest; `false` when there is no room.
@@ -50,20 +51,20 @@ impl Writer {
         has_room(self.shared.change_manifest(|manifest| manifest.hard_state = kept))
     }
 
-    /// Cuts the tail from a record on; `None` when there is no room.
-    fn cut(&self, state: &mut WriterState, index: u64) -> Result<Option<Note>, String> {
+    /// Cuts the tail from a record on; `false` when there is no room.
+    fn cut(&self, state: &mut WriterState, index: u64) -> Result<bool, String> {
         let place = state.begins.binary_search_by_key(&index, |begin| begin.link.next_index);
         let place = place.map_err(|_| format!("no batch of the tail begins with record {index}"))?;
         let Begin { at, link } = state.begins[place];
         // What stays is synced, since what follows in the other segment tells so.
         self.sync_held(state)?;
-        let Some(fresh) = self.fresh_segment()? else { return Ok(None) };
+        let Some(fresh) = self.fresh_segment()? else { return Ok(false) };
         let (marker, next) = self.marker(state, &fresh, link)?;
         let end = Position { segment: fresh.handle.number, offset: marker.len() as u64 };
         let replaced = self.write_marker(&fresh, &marker).and_then(|()| self.replace(at, end));
         if !has_room(replaced)? {
             lock(&self.shared.fresh).push_front(fresh);
-            return Ok(None);
+            return Ok(false);
         }
         state.begins.truncate(place);
         let Fresh { handle, prefilled } = fresh;
@@ -72,7 +73,8 @@ impl Writer {
         (state.written, state.synced, state.last_batch, state.marked) = (end, end, end, end);
         state.marked_committed = self.shared.committed_index();
         self.shared.maintenance_signal.notify();
-        Ok(Some(Note::Cut { at, handle, start: link }))
+        state.ready.push(Note::Cut { at, handle, start: link });
+        Ok(true)
     }
 
     /// The first batch of a segment that continues the log after `link`: one without records. Returns its
