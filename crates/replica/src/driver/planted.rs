@@ -10,24 +10,23 @@ use crate::ready::{Append, Write};
 impl Replica {
     /// Bugs in taking in a message.
     pub(super) fn step_planted(&mut self, message: &Message) {
-        match &message.body {
-            Body::Appended { .. } if plant::is(Plant::CountTwice) => {
-                let twin = self.members.iter().find(|member| **member != self.id && **member != message.from);
-                let Some(twin) = twin else { return };
-                let _ = self.library.step(convert::message(&Message { from: *twin, ..message.clone() }));
-                self.settle();
+        if plant::is(Plant::CountTwice) && matches!(message.body, Body::Appended { .. }) {
+            let twin = self.members.iter().find(|member| **member != self.id && **member != message.from);
+            let Some(twin) = twin else { return };
+            let _ = self.library.step(convert::message(&Message { from: *twin, ..message.clone() }));
+            self.settle();
+        }
+        if let Body::Append { previous, entries, .. } = &message.body
+            && plant::is(Plant::CutOnRepeat)
+        {
+            let end = previous.index + entries.len() as u64;
+            let is_repeated =
+                entries.iter().all(|entry| self.library.store().get(entry.position.index) == Some(entry));
+            let raft_log = &self.library.raft.raft_log;
+            let is_ours = message.term == self.library.raft.term && !entries.is_empty();
+            if is_ours && is_repeated && end < raft_log.last_index() && end >= raft_log.applied {
+                self.cut_planted(end);
             }
-            Body::Append { previous, entries, .. } if plant::is(Plant::CutOnRepeat) => {
-                let end = previous.index + entries.len() as u64;
-                let is_repeated =
-                    entries.iter().all(|entry| self.library.store().get(entry.position.index) == Some(entry));
-                let raft_log = &self.library.raft.raft_log;
-                let is_ours = message.term == self.library.raft.term && !entries.is_empty();
-                if is_ours && is_repeated && end < raft_log.last_index() && end >= raft_log.applied {
-                    self.cut_planted(end);
-                }
-            }
-            _ => {}
         }
     }
 

@@ -99,6 +99,12 @@ fn goes_early(message: &Message) -> bool {
     match message.body {
         Body::Vote { is_try: false, is_granted: true, .. } => plant::is(Plant::VoteBeforeSync),
         Body::Appended { .. } => plant::is(Plant::AckBeforeSync),
-        _ => false,
+        Body::Append { .. }
+        | Body::AppendRefused { .. }
+        | Body::Heartbeat { .. }
+        | Body::HeartbeatSeen { .. }
+        | Body::AskVote { .. }
+        | Body::Vote { .. }
+        | Body::TimeoutNow => false,
     }
 }
