@@ -24,9 +24,12 @@ pub struct Config {
 pub struct Durable {
     /// State that must not be forgotten.
     pub hard_state: HardState,
-    /// The log from index 1 on, without holes.
+    /// Position of the last entry that is not in `entries` any more; index 0: all are.
+    pub base: Position,
+    /// The log behind the base, without holes.
     pub entries: Vec<Entry>,
-    /// Index up to which the owner has applied the log; entries above it are given again.
+    /// Index up to which the owner has applied the log, from that of the base on; entries above it are given
+    /// again.
     pub applied: u64,
 }
 
@@ -40,10 +43,12 @@ pub enum StartError {
     /// The entry is not the next one, or its term is lower than that of the one before or higher than the
     /// last term seen.
     Entry(Position),
-    /// More is applied than the log holds.
-    AppliedBeyondLog {
+    /// More is applied than the log holds, or less than it begins with.
+    AppliedOutsideLog {
         /// Index up to which the owner has applied the log.
         applied: u64,
+        /// Index of the base.
+        base: u64,
         /// Index of the last entry.
         last: u64,
     },
@@ -63,8 +68,8 @@ impl fmt::Display for StartError {
             StartError::Entry(at) => {
                 write!(f, "the entry at index {}, term {} does not follow those before it", at.index, at.term)
             }
-            StartError::AppliedBeyondLog { applied, last } => {
-                write!(f, "index {applied} is applied, but the log ends with {last}")
+            StartError::AppliedOutsideLog { applied, base, last } => {
+                write!(f, "index {applied} is applied, but the log begins behind {base} and ends with {last}")
             }
         }
     }
@@ -90,7 +95,7 @@ impl Config {
 
 impl Durable {
     pub(crate) fn check(&self) -> Result<(), StartError> {
-        let mut before = Position::default();
+        let mut before = self.base;
         for entry in &self.entries {
             let at = entry.position;
             if at.index != before.index + 1 || at.term < before.term.max(1) {
@@ -101,8 +106,9 @@ impl Durable {
         if before.term > self.hard_state.term {
             return Err(StartError::Entry(before));
         }
-        if self.applied > before.index {
-            return Err(StartError::AppliedBeyondLog { applied: self.applied, last: before.index });
+        let (base, last) = (self.base.index, before.index);
+        if !(base..=last).contains(&self.applied) {
+            return Err(StartError::AppliedOutsideLog { applied: self.applied, base, last });
         }
         Ok(())
     }

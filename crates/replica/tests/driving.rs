@@ -176,3 +176,23 @@ fn only_a_leader_takes_requests() {
     assert!(sent.iter().any(|message| message.body == Body::TimeoutNow));
     assert_eq!(replica.propose(batch(1)), Err(Refused::Transferring));
 }
+
+#[test]
+fn only_what_is_applied_is_forgotten() {
+    let mut replica = leader();
+    replica.compact(1);
+    assert_eq!(sent_to_a_follower_without_entries(&mut replica), Some(0));
+    replica.applied(1);
+    replica.compact(9);
+    assert_eq!(sent_to_a_follower_without_entries(&mut replica), None);
+}
+
+/// Index behind which a follower that has nothing is sent entries; `None`: it is sent none.
+fn sent_to_a_follower_without_entries(replica: &mut Replica) -> Option<u64> {
+    replica.step(&from(3, Body::HeartbeatSeen { commit: 0, read: None })).unwrap();
+    let mut sent = sync(replica).into_iter().flat_map(|ready| ready.messages);
+    sent.find_map(|message| match message.body {
+        Body::Append { previous, .. } if message.to == node(3) => Some(previous.index),
+        _ => None,
+    })
+}

@@ -23,7 +23,7 @@ fn config() -> Config {
 fn durable() -> Durable {
     let hard_state = HardState { term: 4, vote: None, commit: 3 };
     let entries = [1, 1, 2, 3, 3].into_iter().zip(1..).map(|(term, index)| entry(term, index)).collect();
-    Durable { hard_state, entries, applied: 0 }
+    Durable { hard_state, entries, ..Durable::default() }
 }
 
 fn follower() -> Replica {
@@ -136,7 +136,15 @@ fn a_state_that_contradicts_itself_does_not_start() {
         start(|state| state.entries[1] = entry(2, 3)),
         Some(StartError::Entry(Position { term: 2, index: 3 }))
     );
-    assert_eq!(start(|state| state.applied = 6), Some(StartError::AppliedBeyondLog { applied: 6, last: 5 }));
+    let outside = |applied, base| Some(StartError::AppliedOutsideLog { applied, base, last: 5 });
+    assert_eq!(start(|state| state.applied = 6), outside(6, 0));
+    assert_eq!(
+        start(|state| {
+            state.entries.drain(..2);
+            (state.base, state.applied) = (Position { term: 1, index: 2 }, 1);
+        }),
+        outside(1, 2)
+    );
     assert_eq!(start(|state| state.hard_state.commit = 9), None);
 }
 

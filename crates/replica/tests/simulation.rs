@@ -19,9 +19,9 @@ fn seeds_are_clean() {
     }
     println!("{total:?}");
     let Coverage { overwritten, full, transfers, crashes, cuts_of_tails, stale, damaged, .. } = total;
-    assert!(
-        [overwritten, full, transfers, crashes, cuts_of_tails, stale, damaged].iter().all(|count| *count > 0)
-    );
+    let Coverage { late, compactions, .. } = total;
+    let counts = [overwritten, full, transfers, crashes, cuts_of_tails, stale, damaged, late, compactions];
+    assert!(counts.iter().all(|count| *count > 0));
 }
 
 #[test]

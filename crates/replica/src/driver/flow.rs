@@ -20,7 +20,11 @@ impl Replica {
             if member == self.id || progress.state != ProgressState::Replicate {
                 continue;
             }
-            let bytes = self.library.store().bytes(progress.matched, progress.next_idx - 1);
+            let log = self.library.store();
+            // What is forgotten and not acknowledged may be as long as all that is allowed.
+            let is_known = progress.matched >= log.base();
+            let bytes = log.bytes(progress.matched, progress.next_idx - 1);
+            let bytes = if is_known { bytes } else { IN_FLIGHT_BYTES_MAX };
             let room = IN_FLIGHT_BYTES_MAX.saturating_sub(bytes) / MESSAGE_BYTES_MAX;
             // At least one, even when all were taken off by heartbeats: what is refused behind a gap shows
             // that those before were lost.

@@ -1,18 +1,24 @@
 //! The descriptors of the log, as the library reads them.
 
+use std::collections::VecDeque;
+
 use raft::eraftpb::{ConfState, Entry as LibraryEntry};
 use raft::{GetEntriesContext, RaftState, Storage, StorageError};
 
 use super::convert;
-use crate::entry::{Entry, NodeId};
+use crate::config::Durable;
+use crate::entry::{Entry, NodeId, Position};
 use crate::ready::{Append, HardState};
 use crate::{BATCH_BYTES_MAX, MESSAGE_ENTRIES_MAX};
 
-/// The entries from index 1 on: those on disk, and those that the owner has been given to write.
+/// The entries behind a base: those on disk, and those that the owner has been given to write.
 pub(super) struct Log {
-    entries: Vec<Entry>,
-    /// Length of the batches of all entries up to this one, in bytes.
-    ends: Vec<u64>,
+    /// Position of the last entry that is not here.
+    base: Position,
+    /// Length of the batches up to the base, in bytes.
+    base_end: u64,
+    /// Each entry with the length of all batches up to it, in bytes.
+    entries: VecDeque<(Entry, u64)>,
     /// State at the start.
     started: RaftState,
 }
@@ -21,49 +27,75 @@ impl Log {
     /// The log at the start. A commit index that the log does not reach is lowered: it was written without a
     /// sync, and may have outlived entries. An applied index raises it, since only committed entries are
     /// applied.
-    pub(super) fn new(state: HardState, applied: u64, entries: &[Entry], members: &[NodeId]) -> Log {
+    pub(super) fn new(state: HardState, durable: &Durable, entries: &[Entry], members: &[NodeId]) -> Log {
         let mut log = Log {
-            entries: Vec::new(),
-            ends: Vec::new(),
+            base: durable.base,
+            base_end: 0,
+            entries: VecDeque::new(),
             started: RaftState::new(convert::hard_state(&state), ConfState::default()),
         };
         log.started.conf_state.set_voters(members.iter().map(|member| member.get()).collect());
-        log.append(&Append { keep: 0, entries: entries.to_vec() });
-        let commit = state.commit.max(applied);
+        log.append(&Append { keep: durable.base.index, entries: entries.to_vec() });
+        let commit = state.commit.max(durable.applied);
         log.started.hard_state.commit =
             if crate::plant::is(crate::plant::Plant::TrustCommit) { commit } else { commit.min(log.last()) };
         log
     }
 
-    /// Index of the last entry; 0: none.
+    /// Index of the base.
+    pub(super) fn base(&self) -> u64 {
+        self.base.index
+    }
+
+    /// Index of the last entry; that of the base: none.
     pub(super) fn last(&self) -> u64 {
-        self.entries.len() as u64
+        self.base.index + self.entries.len() as u64
     }
 
-    /// The entry with this index.
+    /// The entry with this index; `None`: it is not here.
     pub(super) fn get(&self, index: u64) -> Option<&Entry> {
-        self.entries.get(usize::try_from(index.checked_sub(1)?).ok()?)
+        let place = index.checked_sub(self.base.index + 1)?;
+        self.entries.get(usize::try_from(place).ok()?).map(|(entry, _)| entry)
     }
 
-    /// Length of the batches from behind index `after` up to index `to`, in bytes.
+    /// Term of the entry with this index, or of the base; `None`: it is not known.
+    pub(super) fn term_at(&self, index: u64) -> Option<u64> {
+        if index == self.base.index {
+            return Some(self.base.term);
+        }
+        self.get(index).map(|entry| entry.position.term)
+    }
+
+    /// Forgets the entries up to this index.
+    pub(super) fn compact(&mut self, to: u64) {
+        while let Some((entry, end)) = self.entries.pop_front_if(|(entry, _)| entry.position.index <= to) {
+            (self.base, self.base_end) = (entry.position, end);
+        }
+    }
+
+    /// Length of the batches from behind index `after` up to index `to`, in bytes, as far as they are here.
     pub(super) fn bytes(&self, after: u64, to: u64) -> u64 {
         self.end(to).saturating_sub(self.end(after))
     }
 
     fn end(&self, index: u64) -> u64 {
-        let count = index.min(self.last()) as usize;
-        if count == 0 { 0 } else { self.ends[count - 1] }
+        let count = index.min(self.last()).saturating_sub(self.base.index) as usize;
+        if count == 0 { self.base_end } else { self.entries[count - 1].1 }
     }
 
     /// Cuts what is behind the append's `keep`, and appends.
     pub(super) fn append(&mut self, append: &Append) {
-        self.entries.truncate(append.keep as usize);
-        self.ends.truncate(append.keep as usize);
+        self.entries.truncate(append.keep.saturating_sub(self.base.index) as usize);
         for entry in &append.entries {
             let end = self.end(self.last()) + entry.bytes();
-            self.entries.push(*entry);
-            self.ends.push(end);
+            self.entries.push_back((*entry, end));
         }
+    }
+
+    /// Reason for which the entry with this index is not here.
+    fn missing(&self, index: u64) -> raft::Error {
+        let is_forgotten = index <= self.base.index;
+        raft::Error::Store(if is_forgotten { StorageError::Compacted } else { StorageError::Unavailable })
     }
 
     /// Number of entries from `low` on, below `high`, that belong into one message: at least one.
@@ -91,26 +123,22 @@ impl Storage for Log {
         let count = if context.can_async() { self.fitting(low, high) } else { high - low };
         let wanted = low..low + count;
         let found: Option<Vec<_>> = wanted.map(|index| self.get(index).map(convert::entry)).collect();
-        found.ok_or(raft::Error::Store(StorageError::Unavailable))
+        found.ok_or_else(|| self.missing(low))
     }
 
     fn term(&self, index: u64) -> raft::Result<u64> {
-        match self.get(index) {
-            Some(entry) => Ok(entry.position.term),
-            None if index == 0 => Ok(0),
-            None => Err(raft::Error::Store(StorageError::Unavailable)),
-        }
+        self.term_at(index).ok_or_else(|| self.missing(index))
     }
 
     fn first_index(&self) -> raft::Result<u64> {
-        Ok(1)
+        Ok(self.base.index + 1)
     }
 
     fn last_index(&self) -> raft::Result<u64> {
         Ok(self.last())
     }
 
-    /// No snapshot is ever needed, since the log is whole.
+    /// No state is sent yet: a follower that needs entries from before the base has to wait.
     fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<raft::eraftpb::Snapshot> {
         Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
     }

@@ -81,7 +81,7 @@ impl Replica {
         if plant::is(Plant::ForgetLastEntry) && entries.len() as u64 > durable.applied {
             entries = &entries[..entries.len() - 1];
         }
-        let log = Log::new(state, durable.applied, entries, &config.members);
+        let log = Log::new(state, durable, entries, &config.members);
         let settings = raft::Config {
             id: config.id.get(),
             election_tick: config.election_ticks,
@@ -131,7 +131,8 @@ impl Replica {
     pub fn step(&mut self, message: &Message) -> Result<(), Rejected> {
         let standing = self.standing();
         let progress = self.library.raft.prs().get(message.from.get());
-        let matched = progress.and_then(|progress| self.library.store().get(progress.matched));
+        let matched = progress.map_or(0, |progress| progress.matched);
+        let term = self.library.store().term_at(matched).unwrap_or(0);
         let view = View {
             id: self.id,
             members: &self.members,
@@ -139,7 +140,7 @@ impl Replica {
             term: standing.term,
             leader: standing.leader,
             last: self.library.raft.raft_log.last_index(),
-            matched: matched.map_or(Position::default(), |entry| entry.position),
+            matched: Position { term, index: matched },
             is_writing: self.synced < self.written,
         };
         check::check(&view, message)?;
@@ -187,6 +188,24 @@ impl Replica {
             self.library.on_persist_ready(if number == self.written { self.taken } else { number });
         }
         self.settle();
+    }
+
+    /// Takes in that the owner has applied the log up to this index: later than it was given the entries, and
+    /// in pieces, as it likes.
+    pub fn applied(&mut self, index: u64) {
+        let log = &self.library.raft.raft_log;
+        let index = index.min(log.committed).min(log.persisted);
+        if index > log.applied {
+            self.library.advance_apply_to(index);
+            self.settle();
+        }
+    }
+
+    /// Forgets the descriptions of entries up to this index, as far as they are applied. A follower that
+    /// needs one of them cannot be served from the log any more.
+    pub fn compact(&mut self, to: u64) {
+        let applied = self.library.raft.raft_log.applied;
+        self.library.mut_store().compact(to.min(applied));
     }
 
     /// Hands the leadership to another member, as soon as that has the whole log. Proposals are refused

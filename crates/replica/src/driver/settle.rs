@@ -55,7 +55,6 @@ impl Replica {
             ready.reads.extend(read);
         }
         self.library.advance_append_async(part);
-        self.library.advance_apply();
         if self.synced == self.written {
             self.library.on_persist_ready(self.taken);
         }

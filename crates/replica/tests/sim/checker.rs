@@ -16,6 +16,8 @@ pub(crate) struct Coverage {
     pub(crate) transfers: u64,
     pub(crate) crashes: u64,
     pub(crate) cuts_of_tails: u64,
+    pub(crate) late: u64,
+    pub(crate) compactions: u64,
     pub(crate) stale: u64,
     pub(crate) damaged: u64,
     pub(crate) faults: u64,
@@ -37,6 +39,8 @@ impl Coverage {
         self.transfers += other.transfers;
         self.crashes += other.crashes;
         self.cuts_of_tails += other.cuts_of_tails;
+        self.late += other.late;
+        self.compactions += other.compactions;
         self.stale += other.stale;
         self.damaged += other.damaged;
         self.faults += other.faults;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sluice_replica::{Durable, Write};
+use sluice_replica::{Durable, Position, Write};
 
 use super::rng::Rng;
 
@@ -26,6 +26,16 @@ impl Disk {
             }
         } else {
             self.queue.push_back(write);
+        }
+    }
+
+    /// Forgets the entries up to this one, which are synced.
+    pub(crate) fn compact(&mut self, to: Position) {
+        let durable = &mut self.durable;
+        let forgotten = to.index.saturating_sub(durable.base.index) as usize;
+        if forgotten > 0 {
+            durable.entries.drain(..forgotten);
+            durable.base = to;
         }
     }
 
@@ -75,8 +85,9 @@ fn apply(durable: &mut Durable, write: &Write, entries_max: usize) {
         durable.hard_state = state;
     }
     if let Some(append) = &write.append {
-        assert!(durable.entries.len() as u64 >= append.keep, "a write leaves a hole in the log");
-        durable.entries.truncate(append.keep as usize);
+        let kept = append.keep.checked_sub(durable.base.index).expect("what is synced and applied stays");
+        assert!(durable.entries.len() as u64 >= kept, "a write leaves a hole in the log");
+        durable.entries.truncate(kept as usize);
         durable.entries.extend(append.entries.iter().take(entries_max));
     }
 }

@@ -1,6 +1,6 @@
 //! The owner of one replica: a life from a start to a crash.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use sluice_replica::{Config, Durable, Entry, NodeId, ReadId, Replica, Role};
 
@@ -16,6 +16,8 @@ pub(crate) struct Node {
     pub(crate) disk: Disk,
     /// Index that this life has applied last.
     pub(crate) applied: u64,
+    /// Entries that are to be applied.
+    pub(crate) given: VecDeque<Entry>,
     /// Highest index on which the disk was told to write.
     pub(crate) written: u64,
     /// Time until which nothing is done, in microseconds.
@@ -35,6 +37,7 @@ impl Node {
             replica: None,
             disk: Disk::default(),
             applied: 0,
+            given: VecDeque::new(),
             written: 0,
             paused_until_us: 0,
             tick_us: 50_000,
@@ -46,10 +49,11 @@ impl Node {
     /// Starts with what the disk has. The state that the owner has kept may be older than the last one.
     pub(crate) fn start(&mut self, id: usize, nodes: usize, rng: &mut Rng) -> Result<(), String> {
         let mut durable: Durable = self.disk.crash(rng);
-        durable.applied = if rng.chance(1, 2) { 0 } else { rng.between(0, self.applied) };
+        let base = durable.base.index;
+        durable.applied = if rng.chance(1, 2) { base } else { rng.between(base, self.applied.max(base)) };
         self.life += 1;
         self.applied = durable.applied;
-        self.written = durable.entries.len() as u64;
+        self.written = base + durable.entries.len() as u64;
         self.tick_us =
             if rng.chance(1, 8) { rng.between(25_000, 100_000) } else { rng.between(42_000, 58_000) };
         let members = (0..nodes).map(node_id).collect();
@@ -62,6 +66,7 @@ impl Node {
     /// Ends this life.
     pub(crate) fn stop(&mut self) {
         self.replica = None;
+        self.given.clear();
         self.proposals.clear();
         self.reads.clear();
     }

@@ -27,11 +27,12 @@ const RUN_US: u64 = 600_000_000;
 pub(crate) const LIFETIME: u64 = 4_000;
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub(crate) enum Event {
     Tick { node: usize, life: u64 },
     Arrive { node: usize, bytes: Vec<u8> },
     Synced { node: usize, life: u64 },
     Start { node: usize, life: u64 },
+    Apply { node: usize, life: u64 },
     Client,
     Fault,
 }
@@ -46,6 +47,8 @@ pub(crate) struct World {
     pub(crate) slow_sync_us: u64,
     /// Steps after which a node dies, on average.
     pub(crate) lifetime: u64,
+    /// Index that all nodes had applied when everything worked last.
+    pub(crate) healed: u64,
     /// True: things go wrong.
     faulty: bool,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -66,6 +69,7 @@ impl World {
             checker: Checker::default(),
             slow_sync_us: 0,
             lifetime: LIFETIME,
+            healed: 0,
             faulty: false,
             events: BinaryHeap::new(),
             next_event: 0,
@@ -116,6 +120,7 @@ impl World {
             }
             self.next()?;
         }
+        self.healed = self.checker.log.len() as u64;
         Ok(())
     }
 
@@ -150,8 +155,19 @@ impl World {
                     return self.start(node);
                 }
             }
+            Event::Apply { node, life } if self.nodes[node].life == life => {
+                if let Some(delay) = self.pause(node) {
+                    self.at(delay, Event::Apply { node, life });
+                } else if self.nodes[node].replica.is_some() {
+                    return self.apply_late(node, life);
+                }
+            }
             Event::Client => {
                 self.at_random(1_000, 5_000, Event::Client);
+                if self.rng.chance(1, 20) {
+                    let node = self.rng.index(self.nodes.len());
+                    self.compact(node);
+                }
                 return self.client();
             }
             Event::Fault => {
@@ -161,12 +177,12 @@ impl World {
                 }
             }
             // Of a life that has ended.
-            Event::Tick { .. } | Event::Synced { .. } | Event::Start { .. } => {}
+            Event::Tick { .. } | Event::Synced { .. } | Event::Start { .. } | Event::Apply { .. } => {}
         }
         Ok(())
     }
 
-    fn at_random(&mut self, low_us: u64, high_us: u64, event: Event) {
+    pub(crate) fn at_random(&mut self, low_us: u64, high_us: u64, event: Event) {
         let delay = self.rng.between(low_us, high_us);
         self.at(delay, event);
     }
@@ -204,8 +220,12 @@ impl World {
     }
 
     /// Gives an input to a replica that runs, and does what comes of it.
-    fn input(&mut self, node: usize, act: impl FnOnce(&mut sluice_replica::Replica)) -> Result<(), String> {
-        let replica = self.nodes[node].replica.as_mut().expect("only replicas that run get inputs");
+    pub(crate) fn input(
+        &mut self,
+        node: usize,
+        act: impl FnOnce(&mut sluice_replica::Replica),
+    ) -> Result<(), String> {
+        let Some(replica) = self.nodes[node].replica.as_mut() else { return Ok(()) };
         act(replica);
         replica.audit()?;
         self.output(node)
@@ -245,11 +265,9 @@ impl World {
             if let Some(standing) = ready.standing.filter(|standing| standing.role == Role::Leader) {
                 self.checker.leads(node, self.nodes[node].life, standing.term)?;
             }
-            for entry in &ready.committed {
-                self.nodes[node].apply(node, entry, &mut self.checker)?;
-                if self.dies(node) {
-                    return Ok(());
-                }
+            if !ready.committed.is_empty() {
+                self.nodes[node].given.extend(&ready.committed);
+                self.apply_some(node)?;
             }
             for read in &ready.reads {
                 if let Some(floor) = self.nodes[node].reads.remove(&read.id) {
@@ -261,7 +279,7 @@ impl World {
     }
 
     /// Crashes the node by chance.
-    fn dies(&mut self, node: usize) -> bool {
+    pub(crate) fn dies(&mut self, node: usize) -> bool {
         let dies = self.faulty && self.rng.chance(1, self.lifetime);
         if dies {
             self.crash(node);
