@@ -27,11 +27,13 @@ use event::{Class, Event, Refused};
 /// one of three ways: [`Event::Committed`]; not in the log ([`Refused`], at once or as [`Event::Refused`]);
 /// or [`Event::Unknown`].
 ///
-/// How raft-rs fits behind it: a proposal becomes an entry, which describes the batch whose bytes the journal
-/// has ([`crate::DiskJournal::tail`]); *durable* is what `on_persist_ready` tells, *committed* what its
-/// commit index tells ([`crate::DiskJournal::commit`]); [`crate::DiskJournal::cut`] cuts the tail. Purging is
-/// logical, because segments with live blobs stay, and a snapshot on the wire is a backup stream: the state
-/// plus every live blob.
+/// How raft-rs fits behind it: a proposal becomes an entry, which describes the batch whose bytes the
+/// journal has ([`crate::DiskJournal::tail`]), with the number of the batch as its index;
+/// [`crate::DiskJournal::durable_orders`] tells what `on_persist_ready` is to know, and the commit index is
+/// told to [`crate::DiskJournal::commit`]; [`crate::DiskJournal::cut`] cuts the tail, and
+/// [`crate::DiskJournal::read_on`] reads the log back for members that are behind. Purging is logical,
+/// because segments with live blobs stay, and a snapshot on the wire is a backup stream: the state plus
+/// every live blob.
 pub trait Journal: Send {
     /// Location of a blob on disk.
     type Location;

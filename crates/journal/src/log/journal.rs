@@ -11,10 +11,11 @@ use crate::log::files::Handle;
 use crate::log::header::{HEADER, Position};
 use crate::log::index::{FoundBlob, Index};
 use crate::log::manifest::Link;
-use crate::log::shared::{Note, Order, Proposal, Shared};
+use crate::log::read_back::{LogGone, LogReader, LogSegments};
+use crate::log::shared::{Begun, Note, Order, Proposal, Shared};
 use crate::log::snapshot::{Head, Work};
 use crate::log::spans::budget_of;
-use crate::log::uncommitted::{Begun, Entry, Uncommitted};
+use crate::log::uncommitted::{Entry, Uncommitted};
 use crate::open_error::OpenError;
 use crate::options::Durability;
 use crate::seam::Journal;
@@ -46,6 +47,7 @@ pub struct DiskJournal {
     orders: u64,
     notes: VecDeque<Note>,
     index: Index,
+    segments: LogSegments,
     cache: Cache,
     /// The uncommitted tail; `None`: what is durable is committed.
     tail: Option<Uncommitted>,
@@ -81,6 +83,7 @@ impl DiskJournal {
         end: &Link,
         last_time_us: u64,
         index: Index,
+        segments: LogSegments,
         tail: Option<Uncommitted>,
         snapshots: SnapshotTrigger,
     ) -> DiskJournal {
@@ -94,6 +97,7 @@ impl DiskJournal {
             orders: 0,
             notes: VecDeque::new(),
             index,
+            segments,
             cache,
             tail,
             cache_misses: 0,
@@ -315,6 +319,26 @@ impl DiskJournal {
         self.tail.iter().flat_map(move |tail| tail.from(index))
     }
 
+    /// Shows a reader the part of the log that it is to read next, of the batches that [`Journal::poll`] or
+    /// replay has given: the rest of the segment in which its next batch is. Those that are not given yet are
+    /// in [`DiskJournal::tail`].
+    ///
+    /// # Errors
+    /// Compaction has taken the batch away: a snapshot is needed. The reader is unchanged.
+    pub fn read_on(&self, reader: &mut LogReader) -> Result<(), LogGone> {
+        self.segments.show(reader)
+    }
+
+    /// Keeps the log from the batch of this number on for readers, as far as it is there, until another
+    /// number is given: compaction leaves its segments alone, but for those that it is taking away at this
+    /// moment. An opening keeps nothing for readers.
+    pub fn keep_from(&mut self, number: u64) {
+        self.shared.keep_from.store(number, Relaxed);
+        // What is not kept any more may go.
+        self.shared.released.store(true, Relaxed);
+        self.shared.maintenance_signal.notify();
+    }
+
     /// Keeps a hard state of up to 64 bytes, such as term and vote, in place of the one before. It is synced
     /// whatever the durability, before any batch that is proposed later is written;
     /// [`DiskJournal::durable_orders`] tells when.
@@ -340,8 +364,9 @@ impl DiskJournal {
     /// last [`Journal::poll`], and the waker is called when it grows. A crash leaves what these orders have
     /// made of the log, and then some of those after them, from the first on.
     ///
-    /// A batch is durable as [`Durability`] asks: with `interval` and `os` it is written, and a power loss may
-    /// take it. Cuts and hard states are synced whatever the durability, a cut with every batch before it.
+    /// A batch is durable as [`Durability`] asks: with `interval` and `os` it is written, and a power loss
+    /// may take it. Cuts and hard states are synced whatever the durability, a cut with every batch before
+    /// it.
     pub fn durable_orders(&self) -> u64 {
         self.shared.durable_orders()
     }
@@ -395,6 +420,7 @@ impl DiskJournal {
 
     fn committed(&mut self, committed: Committed, records: u32, offset: u64) -> Event {
         self.index.push(&committed.bytes, offset);
+        self.segments.given(committed.number, offset + committed.bytes.len() as u64);
         self.cache.push(committed.first_index, offset, committed.bytes.clone());
         self.batches += 1;
         self.records += u64::from(records);
@@ -405,8 +431,8 @@ impl DiskJournal {
     /// The next batch of the tail that is committed and written; none after a failure was told.
     fn next_told(&mut self) -> Option<Event> {
         let tail = self.tail.as_mut().filter(|_| !self.failure_told)?;
-        while let Some(Begun { handle, start, finished_len }) = tail.next_segment() {
-            next_segment(&self.shared, &mut self.index, handle, start, finished_len);
+        while let Some(begun) = tail.next_segment() {
+            next_segment(&self.shared, &mut self.index, &mut self.segments, begun);
         }
         let (entry, offset) = tail.next_committed()?;
         let Entry { first_index, records, number, term, time_us, bytes, .. } = entry;
@@ -424,14 +450,18 @@ impl DiskJournal {
                 }
                 Some(tail) => tail.written(written.first_index, offset),
             },
-            Note::Segment { handle, start, finished_len } => match &mut self.tail {
-                None => next_segment(&self.shared, &mut self.index, handle, start, finished_len),
-                Some(tail) => tail.begun(Begun { handle, start, finished_len }),
+            Note::Segment(begun) => match &mut self.tail {
+                None => next_segment(&self.shared, &mut self.index, &mut self.segments, begun),
+                Some(tail) => tail.begun(begun),
             },
             Note::Durable { last_index } => self.tail.iter_mut().for_each(|tail| tail.durable(last_index)),
             Note::Cut { at, handle, start } => self.cut_done(at, handle, start),
-            Note::Moved { sources, target } => self.index.begin_move(sources, target),
+            Note::Moved { sources, target } => {
+                sources.iter().for_each(|number| self.segments.forget(*number));
+                self.index.begin_move(sources, target);
+            }
             Note::Dropped { number } => {
+                self.segments.forget(number);
                 self.index.drop_file(number);
                 self.retire();
             }
@@ -450,6 +480,7 @@ impl DiskJournal {
     fn cut_done(&mut self, at: Position, handle: Handle, start: Link) {
         let Some(tail) = &mut self.tail else { return };
         if let Some((handle, start)) = tail.cut_done(at, handle, start) {
+            self.segments.restart(handle.clone(), start);
             self.index.restart(handle, start);
         }
         self.shared.set_committed(tail.notable_index());
@@ -485,8 +516,10 @@ impl DiskJournal {
     }
 }
 
-/// Lets the index of blobs go on with the next segment; the one before is to be sealed.
-fn next_segment(shared: &Shared, index: &mut Index, handle: Handle, start: Link, finished_len: u64) {
+/// Goes on with the next segment; the one before is to be sealed.
+fn next_segment(shared: &Shared, index: &mut Index, segments: &mut LogSegments, begun: Begun) {
+    let Begun { handle, start, finished_len } = begun;
+    segments.begin(handle.clone(), start, finished_len);
     let complete = index.next_segment(handle, start, finished_len);
     lock(&shared.complete).push_back(complete);
     shared.maintenance_signal.notify();

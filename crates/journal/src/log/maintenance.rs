@@ -18,7 +18,7 @@ use crate::disk::shortage::{is_full, is_out_of_handles, is_passing};
 use crate::file_kind::Kind;
 use crate::lock::lock;
 use crate::log::manifest::Sealed;
-use crate::log::sealed_file::SealedFile;
+use crate::log::sealed_file::{NeededLog, SealedFile};
 use crate::log::sealing::write_table;
 use crate::log::shared::{Note, Shared};
 use crate::log::table::Table;
@@ -375,18 +375,19 @@ impl Maintenance {
             // It may be time for a snapshot, and the shard may be idle.
             self.shared.wake_shard();
         }
-        self.drop_dead(applied)?;
+        self.drop_dead()?;
         self.count_bytes()?;
         Ok(false)
     }
 
-    /// Removes files that a snapshot covers and in which nothing is live.
-    fn drop_dead(&mut self, applied: u64) -> io::Result<()> {
+    /// Removes files in which nothing is live and that are not needed as log.
+    fn drop_dead(&mut self) -> io::Result<()> {
+        let needed = self.needed_log();
         let busy: Vec<u64> = self.compaction.iter().flat_map(|c| c.source_numbers()).collect();
         let dead: Vec<u64> = self
             .entries
             .iter()
-            .filter(|entry| entry.is_covered(applied) && entry.holder.live_blobs() == 0)
+            .filter(|entry| entry.is_free(needed) && entry.holder.live_blobs() == 0)
             .map(|entry| entry.holder.number())
             .filter(|number| !busy.contains(number))
             .collect();
@@ -416,6 +417,11 @@ impl Maintenance {
             self.shared.files.remove(*kind, number);
         }
         self.shared.files.keys().forget(number);
+    }
+
+    fn needed_log(&self) -> NeededLog {
+        let applied_index = lock(&self.shared.manifest).applied_index();
+        NeededLog { applied_index, keep_from: self.shared.keep_from.load(Relaxed) }
     }
 
     fn count_bytes(&self) -> io::Result<()> {

@@ -37,6 +37,7 @@ use crate::log::index::{Current, Index};
 use crate::log::journal::{DiskJournal, SnapshotTrigger};
 use crate::log::maintenance::Maintenance;
 use crate::log::manifest::{BlobFile, Link, MANIFEST, Manifest, RESTORING, Sealed};
+use crate::log::read_back::LogSegments;
 use crate::log::replay::{Replay, Stretch};
 use crate::log::sealed_file::SealedFile;
 use crate::log::sealing::{load_table, write_table};
@@ -151,6 +152,7 @@ impl Opening {
         self.report.next_index = link.next_index;
         self.report.last_time_us = link.time_us.max(snapshot.as_ref().map_or(0, |s| s.time_us));
         let log_bytes = self.log_bytes(&stretches) + moved.stretch.len;
+        let segments = LogSegments::found(self.manifest.identity, &stretches, &moved.stretch);
         let Stretch { start, end: given, len, .. } = moved.stretch;
         stretches.push(moved.stretch);
         let replay =
@@ -177,7 +179,7 @@ impl Opening {
         let tail = is_told.then(|| Uncommitted::found(&given, moved.held));
         let last_time_us = self.report.last_time_us;
         Ok(Recovered {
-            journal: DiskJournal::new(shared.clone(), &link, last_time_us, index, tail, snapshots),
+            journal: DiskJournal::new(shared.clone(), &link, last_time_us, index, segments, tail, snapshots),
             maintenance: Maintenance::new(shared.clone(), writer.clone(), entries),
             shared,
             writer,

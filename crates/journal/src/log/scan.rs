@@ -30,10 +30,11 @@ impl Window {
     pub(crate) fn get(&mut self, offset: u64, len: usize) -> io::Result<&[u8]> {
         let held = self.start..=self.start + self.buffer.len() as u64;
         if !held.contains(&offset) || !held.contains(&(offset + len as u64)) {
-            self.buffer.resize(len.max(WINDOW), 0);
-            let read = self.file.read_at(&mut self.buffer, offset)?;
-            self.buffer.truncate(read);
-            self.start = offset;
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.resize(len.max(WINDOW), 0);
+            let read = self.file.read_at(&mut buffer, offset)?;
+            buffer.truncate(read);
+            (self.buffer, self.start) = (buffer, offset);
         }
         let from = (offset - self.start) as usize;
         let to = (from + len).min(self.buffer.len());
@@ -69,6 +70,12 @@ impl Scanner {
         let at = Position { segment: handle.number, offset: 0 };
         let (window, seal) = (Window::new(handle.file.clone()), handle.seal.clone());
         Scanner { window, seal, identity, newest_term, at, link, end }
+    }
+
+    /// Looks at the file up to this offset from now on, where it may have other bytes than before.
+    pub(crate) fn extend(&mut self, end: u64) {
+        self.window.buffer.clear();
+        self.end = end;
     }
 
     /// The next batch; `None` when what follows does not continue the log.

@@ -67,8 +67,8 @@ pub(crate) enum Note {
     Durable { last_index: u64 },
     /// The tail is cut durably where the batch at this position began; `handle` grows from there.
     Cut { at: Position, handle: Handle, start: Link },
-    /// The previous segment is complete, with this length in bytes; `handle` is the one that grows.
-    Segment { handle: Handle, start: Link, finished_len: u64 },
+    /// The previous segment is complete, and this one grows.
+    Segment(Begun),
     /// `target` holds the live blobs of `sources` from now on.
     Moved { sources: Vec<u64>, target: Arc<BlobHolder> },
     /// The file with this number had no live blob and is removed.
@@ -79,6 +79,15 @@ pub(crate) enum Note {
     SnapshotFailed,
     /// The scrub found a damaged blob.
     Damaged(BlobKey),
+}
+
+/// A segment to which the log goes on.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) handle: Handle,
+    pub(crate) start: Link,
+    /// Length of the segment before it, in bytes.
+    pub(crate) finished_len: u64,
 }
 
 /// A complete segment, all of whose batches are committed; to be sealed.
@@ -135,6 +144,8 @@ pub(crate) struct Shared {
     durable_index: AtomicU64,
     /// Number of the last durable order.
     durable_orders: AtomicU64,
+    /// Number of the batch from which on the log is kept.
+    pub(crate) keep_from: AtomicU64,
     /// Index of the last record that is committed and not part of a tail whose cut is still on its way, so
     /// that it may be noted on the disk.
     committed_index: AtomicU64,
@@ -195,6 +206,7 @@ impl Shared {
             retired: Mutex::default(),
             durable_index: AtomicU64::new(durable_index),
             durable_orders: AtomicU64::new(0),
+            keep_from: AtomicU64::new(u64::MAX),
             committed_index,
             committed: Mutex::new(committed),
             counters: Counters::default(),

@@ -12,11 +12,11 @@ use bytes::Bytes;
 use crate::log::files::Handle;
 use crate::log::header::{Header, Position};
 use crate::log::manifest::Link;
-use crate::log::shared::Proposal;
+use crate::log::shared::{Begun, Proposal};
 use crate::seam::event::TailError;
 use crate::seam::sealed::SealedBatch;
 
-/// A batch of the tail.
+/// A batch as other nodes get it: of the tail, or read back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Index of the first record.
@@ -74,15 +74,6 @@ impl Held {
         let entry = Entry::found(header, records.to_vec());
         Held { entry, offset: Some(header.records_at()) }
     }
-}
-
-/// A segment that begins with a batch of the tail, or behind it.
-#[derive(Debug)]
-pub(crate) struct Begun {
-    pub(crate) handle: Handle,
-    pub(crate) start: Link,
-    /// Length of the segment before it, in bytes.
-    pub(crate) finished_len: u64,
 }
 
 /// The tail.

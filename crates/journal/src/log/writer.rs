@@ -25,7 +25,7 @@ use crate::log::header::next_sector;
 use crate::log::header::{Header, Position, front};
 use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
-use crate::log::shared::{Fresh, Note, Order, Proposal, Shared};
+use crate::log::shared::{Begun, Fresh, Note, Order, Proposal, Shared};
 use crate::options::Durability;
 
 /// Largest group of batches for one write, in bytes; a larger batch is written alone.
@@ -431,7 +431,7 @@ impl Writer {
         state.unsynced.push(old.file);
         state.offset = 0;
         state.prefilled = prefilled;
-        state.staged.push(Note::Segment { handle, start: state.link, finished_len });
+        state.staged.push(Note::Segment(Begun { handle, start: state.link, finished_len }));
         self.shared.maintenance_signal.notify();
         Ok(true)
     }

@@ -8,6 +8,7 @@ mod crypt;
 mod faulty;
 mod handles;
 mod numbers;
+mod read_back;
 mod recovery;
 mod rig;
 mod space;

@@ -27,6 +27,7 @@ impl OwnerWorld {
             self.disk.crash(Crash::Power);
         }
         (self.server, self.snapshot, self.backing_up) = (None, None, None);
+        self.reading.crash();
         self.armed = false;
         self.stats.restarts += 1;
         self.start(power)

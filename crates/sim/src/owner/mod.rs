@@ -6,7 +6,9 @@
 //! and was noted or given is lost or changed; nothing that was cut comes back once the cut was reported;
 //! batches are given in order, without gaps or repeats, and none before it is committed; a hard state never
 //! goes back, and is never lost while a batch survives that came after it; blobs of committed batches can be
-//! read, those of the tail cannot; snapshots and backups hold nothing uncommitted.
+//! read, those of the tail cannot; snapshots and backups hold nothing uncommitted; batches have the numbers
+//! that they were proposed with, and can be read back as long as no snapshot replaces them; an order that is
+//! told to be durable is.
 
 mod backup;
 mod batch;
@@ -14,6 +16,7 @@ mod crash;
 mod model;
 mod orders;
 mod pieces;
+mod read_back;
 mod server;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +31,7 @@ use crate::rng::Rng;
 use crate::world::{Stats, encryption};
 use backup::BackingUp;
 use model::Model;
+use read_back::ReadingBack;
 use server::Server;
 
 /// Data directory on the simulated disk.
@@ -56,6 +60,7 @@ pub struct OwnerWorld {
     /// The state that is being written as a snapshot: its blobs, and the pieces that are not handed over.
     snapshot: Option<Vec<Vec<u8>>>,
     backing_up: Option<BackingUp>,
+    reading: ReadingBack,
     verbose: bool,
     stats: Stats,
 }
@@ -85,6 +90,8 @@ enum Step {
     Maintenance,
     Poll,
     Read,
+    ReadBack,
+    KeepFrom,
     Snapshot,
     Backup,
     Time,
@@ -129,6 +136,7 @@ impl OwnerWorld {
             short: false,
             snapshot: None,
             backing_up: None,
+            reading: ReadingBack::default(),
             verbose,
             stats: Stats::default(),
         };
@@ -155,6 +163,8 @@ impl OwnerWorld {
             (25, Step::Maintenance),
             (25, Step::Poll),
             (8, Step::Read),
+            (8, Step::ReadBack),
+            (1, Step::KeepFrom),
             (4, Step::Snapshot),
             (if self.backing_up.is_some() { 20 } else { 1 }, Step::Backup),
             (15, Step::Time),
@@ -185,6 +195,8 @@ impl OwnerWorld {
             Step::Maintenance => self.with(|server, now_us| server.maintain(now_us)),
             Step::Poll => self.poll(),
             Step::Read => self.read(),
+            Step::ReadBack => self.read_back(),
+            Step::KeepFrom => self.keep_from(),
             Step::Snapshot => self.take_snapshot(),
             Step::Backup => self.back_up(),
             Step::Time => {
@@ -260,7 +272,8 @@ impl OwnerWorld {
             ));
         }
         let keys: Vec<BlobKey> = self.model.live.keys().copied().collect();
-        keys.into_iter().try_for_each(|key| self.check_blob(key))
+        keys.into_iter().try_for_each(|key| self.check_blob(key))?;
+        self.read_whole_log()
     }
 
     fn trace(&self, what: impl FnOnce() -> String) {

@@ -29,7 +29,10 @@ impl OwnerWorld {
             journal.append(batch.term, sealed).map(|()| first_index)
         });
         match appended {
-            Ok(first_index) if first_index == next_index => self.model.propose(batch),
+            Ok(first_index) if first_index == next_index => {
+                server.journal.tail(first_index).try_for_each(|entry| self.reading.note(&batch, entry))?;
+                self.model.propose(batch);
+            }
             Ok(first_index) => return Err(format!("record {next_index} got the index {first_index}")),
             // That there is space again is seen when maintenance looks.
             Err(Refused::Full { .. }) if self.rates.fill > 0 || self.armed => {}
@@ -184,6 +187,7 @@ impl OwnerWorld {
                 return Ok(());
             }
             let time_us = self.model.log.iter().rev().find(|batch| batch.last_index() <= self.model.given);
+            self.reading.note_snapshot(self.model.given);
             journal.snapshot_begin(self.model.given, time_us.map_or(0, |batch| batch.time_us), 1);
             let live = self.model.live.iter().rev();
             self.snapshot = Some(live.map(|(key, blob)| write_piece(*key, blob.len() as u32)).collect());

@@ -8,12 +8,11 @@ use super::Maintenance;
 use crate::disk::File;
 use crate::file_kind::Kind;
 use crate::keys::chunks::Appender;
-use crate::lock::lock;
 use crate::log::blob_holder::BlobHolder;
 use crate::log::files::Handle;
 use crate::log::manifest::BlobFile;
 use crate::log::read_ahead::ReadAhead;
-use crate::log::sealed_file::SealedFile;
+use crate::log::sealed_file::{NeededLog, SealedFile};
 use crate::log::shared::Note;
 use crate::log::table::{BlobPlace, BlobTable, Table};
 use crate::seam::batch::{BLOB_HEAD, blob_checksum};
@@ -52,12 +51,21 @@ impl Compaction {
     pub(super) fn source_numbers(&self) -> impl Iterator<Item = u64> {
         self.sources.iter().map(|source| source.holder.number())
     }
+
+    /// True while no source is needed as log.
+    fn is_free(&self, needed: NeededLog) -> bool {
+        self.sources.iter().all(|source| source.is_free(needed))
+    }
 }
 
 impl Maintenance {
     /// Does a step of the compaction under way, or begins one when it is worth it.
     pub(super) fn compact(&mut self, now_us: u64) -> io::Result<bool> {
         let known = self.shared.live_known.load(Relaxed);
+        let needed = self.needed_log();
+        if self.compaction.as_ref().is_some_and(|under_way| !under_way.is_free(needed)) {
+            self.give_up_compaction(now_us);
+        }
         if let Some(compaction) = &mut self.compaction {
             if compaction.next < compaction.work.len() {
                 let copied = compaction.copy_some()?;
@@ -81,16 +89,16 @@ impl Maintenance {
     /// Files worth copying: mostly dead or small, and not about to die by themselves, unless much space is at
     /// stake.
     fn pick_sources(&self, now_us: u64) -> Vec<SealedFile> {
-        let applied = lock(&self.shared.manifest).applied_index();
+        let needed = self.needed_log();
         let segment = self.shared.options.segment_bytes;
         let (mut dead, mut live) = (0, 0);
-        for entry in self.entries.iter().filter(|entry| entry.is_covered(applied)) {
+        for entry in self.entries.iter().filter(|entry| entry.is_free(needed)) {
             dead += entry.dead_bytes();
             live += entry.holder.live_bytes();
         }
         let pressing = dead > (2 * segment).max(live);
         let settled = |entry: &&SealedFile| pressing || now_us >= entry.seen.1 + SETTLED_US;
-        let mut picked: Vec<&SealedFile> = self.candidates(applied).filter(settled).collect();
+        let mut picked: Vec<&SealedFile> = self.candidates(needed).filter(settled).collect();
         let worth = picked.len() > 1 || picked.iter().any(|e| e.is_mostly_dead());
         if !worth {
             return Vec::new();
@@ -109,11 +117,11 @@ impl Maintenance {
     }
 
     /// Files that may be worth copying.
-    fn candidates(&self, applied: u64) -> impl Iterator<Item = &SealedFile> {
+    fn candidates(&self, needed: NeededLog) -> impl Iterator<Item = &SealedFile> {
         let small = self.shared.options.segment_bytes / SMALL_PART;
         self.entries
             .iter()
-            .filter(move |e| e.is_covered(applied) && e.holder.live_blobs() > 0)
+            .filter(move |e| e.is_free(needed) && e.holder.live_blobs() > 0)
             .filter(move |e| e.is_mostly_dead() || e.holder.len < small)
     }
 
@@ -122,8 +130,8 @@ impl Maintenance {
         if now_us < self.compact_at_us {
             return Some(self.compact_at_us);
         }
-        let applied = lock(&self.shared.manifest).applied_index();
-        self.candidates(applied).map(|entry| entry.seen.1 + SETTLED_US).filter(|at| *at > now_us).min()
+        let needed = self.needed_log();
+        self.candidates(needed).map(|entry| entry.seen.1 + SETTLED_US).filter(|at| *at > now_us).min()
     }
 
     fn begin_compaction(&self, sources: Vec<SealedFile>) -> io::Result<Compaction> {
