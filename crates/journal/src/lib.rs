@@ -8,7 +8,7 @@
 //! Modules: [`seam`] the interface that users of a journal stand on; `memory` the journal in memory; `log`
 //! the journal on disk, on [`disk`] the file system and [`keys`] the encryption; `open`, `rotation`,
 //! `backup`, `check` what is done with a journal on disk as a whole; `options`, `status`, `open_error` their
-//! types.
+//! types; `plant` bugs on purpose.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -25,6 +25,10 @@ mod memory;
 mod open;
 mod open_error;
 mod options;
+#[cfg(feature = "plant")]
+pub mod plant;
+#[cfg(not(feature = "plant"))]
+mod plant;
 mod rotation;
 pub mod seam;
 mod status;

@@ -103,8 +103,9 @@
 //!
 //! [`plant`] lists bugs that can be switched on at run time, in the same build, to check that the simulator
 //! would find them. Most are planted outside of the product: in the disk, between shard and journal, or in
-//! the steps of a start. Bugs that only the inside can have are in the engine, compiled in by its feature
-//! `plant`, which the product never has. `tests/planted.rs` asserts that each is found.
+//! the steps of a start. Bugs that only the inside can have are in the engine and the journal, compiled in
+//! by their feature `plant`, which the product never has. `tests/planted.rs` and `tests/owner.rs` assert
+//! that each is found; those in the journal show with `--owner`.
 //!
 //! # Map
 //!

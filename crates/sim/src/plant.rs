@@ -3,10 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One row for each bug: its meaning, its name on the command line, and its name in the engine. Bugs without
-/// the last are planted outside: in the disk, beside the journal, or in the steps of a start.
+/// One row for each bug: its meaning, its name on the command line, and its name in the engine or in the
+/// journal. Bugs without the last are planted outside: in the disk, beside the journal, or in the steps of a
+/// start. Those in the journal are for a journal whose owner commits.
 macro_rules! plants {
-    ($($(#[$doc:meta])* $plant:ident = $name:literal $(in engine as $engine:ident)?,)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $plant:ident = $name:literal $(in engine as $engine:ident)? $(in journal as $journal:ident)?,
+    )*) => {
         /// A planted bug.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Plant {
@@ -21,6 +25,14 @@ macro_rules! plants {
             pub(crate) fn in_engine(self) -> Option<sluice_engine::plant::Plant> {
                 match self {
                     $($(Plant::$plant => Some(sluice_engine::plant::Plant::$engine),)?)*
+                    _ => None,
+                }
+            }
+
+            /// The journal's planted bug; `None`: planted outside of the journal.
+            pub fn in_journal(self) -> Option<sluice_journal::plant::Plant> {
+                match self {
+                    $($(Plant::$plant => Some(sluice_journal::plant::Plant::$journal),)?)*
                     _ => None,
                 }
             }
@@ -66,6 +78,16 @@ plants! {
     OlderSnapshotFallback = "older_snapshot_fallback",
     /// A start continues the last epoch.
     ReuseIdAfterLostTail = "reuse_id_after_lost_tail",
+    /// A cut of the tail is done without a new manifest.
+    CutWithoutManifest = "cut_without_manifest" in journal as CutWithoutManifest,
+    /// A commit is noted although a cut of what the disk has there is on its way.
+    NoteCommitAcrossCut = "note_commit_across_cut" in journal as NoteCommitAcrossCut,
+    /// A hard state counts as durable before it is on the disk.
+    HardStateUnsynced = "hard_state_unsynced" in journal as HardStateUnsynced,
+    /// An opening numbers batches from 1 again.
+    RestartNumbers = "restart_numbers" in journal as RestartNumbers,
+    /// Orders to a journal count as durable before they are synced.
+    DurableBeforeSync = "durable_before_sync" in journal as DurableBeforeSync,
 }
 
 impl fmt::Display for Plant {

@@ -29,17 +29,32 @@ fn without_a_planted_bug_nothing_is_found() {
     }
 }
 
-#[test]
-fn skipped_syncs_are_found() {
-    finds(Plant::SkipSync);
+/// One test for each bug, so that they run at the same time.
+macro_rules! are_found {
+    ($($test:ident: $plant:ident,)*) => {
+        $(
+            #[test]
+            fn $test() {
+                finds(Plant::$plant);
+            }
+        )*
+
+        #[test]
+        fn each_bug_planted_in_the_journal_has_its_test() {
+            let tested = [$(Plant::$plant),*];
+            let missing = Plant::ALL.iter().find(|plant| plant.in_journal().is_some() && !tested.contains(plant));
+            assert_eq!(missing, None);
+        }
+    };
 }
 
-#[test]
-fn a_record_that_is_cut_too_many_is_found() {
-    finds(Plant::CutValidRecordAtRecovery);
-}
-
-#[test]
-fn an_older_manifest_is_found() {
-    finds(Plant::OlderSnapshotFallback);
+are_found! {
+    skip_sync: SkipSync,
+    cut_valid_record_at_recovery: CutValidRecordAtRecovery,
+    older_snapshot_fallback: OlderSnapshotFallback,
+    cut_without_manifest: CutWithoutManifest,
+    note_commit_across_cut: NoteCommitAcrossCut,
+    hard_state_unsynced: HardStateUnsynced,
+    restart_numbers: RestartNumbers,
+    durable_before_sync: DurableBeforeSync,
 }

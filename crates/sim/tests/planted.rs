@@ -50,7 +50,8 @@ macro_rules! are_found {
 
         #[test]
         fn each_planted_bug_has_its_test() {
-            assert_eq!(Plant::ALL, [$(Plant::$plant),*]);
+            let planted = Plant::ALL.iter().copied().filter(|plant| plant.in_journal().is_none());
+            assert_eq!(planted.collect::<Vec<_>>(), [$(Plant::$plant),*]);
         }
     };
 }

@@ -8,8 +8,8 @@
 //! durable) are copied into a new segment and synced, and only then the manifest names the outcome. Recovery
 //! never appends to an old file.
 //!
-//! Under [`Commit::Told`] only what is known to be committed is sealed and replayed. The rest is copied with
-//! its terms, and is the tail.
+//! Under [`crate::Commit::Told`] only what is known to be committed is sealed and replayed. The rest is
+//! copied with its terms, and is the tail.
 //!
 //! What cannot be known: damage at the end of the log looks like a write torn by a power loss, and is cut,
 //! where nothing shows that more was synced (no later batch, no idle marker, no manifest). The manifest is
@@ -49,7 +49,8 @@ use crate::log::table::{LogTable, Table};
 use crate::log::uncommitted::Uncommitted;
 use crate::log::writer::{Writer, WriterState};
 use crate::open_error::OpenError;
-use crate::options::{Commit, Durability, Options};
+use crate::options::{Durability, Options};
+use crate::plant::{self, Plant};
 use crate::seam::batch::Records;
 use crate::status::RecoveryReport;
 
@@ -148,7 +149,10 @@ impl Opening {
             stretches.push(stretch);
         }
         self.remove_orphans()?;
-        let link = moved.end;
+        let mut link = moved.end;
+        if plant::is(Plant::RestartNumbers) {
+            link.next_number = 1;
+        }
         self.report.next_index = link.next_index;
         self.report.last_time_us = link.time_us.max(snapshot.as_ref().map_or(0, |s| s.time_us));
         let log_bytes = self.log_bytes(&stretches) + moved.stretch.len;
@@ -160,7 +164,6 @@ impl Opening {
         let last_len = self.manifest.snapshot.map_or(0, |s| s.len);
         let snapshots = SnapshotTrigger::found(log_bytes, last_len);
         let committed = Position { segment: moved.handle.number, offset: len };
-        let is_told = self.options.commit == Commit::Told;
         let hard_state = self.manifest.hard_state.clone();
         let shared = Arc::new(Shared::new(
             self.disk,
@@ -176,7 +179,7 @@ impl Opening {
         let index = Index::new(ranges, Current::new(moved.handle.clone(), start, moved.table));
         let state = WriterState::new(moved.handle, moved.offset, moved.prefilled, link, moved.begins);
         let writer = Writer::new(shared.clone(), state);
-        let tail = is_told.then(|| Uncommitted::found(&given, moved.held));
+        let tail = shared.is_told().then(|| Uncommitted::found(&given, moved.held));
         let last_time_us = self.report.last_time_us;
         Ok(Recovered {
             journal: DiskJournal::new(shared.clone(), &link, last_time_us, index, segments, tail, snapshots),

@@ -13,6 +13,7 @@ use crate::log::files::Handle;
 use crate::log::header::{Header, Position};
 use crate::log::manifest::Link;
 use crate::log::shared::{Begun, Proposal};
+use crate::plant::{self, Plant};
 use crate::seam::event::TailError;
 use crate::seam::sealed::SealedBatch;
 
@@ -116,6 +117,9 @@ impl Uncommitted {
     /// Index of the last committed record that no cut on its way has in its range: until the cut is done, the
     /// log on the disk has another record there.
     pub(crate) fn notable_index(&self) -> u64 {
+        if plant::is(Plant::NoteCommitAcrossCut) {
+            return self.committed_index;
+        }
         self.committed_index.min(self.uncut_index())
     }
 

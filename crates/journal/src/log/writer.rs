@@ -27,6 +27,7 @@ use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
 use crate::log::shared::{Begun, Fresh, Note, Order, Proposal, Shared};
 use crate::options::Durability;
+use crate::plant::{self, Plant};
 
 /// Largest group of batches for one write, in bytes; a larger batch is written alone.
 const GROUP_BYTES: usize = 8 << 20;
@@ -352,6 +353,9 @@ impl Writer {
         self.shared.space.stalled.store(!room, Relaxed);
         if !room {
             self.shared.maintenance_signal.notify();
+        }
+        if plant::is(Plant::DurableBeforeSync) {
+            self.shared.set_durable_orders(state.written_orders);
         }
         let published = !state.ready.is_empty() || state.written_orders > self.shared.durable_orders();
         if self.shared.is_told() {

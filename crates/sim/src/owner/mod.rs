@@ -112,6 +112,7 @@ impl OwnerWorld {
             cuts_tail: plant == Some(Plant::CutValidRecordAtRecovery),
             goes_back: plant == Some(Plant::OlderSnapshotFallback),
         });
+        sluice_journal::plant::plant(plant.and_then(Plant::in_journal));
         let rates = Rates {
             propose: *rng.pick(&[10, 30, 60]),
             commit: *rng.pick(&[2, 10, 30]),

@@ -16,6 +16,7 @@ use crate::log::header::{Header, Position, next_sector};
 use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
 use crate::log::shared::{Fresh, Note, Order, Shared};
+use crate::plant::{self, Plant};
 
 impl WriterState {
     /// Notes where the next batch begins, and forgets the batches that are committed.
@@ -48,6 +49,10 @@ impl Writer {
     /// Keeps a hard state in the manifest; `false` when there is no room.
     fn keep(&self, kept: &[u8]) -> Result<bool, String> {
         let kept = kept.to_vec();
+        if plant::is(Plant::HardStateUnsynced) {
+            lock(&self.shared.manifest).hard_state = kept;
+            return Ok(true);
+        }
         has_room(self.shared.change_manifest(|manifest| manifest.hard_state = kept))
     }
 
@@ -108,6 +113,9 @@ impl Writer {
 
     /// Lets the log go on from `at` in the segment of `synced_to`, in the manifest.
     fn replace(&self, at: Position, synced_to: Position) -> io::Result<()> {
+        if plant::is(Plant::CutWithoutManifest) {
+            return Ok(());
+        }
         let is_cut = |open: &OpenSegment| {
             let first = at.segment + u64::from(at.offset > 0);
             (first..synced_to.segment).contains(&open.number)
