@@ -18,26 +18,30 @@ const WINDOW: usize = 256 << 10;
 pub(crate) struct Window {
     file: Arc<dyn File>,
     buffer: Vec<u8>,
+    /// Number of bytes at the beginning of the buffer that were read, and their place in the file.
+    filled: usize,
     start: u64,
 }
 
 impl Window {
     pub(crate) fn new(file: Arc<dyn File>) -> Window {
-        Window { file, buffer: Vec::new(), start: 0 }
+        Window { file, buffer: Vec::new(), filled: 0, start: 0 }
     }
 
     /// The bytes at this place; fewer at the end of the file.
     pub(crate) fn get(&mut self, offset: u64, len: usize) -> io::Result<&[u8]> {
-        let held = self.start..=self.start + self.buffer.len() as u64;
+        let held = self.start..=self.start + self.filled as u64;
         if !held.contains(&offset) || !held.contains(&(offset + len as u64)) {
-            let mut buffer = std::mem::take(&mut self.buffer);
-            buffer.resize(len.max(WINDOW), 0);
-            let read = self.file.read_at(&mut buffer, offset)?;
-            buffer.truncate(read);
-            (self.buffer, self.start) = (buffer, offset);
+            let wanted = len.max(WINDOW);
+            if self.buffer.len() < wanted {
+                self.buffer = vec![0; wanted];
+            }
+            // A reader may try again after a failure.
+            (self.filled, self.start) = (0, offset);
+            self.filled = self.file.read_at(&mut self.buffer, offset)?;
         }
         let from = (offset - self.start) as usize;
-        let to = (from + len).min(self.buffer.len());
+        let to = (from + len).min(self.filled);
         Ok(&self.buffer[from.min(to)..to])
     }
 }
@@ -74,7 +78,7 @@ impl Scanner {
 
     /// Looks at the file up to this offset from now on, where it may have other bytes than before.
     pub(crate) fn extend(&mut self, end: u64) {
-        self.window.buffer.clear();
+        self.window.filled = 0;
         self.end = end;
     }
 
