@@ -40,6 +40,8 @@ pub enum StartError {
     Members,
     /// The ticks are out of their range.
     Ticks,
+    /// The journal's hard state is not one of a replica.
+    HardState,
     /// The entry is not the next one, or its term is lower than that of the one before or higher than the
     /// last term seen.
     Entry(Position),
@@ -65,6 +67,7 @@ impl fmt::Display for StartError {
             StartError::Ticks => {
                 f.write_str("heartbeats need at least 1 tick, elections more than heartbeats")
             }
+            StartError::HardState => f.write_str("the journal's hard state is not that of a replica"),
             StartError::Entry(at) => {
                 write!(f, "the entry at index {}, term {} does not follow those before it", at.index, at.term)
             }

@@ -14,6 +14,7 @@
 pub mod config;
 mod driver;
 pub mod entry;
+pub mod member;
 pub mod message;
 #[cfg(feature = "plant")]
 pub mod plant;
@@ -26,6 +27,9 @@ pub use config::{Config, Durable, StartError};
 pub use driver::Replica;
 pub use driver::check::Rejected;
 pub use entry::{Descriptor, Entry, NodeId, Position, ReadId};
+pub use member::envelope::{Envelope, Unattached};
+pub use member::fetch::{Fetch, Fetched};
+pub use member::{Dropped, Member, MemberEvent, NotProposed, Start};
 pub use message::{Body, Campaign, Message};
 pub use ready::{Append, HardState, Read, Ready, Refused, Role, Standing, Write};
 
@@ -51,8 +55,9 @@ pub const READS_MAX: usize = 64;
 /// Number of members of a cluster.
 pub const MEMBERS_MAX: usize = 7;
 
-/// Highest term. A higher one is refused: terms count elections, and none of a real cluster comes near.
-pub const TERM_MAX: u64 = 1 << 48;
+/// Highest term. A higher one is refused: terms count elections, from the time in microseconds at which the
+/// journal of the first member was opened last, and none of a real cluster comes near.
+pub const TERM_MAX: u64 = 1 << 56;
 
 /// Highest index of an entry.
 pub const INDEX_MAX: u64 = 1 << 56;

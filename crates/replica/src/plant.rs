@@ -39,11 +39,17 @@ pub enum Plant {
     ProbeBelowMatched,
     /// The owner matches answers to proposals by index, without the term.
     MatchByIndex,
+    /// A member counts a write as synced when the journal has been given it.
+    SyncedWhenGiven,
+    /// A member takes the batches of a message without a look at their checksums.
+    AttachAnything,
+    /// A member does not keep term and vote in its journal.
+    HardStateNotKept,
 }
 
 #[cfg(feature = "plant")]
 impl Plant {
-    /// All bugs.
+    /// The bugs of a replica alone; those of a member with a journal are planted by the simulator.
     pub const ALL: [Plant; 16] = [
         Plant::VoteBeforeSync,
         Plant::AckBeforeSync,

@@ -1,6 +1,6 @@
 //! Work for the owner of a replica, and answers to what the owner asks.
 
-use crate::entry::{Descriptor, Entry, NodeId, Position, ReadId};
+use crate::entry::{Entry, NodeId, Position, ReadId};
 use crate::message::Message;
 
 /// Work that came of the inputs since the last one was taken.
@@ -140,11 +140,3 @@ pub enum Refused {
 
 /// Answer to a proposal: the place of its entry, if it is committed.
 pub(crate) type Proposed = Result<Position, Refused>;
-
-/// Reason for which a batch cannot be proposed whatever the state is.
-pub(crate) fn check_batch(batch: &Descriptor) -> Result<(), Refused> {
-    if u64::from(batch.bytes) > crate::BATCH_BYTES_MAX {
-        return Err(Refused::BatchTooLarge { bytes: batch.bytes });
-    }
-    Ok(())
-}

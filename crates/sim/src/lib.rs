@@ -54,6 +54,15 @@
 //! cargo run -p sluice-sim --release -- --owner --seeds 10000
 //! ```
 //!
+//! # A cluster
+//!
+//! With `--cluster` a run has the members of one shard's log on three or five nodes: the real replicas over
+//! the real journals, each with a disk and a clock of its own, and a network between them. See [`cluster`].
+//!
+//! ```text
+//! cargo run -p sluice-sim --release -- --cluster --seeds 10000
+//! ```
+//!
 //! # What is checked
 //!
 //! - Each message begins once and ends once, no two clients hold the same message, attempts only grow,
@@ -111,11 +120,13 @@
 //!
 //! [`run`] one seed, [`many`] many seeds, [`world`] the scheduler, crashes and the checks of answers,
 //! [`model`] the rules, [`lives`] rules that hold without a model, [`workload`] random requests, [`owner`] a
-//! journal alone, [`disk`] and [`clock`] the ground layer, [`rng`] randomness, [`plant`] bugs.
+//! journal alone, [`cluster`] several members, [`disk`] and [`clock`] the ground layer, [`rng`] randomness,
+//! [`plant`] bugs.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod clock;
+pub mod cluster;
 pub mod disk;
 pub mod lives;
 pub mod many;

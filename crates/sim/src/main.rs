@@ -12,8 +12,8 @@ const USAGE: &str = "\
 Runs the server under virtual time on a faulty disk, and checks it against a model.
 
 usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-going]
-                  [--steps N] [--plant NAME] [--owner]
-       sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME] [--owner]
+                  [--steps N] [--plant NAME] [--owner | --cluster]
+       sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME] [--owner | --cluster]
        sluice-sim --list-plants
 
   --seeds N      number of seeds to run (default 100; with --seconds: no limit)
@@ -26,6 +26,7 @@ usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-go
   --steps N      steps of each run (default 1500)
   --plant NAME   plant a bug: the run has to fail
   --owner        no server: a journal alone, whose owner tells what is committed
+  --cluster      no server: the journals and replicas of three or five nodes, which agree on one log
   --list-plants  list the bugs that can be planted
 
 Exit code: 0 when nothing was found, 1 when a run failed, 2 when the arguments are wrong.";
@@ -61,6 +62,7 @@ fn parse(given: &[String]) -> Result<Many, String> {
             "--verbose" => like.verbose = true,
             "--keep-going" => keep_going = true,
             "--owner" => like.kind = Kind::Owner,
+            "--cluster" => like.kind = Kind::Cluster,
             _ => {
                 let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
                 match name.as_str() {
@@ -107,7 +109,8 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
     };
     println!(
         "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
-         {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts in {:.1} s",
+         {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts, {} elections, {} transfers, \
+         {} overwritten, {} read back in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -120,6 +123,10 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.lost,
         stats.bulks,
         stats.cuts,
+        stats.elections,
+        stats.transfers,
+        stats.overwritten,
+        stats.fetches,
         time.as_secs_f64()
     );
 }

@@ -4,12 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 /// One row for each bug: its meaning, its name on the command line, and its name in the engine or in the
-/// journal. Bugs without the last are planted outside: in the disk, beside the journal, or in the steps of a
-/// start. Those in the journal are for a journal whose owner commits.
+/// journal or in the replica. Bugs without the last are planted outside: in the disk, beside the journal, or
+/// in the steps of a start. Those in the journal are for a journal whose owner commits.
 macro_rules! plants {
     ($(
         $(#[$doc:meta])*
-        $plant:ident = $name:literal $(in engine as $engine:ident)? $(in journal as $journal:ident)?,
+        $plant:ident = $name:literal
+            $(in engine as $engine:ident)? $(in journal as $journal:ident)? $(in replica as $replica:ident)?,
     )*) => {
         /// A planted bug.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +34,14 @@ macro_rules! plants {
             pub fn in_journal(self) -> Option<sluice_journal::plant::Plant> {
                 match self {
                     $($(Plant::$plant => Some(sluice_journal::plant::Plant::$journal),)?)*
+                    _ => None,
+                }
+            }
+
+            /// The replica's planted bug; `None`: planted outside of the replica.
+            pub fn in_replica(self) -> Option<sluice_replica::plant::Plant> {
+                match self {
+                    $($(Plant::$plant => Some(sluice_replica::plant::Plant::$replica),)?)*
                     _ => None,
                 }
             }
@@ -88,6 +97,14 @@ plants! {
     RestartNumbers = "restart_numbers" in journal as RestartNumbers,
     /// Orders to a journal count as durable before they are synced.
     DurableBeforeSync = "durable_before_sync" in journal as DurableBeforeSync,
+    /// A member acknowledges batches before they are synced.
+    AckBeforeSync = "ack_before_sync" in replica as AckBeforeSync,
+    /// A member counts a write as synced when the journal has been given it.
+    SyncedWhenGiven = "synced_when_given" in replica as SyncedWhenGiven,
+    /// A member takes the batches of a message without a look at their checksums.
+    AttachAnything = "attach_anything" in replica as AttachAnything,
+    /// A member does not keep term and vote in its journal.
+    HardStateNotKept = "hard_state_not_kept" in replica as HardStateNotKept,
 }
 
 impl fmt::Display for Plant {

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::cluster::ClusterWorld;
 use crate::owner::OwnerWorld;
 use crate::plant::Plant;
 use crate::world::{Stats, World};
@@ -19,6 +20,19 @@ pub enum Kind {
     Server,
     /// A journal alone, under an owner who tells what is committed.
     Owner,
+    /// Three or five members of one shard's log.
+    Cluster,
+}
+
+impl Kind {
+    /// Option of the command line that chooses it, behind a space; empty: none is needed.
+    fn option(self) -> &'static str {
+        match self {
+            Kind::Server => "",
+            Kind::Owner => " --owner",
+            Kind::Cluster => " --cluster",
+        }
+    }
 }
 
 /// Options of a run.
@@ -28,7 +42,7 @@ pub struct Run {
     pub kind: Kind,
     /// The seed, which decides everything.
     pub seed: u64,
-    /// Number of steps before the end.
+    /// Number of steps before the end; a cluster takes as many as it needs.
     pub steps: u64,
     /// The planted bug, if any.
     pub plant: Option<Plant>,
@@ -51,9 +65,7 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "seed {} failed at step {}: {}", self.run.seed, self.step, self.what)?;
         write!(f, "replay: cargo run -p sluice-sim --release -- --seed {} --verbose", self.run.seed)?;
-        if self.run.kind == Kind::Owner {
-            f.write_str(" --owner")?;
-        }
+        f.write_str(self.run.kind.option())?;
         if self.run.steps != STEPS {
             write!(f, " --steps {}", self.run.steps)?;
         }
@@ -89,6 +101,11 @@ fn go_through(run: Run, step: &Cell<u64>) -> Result<Stats, String> {
             let mut world = OwnerWorld::new(run.seed, run.plant, run.verbose)?;
             go_on(run, step, &mut world, OwnerWorld::step)?;
             world.finish()?;
+            Ok(world.stats())
+        }
+        Kind::Cluster => {
+            let mut world = ClusterWorld::new(run.seed, run.plant, run.verbose);
+            world.run(step)?;
             Ok(world.stats())
         }
     }

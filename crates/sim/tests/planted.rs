@@ -50,7 +50,8 @@ macro_rules! are_found {
 
         #[test]
         fn each_planted_bug_has_its_test() {
-            let planted = Plant::ALL.iter().copied().filter(|plant| plant.in_journal().is_none());
+            let is_here = |it: &Plant| it.in_journal().is_none() && it.in_replica().is_none();
+            let planted = Plant::ALL.iter().copied().filter(is_here);
             assert_eq!(planted.collect::<Vec<_>>(), [$(Plant::$plant),*]);
         }
     };

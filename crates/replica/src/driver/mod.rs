@@ -34,8 +34,8 @@ use crate::config::{Config, Durable, StartError};
 use crate::entry::{Descriptor, NodeId, Position, ReadId};
 use crate::message::Message;
 use crate::plant::{self, Plant};
-use crate::ready::{Proposed, Ready, Refused, Role, Standing, check_batch};
-use crate::{READS_MAX, UNCOMMITTED_BYTES_MAX};
+use crate::ready::{Proposed, Ready, Refused, Role, Standing};
+use crate::{BATCH_BYTES_MAX, READS_MAX, UNCOMMITTED_BYTES_MAX};
 
 /// One node's copy of the log of one shard.
 pub struct Replica {
@@ -159,21 +159,34 @@ impl Replica {
     ///
     /// The reason for which the batch was refused; it is not in the log and never will be.
     pub fn propose(&mut self, batch: Descriptor) -> Proposed {
-        check_batch(&batch)?;
+        self.admit(batch.bytes)?;
+        let at =
+            Position { term: self.library.raft.term, index: self.library.raft.raft_log.last_index() + 1 };
+        // The library drops proposals for no other reason than those above.
+        self.library.propose(Vec::new(), convert::data(&batch)).map_err(|_| Refused::Transferring)?;
+        self.settle();
+        Ok(at)
+    }
+
+    /// Tells whether a batch of this length could be proposed now.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which it would be refused.
+    pub fn admit(&self, bytes: u32) -> Result<(), Refused> {
+        if u64::from(bytes) > BATCH_BYTES_MAX {
+            return Err(Refused::BatchTooLarge { bytes });
+        }
         self.check_leader()?;
         if self.library.raft.lead_transferee.is_some() {
             return Err(Refused::Transferring);
         }
         let log = &self.library.raft.raft_log;
-        let at = Position { term: self.library.raft.term, index: log.last_index() + 1 };
-        let bytes = self.library.store().bytes(log.committed, log.last_index());
-        if bytes + u64::from(batch.bytes) > UNCOMMITTED_BYTES_MAX {
-            return Err(Refused::TooMuchUncommitted { bytes });
+        let uncommitted = self.library.store().bytes(log.committed, log.last_index());
+        if uncommitted + u64::from(bytes) > UNCOMMITTED_BYTES_MAX {
+            return Err(Refused::TooMuchUncommitted { bytes: uncommitted });
         }
-        // The library drops proposals for no other reason than those above.
-        self.library.propose(Vec::new(), convert::data(&batch)).map_err(|_| Refused::Transferring)?;
-        self.settle();
-        Ok(at)
+        Ok(())
     }
 
     /// Takes in that the disk has synced the write with this number and all before it.

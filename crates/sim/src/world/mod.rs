@@ -65,6 +65,14 @@ pub struct Stats {
     pub bulks: u64,
     /// Number of cuts of a tail.
     pub cuts: u64,
+    /// Number of terms that had a leader.
+    pub elections: u64,
+    /// Number of leaderships that were handed over.
+    pub transfers: u64,
+    /// Number of proposals that another leader's took the place of.
+    pub overwritten: u64,
+    /// Number of messages whose batches were read back from a log.
+    pub fetches: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -81,6 +89,10 @@ impl std::ops::AddAssign for Stats {
         self.lost += other.lost;
         self.bulks += other.bulks;
         self.cuts += other.cuts;
+        self.elections += other.elections;
+        self.transfers += other.transfers;
+        self.overwritten += other.overwritten;
+        self.fetches += other.fetches;
     }
 }
 

@@ -1,0 +1,85 @@
+//! Messages for followers that are behind: their batches are read back from the log, on another thread.
+
+use std::collections::BTreeMap;
+
+use sluice_journal::{BlobError, DiskJournal, LogGone, LogReader};
+
+use super::envelope::Envelope;
+use crate::BATCH_BYTES_MAX;
+use crate::entry::NodeId;
+use crate::message::{Body, Message};
+
+/// Message whose batches have to be read from the disk.
+#[derive(Debug)]
+pub struct Fetch {
+    message: Message,
+    reader: LogReader,
+}
+
+/// Message whose batches were read.
+#[derive(Debug)]
+pub struct Fetched {
+    to: NodeId,
+    reader: LogReader,
+    envelope: Option<Envelope>,
+}
+
+impl Fetch {
+    /// Reads the batches, or the first of them: then the message has fewer entries. Blocks: not for the
+    /// shard's thread.
+    ///
+    /// # Errors
+    /// A batch is damaged, or the operating system failed.
+    pub fn read(self) -> Result<Fetched, BlobError> {
+        let Fetch { mut message, mut reader } = self;
+        let to = message.to;
+        let read = reader.read(BATCH_BYTES_MAX as usize)?;
+        let Body::Append { entries, .. } = &mut message.body else {
+            return Ok(Fetched { to, reader, envelope: None });
+        };
+        let is_same = |(entry, read): &(&crate::Entry, &sluice_journal::Entry)| {
+            (entry.position.index, entry.position.term) == (read.number, read.term)
+        };
+        let same = entries.iter().zip(&read).take_while(is_same).count();
+        let pairs = entries.iter().zip(&read).take(same).filter(|(entry, _)| entry.batch.is_some());
+        let batches = pairs.map(|(_, read)| read.bytes.clone()).collect();
+        entries.truncate(same);
+        let envelope = (same > 0).then_some(Envelope { message, batches });
+        Ok(Fetched { to, reader, envelope })
+    }
+}
+
+/// Readers of the log, one for each follower that is behind, and what is to be read.
+#[derive(Debug, Default)]
+pub(super) struct Fetches {
+    readers: BTreeMap<NodeId, LogReader>,
+    pub(super) asked: Vec<Fetch>,
+}
+
+impl Fetches {
+    /// Asks for the batches of a message, the first of which has this number. A message that comes while an
+    /// earlier one to the same follower is being read is dropped, and the follower will ask again.
+    pub(super) fn ask(
+        &mut self,
+        message: Message,
+        number: u64,
+        journal: &DiskJournal,
+    ) -> Result<(), LogGone> {
+        let to = message.to;
+        if self.asked.iter().any(|fetch| fetch.message.to == to) {
+            return Ok(());
+        }
+        let reader = self.readers.remove(&to).filter(|reader| reader.next_number() == number);
+        let mut reader = reader.unwrap_or_else(|| LogReader::new(number));
+        journal.read_on(&mut reader)?;
+        self.asked.push(Fetch { message, reader });
+        Ok(())
+    }
+
+    /// Takes back a reader, which knows its place; returns the envelope that can be sent.
+    pub(super) fn done(&mut self, fetched: Fetched) -> Option<Envelope> {
+        let Fetched { to, reader, envelope } = fetched;
+        self.readers.insert(to, reader);
+        envelope
+    }
+}

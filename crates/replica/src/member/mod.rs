@@ -1,0 +1,272 @@
+//! One node's member of a shard's replicated log: a [`Replica`], and the journal that holds its batches.
+//!
+//! An entry of the log is a batch of the journal with the same number. The entry with which a leader begins a
+//! term has no batch of its own; in the journal it is a batch of one record, which the owner names and whose
+//! application changes nothing.
+//!
+//! The owner gives inputs (ticks, envelopes of other members, proposals, reads), and takes events from
+//! [`Member::poll`] and envelopes from [`Member::take_envelopes`] after each. Nothing here blocks: the
+//! journal's writer syncs on another thread.
+//!
+//! Map: [`envelope`] messages with their batches, `entries` entries of batches, [`fetch`] batches read back
+//! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `state`
+//! the hard state's bytes.
+
+mod entries;
+pub mod envelope;
+pub mod fetch;
+mod output;
+mod recent;
+mod state;
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use sluice_journal::{Batch, Class, Committed, DiskJournal, Event, SealedBatch};
+
+use self::envelope::{Envelope, Unattached};
+use self::fetch::{Fetch, Fetched, Fetches};
+use self::recent::Recent;
+use crate::config::{Config, Durable, StartError};
+use crate::driver::Replica;
+use crate::driver::check::Rejected;
+use crate::entry::{Entry, NodeId, Position, ReadId};
+use crate::ready::{Read, Refused, Role, Standing};
+
+/// A member of a shard's replicated log.
+pub struct Member {
+    replica: Replica,
+    journal: DiskJournal,
+    /// Encoded record of an entry without a batch.
+    begin: Bytes,
+    recent: Recent,
+    envelopes: Vec<Envelope>,
+    fetches: Fetches,
+    reads: VecDeque<Read>,
+    /// Hard state that the journal was given last.
+    hard_state: [u8; state::LEN],
+    /// Writes that are not synced, oldest first: the journal's order with which each is, and its number.
+    unsynced: VecDeque<(u64, u64)>,
+    /// Position of the last batch that was given to the owner.
+    given: Position,
+}
+
+/// Event of a member.
+#[derive(Debug)]
+pub enum MemberEvent {
+    /// Event of the journal.
+    Journal(Event),
+    /// Read whose index is known.
+    Read(Read),
+}
+
+/// State with which a member starts, as its journal tells it when it is opened.
+#[derive(Debug)]
+pub struct Start {
+    hard_state: Vec<u8>,
+    begin: Bytes,
+    replayed: Vec<Entry>,
+}
+
+impl Start {
+    /// The start of a member whose journal has this hard state. `begin` is the encoded record of an entry
+    /// without a batch, the same on all members.
+    pub fn new(hard_state: Vec<u8>, begin: Bytes) -> Start {
+        Start { hard_state, begin, replayed: Vec::new() }
+    }
+
+    /// Adds the next batch of the journal's replay, which begins with the first of the log.
+    pub fn replayed(&mut self, batch: &Committed) {
+        self.replayed.push(entries::of_committed(batch, &self.begin));
+    }
+}
+
+/// Reason for which a proposal was refused; nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotProposed {
+    /// The replica has refused it.
+    Replica(Refused),
+    /// The journal has refused it.
+    Journal(sluice_journal::Refused),
+}
+
+/// Reason for which an envelope was dropped; nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dropped {
+    /// Its batches are not those of its message.
+    Batches(Unattached),
+    /// The replica has refused its message.
+    Message(Rejected),
+    /// The batch of this entry does not follow the one before it.
+    Place(Position),
+    /// The disk has no room for its batches.
+    NoRoom,
+}
+
+/// Batches of entries that are about to be written.
+type Supplied = Vec<(Position, SealedBatch)>;
+
+impl Member {
+    /// A member that goes on from what its journal holds. The seed decides how long it waits before each
+    /// campaign; nodes have different ones.
+    ///
+    /// # Errors
+    ///
+    /// Settings or a state that contradict themselves.
+    pub fn new(config: &Config, journal: DiskJournal, start: Start, seed: u64) -> Result<Member, StartError> {
+        let Start { hard_state, begin, mut replayed } = start;
+        let given = replayed.last().map_or(Position::default(), |entry| entry.position);
+        replayed.extend(journal.tail(0).map(|batch| entries::of_tail(batch, &begin)));
+        let last_term = replayed.last().map_or(0, |entry| entry.position.term);
+        let hard_state = state::found(&hard_state, last_term).ok_or(StartError::HardState)?;
+        let durable = Durable {
+            hard_state: state::decode(&hard_state),
+            entries: replayed,
+            applied: given.index,
+            ..Durable::default()
+        };
+        let mut member = Member {
+            replica: Replica::new(config, &durable, seed)?,
+            journal,
+            begin,
+            recent: Recent::default(),
+            envelopes: Vec::new(),
+            fetches: Fetches::default(),
+            reads: VecDeque::new(),
+            hard_state,
+            unsynced: VecDeque::new(),
+            given,
+        };
+        member.settle(Vec::new());
+        Ok(member)
+    }
+
+    /// Lets one tick of the owner's clock pass.
+    pub fn tick(&mut self) {
+        self.replica.tick();
+        self.settle(Vec::new());
+    }
+
+    /// Takes in an envelope of another member.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which it was dropped.
+    pub fn step(&mut self, envelope: Envelope) -> Result<(), Dropped> {
+        let supplied = envelope.attach().map_err(Dropped::Batches)?;
+        self.check_places(&envelope.message)?;
+        let bytes: usize = supplied.iter().map(|(_, batch)| batch.bytes().len()).sum();
+        if bytes > 0 && self.journal.admit(bytes, Class::Draining).is_err() {
+            return Err(Dropped::NoRoom);
+        }
+        self.replica.step(&envelope.message).map_err(Dropped::Message)?;
+        self.settle(supplied);
+        Ok(())
+    }
+
+    /// Proposes a batch with a time in microseconds since the Unix epoch, and leaves it empty. Returns index
+    /// of its first record, and term: when [`Member::poll`] gives the batch that has this record, the batch
+    /// is in the log if both are the same, and is not, if they differ.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the batch was refused; it is unchanged, and is not in the log.
+    pub fn propose(
+        &mut self,
+        batch: &mut Batch,
+        time_us: u64,
+        class: Class,
+    ) -> Result<(u64, u64), NotProposed> {
+        self.replica.admit(u32::try_from(batch.bytes()).unwrap_or(u32::MAX)).map_err(NotProposed::Replica)?;
+        self.journal.admit(batch.bytes(), class).map_err(NotProposed::Journal)?;
+        let sealed = self.journal.seal(batch, time_us);
+        let first_index = sealed.first_index();
+        let at = self.replica.propose(entries::descriptor(&sealed)).map_err(NotProposed::Replica)?;
+        self.settle(vec![(at, sealed)]);
+        Ok((first_index, at.term))
+    }
+
+    /// Asks for the index up to which the log has to be applied before a read: see [`Replica::read_index`].
+    ///
+    /// # Errors
+    ///
+    /// The reason for which nobody was asked.
+    pub fn read_index(&mut self) -> Result<ReadId, Refused> {
+        let asked = self.replica.read_index();
+        self.settle(Vec::new());
+        asked
+    }
+
+    /// Hands the leadership to another member: see [`Replica::transfer_leader`].
+    ///
+    /// # Errors
+    ///
+    /// The reason for which nothing was begun.
+    pub fn transfer_leader(&mut self, to: NodeId) -> Result<(), Refused> {
+        self.replica.transfer_leader(to)?;
+        self.settle(Vec::new());
+        Ok(())
+    }
+
+    /// Takes the next event; `None`: there is none now. The owner has applied the batches that it was given
+    /// before.
+    pub fn poll(&mut self) -> Option<MemberEvent> {
+        self.replica.applied(self.given.index);
+        self.settle(Vec::new());
+        let event = self.next_of_journal().map(MemberEvent::Journal);
+        event.or_else(|| self.reads.pop_front().map(MemberEvent::Read))
+    }
+
+    /// Takes what is to be sent.
+    pub fn take_envelopes(&mut self) -> Vec<Envelope> {
+        std::mem::take(&mut self.envelopes)
+    }
+
+    /// Takes what is to be read from the disk before it can be sent: see [`Fetch::read`].
+    pub fn take_fetches(&mut self) -> Vec<Fetch> {
+        std::mem::take(&mut self.fetches.asked)
+    }
+
+    /// Takes in what was read.
+    pub fn fetched(&mut self, fetched: Fetched) {
+        self.envelopes.extend(self.fetches.done(fetched));
+    }
+
+    /// The present standing. A leader leads once its owner was given the entry with which it begins its term,
+    /// and so all that was committed before it; until then it counts as a candidate.
+    pub fn standing(&self) -> Standing {
+        let standing = self.replica.standing();
+        match standing.role {
+            Role::Leader if self.given.term != standing.term => {
+                Standing { role: Role::Candidate, ..standing }
+            }
+            Role::Leader | Role::Follower | Role::Candidate => standing,
+        }
+    }
+
+    /// True when the journal has something to sync: its writer is to take a step.
+    pub fn is_writing(&self) -> bool {
+        !self.unsynced.is_empty()
+    }
+
+    /// The journal, for reading blobs and for snapshots.
+    pub fn journal(&mut self) -> &mut DiskJournal {
+        &mut self.journal
+    }
+
+    /// Does what comes of an input. `supplied` are the batches of the entries that it brings.
+    fn settle(&mut self, mut supplied: Supplied) {
+        while let Some(ready) = self.replica.ready() {
+            if let Some(write) = ready.write {
+                self.write(write, &mut supplied);
+            }
+            for message in ready.messages {
+                self.send(message);
+            }
+            if let Some(last) = ready.committed.last() {
+                self.commit(last.position.index);
+            }
+            self.reads.extend(ready.reads);
+        }
+    }
+}

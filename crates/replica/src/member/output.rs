@@ -1,0 +1,145 @@
+//! Output of the replica: what is written, sent and committed.
+
+use bytes::Bytes;
+use sluice_journal::{Event, Journal, LogGone, SealedBatch, TailError};
+
+use super::envelope::Envelope;
+use super::{Dropped, Member, Supplied, state};
+use crate::entry::{Entry, Position};
+use crate::message::{Body, Message};
+use crate::plant::{self, Plant};
+use crate::ready::{Append, Write};
+
+impl Member {
+    /// Checks that each batch of a message is for its place in the journal: behind the one before it. Nothing
+    /// of a message is appended whose `previous` is not here, so that its places need not be known.
+    pub(super) fn check_places(&self, message: &Message) -> Result<(), Dropped> {
+        let Body::Append { previous, entries, .. } = &message.body else { return Ok(()) };
+        let before = self.journal.numbered(previous.index);
+        if before.is_some_and(|batch| batch.term != previous.term) {
+            return Ok(());
+        }
+        let mut place = before.map(|batch| batch.last_index() + 1);
+        for entry in entries {
+            place = place.or_else(|| self.first_place(entry.position.index));
+            let (first, records) = entry.batch.map_or((place, 1), |it| (Some(it.first_record), it.records));
+            if place.is_some() && first != place {
+                return Err(Dropped::Place(entry.position));
+            }
+            place = place.map(|place| place + u64::from(records));
+        }
+        Ok(())
+    }
+
+    /// Index of the first record of a batch, if it is the one behind all that are committed.
+    fn first_place(&self, number: u64) -> Option<u64> {
+        let first = self.journal.tail(0).next();
+        let (first, place) = first.map_or((self.journal.next_number(), self.journal.next_index()), |batch| {
+            (batch.number, batch.first_index)
+        });
+        (number == first).then_some(place)
+    }
+
+    /// The batch of an entry without a batch.
+    fn begin_batch(&self) -> SealedBatch {
+        let (place, time_us) = (self.journal.next_index(), self.journal.last_time_us());
+        SealedBatch::received(place, 1, time_us, self.begin.clone()).expect("one whole record")
+    }
+
+    /// Hands a write to the journal: the hard state, then the cut, then the batches.
+    pub(super) fn write(&mut self, write: Write, supplied: &mut Supplied) {
+        if let Some(hard_state) = write.hard_state.filter(|state| state::encode(state) != self.hard_state) {
+            self.hard_state = state::encode(&hard_state);
+            if !plant::is(Plant::HardStateNotKept) {
+                self.journal.hard_state(&self.hard_state);
+            }
+        }
+        if let Some(Append { keep, entries }) = write.append {
+            self.cut(keep);
+            for entry in entries {
+                self.append(entry, supplied);
+            }
+        }
+        if write.must_sync {
+            let order = if plant::is(Plant::SyncedWhenGiven) { 0 } else { self.journal.orders() };
+            self.unsynced.push_back((order, write.number));
+        }
+    }
+
+    /// Cuts what is behind the batch with this number. A failed journal tells its owner of the failure.
+    fn cut(&mut self, keep: u64) {
+        let first = self.journal.numbered(keep + 1).map(|batch| batch.first_index);
+        match first.map(|index| self.journal.cut(index)) {
+            None | Some(Ok(_) | Err(TailError::Failed(_))) => {}
+            Some(Err(error)) => panic!("a cut behind batch {keep}: {error:?}"),
+        }
+    }
+
+    /// Appends the batch of an entry. A failed journal tells its owner of the failure.
+    fn append(&mut self, entry: Entry, supplied: &mut Supplied) {
+        let Position { term, .. } = entry.position;
+        let batch = match entry.batch {
+            None => self.begin_batch(),
+            Some(_) => {
+                let at = supplied.iter().position(|(at, _)| *at == entry.position);
+                supplied.swap_remove(at.expect("an entry comes with its batch")).1
+            }
+        };
+        // Only a failed journal refuses, and it tells of that by itself.
+        let _ = self.journal.append(term, batch);
+    }
+
+    /// Commits the batches up to this number.
+    pub(super) fn commit(&mut self, number: u64) {
+        if let Some(last) = self.journal.numbered(number).map(|batch| batch.last_index()) {
+            self.journal.commit(last).expect("it is the end of a batch");
+        }
+    }
+
+    /// Puts a message on its way, with the batches of its entries.
+    pub(super) fn send(&mut self, message: Message) {
+        let Body::Append { entries, .. } = &message.body else {
+            return self.envelopes.push(Envelope { message, batches: Vec::new() });
+        };
+        let described = entries.iter().filter(|entry| entry.batch.is_some());
+        let batches: Option<Vec<Bytes>> =
+            described.map(|entry| self.batch_in_memory(entry.position.index)).collect();
+        let first = entries.first().map_or(0, |entry| entry.position.index);
+        match batches {
+            Some(batches) => self.envelopes.push(Envelope { message, batches }),
+            None => {
+                if let Err(LogGone { first_number }) = self.fetches.ask(message, first, &self.journal) {
+                    self.replica.compact(first_number - 1);
+                }
+            }
+        }
+    }
+
+    fn batch_in_memory(&self, number: u64) -> Option<Bytes> {
+        let held = self.journal.numbered(number).map(|batch| batch.bytes.clone());
+        held.or_else(|| self.recent.get(number))
+    }
+
+    /// Takes the next event of the journal, and tells the replica what is synced.
+    pub(super) fn next_of_journal(&mut self) -> Option<Event> {
+        let event = self.journal.poll();
+        if let Some(Event::Committed(committed)) = &event {
+            self.given = Position { term: committed.term, index: committed.number };
+            self.recent.push(committed);
+        }
+        self.tell_synced();
+        event
+    }
+
+    fn tell_synced(&mut self) {
+        let durable = self.journal.durable_orders();
+        let mut synced = None;
+        while let Some((_, number)) = self.unsynced.pop_front_if(|(order, _)| *order <= durable) {
+            synced = Some(number);
+        }
+        if let Some(number) = synced {
+            self.replica.persisted(number);
+            self.settle(Vec::new());
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Three or five members of one shard's log: the real replicas and the real journals, each on a faulty disk
+//! of its own, over a network that loses, repeats, delays, reorders and cuts, with crashes, losses of power,
+//! pauses and clocks of different speed.
+//!
+//! Unlike the other worlds this one runs by virtual time, since replicas live by it: everything that happens
+//! is an event with a time, and the seed decides the times. A run has episodes with faults, after each of
+//! which all faults end, and the cluster has to be whole again within ten virtual seconds.
+//!
+//! Map: [`node`] one member with its disk, [`batch`] operations as batches, [`network`] delays and losses,
+//! [`faults`] everything that goes wrong, [`clients`] requests, [`checker`] what has to be true.
+
+mod batch;
+mod checker;
+mod clients;
+mod faults;
+mod network;
+mod node;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use sluice_replica::Envelope;
+
+use crate::model::Checked;
+use crate::plant::Plant;
+use crate::rng::Rng;
+use crate::world::Stats;
+use checker::Checker;
+use network::Network;
+use node::Node;
+
+/// Episodes of a run, each of which ends with repair.
+const EPISODES: u64 = 3;
+
+/// Operations and elections that a run has to cover.
+const OPERATIONS: u64 = 2_000;
+const ELECTIONS: u64 = 3;
+
+/// Time in which everything has to work again when nothing goes wrong any more, in microseconds.
+const HEALING_US: u64 = 10_000_000;
+
+/// Time after which a run that gets too little done is given up, in microseconds.
+const RUN_US: u64 = 900_000_000;
+
+/// Event at a node; those of a life that has ended are ignored.
+#[derive(PartialEq, Eq, Debug)]
+enum Event {
+    Tick { node: usize, life: u64 },
+    Write { node: usize, life: u64 },
+    Maintain { node: usize, life: u64 },
+    Arrive { node: usize, envelope: Box<node::Bytes> },
+    Start { node: usize, life: u64 },
+    Client,
+    Fault,
+}
+
+/// Event with its time and its number, which decides between events of one time.
+#[derive(Debug)]
+struct Due {
+    at_us: u64,
+    number: u64,
+    event: Event,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Due) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Due) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Due) -> std::cmp::Ordering {
+        (self.at_us, self.number).cmp(&(other.at_us, other.number))
+    }
+}
+
+/// The members, what is on its way between them, and what has to be true of them.
+#[derive(Debug)]
+pub struct ClusterWorld {
+    rng: Rng,
+    now_us: u64,
+    nodes: Vec<Node>,
+    network: Network,
+    checker: Checker,
+    /// Longest time before a writer takes a step, in microseconds.
+    slow_write_us: u64,
+    /// True: things go wrong.
+    faulty: bool,
+    due: BinaryHeap<Reverse<Due>>,
+    next_event: u64,
+    next_operation: u64,
+    verbose: bool,
+    stats: Stats,
+}
+
+impl ClusterWorld {
+    /// The world of this seed.
+    pub fn new(seed: u64, plant: Option<Plant>, verbose: bool) -> ClusterWorld {
+        sluice_replica::plant::plant(plant.and_then(Plant::in_replica));
+        sluice_journal::plant::plant(plant.and_then(Plant::in_journal));
+        let mut rng = Rng::new(seed);
+        let count = if rng.chance(2, 3) { 3 } else { 5 };
+        let nodes = (0..count).map(|place| Node::new(place, count, plant, &mut rng)).collect();
+        ClusterWorld {
+            rng,
+            now_us: 1_000_000,
+            nodes,
+            network: Network::new(count),
+            checker: Checker::default(),
+            slow_write_us: 0,
+            faulty: false,
+            due: BinaryHeap::new(),
+            next_event: 0,
+            next_operation: 0,
+            verbose,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Counts so far.
+    pub fn stats(&self) -> Stats {
+        let syncs = self.nodes.iter().map(Node::syncs).sum();
+        Stats { syncs, ..self.stats }
+    }
+
+    /// Runs all episodes; `step` gets the number of each event.
+    pub fn run(&mut self, step: &std::cell::Cell<u64>) -> Checked {
+        (0..self.nodes.len()).try_for_each(|node| self.start(node))?;
+        self.at(0, Event::Client);
+        self.at(500_000, Event::Fault);
+        for episode in 1..=EPISODES {
+            self.faulty = true;
+            while !self.is_covered(episode) {
+                if self.now_us > RUN_US {
+                    return Err("too little gets done".to_owned());
+                }
+                self.next(step)?;
+            }
+            self.faulty = false;
+            self.heal()?;
+            self.watch_healing(step)?;
+        }
+        self.checker.finish()
+    }
+
+    fn is_covered(&self, episode: u64) -> bool {
+        let Stats { answers, elections, .. } = self.stats;
+        answers * EPISODES >= OPERATIONS * episode && elections * EPISODES >= ELECTIONS * episode
+    }
+
+    /// Runs until a new operation is acknowledged and all nodes have applied everything.
+    fn watch_healing(&mut self, step: &std::cell::Cell<u64>) -> Checked {
+        let end = self.now_us + HEALING_US;
+        let before = self.checker.acknowledged_index();
+        loop {
+            let last = self.checker.last();
+            let is_whole = self.nodes.iter().all(|node| node.applied == last);
+            if is_whole && self.checker.acknowledged_index() > before {
+                return Ok(());
+            }
+            if self.now_us > end {
+                let applied: Vec<u64> = self.nodes.iter().map(|node| node.applied).collect();
+                return Err(format!("not healed: {applied:?} applied, {last} in all"));
+            }
+            self.next(step)?;
+        }
+    }
+
+    fn at(&mut self, delay_us: u64, event: Event) {
+        self.next_event += 1;
+        self.due.push(Reverse(Due { at_us: self.now_us + delay_us, number: self.next_event, event }));
+    }
+
+    fn at_random(&mut self, low_us: u64, high_us: u64, event: Event) {
+        let delay = self.rng.between(low_us, high_us);
+        self.at(delay, event);
+    }
+
+    fn next(&mut self, step: &std::cell::Cell<u64>) -> Checked {
+        let Some(Reverse(Due { at_us, event, .. })) = self.due.pop() else {
+            return Err("nothing happens any more".to_owned());
+        };
+        self.now_us = at_us;
+        self.stats.steps += 1;
+        step.set(self.stats.steps);
+        self.trace(|| format!("{at_us}: {event:?}"));
+        match event {
+            Event::Client => {
+                self.at_random(1_000, 5_000, Event::Client);
+                self.client()
+            }
+            Event::Fault => {
+                self.at_random(20_000, 700_000, Event::Fault);
+                if self.faulty { self.fault() } else { Ok(()) }
+            }
+            Event::Arrive { node, envelope } => self.arrive(node, envelope),
+            Event::Start { node, life } => match self.nodes[node].is_down_since(life) {
+                true => self.start(node),
+                false => Ok(()),
+            },
+            Event::Tick { node, life } => {
+                if self.is_life(node, life) {
+                    let tick_us = self.nodes[node].tick_us;
+                    self.at(tick_us, Event::Tick { node, life });
+                    self.input(node, |server| server.member.tick())?;
+                }
+                Ok(())
+            }
+            Event::Write { node, life } => self.write(node, life),
+            Event::Maintain { node, life } => self.maintain(node, life),
+        }
+    }
+
+    /// True when this life of the node goes on, and is not paused.
+    fn is_life(&self, node: usize, life: u64) -> bool {
+        self.nodes[node].life == life && self.nodes[node].server.is_some()
+    }
+
+    fn write(&mut self, node: usize, life: u64) -> Checked {
+        if !self.is_life(node, life) {
+            return Ok(());
+        }
+        if let Some(delay) = self.pause(node) {
+            self.at(delay, Event::Write { node, life });
+            return Ok(());
+        }
+        self.nodes[node].write_due = false;
+        self.input(node, |server| {
+            server.writer.step();
+        })
+    }
+
+    fn maintain(&mut self, node: usize, life: u64) -> Checked {
+        if !self.is_life(node, life) {
+            return Ok(());
+        }
+        self.at_random(5_000, 400_000, Event::Maintain { node, life });
+        let now_us = self.now_us;
+        self.input(node, |server| {
+            server.maintenance.step(now_us);
+        })
+    }
+
+    fn arrive(&mut self, node: usize, envelope: Box<node::Bytes>) -> Checked {
+        if let Some(delay) = self.pause(node) {
+            self.at(delay, Event::Arrive { node, envelope });
+            return Ok(());
+        }
+        if self.nodes[node].server.is_none() {
+            return Ok(());
+        }
+        let Some(envelope) = envelope.open() else { return Ok(()) };
+        self.take_in(node, envelope)
+    }
+
+    fn take_in(&mut self, node: usize, envelope: Envelope) -> Checked {
+        let message = envelope.message.clone();
+        let mut taken = Ok(());
+        self.input(node, |server| taken = server.member.step(envelope))?;
+        checker::may_be_dropped(&taken).map_err(|why| format!("node {node} drops {message:?}: {why}"))
+    }
+
+    /// Time that the node is still paused, in microseconds.
+    fn pause(&self, node: usize) -> Option<u64> {
+        self.nodes[node].paused_until_us.checked_sub(self.now_us).filter(|left| *left > 0)
+    }
+
+    fn leader(&self) -> Option<usize> {
+        (0..self.nodes.len()).find(|node| self.nodes[*node].leads())
+    }
+
+    fn trace(&self, what: impl FnOnce() -> String) {
+        if self.verbose {
+            println!("{}", what());
+        }
+    }
+}

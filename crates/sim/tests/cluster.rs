@@ -1,0 +1,63 @@
+//! Members of one log on three or five nodes: nothing is found, and planted bugs are.
+
+use sluice_sim::plant::Plant;
+use sluice_sim::run::{Kind, Run, STEPS, run};
+
+/// Seeds that are run without a bug; CI runs more of them, by the binary.
+const SEEDS_CLEAN: u64 = 10;
+/// Seeds within which a planted bug must be found.
+const SEEDS_MAX: u64 = 200;
+
+fn like(seed: u64, plant: Option<Plant>) -> Run {
+    Run { kind: Kind::Cluster, seed, steps: STEPS, plant, verbose: false }
+}
+
+fn finds(plant: Plant) {
+    let found = (0..SEEDS_MAX).find_map(|seed| run(like(seed, Some(plant))).err());
+    let failure = found.unwrap_or_else(|| panic!("{plant} was not found within {SEEDS_MAX} seeds"));
+    println!("{failure}");
+}
+
+#[test]
+fn without_a_planted_bug_nothing_is_found_and_each_run_covers_enough() {
+    for seed in 0..SEEDS_CLEAN {
+        let stats = run(like(seed, None)).unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(stats.answers >= 2_000 && stats.elections >= 3, "seed {seed}: {stats:?}");
+    }
+}
+
+#[test]
+fn a_seed_means_the_same_run_each_time() {
+    let go = || run(like(11, None)).expect("a clean seed");
+    assert_eq!(go(), go());
+}
+
+#[test]
+fn acknowledgements_before_the_sync_are_found() {
+    finds(Plant::AckBeforeSync);
+}
+
+#[test]
+fn writes_that_count_as_synced_when_given_are_found() {
+    finds(Plant::SyncedWhenGiven);
+}
+
+#[test]
+fn batches_that_are_attached_without_a_check_are_found() {
+    finds(Plant::AttachAnything);
+}
+
+#[test]
+fn terms_that_are_not_kept_are_found() {
+    finds(Plant::HardStateNotKept);
+}
+
+#[test]
+fn skipped_syncs_are_found() {
+    finds(Plant::SkipSync);
+}
+
+#[test]
+fn a_record_that_is_cut_too_many_is_found() {
+    finds(Plant::CutValidRecordAtRecovery);
+}
