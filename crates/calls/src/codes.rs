@@ -111,6 +111,18 @@ const fn full(code: &'static str, http: u16, mqtt: u8, exit: u8) -> Code {
     row(code, http, grpc::RESOURCE_EXHAUSTED, mqtt, amqp::RESOURCE_ERROR, exit)
 }
 
+/// This node does not lead the shard of the call.
+const fn unled(code: &'static str) -> Code {
+    row(
+        code,
+        503,
+        grpc::UNAVAILABLE,
+        mqtt::SERVER_UNAVAILABLE,
+        amqp::CONNECTION_FORCED,
+        exit::UNAVAILABLE,
+    )
+}
+
 /// Every code there is.
 pub const TABLE: &[Code] = &[
     row(
@@ -160,6 +172,8 @@ pub const TABLE: &[Code] = &[
         amqp::CONNECTION_FORCED,
         exit::UNAVAILABLE,
     ),
+    unled("not_leader"),
+    unled("no_leader"),
     row("outcome_unknown", 503, grpc::UNKNOWN, mqtt::UNSPECIFIED, amqp::INTERNAL_ERROR, exit::UNAVAILABLE),
     row(
         "journal_failed",
@@ -294,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_may_be_retried_as_it_is_says_so_everywhere() {
-        for code in ["overloaded", "shutting_down"] {
+        for code in ["overloaded", "shutting_down", "not_leader", "no_leader"] {
             let row = find(code).unwrap();
             assert_eq!(row.exit, exit::UNAVAILABLE);
             assert!(row.http == 429 || row.http == 503);

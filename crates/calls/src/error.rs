@@ -174,7 +174,13 @@ impl CallError {
         // Pushing back is normal work, brought about by callers, and shows in the metrics.
         let pushes_back = matches!(
             self.code,
-            "overloaded" | "queue_full" | "quota_exceeded" | "limit_exceeded" | "shutting_down"
+            "overloaded"
+                | "queue_full"
+                | "quota_exceeded"
+                | "limit_exceeded"
+                | "shutting_down"
+                | "not_leader"
+                | "no_leader"
         );
         self.blame != Blame::Caller && !pushes_back
     }
@@ -236,7 +242,11 @@ impl From<Box<Fault>> for CallError {
 fn retry_after_ms(error: &Error) -> Option<u64> {
     match error {
         Error::Overloaded { retry_after_ms, .. } => Some(*retry_after_ms),
-        Error::ShuttingDown {} | Error::JournalFailed { .. } | Error::OutcomeUnknown {} => Some(LATER_MS),
+        Error::ShuttingDown {}
+        | Error::JournalFailed { .. }
+        | Error::OutcomeUnknown {}
+        | Error::NotLeader { .. }
+        | Error::NoLeader {} => Some(LATER_MS),
         _ => None,
     }
 }

@@ -8,6 +8,8 @@ use crate::options::Options;
 
 const FIRST_DELAY: Duration = Duration::from_millis(25);
 const DELAY_MAX: Duration = Duration::from_secs(5);
+/// Codes of refusals before anything was done, whatever the request.
+const NOTHING_DONE: [&str; 5] = ["overloaded", "shutting_down", "not_leader", "no_leader", "rate_limited"];
 
 /// Safety of repeating a request that may have taken effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,12 +71,7 @@ fn worth_repeating(error: &ClientError, safety: Safety) -> bool {
         // A certificate that is not trusted now will not be so in a second.
         ClientError::Transport { kind: TransportKind::Tls(_), .. } => false,
         ClientError::Transport { .. } => safety == Safety::Repeatable,
-        // Refused before anything was done, whatever the request.
-        ClientError::Server { code, .. }
-            if ["overloaded", "shutting_down", "rate_limited"].contains(&code.as_str()) =>
-        {
-            true
-        }
+        ClientError::Server { code, .. } if NOTHING_DONE.contains(&code.as_str()) => true,
         ClientError::Server { code, .. } if code == "payload_damaged" => false,
         ClientError::Server { status, .. } => {
             safety == Safety::Repeatable && matches!(status, 500 | 502 | 503 | 504)
@@ -108,6 +105,7 @@ mod tests {
         assert!(worth_repeating(&broken, Safety::Repeatable));
         assert!(!worth_repeating(&broken, Safety::Once));
         assert!(worth_repeating(&server(429, "overloaded", None), Safety::Once));
+        assert!(worth_repeating(&server(503, "no_leader", None), Safety::Once));
         assert!(!worth_repeating(&server(429, "quota_exceeded", None), Safety::Repeatable));
         assert!(!worth_repeating(&server(507, "disk_full", None), Safety::Repeatable));
         assert!(worth_repeating(&server(503, "outcome_unknown", None), Safety::Repeatable));

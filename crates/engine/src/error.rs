@@ -206,6 +206,12 @@ errors! {
         "the disk is full ({free_bytes} bytes free, {needed_bytes} needed): settling still works, sending resumes when there is room";
     /// The server is stopping.
     ShuttingDown {} "shutting_down" Operator "the server is shutting down: reconnect and retry";
+    /// Another node leads the shard. Nothing was done.
+    NotLeader { leader: u64 } "not_leader" Operator
+        "this node does not lead the shard: nothing was done; ask node {leader}, which leads it";
+    /// No node is known to lead the shard, or its leader changed before the command was in the log. Nothing
+    /// was done.
+    NoLeader {} "no_leader" Operator "no node leads the shard at present: nothing was done; retry";
     /// Unknown outcome: the command may or may not have taken effect; retry with an idempotency key.
     OutcomeUnknown {} "outcome_unknown" Operator
         "the server could not learn whether the command took effect: retry with the same idempotency key";
