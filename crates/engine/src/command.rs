@@ -30,6 +30,12 @@ pub enum Command<'a> {
     },
     /// The secret that the tags of receipts are made with; once, at the first start of a log.
     ReceiptKey(ReceiptKey),
+    /// An entry by which replicas agree on their own affairs, such as the first one of a term or a change of
+    /// members. The engine passes over it: nothing but time goes on.
+    Consensus {
+        /// Content, which the engine does not read; at most [`CONSENSUS_BYTES_MAX`] bytes.
+        entry: &'a [u8],
+    },
     /// The limits in force from here on.
     Configure(Limits),
     /// Time has passed: due timers fire and long work goes on, one slice.
@@ -335,6 +341,9 @@ pub struct Receive<'a> {
     /// Name of the consumer, for those who look; may be empty.
     pub consumer: &'a str,
 }
+
+/// Upper limit of the content of [`Command::Consensus`], in bytes.
+pub const CONSENSUS_BYTES_MAX: usize = u16::MAX as usize;
 
 /// Time for which a consumer that has vanished may still settle its deliveries, in milliseconds.
 pub const DETACH_GRACE_MS: u64 = 30_000;

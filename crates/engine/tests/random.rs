@@ -136,6 +136,7 @@ impl Run {
 
     fn begin_epoch(&mut self) {
         self.epoch += 1 + self.numbers.below(3);
+        self.apply(&Command::Consensus { entry: b"the first of a term" });
         self.apply(&Command::Epoch { number: self.epoch, behaviour: BEHAVIOUR_VERSION });
     }
 

@@ -98,3 +98,15 @@ impl<'a> ReadField<'a> for &'a str {
         reader.name()
     }
 }
+
+impl WriteField for &[u8] {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.bytes16(self);
+    }
+}
+
+impl<'a> ReadField<'a> for &'a [u8] {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        reader.bytes16()
+    }
+}

@@ -93,6 +93,7 @@ impl Engine {
         let Engine { core, queue: queues, snapshot: _ } = self;
         match record {
             RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
+            RareRecord::Consensus { entry: _ } => Ok(()),
             RareRecord::ReceiptKey(key) => core.begin_receipts(key),
             RareRecord::Configure(limits) => {
                 limits.check().map_err(internal)?;

@@ -1,7 +1,7 @@
 //! Checks of commands that do not look at the state: ranges, names, sizes. Rules of one concern lie in the
 //! `check` of its room; [`crate::rules`] has what they are made of.
 
-use crate::command::Command;
+use crate::command::{CONSENSUS_BYTES_MAX, Command};
 use crate::error::Error;
 use crate::limits::{LEASE_MS_MAX, Limits, REDRIVE_PER_SECOND_MAX};
 use crate::queue::change::check::check_change;
@@ -9,7 +9,7 @@ use crate::queue::check::check_rules;
 use crate::queue::consumer::check::{check_attach, check_credit, check_grace};
 use crate::queue::delivery::check::{check_receive, check_report, check_settle};
 use crate::queue::send::check::{check_group, check_schedule, check_send};
-use crate::rules::{at_most, check_ids, check_items, name_rule, pattern_rule};
+use crate::rules::{at_most, at_most_of, check_ids, check_items, name_rule, pattern_rule};
 
 impl Command<'_> {
     /// Refuses what is wrong whatever the state is. Fronts and node call it before they propose.
@@ -23,6 +23,9 @@ impl Command<'_> {
             | Command::Tick
             | Command::HoldDamaged { .. }
             | Command::ScheduleFire(_) => Ok(()),
+            Command::Consensus { entry } => {
+                at_most_of("bytes", "entry", entry.len() as u64, CONSENSUS_BYTES_MAX as u64)
+            }
             Command::SchedulePut(put) => check_schedule(put, limits),
             Command::ScheduleDelete { schedule, .. }
             | Command::SchedulePause { schedule, .. }

@@ -26,6 +26,15 @@ pub fn check_known(body: &[u8]) -> Result<(), String> {
     }
 }
 
+/// Content of an entry by which replicas agree on their own affairs; `None`: the record is another.
+pub fn consensus_entry(body: &[u8]) -> Option<&[u8]> {
+    let Ok(Kind::Rare) = kind_of(body) else { return None };
+    match decode::rare(body) {
+        Ok(RareRecord::Consensus { entry }) => Some(entry),
+        Ok(_) | Err(_) => None,
+    }
+}
+
 fn in_words(error: Error) -> String {
     match error {
         Error::Internal { reason } => reason,
@@ -81,6 +90,10 @@ mod tests {
             let told = check_known(&epoch(other)).unwrap_err();
             assert!(told.contains(&format!("behaviour version {other}")) && told.ends_with(writer), "{told}");
         }
+        let consensus = body(&Command::Consensus { entry: b"members" });
+        assert_eq!(check_known(&consensus), Ok(()));
+        assert_eq!(consensus_entry(&consensus), Some(&b"members"[..]));
+        assert_eq!([consensus_entry(&epoch(BEHAVIOUR_VERSION)), consensus_entry(&[])], [None, None]);
         let mut tick = body(&Command::Tick);
         assert_eq!(check_known(&tick), Ok(()));
         tick[1] = 250;

@@ -126,6 +126,7 @@ records! {
         Credit { namespace: NamespaceId, consumer: ConsumerId, credit: u32 } = 46, 1;
         ScheduleDelete { namespace: NamespaceId, schedule: &'a str } = 51, 1;
         SchedulePause { namespace: NamespaceId, schedule: &'a str, paused: bool, next_at_us: u64 } = 52, 1;
+        Consensus { entry: &'a [u8] } = 56, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }
 }

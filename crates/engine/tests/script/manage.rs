@@ -108,6 +108,7 @@ impl Player {
             ("receipt_key", [byte]) => {
                 self.run(&Command::ReceiptKey(ReceiptKey([byte.parse().unwrap(); 16])))
             }
+            ("consensus", [entry]) => self.run(&Command::Consensus { entry: entry.as_bytes() }),
             ("epoch", [number]) => self.run(&Command::Epoch {
                 number: number.parse().unwrap(),
                 behaviour: line.number("behaviour").map_or(BEHAVIOUR_VERSION, |number| number as u16),
