@@ -98,6 +98,27 @@ impl LogClock {
         Ok(LogClock { now_us, monotonic_us, wall_us, drift_us, slewed_us: monotonic_us })
     }
 
+    /// Begins at the last logged time. For a replica: another node may have given leases since by its own
+    /// clock, so that the wall clock here must not be ahead of them.
+    pub fn follow(clock: &dyn Clock, last_logged_us: u64) -> LogClock {
+        let (wall_us, monotonic_us) = (clock.wall_us(), clock.monotonic_us());
+        LogClock { now_us: last_logged_us, monotonic_us, wall_us, drift_us: 0, slewed_us: monotonic_us }
+    }
+
+    /// Goes on from the time at which another node has stamped a batch, in microseconds since the Unix epoch.
+    /// The batch came here later: so the time here is behind that node's, but for what two monotonic clocks
+    /// differ since, and no lease or delay ends early when this node leads next.
+    pub fn observe(&mut self, clock: &dyn Clock, logged_us: u64) {
+        *self = LogClock::follow(clock, logged_us);
+    }
+
+    /// Begins to stamp batches, none of them before the last logged time. From here on the wall clock of this
+    /// node counts.
+    pub fn lead(&mut self, last_logged_us: u64) {
+        self.now_us = self.now_us.max(last_logged_us);
+        self.drift_us = self.wall_us as i64 - self.now_us as i64;
+    }
+
     /// Reads the time, in microseconds since the Unix epoch, with any irregularity.
     pub fn now(&mut self, clock: &dyn Clock) -> (u64, Option<Alarm>) {
         let (monotonic_us, wall_us) = (clock.monotonic_us(), clock.wall_us());
@@ -187,6 +208,26 @@ mod tests {
         let (now, alarm) = log.now(&clock);
         assert_eq!(alarm, None);
         assert_eq!(now, 110 * SECOND + 5_000, "half a millisecond a second");
+    }
+
+    #[test]
+    fn a_follower_goes_on_from_the_logs_time_whatever_its_wall_clock_says() {
+        for wall in [SECOND, 9_000_000 * SECOND] {
+            let clock = hands(wall);
+            let pass = |seconds| {
+                clock.monotonic.set(clock.monotonic.get() + seconds * SECOND);
+                clock.wall.set(clock.wall.get() + seconds * SECOND);
+            };
+            let mut log = LogClock::follow(&clock, 500 * SECOND);
+            pass(10);
+            assert_eq!(log.now(&clock).0, 510 * SECOND, "nobody has stamped anything");
+            log.observe(&clock, 505 * SECOND);
+            pass(10);
+            assert_eq!(log.now(&clock).0, 515 * SECOND, "as the node that leads, though it was ahead");
+            log.lead(520 * SECOND);
+            pass(2_000);
+            assert_eq!(log.now(&clock).0.abs_diff(2_520 * SECOND), SECOND, "slewed as ever");
+        }
     }
 
     #[test]
