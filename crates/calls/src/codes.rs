@@ -113,14 +113,7 @@ const fn full(code: &'static str, http: u16, mqtt: u8, exit: u8) -> Code {
 
 /// This node does not lead the shard of the call.
 const fn unled(code: &'static str) -> Code {
-    row(
-        code,
-        503,
-        grpc::UNAVAILABLE,
-        mqtt::SERVER_UNAVAILABLE,
-        amqp::CONNECTION_FORCED,
-        exit::UNAVAILABLE,
-    )
+    row(code, 503, grpc::UNAVAILABLE, mqtt::SERVER_UNAVAILABLE, amqp::CONNECTION_FORCED, exit::UNAVAILABLE)
 }
 
 /// Every code there is.

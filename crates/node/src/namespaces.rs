@@ -215,7 +215,13 @@ impl Node {
                 Err(error) => Err(error),
             };
             match answer {
-                Err(Error::Overloaded { .. } | Error::DiskFull { .. } | Error::OutcomeUnknown {}) => {
+                Err(
+                    Error::Overloaded { .. }
+                    | Error::DiskFull { .. }
+                    | Error::OutcomeUnknown {}
+                    | Error::NotLeader { .. }
+                    | Error::NoLeader {},
+                ) => {
                     tokio::time::sleep(STEP_PAUSE).await;
                 }
                 // The next start will see to it.

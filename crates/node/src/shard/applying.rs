@@ -16,17 +16,26 @@ const ITEMS_PER_LOOK: usize = 256;
 /// Estimate of an item's length in a record's body, in bytes.
 const ITEM_BYTES: usize = 32;
 
+/// A committed batch, or the rest of one that a step could not apply as a whole.
+#[derive(Debug)]
+pub(super) struct Applying {
+    batch: Committed,
+    /// True when its callers are the next of those in flight.
+    is_own: bool,
+}
+
 impl<S: Store, C: Clock> Shard<S, C> {
     pub(super) fn apply_committed(&mut self) -> bool {
-        let mut worked = false;
         let mut items = 0;
-        while let Some(event) = self.next_event() {
+        let rest = self.applying.take();
+        let mut worked = rest.is_some();
+        let mut over = rest.is_some_and(|rest| self.apply_batch(rest, &mut items));
+        while !over && let Some(event) = self.store.poll() {
             worked = true;
             match event {
-                Event::Committed(committed) => {
-                    if self.apply_batch(&committed, &mut items) {
-                        break;
-                    }
+                Event::Committed(batch) => {
+                    let is_own = self.is_alone() || self.decide(batch.first_index, batch.term);
+                    over = self.apply_batch(Applying { batch, is_own }, &mut items);
                 }
                 Event::Refused { first_index, records, why } => {
                     self.refuse_in_flight(records, first_index + u64::from(records), &refusal(&why));
@@ -47,24 +56,19 @@ impl<S: Store, C: Clock> Shard<S, C> {
         worked
     }
 
-    fn next_event(&mut self) -> Option<Event> {
-        match self.applying.take() {
-            Some(rest) => Some(Event::Committed(rest)),
-            None => self.store.poll(),
-        }
-    }
-
     /// Applies a batch, or as much of it as there is time for; the rest is kept in `applying`. True when the
     /// time is over. `items`: number since the last reading of the clock.
-    fn apply_batch(&mut self, committed: &Committed, items: &mut usize) -> bool {
-        let mut index = committed.first_index;
-        let mut records = committed.records();
+    fn apply_batch(&mut self, applying: Applying, items: &mut usize) -> bool {
+        let Applying { batch, is_own } = applying;
+        let mut index = batch.first_index;
+        let mut records = batch.records();
         debug_assert!(index <= self.store.committed_index(), "what is applied is committed");
+        let is_stamped = batch.time_us >= self.engine.time_us();
         let mut over = false;
         while !over && let Some(record) = records.next() {
-            self.apply(committed.time_us, index, record.body);
+            self.apply(batch.time_us, index, record.body);
             *items += 1 + record.body.len() / ITEM_BYTES + self.outcome.deliveries.len();
-            self.answer_record(index);
+            self.answer_record(index, is_own);
             index += 1;
             if *items >= ITEMS_PER_LOOK {
                 *items = 0;
@@ -73,10 +77,14 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         let rest = records.rest().len();
         if rest > 0 {
-            let bytes = committed.bytes.slice(committed.bytes.len() - rest..);
-            self.applying = Some(Committed { first_index: index, bytes, ..*committed });
+            let bytes = batch.bytes.slice(batch.bytes.len() - rest..);
+            self.applying =
+                Some(Applying { batch: Committed { first_index: index, bytes, ..batch }, is_own });
         } else {
             self.figures.batches += 1;
+        }
+        if is_stamped && self.follows() {
+            self.log_clock.observe(&self.clock, batch.time_us);
         }
         self.settle_in_flight_bytes(index);
         over

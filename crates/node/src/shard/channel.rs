@@ -84,6 +84,9 @@ pub enum DetachedBy {
     Stalled,
     /// The server is about to stop.
     Draining,
+    /// The node does not lead the shard any more. What the reader holds stays its own for a time of grace, in
+    /// which it may attach at the next leader and resume.
+    SteppedDown,
     /// The shard has ended.
     ShardEnded,
 }

@@ -14,22 +14,25 @@ pub mod store;
 mod applying;
 mod damage;
 mod delivery;
+mod held;
 mod leading;
 mod reads;
 mod snapshot;
+mod standing;
 
 use std::collections::VecDeque;
 
 use sluice_engine::{Engine, Error, Outcome};
-use sluice_journal::Committed;
 
 use crate::api::EventOptions;
 use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::{Load, Mailbox};
+use applying::Applying;
 use damage::Damaged;
 use leading::Leading;
 use request::{Read, Request};
 use snapshot::Snapshotting;
+use standing::Place;
 use store::Store;
 
 pub(crate) use delivery::release;
@@ -71,11 +74,12 @@ pub struct Shard<S, C> {
     clock: C,
     log_clock: LogClock,
     mailbox: Mailbox<Request>,
+    place: Place,
     leading: Leading,
     /// Outcome of the record that was applied last.
     outcome: Outcome,
     /// Rest of a batch that one step could not apply as a whole.
-    applying: Option<Committed>,
+    applying: Option<Applying>,
     snapshotting: Option<Snapshotting>,
     damaged: Damaged,
     looks: VecDeque<Read>,
@@ -112,6 +116,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     pub fn new(parts: Parts<S, C>) -> Shard<S, C> {
         Shard {
             number: parts.number,
+            place: Place::new(parts.store.standing()),
             engine: parts.engine,
             store: parts.store,
             clock: parts.clock,
@@ -169,13 +174,15 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Does what there is to do, without blocking.
     pub fn step(&mut self) -> Step {
         self.look_at_the_clock();
-        let mut worked = self.apply_committed();
+        let mut worked = self.look_at_standing();
+        worked |= self.apply_committed();
         if self.failure.is_some() {
             self.end();
             return Step::Failed;
         }
         worked |= self.take_requests();
-        worked |= self.lead();
+        worked |= self.keep_place();
+        worked |= self.leads() && self.lead();
         worked |= self.look();
         worked |= self.advance_snapshot();
         if self.stopping && self.is_done() {
@@ -185,9 +192,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if worked { Step::Worked } else { Step::Idle }
     }
 
-    /// Ends the shard: ends the leadership, and answers the reads that still wait.
+    /// Ends the shard: ends the leadership, and answers the reads and requests that still wait.
     fn end(&mut self) {
         self.end_leading();
+        self.place.held.end();
         for read in self.looks.drain(..) {
             (read.0)(Err(Error::ShuttingDown {}));
         }
@@ -195,7 +203,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// True when nobody waits for anything, and nothing is to be proposed.
     fn is_done(&self) -> bool {
-        self.leading.in_flight() == 0 && self.mailbox.is_empty() && self.looks.is_empty() && !self.owes()
+        self.leading.in_flight() == 0
+            && self.mailbox.is_empty()
+            && self.looks.is_empty()
+            && self.place.held.is_empty()
+            && !self.owes()
     }
 
     /// Time without anything to do by itself, in microseconds; `None`: unlimited.
@@ -203,7 +215,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if self.snapshot_waits() {
             return Some(SNAPSHOT_RETRY_US);
         }
-        self.leading_idle_us()
+        let leading = if self.leads() { self.leading_idle_us() } else { None };
+        leading.into_iter().chain(self.place_idle_us()).min()
     }
 
     fn look_at_the_clock(&mut self) {
@@ -226,26 +239,33 @@ impl<S: Store, C: Clock> Shard<S, C> {
             && let Some(request) = self.mailbox.take(&mut room)
         {
             taken += 1;
-            match request {
-                Request::Propose(proposal) => self.take_proposal(proposal),
-                Request::Pull(pull) => self.take_pull(pull),
-                Request::Await(wait) => self.take_await(wait),
-                Request::Attach(attaching) => self.take_attaching(attaching),
-                Request::Watch(watch) => self.take_watch(*watch),
-                Request::Unwatch(left) => self.end_watch(&left),
-                Request::Cancel { ticket } => {
-                    self.cancel(ticket);
-                }
-                Request::Surely(record) => self.leading.owe_record(record),
-                Request::Read(read) => self.take_look(read),
-                Request::Drain => self.drain(),
-                Request::Stop => {
-                    self.drain();
-                    self.stopping = true;
-                }
+            if self.is_alone() {
+                self.take_request(request);
+            } else {
+                self.take_as_replica(request);
             }
         }
         self.mailbox.free(room);
         taken > 0
+    }
+
+    #[inline]
+    fn take_request(&mut self, request: Request) {
+        match request {
+            Request::Propose(proposal) => self.take_proposal(proposal),
+            Request::Pull(pull) => self.take_pull(pull),
+            Request::Await(wait) => self.take_await(wait),
+            Request::Attach(attaching) => self.take_attaching(attaching),
+            Request::Watch(watch) => self.take_watch(*watch),
+            Request::Unwatch(left) => self.end_watch(&left),
+            Request::Cancel { ticket } => self.cancel(ticket),
+            Request::Surely(record) => self.owe_record(record),
+            Request::Read(read) => self.take_look(read),
+            Request::Drain => self.drain(),
+            Request::Stop => {
+                self.drain();
+                self.stopping = true;
+            }
+        }
     }
 }

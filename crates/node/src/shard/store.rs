@@ -4,8 +4,45 @@ use bytes::Bytes;
 use sluice_engine::BlobRef;
 use sluice_journal::{BlobKey, BlobLocation, BlobRead, DiskJournal, Journal, MemoryJournal, Status};
 
+/// Place of a node among the replicas of a shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// There is no other replica: the node leads for ever and needs nobody's consent.
+    Alone,
+    /// The node leads. [`Journal::poll`] has given the first batch of the term, which replicas add by
+    /// themselves, and with it everything of earlier terms.
+    Leader {
+        /// Term of the leadership: that of each batch proposed in it. Grows from one leadership to the next.
+        term: u64,
+    },
+    /// Another node leads, or nobody.
+    Follower {
+        /// Number of the node that leads, if it is known.
+        leader: Option<u64>,
+    },
+}
+
 /// The journal of a shard. Nothing here blocks.
+///
+/// With replicas a leader's proposal gets an index and the term of the leadership. It is in the log when the
+/// batch that [`Journal::poll`] gives at that index has the same term; when a batch of a later term comes
+/// first, it is not and never will be. Terms never shrink along the log. Batches that replicas add by
+/// themselves have time 0.
 pub trait Store: Journal<Location = BlobLocation> {
+    /// Present place among the replicas. A change wakes the shard.
+    fn standing(&self) -> Standing {
+        Standing::Alone
+    }
+
+    /// Index up to which the state has to be applied so that it shows everything that was acknowledged
+    /// anywhere before the first call with this `round`; for a leader only. `None`: not known yet. Rounds
+    /// count up from 1. One may be lost for ever, after which the shard asks for the next. An answer wakes
+    /// the shard.
+    fn confirm(&mut self, round: u64) -> Option<u64> {
+        let _ = round;
+        Some(self.committed_index())
+    }
+
     /// True when a snapshot is due and none is running.
     fn wants_snapshot(&self) -> bool;
     /// Begins a snapshot of the state after record `applied_index`, at the logged time `time_us` in

@@ -87,7 +87,7 @@ fn sequence_of(answer: &Answer) -> u64 {
 }
 
 /// What a reader finds at once.
-fn heard(reader: &mut Reader) -> Vec<Heard> {
+pub fn heard(reader: &mut Reader) -> Vec<Heard> {
     let mut found = Vec::new();
     loop {
         let next = pin!(reader.next(100)).poll(&mut Context::from_waker(Waker::noop()));

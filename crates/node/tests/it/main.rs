@@ -16,6 +16,7 @@ mod largest;
 mod namespaces;
 mod newer;
 mod overload;
+mod replicas;
 mod results;
 mod rig;
 mod schedules;

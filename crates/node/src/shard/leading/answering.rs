@@ -8,10 +8,11 @@ use crate::shard::request::{Answer, ReplyTo};
 use crate::shard::store::Store;
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Answers everybody whom the last applied record concerns; `index` is its index. Consumers are told of
+    /// Answers everybody whom the last applied record concerns; `index` is its index, `is_own` tells whether
+    /// it is the next of those in flight. Consumers are told of
     /// deliveries that they no longer have before the caller hears that this is done.
     #[inline]
-    pub(in crate::shard) fn answer_record(&mut self, index: u64) {
+    pub(in crate::shard) fn answer_record(&mut self, index: u64, is_own: bool) {
         if !self.outcome.ended.is_empty() {
             self.tell_ends();
         }
@@ -22,7 +23,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if concerns_consumers {
             self.tell_consumers();
         }
-        if let Some(pending) = self.leading.proposals.in_flight.pop_front() {
+        if is_own && let Some(pending) = self.leading.proposals.in_flight.pop_front() {
             self.complete(pending);
         }
         if concerns_consumers {

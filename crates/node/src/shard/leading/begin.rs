@@ -1,5 +1,6 @@
 //! The first records of a start: the epoch, which makes ids and tokens of this start unlike any before, the
-//! limits, and what brings the namespaces here into line with shard 0.
+//! limits, and what brings the namespaces here into line with shard 0. Each later leadership begins with an
+//! epoch of its own.
 
 use std::collections::BTreeSet;
 
@@ -24,12 +25,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     ///
     /// `key`: for the receipts of a log that has none yet.
     pub fn begin(&mut self, limits: &Limits, term: u64, key: ReceiptKey) -> u64 {
-        self.look_at_the_clock();
-        let number = self.engine.next_epoch().max(term);
-        self.propose(
-            &Command::Epoch { number, behaviour: sluice_engine::BEHAVIOUR_VERSION },
-            Pending::Internal,
-        );
+        let number = self.propose_epoch(term);
         if !self.engine.has_receipt_key() {
             self.propose(&Command::ReceiptKey(key), Pending::Internal);
         }
@@ -37,6 +33,25 @@ impl<S: Store, C: Clock> Shard<S, C> {
             self.propose(&Command::Configure(limits.clone()), Pending::Internal);
         }
         self.propose_first();
+        number
+    }
+
+    /// Proposes the first record of a leadership, and tells the epoch that it begins. Limits and the key of
+    /// receipts are in the log since it had one node, from which every cluster grows.
+    pub(in crate::shard) fn begin_leadership(&mut self) -> u64 {
+        self.log_clock.lead(self.engine.time_us());
+        let number = self.propose_epoch(self.term());
+        self.propose_first();
+        number
+    }
+
+    fn propose_epoch(&mut self, term: u64) -> u64 {
+        self.look_at_the_clock();
+        let number = self.engine.next_epoch().max(term);
+        self.propose(
+            &Command::Epoch { number, behaviour: sluice_engine::BEHAVIOUR_VERSION },
+            Pending::Internal,
+        );
         number
     }
 

@@ -68,10 +68,10 @@ impl Consumers {
         self.look_us = Some(self.look_us.map_or(at_us, |look_us| look_us.min(at_us)));
     }
 
-    /// Ends every channel: its reader hears that nothing more will come.
-    pub(super) fn end(&mut self) {
+    /// Ends every channel: its reader hears that nothing more will come, and why.
+    pub(super) fn end(&mut self, by: DetachedBy) {
         for attached in std::mem::take(self).attached.into_values() {
-            drop(attached.channel.end(DetachedBy::ShardEnded));
+            drop(attached.channel.end(by));
         }
     }
 
@@ -109,7 +109,14 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 return;
             }
         };
-        if !channel.open(consumer) {
+        let has_reader = channel.open(consumer);
+        if self.follows() {
+            // The next leader's epoch detaches it.
+            drop(channel.end(DetachedBy::SteppedDown));
+            let _ = reply.send(Ok(consumer));
+            return;
+        }
+        if !has_reader {
             self.owe(&Command::Detach { namespace, consumer, grace_ms: 0, reached: 0 });
         } else if self.leading.draining {
             self.owe(&Command::Detach { namespace, consumer, grace_ms, reached: 0 });
@@ -120,9 +127,12 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let _ = reply.send(Ok(consumer));
     }
 
-    /// Hands out the deliveries of the last applied record.
+    /// Hands out the deliveries of the last applied record. A follower's are the leader's to hand out.
     #[cold]
     pub(super) fn hand_to_consumers(&mut self) {
+        if self.follows() {
+            return;
+        }
         self.leading.handed_name = None;
         for at in 0..self.outcome.pushed.len() {
             let (consumer, delivery) = self.outcome.pushed[at];

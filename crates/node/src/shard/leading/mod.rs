@@ -1,7 +1,8 @@
 //! State that only the leader of a shard has: records that it proposes, callers that wait, and its timers.
 //!
-//! A replica that only follows applies the same records to the same state, and has none of this. On one node
-//! each shard leads from its first step to its end.
+//! A replica that only follows applies the same records to the same state, and has none of this but the
+//! callers of its last leadership whose records are not decided yet. On one node each shard leads from its
+//! first step to its end.
 
 mod answering;
 pub mod begin;
@@ -17,12 +18,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sluice_engine::id::QueueId;
-use sluice_journal::Batch;
 
 use super::Shard;
 use super::store::Store;
 use crate::api::EventOptions;
 use crate::clock::Clock;
+use crate::shard::channel::DetachedBy;
 use consumers::Consumers;
 use feeds::Feeds;
 use proposals::Proposals;
@@ -76,22 +77,34 @@ impl Leading {
         }
     }
 
-    /// Ends the leadership: whoever waits gets an answer, and nothing is proposed any more. To end it again
-    /// does nothing.
+    /// Ends the leadership with the shard: whoever waits gets an answer, and nothing is proposed any more. To
+    /// end it again does nothing.
     ///
     /// | who waits | answer |
     /// |---|---|
     /// | a command, or a consumer to be attached, whose record is in flight | `outcome_unknown` |
     /// | a receive, and a wait for a result | `shutting_down` |
-    /// | the reader of an attached consumer's channel | [`super::channel::DetachedBy::ShardEnded`] |
+    /// | the reader of an attached consumer's channel | [`DetachedBy::ShardEnded`] |
     /// | a reader of events | [`super::feed::Heard::Ended`] |
     ///
     /// Whoever wants another answer for what is in flight waits until it is applied, as a stop does.
     fn end(&mut self) {
         self.proposals.end();
+        self.end_waiting(DetachedBy::ShardEnded);
+    }
+
+    /// Ends the leadership while the shard goes on as a follower. Receives and waits for results have had
+    /// their answers; channels and feeds end as in [`Leading::end`], with a reason of their own. Callers
+    /// whose records are in flight wait on: see [`Shard::decide`].
+    fn step_down(&mut self) {
+        self.proposals.step_down();
+        self.end_waiting(DetachedBy::SteppedDown);
+    }
+
+    fn end_waiting(&mut self, by: DetachedBy) {
         self.pulls.end();
         self.results.end();
-        self.consumers.end();
+        self.consumers.end(by);
         self.feeds.end();
         self.schedules = Schedules::default();
     }
@@ -116,11 +129,6 @@ impl Leading {
         self.proposals.take_more()
     }
 
-    /// Adds a record that is to be in the log sooner or later, without an answer.
-    pub(super) fn owe_record(&mut self, record: Batch) {
-        self.proposals.owed.push_back(record);
-    }
-
     /// Notes that a message became ready in this queue.
     #[inline]
     pub(super) fn note_ready(&mut self, queue: QueueId) {
@@ -141,9 +149,21 @@ impl Drop for Leading {
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
-    /// Ends the leadership of this shard: see [`Leading::end`]. It applies and reads as before.
+    /// Ends the leadership of this shard, which ends: see [`Leading::end`].
     pub(super) fn end_leading(&mut self) {
         self.leading.end();
+        self.watch_nothing();
+    }
+
+    /// Ends the leadership of this shard, which goes on: see [`Leading::step_down`]. Receives end empty and
+    /// waits for results with the state of now, as they would at the end of their time.
+    pub(super) fn step_down(&mut self) {
+        self.end_all_waits();
+        self.leading.step_down();
+        self.watch_nothing();
+    }
+
+    fn watch_nothing(&mut self) {
         self.engine.watch_ends(false);
         self.engine.watch_events(false);
     }
@@ -199,6 +219,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if !std::mem::replace(&mut self.leading.draining, true) {
             self.detach_all();
         }
+        self.end_all_waits();
+    }
+
+    /// Ends waiting receives empty, and waits for results with the state of now.
+    fn end_all_waits(&mut self) {
         while let Some(waiter) = self.leading.pulls.waiting.pop_any() {
             let _ = waiter.pull.reply.send(Ok(Vec::new()));
         }

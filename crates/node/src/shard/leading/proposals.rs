@@ -64,6 +64,17 @@ impl Pending {
     }
 }
 
+/// A batch in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// Index of its first record, if it is in the log.
+    first_index: u64,
+    /// Term in which it was proposed; 0 without replicas.
+    term: u64,
+    records: u32,
+    bytes: usize,
+}
+
 /// Proposals of a shard.
 #[derive(Debug, Default)]
 pub(super) struct Proposals {
@@ -73,8 +84,8 @@ pub(super) struct Proposals {
     pub(super) batch_pending: Vec<(Class, Pending)>,
     /// The caller that waits for each record in flight, in the order of the log.
     pub(super) in_flight: VecDeque<Pending>,
-    /// First index and length in bytes of each batch in flight.
-    pub(super) in_flight_bytes: VecDeque<(u64, usize)>,
+    /// The batches of these records.
+    sent: VecDeque<Sent>,
     pub(super) in_flight_bytes_sum: usize,
     pub(super) tick_in_flight: bool,
     /// Records that are to be in the log sooner or later, without an answer.
@@ -90,6 +101,19 @@ impl Proposals {
         let Proposals { in_flight, batch_pending, .. } = std::mem::take(self);
         let of_batch = batch_pending.into_iter().map(|(_, pending)| pending);
         in_flight.into_iter().chain(of_batch).for_each(Pending::end);
+    }
+
+    /// Ends the leadership: drops what the shard proposed or owes by itself, which the next leader proposes
+    /// from the state, and keeps callers whose records are in flight.
+    pub(super) fn step_down(&mut self) {
+        for pending in &mut self.in_flight {
+            if matches!(pending, Pending::Tick | Pending::Firing(_) | Pending::Owed(_)) {
+                *pending = Pending::Internal;
+            }
+        }
+        self.owed.clear();
+        self.tick_in_flight = false;
+        self.room_at_us = 0;
     }
 
     /// True when another request may be taken into the batch of this step.
@@ -120,7 +144,15 @@ impl<S: Store, C: Clock> Shard<S, C> {
     pub(in crate::shard) fn owe(&mut self, command: &Command<'_>) {
         let mut record = Batch::with_capacity(0);
         write_record(&mut record, command);
-        self.leading.proposals.owed.push_back(record);
+        self.owe_record(record);
+    }
+
+    /// Adds a record that is to be in the log sooner or later, without an answer. A follower owes nothing:
+    /// such a record hastens what the end of a lease or of a time of grace brings about as well.
+    pub(in crate::shard) fn owe_record(&mut self, record: Batch) {
+        if !self.follows() {
+            self.leading.proposals.owed.push_back(record);
+        }
     }
 
     /// Adds owed records to the step's batch.
@@ -154,14 +186,16 @@ impl<S: Store, C: Clock> Shard<S, C> {
             let growing =
                 self.leading.proposals.batch_pending.iter().any(|(class, _)| *class == Class::Growing);
             let class = if growing { Class::Growing } else { Class::Draining };
-            let bytes = self.leading.proposals.batch.bytes();
+            let (bytes, records) =
+                (self.leading.proposals.batch.bytes(), self.leading.proposals.batch.records());
             match self.store.propose(&mut self.leading.proposals.batch, self.now_us, class) {
                 Ok(first_index) => {
                     self.leading
                         .proposals
                         .in_flight
                         .extend(self.leading.proposals.batch_pending.drain(..).map(|(_, pending)| pending));
-                    self.leading.proposals.in_flight_bytes.push_back((first_index, bytes));
+                    let term = self.term();
+                    self.leading.proposals.sent.push_back(Sent { first_index, term, records, bytes });
                     self.leading.proposals.in_flight_bytes_sum += bytes;
                 }
                 Err(why @ Refused::Full { .. }) if growing => self.drop_growing(&refusal(&why)),
@@ -236,17 +270,35 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// Stops counting the bytes of batches whose first index is smaller than `applied_before`.
     pub(in crate::shard) fn settle_in_flight_bytes(&mut self, applied_before: u64) {
-        while self.leading.proposals.in_flight_bytes.front().is_some_and(|(first, _)| *first < applied_before)
-        {
+        while self.leading.proposals.sent.front().is_some_and(|sent| sent.first_index < applied_before) {
             self.leading.proposals.in_flight_bytes_sum -=
-                self.leading.proposals.in_flight_bytes.pop_front().map_or(0, |(_, bytes)| bytes);
+                self.leading.proposals.sent.pop_front().map_or(0, |sent| sent.bytes);
         }
+    }
+
+    /// Compares a committed batch with those in flight. True when it is the next of them. Those of earlier
+    /// terms are not in the log: their callers hear that nothing was done.
+    pub(in crate::shard) fn decide(&mut self, first_index: u64, term: u64) -> bool {
+        while let Some(sent) = self.leading.proposals.sent.front().copied() {
+            if sent.term >= term {
+                return (sent.first_index, sent.term) == (first_index, term);
+            }
+            let why = self.unled();
+            self.refuse_in_flight(sent.records, sent.first_index + 1, &why);
+        }
+        false
+    }
+
+    /// Answers callers whose records are in flight that the outcome is unknown.
+    pub(in crate::shard) fn give_up_in_flight(&mut self) {
+        let records = self.leading.proposals.in_flight.len() as u32;
+        self.refuse_in_flight(records, u64::MAX, &Error::OutcomeUnknown {});
     }
 }
 
 pub(in crate::shard) fn refusal(why: &Refused) -> Error {
     match why {
-        Refused::NotLeader => Error::OutcomeUnknown {},
+        Refused::NotLeader => Error::NoLeader {},
         Refused::Full { free_bytes, needed_bytes } => {
             Error::DiskFull { free_bytes: *free_bytes, needed_bytes: *needed_bytes }
         }

@@ -86,6 +86,12 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
+    /// True when a pull is served at once, as far as is known before its record is applied.
+    pub(in crate::shard) fn is_served_at_once(&self, pull: &Pull) -> bool {
+        let ids = queue_ids(&self.engine, pull);
+        ids.len() == pull.queues.len() && ids.iter().any(|queue| self.unclaimed(*queue) > 0)
+    }
+
     /// Checks that all queues of a pull exist or may be made, so that nothing is written where it would wait
     /// in vain.
     fn admit_queues(&self, pull: &Pull) -> Result<(), Error> {
@@ -214,6 +220,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         } else if self.outcome.deliveries.is_empty() {
             if let Some(room) = &waiter.pull.room {
                 room.put_back();
+            }
+            if self.follows() {
+                let _ = waiter.pull.reply.send(Ok(Vec::new()));
+                return;
             }
             // Others may have made the last queues that there may be.
             if let Err(error) = self.admit_queues(&waiter.pull) {

@@ -112,6 +112,7 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
         Command::Tick
         | Command::Epoch { .. }
         | Command::ReceiptKey(_)
+        | Command::Consensus { .. }
         | Command::Receive(_)
         | Command::Extend { .. }
         | Command::Attach(_)

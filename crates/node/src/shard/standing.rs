@@ -1,0 +1,236 @@
+//! Place of a shard among its replicas: who may be served here, and what comes of a change.
+//!
+//! A leader begins with a record of its epoch, and serves once that is applied. Whatever it answers from its
+//! state, without a record, waits until the other replicas confirm that it leads still: one round for all
+//! that wait. A follower serves nobody: it names the leader, or lets requests wait for one.
+
+use sluice_engine::Error;
+
+use super::Shard;
+use super::held::Held;
+use super::request::Request;
+use super::store::{Standing, Store};
+use crate::clock::Clock;
+use crate::mailbox::Letter;
+
+/// Time for which a request waits for a leader, or for a leader's confirmation, in microseconds.
+const HOLD_US: u64 = 5_000_000;
+/// Time after the end of a leadership after which callers with records in flight hear that the outcome is
+/// unknown, in microseconds.
+const DECISION_US: u64 = 10_000_000;
+/// Time after which a round of confirmation counts as lost, in microseconds.
+const ROUND_US: u64 = 500_000;
+/// Pause before the record of an epoch that was refused is proposed again, in microseconds.
+const BEGIN_AGAIN_US: u64 = 100_000;
+
+/// A round of confirmation.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// Number of requests that it is for: the first of those held.
+    requests: usize,
+    /// Monotonic time at which it counts as lost, in microseconds.
+    until_us: u64,
+}
+
+/// Place among the replicas, as the shard knows it.
+#[derive(Debug)]
+pub(super) struct Place {
+    standing: Standing,
+    /// Epoch of a leadership that has not begun yet.
+    beginning: Option<u64>,
+    /// Requests that wait for a leader or a confirmation.
+    pub(super) held: Held,
+    /// Number of the last round of confirmation.
+    rounds: u64,
+    /// The round that goes on.
+    round: Option<Round>,
+    /// Monotonic time, in microseconds: up to it callers wait for the outcome of records of the last
+    /// leadership; before it a refused record of an epoch is not proposed again.
+    until_us: u64,
+}
+
+impl Place {
+    /// The place at the start of a shard: its first step sees that a replica leads.
+    pub(super) fn new(standing: Standing) -> Place {
+        let standing = match standing {
+            Standing::Alone => Standing::Alone,
+            Standing::Leader { .. } | Standing::Follower { .. } => Standing::Follower { leader: None },
+        };
+        Place { standing, beginning: None, held: Held::default(), rounds: 0, round: None, until_us: 0 }
+    }
+}
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    /// True without other replicas.
+    #[inline]
+    pub(super) fn is_alone(&self) -> bool {
+        self.place.standing == Standing::Alone
+    }
+
+    /// True when another node leads, or nobody.
+    pub(super) fn follows(&self) -> bool {
+        matches!(self.place.standing, Standing::Follower { .. })
+    }
+
+    /// True when the shard leads and its epoch has begun.
+    pub(super) fn leads(&self) -> bool {
+        !self.follows() && self.place.beginning.is_none()
+    }
+
+    /// Term of the leadership; 0: there is none, or no other replica.
+    pub(super) fn term(&self) -> u64 {
+        match self.place.standing {
+            Standing::Leader { term } => term,
+            Standing::Alone | Standing::Follower { .. } => 0,
+        }
+    }
+
+    /// The error of a request that this node does not serve, of which nothing is done.
+    pub(super) fn unled(&self) -> Error {
+        match self.place.standing {
+            Standing::Follower { leader: Some(leader) } => Error::NotLeader { leader },
+            Standing::Follower { leader: None } | Standing::Leader { .. } | Standing::Alone => {
+                Error::NoLeader {}
+            }
+        }
+    }
+
+    /// Looks whether the place has changed: ends the leadership that was, and begins the one that is. True
+    /// when it has changed.
+    pub(super) fn look_at_standing(&mut self) -> bool {
+        let standing = self.store.standing();
+        if standing == self.place.standing {
+            return false;
+        }
+        let leads = matches!(standing, Standing::Leader { .. });
+        if leads && self.applying.is_some() {
+            return false;
+        }
+        if !self.follows() {
+            self.step_down();
+            self.place.until_us = self.monotonic_us + DECISION_US;
+        }
+        self.place.standing = standing;
+        self.place.beginning = leads.then(|| self.begin_epoch());
+        self.sort_held();
+        true
+    }
+
+    /// Proposes the record of an epoch; returns its number.
+    fn begin_epoch(&mut self) -> u64 {
+        self.place.until_us = self.monotonic_us + BEGIN_AGAIN_US;
+        self.begin_leadership()
+    }
+
+    /// Takes a request, which may have to wait or to be refused.
+    pub(super) fn take_as_replica(&mut self, request: Request) {
+        self.sort(self.monotonic_us + HOLD_US, request);
+    }
+
+    /// Sorts all held requests anew, after the place has changed.
+    fn sort_held(&mut self) {
+        self.place.round = None;
+        for _ in 0..self.place.held.len() {
+            if let Some((until_us, request)) = self.place.held.pop() {
+                self.sort(until_us, request);
+            }
+        }
+    }
+
+    /// Serves a request, refuses it, or lets it wait until `until_us`.
+    fn sort(&mut self, until_us: u64, request: Request) {
+        let from_state = match &request {
+            Request::Pull(pull) => !self.is_served_at_once(pull),
+            Request::Await(_) | Request::Watch(_) | Request::Read(_) => true,
+            Request::Propose(_) | Request::Attach(_) => false,
+            Request::Unwatch(_)
+            | Request::Cancel { .. }
+            | Request::Surely(_)
+            | Request::Drain
+            | Request::Stop => return self.take_request(request),
+        };
+        match self.place.standing {
+            Standing::Follower { leader: Some(_) } => request.refuse(&self.unled()),
+            _ if self.leads() && !from_state => self.take_request(request),
+            _ => self.place.held.push(until_us, request),
+        }
+    }
+
+    /// A replica's part of a step: begins to lead, confirms that it leads, and ends waits that are over. True
+    /// when there may be more to do at once.
+    pub(super) fn keep_place(&mut self) -> bool {
+        if self.is_alone() {
+            return false;
+        }
+        let worked = self.advance_beginning() | self.confirm_held();
+        if self.stopping && !self.leads() {
+            self.place.held.end();
+        }
+        while let Some(request) = self.place.held.pop_ended(self.monotonic_us) {
+            request.refuse(&Error::NoLeader {});
+            self.place.round = self.place.round.and_then(Round::without_first);
+        }
+        if self.follows() && self.place.until_us <= self.monotonic_us {
+            self.give_up_in_flight();
+        }
+        worked
+    }
+
+    /// Begins to serve once the epoch is applied. Its record is proposed again where a full disk refused it.
+    fn advance_beginning(&mut self) -> bool {
+        let Some(epoch) = self.place.beginning else { return false };
+        if self.engine.epoch() == epoch {
+            self.place.beginning = None;
+            self.sort_held();
+            return true;
+        }
+        if self.leading.in_flight() == 0 && self.place.until_us <= self.monotonic_us {
+            self.place.beginning = Some(self.begin_epoch());
+        }
+        false
+    }
+
+    /// Serves held requests that this node may answer from its state: it led at some moment since they came,
+    /// and has applied what was acknowledged until then.
+    fn confirm_held(&mut self) -> bool {
+        if !self.leads() || self.place.held.is_empty() {
+            return false;
+        }
+        let round = match self.place.round {
+            Some(round) if round.until_us > self.monotonic_us => round,
+            _ => {
+                self.place.rounds += 1;
+                Round { requests: self.place.held.len(), until_us: self.monotonic_us + ROUND_US }
+            }
+        };
+        self.place.round = Some(round);
+        if self.store.confirm(self.place.rounds).is_none_or(|index| index > self.engine.applied_index()) {
+            return false;
+        }
+        self.place.round = None;
+        for _ in 0..round.requests {
+            if let Some((_, request)) = self.place.held.pop() {
+                self.take_request(request);
+            }
+        }
+        true
+    }
+
+    /// Time without anything to do for a replica without requests, in microseconds; `None`: unlimited.
+    pub(super) fn place_idle_us(&self) -> Option<u64> {
+        let held = self.place.held.next_end_us();
+        let round = self.place.round.map(|round| round.until_us);
+        let in_flight = self.leading.in_flight() > 0;
+        let undecided = if self.follows() { in_flight } else { self.place.beginning.is_some() && !in_flight };
+        let until = undecided.then_some(self.place.until_us);
+        let next = [held, round, until].into_iter().flatten().min()?;
+        Some(next.saturating_sub(self.monotonic_us))
+    }
+}
+
+impl Round {
+    /// The round after the first request has left; `None`: it is for nobody any more.
+    fn without_first(self) -> Option<Round> {
+        (self.requests > 1).then(|| Round { requests: self.requests - 1, ..self })
+    }
+}
