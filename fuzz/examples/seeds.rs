@@ -16,7 +16,7 @@ use sluice_proto::framing::frame;
 use sluice_proto::v1;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::{ClientFrame, Message, SendMany, SettleMany};
-use sluice_replica::{Campaign, Descriptor, Entry, NodeId, Position, ReadId};
+use sluice_replica::{Campaign, Descriptor, Entry, Members, NodeId, Position, ReadId, Snapshot};
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 
@@ -168,23 +168,26 @@ fn replica(corpus: &Corpus) {
     let at = |term, index| Position { term, index };
     let batch = Descriptor { first_record: 1, records: 2, time_us: 3, bytes: 4, checksum: 5 };
     let entries =
-        vec![Entry { position: at(2, 1), batch: None }, Entry { position: at(2, 2), batch: Some(batch) }];
+        vec![Entry { position: at(2, 2), batch: None }, Entry { position: at(2, 3), batch: Some(batch) }];
+    let voters = [1, 2, 3].map(|id| NodeId::new(id).expect("not 0")).to_vec();
+    let members = Members::new(voters, Vec::new(), 3).expect("the members are right");
     let vote = |is_try| Body::Vote { is_try, is_granted: true, commit: at(0, 0) };
-    let ask = |campaign| Body::AskVote { campaign, last: at(2, 2), commit: at(2, 1) };
+    let ask = |campaign| Body::AskVote { campaign, last: at(2, 9), commit: at(2, 9) };
     let following = [
-        (2, 2, Body::Append { previous: at(0, 0), commit: 0, entries }),
-        (2, 2, Body::Heartbeat { commit: 2, read: Some(ReadId(7)) }),
+        (2, 2, Body::Append { previous: at(1, 1), commit: 0, entries }),
+        (2, 2, Body::Heartbeat { commit: 3, read: Some(ReadId(7)) }),
+        (2, 2, Body::Snapshot(Snapshot { position: at(2, 9), members })),
         (2, 2, Body::TimeoutNow),
         (3, 4, ask(Campaign::Try)),
         (3, 4, ask(Campaign::Election)),
         (3, 6, ask(Campaign::Transfer)),
     ];
     let leading = [
-        (2, 1, vote(true)),
-        (2, 1, vote(false)),
-        (2, 1, Body::AppendRefused { previous: 1, hint: at(0, 0), commit: 0 }),
-        (2, 1, Body::Appended { index: 1, commit: 0 }),
-        (2, 1, Body::HeartbeatSeen { commit: 1, read: None }),
+        (2, 2, vote(true)),
+        (2, 2, vote(false)),
+        (2, 2, Body::AppendRefused { previous: 1, hint: at(0, 0), commit: 0 }),
+        (2, 2, Body::Appended { index: 2, commit: 0 }),
+        (2, 2, Body::HeartbeatSeen { commit: 1, read: None }),
     ];
     let encoded = |(from, term, body)| {
         let [from, to] = [from, 1].map(|id| NodeId::new(id).expect("not 0"));

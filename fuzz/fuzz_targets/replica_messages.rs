@@ -4,12 +4,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use sluice_fuzz::framing::records;
-use sluice_replica::{Config, Durable, NodeId, Replica, wire};
+use sluice_replica::{Config, Durable, Members, NodeId, Replica, wire};
 
 fuzz_target!(|input: &[u8]| {
     let [one, two, three] = [1, 2, 3].map(|id| NodeId::new(id).expect("not 0"));
-    let config = Config { id: one, members: vec![one, two, three], heartbeat_ticks: 2, election_ticks: 10 };
-    let mut replica = Replica::new(&config, &Durable::default(), 0).expect("the settings are right");
+    let config = Config { id: one, heartbeat_ticks: 2, election_ticks: 10 };
+    let members = Members::new(vec![one, two, three], Vec::new(), 3).expect("the members are right");
+    let mut replica = Replica::new(&config, &Durable::first(members), 0).expect("the state is right");
     for content in records(input) {
         let mut bytes = content.to_vec();
         bytes.extend_from_slice(&crc32fast::hash(content).to_le_bytes());

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::entry::{Entry, NodeId, Position};
+use crate::members::{Members, Snapshot};
 use crate::ready::HardState;
 
 /// Settings of a replica.
@@ -10,8 +11,6 @@ use crate::ready::HardState;
 pub struct Config {
     /// This node.
     pub id: NodeId,
-    /// All voting members, this node among them; the same on every node.
-    pub members: Vec<NodeId>,
     /// Number of ticks between two heartbeats of a leader; at least 1.
     pub heartbeat_ticks: usize,
     /// Number of ticks without a word of the leader after which a replica may campaign; each wait is drawn
@@ -19,13 +18,14 @@ pub struct Config {
     pub election_ticks: usize,
 }
 
-/// State that the disk holds.
+/// State that the disk holds. The default is that of a node that joins a cluster: it knows nobody, and takes
+/// nothing but a state of the shard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Durable {
     /// State that must not be forgotten.
     pub hard_state: HardState,
-    /// Position of the last entry that is not in `entries` any more; index 0: all are.
-    pub base: Position,
+    /// Last entry that is not in `entries` any more, and the members in force behind it.
+    pub base: Snapshot,
     /// The log behind the base, without holes.
     pub entries: Vec<Entry>,
     /// Index up to which the owner has applied the log, from that of the base on; entries above it are given
@@ -36,7 +36,7 @@ pub struct Durable {
 /// Reason for which a replica cannot start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StartError {
-    /// The members do not name this node, name one twice, or are more than [`crate::MEMBERS_MAX`].
+    /// There are entries or a base without members, or members without a base.
     Members,
     /// The ticks are out of their range.
     Ticks,
@@ -59,11 +59,7 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StartError::Members => write!(
-                f,
-                "the members have to name this node, each node once, and at most {} of them",
-                crate::MEMBERS_MAX
-            ),
+            StartError::Members => f.write_str("a log has a base with members, and a new node has neither"),
             StartError::Ticks => {
                 f.write_str("heartbeats need at least 1 tick, elections more than heartbeats")
             }
@@ -82,13 +78,6 @@ impl std::error::Error for StartError {}
 
 impl Config {
     pub(crate) fn check(&self) -> Result<(), StartError> {
-        let mut members = self.members.clone();
-        members.sort_unstable();
-        members.dedup();
-        let is_whole = members.len() == self.members.len() && members.len() <= crate::MEMBERS_MAX;
-        if !is_whole || !members.contains(&self.id) {
-            return Err(StartError::Members);
-        }
         if self.heartbeat_ticks == 0 || self.election_ticks <= self.heartbeat_ticks {
             return Err(StartError::Ticks);
         }
@@ -97,8 +86,24 @@ impl Config {
 }
 
 impl Durable {
+    /// The state of each of the first members of a cluster. Its base is the state of the shard before the
+    /// log begins, which they share.
+    pub fn first(members: Members) -> Durable {
+        let position = Position { term: 1, index: 1 };
+        Durable {
+            hard_state: HardState { term: position.term, vote: None, commit: position.index },
+            base: Snapshot { position, members },
+            entries: Vec::new(),
+            applied: position.index,
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), StartError> {
-        let mut before = self.base;
+        let mut before = self.base.position;
+        let is_new = self.base == Snapshot::default() && self.entries.is_empty();
+        if !is_new && (before.index == 0 || before.term == 0 || self.base.members.voters().is_empty()) {
+            return Err(StartError::Members);
+        }
         for entry in &self.entries {
             let at = entry.position;
             if at.index != before.index + 1 || at.term < before.term.max(1) {
@@ -109,7 +114,7 @@ impl Durable {
         if before.term > self.hard_state.term {
             return Err(StartError::Entry(before));
         }
-        let (base, last) = (self.base.index, before.index);
+        let (base, last) = (self.base.position.index, before.index);
         if !(base..=last).contains(&self.applied) {
             return Err(StartError::AppliedOutsideLog { applied: self.applied, base, last });
         }

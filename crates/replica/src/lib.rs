@@ -6,15 +6,16 @@
 //! The algorithm is Raft by the library `raft`, which is named in the folder `driver` and nowhere else; what
 //! comes from other nodes is checked there against everything that the library asserts.
 //!
-//! Map: [`config`] what a replica starts from, [`entry`] entries and their positions, [`message`] what
-//! replicas tell each other, [`wire`] the bytes of that, [`ready`] what the owner has to do, [`driver`] the
-//! state machine, [`plant`] bugs on purpose.
+//! Map: [`config`] what a replica starts from, [`entry`] entries and their positions, [`members`] who
+//! belongs to a cluster, [`message`] what replicas tell each other, [`wire`] the bytes of that, [`ready`]
+//! what the owner has to do, [`driver`] the state machine, [`plant`] bugs on purpose.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod config;
 mod driver;
 pub mod entry;
 pub mod member;
+pub mod members;
 pub mod message;
 #[cfg(feature = "plant")]
 pub mod plant;
@@ -30,6 +31,7 @@ pub use entry::{Descriptor, Entry, NodeId, Position, ReadId};
 pub use member::envelope::{Envelope, Unattached};
 pub use member::fetch::{Fetch, Fetched};
 pub use member::{Dropped, Member, MemberEvent, NotProposed, Start};
+pub use members::{Members, Snapshot};
 pub use message::{Body, Campaign, Message};
 pub use ready::{Append, HardState, Read, Ready, Refused, Role, Standing, Write};
 

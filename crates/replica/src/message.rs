@@ -1,6 +1,7 @@
 //! Messages between the replicas of one log.
 
 use crate::entry::{Entry, NodeId, Position, ReadId};
+use crate::members::Snapshot;
 
 /// Message of one replica to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,6 +78,8 @@ pub enum Body {
         /// Position up to which the sender's log is committed, when the vote is refused.
         commit: Position,
     },
+    /// A leader's state, which its owner transfers: to be stepped when all of that is there.
+    Snapshot(Snapshot),
     /// A leader hands over: the receiver shall campaign at once.
     TimeoutNow,
 }

@@ -45,12 +45,18 @@ pub enum Plant {
     AttachAnything,
     /// A member does not keep term and vote in its journal.
     HardStateNotKept,
+    /// Entries are forgotten that are committed and not applied.
+    CompactBeyondApplied,
+    /// A follower acknowledges a state before it is synced.
+    AckBeforeInstall,
+    /// Ticks and messages are taken while a state is being installed.
+    StepWhileInstalling,
 }
 
 #[cfg(feature = "plant")]
 impl Plant {
     /// The bugs of a replica alone; those of a member with a journal are planted by the simulator.
-    pub const ALL: [Plant; 16] = [
+    pub const ALL: [Plant; 19] = [
         Plant::VoteBeforeSync,
         Plant::AckBeforeSync,
         Plant::SyncTooEarly,
@@ -67,6 +73,9 @@ impl Plant {
         Plant::CutOnRepeat,
         Plant::ProbeBelowMatched,
         Plant::MatchByIndex,
+        Plant::CompactBeyondApplied,
+        Plant::AckBeforeInstall,
+        Plant::StepWhileInstalling,
     ];
 }
 

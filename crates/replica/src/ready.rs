@@ -1,6 +1,7 @@
 //! Work for the owner of a replica, and answers to what the owner asks.
 
 use crate::entry::{Entry, NodeId, Position, ReadId};
+use crate::members::Snapshot;
 use crate::message::Message;
 
 /// Work that came of the inputs since the last one was taken.
@@ -16,6 +17,9 @@ pub struct Ready {
     pub committed: Vec<Entry>,
     /// Reads whose index is known.
     pub reads: Vec<Read>,
+    /// Followers that need entries which this leader has forgotten: each needs a state of the shard, by
+    /// [`crate::Replica::send_snapshot`].
+    pub lagging: Vec<NodeId>,
     /// Standing of this replica, when it has changed. Reads and proposals that are under way are the former
     /// leader's: reads are lost, proposals are decided by what is committed at their index.
     pub standing: Option<Standing>,
@@ -32,8 +36,13 @@ impl Ready {
 pub struct Write {
     /// Number of the write; grows.
     pub number: u64,
-    /// State to be written before the entries.
+    /// State to be written before all else.
     pub hard_state: Option<HardState>,
+    /// State of the shard that takes the place of the present one and of the whole log, at once: after a
+    /// crash there is either the former or this. It is the one that came with the message stepped last.
+    /// Entries that the owner has not applied yet are not to be applied any more, and what became of
+    /// proposals up to its index is not known.
+    pub install: Option<Snapshot>,
     /// Entries to be written.
     pub append: Option<Append>,
     /// True: sync it, and tell [`crate::Replica::persisted`] its number. False: only the commit index has
@@ -135,6 +144,16 @@ pub enum Refused {
     NotAMember {
         /// The node.
         node: NodeId,
+    },
+    /// The node needs no state now, is not heard of, or one is on its way to it.
+    NotLagging {
+        /// The node.
+        node: NodeId,
+    },
+    /// The state is older than what has been forgotten, or newer than what is applied.
+    SnapshotUnfit {
+        /// Index up to which it has applied the log.
+        index: u64,
     },
 }
 

@@ -4,16 +4,18 @@
 //! kind in the order of [`Body`], and the CRC-32 of all that. A position is index and term, `u64` each; a
 //! choice and an option are one byte, 0 or 1, the option's value behind it. Entries are their number `u32`
 //! and for each its term, whether it has a batch, and the descriptor of that; indexes follow from the
-//! position before them. There is one encoding of each message, and nothing behind it.
+//! position before them. Members are the numbers of voters and of learners, `u8` each, these nodes, and the
+//! highest number given, `u64` each. There is one encoding of each message, and nothing behind it.
 
 use std::fmt;
 
 use crate::entry::{Descriptor, Entry, NodeId, Position, ReadId};
+use crate::members::{Members, Snapshot};
 use crate::message::{Body, Campaign, Message};
-use crate::{INDEX_MAX, MESSAGE_ENTRIES_MAX};
+use crate::{INDEX_MAX, MEMBERS_MAX, MESSAGE_ENTRIES_MAX};
 
 /// Version of the layout.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Length of the longest message, in bytes.
 pub const MESSAGE_LEN_MAX: usize = 80 + MESSAGE_ENTRIES_MAX * ENTRY_LEN_MAX;
@@ -32,6 +34,8 @@ pub enum WireError {
     Version(u8),
     /// The value is none of those that a field can have.
     Value(u64),
+    /// The members contradict each other.
+    Members,
 }
 
 impl fmt::Display for WireError {
@@ -41,6 +45,7 @@ impl fmt::Display for WireError {
             WireError::Checksum => f.write_str("the message has a wrong checksum"),
             WireError::Version(version) => write!(f, "the message has version {version}, not {VERSION}"),
             WireError::Value(value) => write!(f, "the message has a field with the value {value}"),
+            WireError::Members => f.write_str("the message has members that contradict each other"),
         }
     }
 }
@@ -98,7 +103,20 @@ fn kind(body: &Body) -> u8 {
         Body::AskVote { .. } => 6,
         Body::Vote { .. } => 7,
         Body::TimeoutNow => 8,
+        Body::Snapshot(_) => 9,
     }
+}
+
+/// The bytes of members.
+pub(crate) fn encode_members(members: &Members) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Writer(&mut bytes).members(members);
+    bytes
+}
+
+/// The members of these bytes.
+pub(crate) fn decode_members(bytes: &[u8]) -> Result<Members, WireError> {
+    Reader(bytes).members()
 }
 
 struct Writer<'a>(&'a mut Vec<u8>);
@@ -133,6 +151,13 @@ impl Writer<'_> {
                 self.0.extend_from_slice(&batch.encode());
             }
         }
+    }
+
+    fn members(&mut self, members: &Members) {
+        self.u8(members.voters().len() as u8);
+        self.u8(members.learners().len() as u8);
+        members.iter().for_each(|node| self.u64(node.get()));
+        self.u64(members.highest());
     }
 
     fn body(&mut self, body: &Body) {
@@ -170,6 +195,10 @@ impl Writer<'_> {
                 self.position(*commit);
             }
             Body::TimeoutNow => {}
+            Body::Snapshot(snapshot) => {
+                self.position(snapshot.position);
+                self.members(&snapshot.members);
+            }
         }
     }
 }
@@ -228,6 +257,19 @@ impl Reader<'_> {
             .collect()
     }
 
+    fn nodes(&mut self, count: u8) -> Result<Vec<NodeId>, WireError> {
+        if usize::from(count) > MEMBERS_MAX {
+            return Err(WireError::Members);
+        }
+        (0..count).map(|_| self.node()).collect()
+    }
+
+    fn members(&mut self) -> Result<Members, WireError> {
+        let (voters, learners) = (self.u8()?, self.u8()?);
+        let (voters, learners) = (self.nodes(voters)?, self.nodes(learners)?);
+        Members::new(voters, learners, self.u64()?).ok_or(WireError::Members)
+    }
+
     fn body(&mut self, kind: u8) -> Result<Body, WireError> {
         Ok(match kind {
             1 => {
@@ -249,6 +291,7 @@ impl Reader<'_> {
             }
             7 => Body::Vote { is_try: self.is()?, is_granted: self.is()?, commit: self.position()? },
             8 => Body::TimeoutNow,
+            9 => Body::Snapshot(Snapshot { position: self.position()?, members: self.members()? }),
             other => return Err(WireError::Value(other.into())),
         })
     }

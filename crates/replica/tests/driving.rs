@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)] // A test that fails says where.
 
 use sluice_replica::{
-    BATCH_BYTES_MAX, Body, Config, Descriptor, Durable, IN_FLIGHT_BYTES_MAX, Message, NodeId, Position,
-    READS_MAX, Ready, Refused, Replica, Role, UNCOMMITTED_BYTES_MAX,
+    BATCH_BYTES_MAX, Body, Config, Descriptor, Durable, IN_FLIGHT_BYTES_MAX, Members, Message, NodeId,
+    Position, READS_MAX, Ready, Refused, Rejected, Replica, Role, Snapshot, UNCOMMITTED_BYTES_MAX,
 };
 
 fn node(id: u64) -> NodeId {
@@ -11,9 +11,9 @@ fn node(id: u64) -> NodeId {
 }
 
 fn start(members: u64) -> Replica {
-    let members = (1..=members).map(node).collect();
-    let config = Config { id: node(1), members, heartbeat_ticks: 2, election_ticks: 10 };
-    Replica::new(&config, &Durable::default(), 1).unwrap()
+    let members = Members::new((1..=members).map(node).collect(), Vec::new(), members).unwrap();
+    let config = Config { id: node(1), heartbeat_ticks: 2, election_ticks: 10 };
+    Replica::new(&config, &Durable::first(members), 1).unwrap()
 }
 
 fn batch(bytes: u64) -> Descriptor {
@@ -21,7 +21,7 @@ fn batch(bytes: u64) -> Descriptor {
 }
 
 fn from(id: u64, body: Body) -> Message {
-    Message { from: node(id), to: node(1), term: 1, body }
+    Message { from: node(id), to: node(1), term: 2, body }
 }
 
 /// Syncs all that there is to write, and returns the rest.
@@ -50,7 +50,7 @@ fn leader() -> Replica {
         replica.step(&from(2, body)).unwrap();
     }
     sync(&mut replica);
-    replica.step(&from(2, Body::Appended { index: 1, commit: 0 })).unwrap();
+    replica.step(&from(2, Body::Appended { index: 2, commit: 0 })).unwrap();
     sync(&mut replica);
     assert_eq!(replica.standing().role, Role::Leader);
     replica
@@ -80,14 +80,15 @@ fn one_member_leads_and_commits_alone() {
 #[test]
 fn a_follower_answers_when_its_disk_has_synced() {
     let mut replica = start(3);
-    let append = Body::Append { previous: Position::default(), commit: 0, entries: Vec::new() };
+    let previous = Position { term: 1, index: 1 };
+    let append = Body::Append { previous, commit: 0, entries: Vec::new() };
     replica.step(&from(2, append)).unwrap();
     let first = replica.ready().unwrap();
     assert_eq!(first.messages, []);
     let write = first.write.unwrap();
     assert!(write.must_sync);
     replica.persisted(write.number);
-    let answer = Body::Appended { index: 0, commit: 0 };
+    let answer = Body::Appended { index: 1, commit: 1 };
     assert_eq!(replica.ready().unwrap().messages.first().map(|message| &message.body), Some(&answer));
 }
 
@@ -131,9 +132,9 @@ fn bytes_in_flight_and_uncommitted_are_limited() {
     let full = Refused::TooMuchUncommitted { bytes: UNCOMMITTED_BYTES_MAX };
     assert_eq!(replica.propose(batch(1)), Err(full));
 
-    let mut acknowledged = 1;
+    let mut acknowledged = 2;
     let mut flying = sent_bytes(&sync(&mut replica), 2);
-    while acknowledged < 1 + proposals {
+    while acknowledged < 2 + proposals {
         assert!(flying > 0 && flying <= IN_FLIGHT_BYTES_MAX, "{flying} bytes in flight");
         acknowledged += 1;
         flying -= BATCH_BYTES_MAX;
@@ -151,7 +152,7 @@ fn a_read_waits_for_a_majority() {
     assert!(sync(&mut replica).iter().all(|ready| ready.reads.is_empty()));
     replica.step(&from(3, Body::HeartbeatSeen { commit: 0, read: Some(id) })).unwrap();
     let reads: Vec<_> = sync(&mut replica).into_iter().flat_map(|ready| ready.reads).collect();
-    assert_eq!(reads.iter().map(|read| (read.id, read.index)).collect::<Vec<_>>(), [(id, 1)]);
+    assert_eq!(reads.iter().map(|read| (read.id, read.index)).collect::<Vec<_>>(), [(id, 2)]);
 
     for _ in 0..READS_MAX {
         replica.read_index().unwrap();
@@ -180,15 +181,63 @@ fn only_a_leader_takes_requests() {
 #[test]
 fn only_what_is_applied_is_forgotten() {
     let mut replica = leader();
-    replica.compact(1);
-    assert_eq!(sent_to_a_follower_without_entries(&mut replica), Some(0));
-    replica.applied(1);
+    replica.compact(2);
+    assert_eq!(sent_to_a_silent_follower(&mut replica), Some(1));
+    replica.applied(2);
     replica.compact(9);
-    assert_eq!(sent_to_a_follower_without_entries(&mut replica), None);
+    assert_eq!(sent_to_a_silent_follower(&mut replica), None);
 }
 
-/// Index behind which a follower that has nothing is sent entries; `None`: it is sent none.
-fn sent_to_a_follower_without_entries(replica: &mut Replica) -> Option<u64> {
+#[test]
+fn a_follower_that_needs_what_is_forgotten_gets_a_state() {
+    let mut replica = leader();
+    let old = replica.snapshot().unwrap();
+    replica.applied(2);
+    replica.compact(2);
+    replica.step(&from(3, Body::HeartbeatSeen { commit: 0, read: None })).unwrap();
+    let lagging: Vec<NodeId> = sync(&mut replica).into_iter().flat_map(|ready| ready.lagging).collect();
+    assert_eq!(lagging, [node(3)]);
+
+    let snapshot = replica.snapshot().unwrap();
+    assert_eq!(replica.send_snapshot(node(3), &old), Err(Refused::SnapshotUnfit { index: 1 }));
+    assert_eq!(replica.send_snapshot(node(2), &snapshot), Err(Refused::NotLagging { node: node(2) }));
+    assert_eq!(replica.send_snapshot(node(9), &snapshot), Err(Refused::NotAMember { node: node(9) }));
+    replica.send_snapshot(node(3), &snapshot).unwrap();
+    let sent: Vec<Body> =
+        sync(&mut replica).into_iter().flat_map(|ready| ready.messages).map(|message| message.body).collect();
+    assert_eq!(sent, [Body::Snapshot(snapshot.clone())]);
+    assert_eq!(replica.send_snapshot(node(3), &snapshot), Err(Refused::NotLagging { node: node(3) }));
+
+    replica.transferred(node(3), false);
+    replica.step(&from(3, Body::HeartbeatSeen { commit: 0, read: None })).unwrap();
+    let lagging: Vec<NodeId> = sync(&mut replica).into_iter().flat_map(|ready| ready.lagging).collect();
+    assert_eq!(lagging, [node(3)]);
+}
+
+#[test]
+fn nothing_is_taken_or_acknowledged_while_a_state_is_installed() {
+    let mut replica = start(3);
+    let members = replica.snapshot().unwrap().members;
+    let snapshot = Snapshot { position: Position { term: 1, index: 9 }, members };
+    replica.step(&from(2, Body::Snapshot(snapshot.clone()))).unwrap();
+    let ready = replica.ready().unwrap();
+    let write = ready.write.unwrap();
+    assert_eq!((write.install.as_ref(), write.must_sync, ready.messages), (Some(&snapshot), true, vec![]));
+
+    let heartbeat = from(2, Body::Heartbeat { commit: 9, read: None });
+    assert_eq!(replica.step(&heartbeat), Err(Rejected::Installing));
+    (0..100).for_each(|_| replica.tick());
+    assert_eq!((replica.ready(), replica.snapshot()), (None, None));
+
+    replica.persisted(write.number);
+    let answer = Body::Appended { index: 9, commit: 0 };
+    assert_eq!(replica.ready().unwrap().messages.first().map(|message| &message.body), Some(&answer));
+    assert_eq!(replica.snapshot(), Some(snapshot));
+    replica.step(&heartbeat).unwrap();
+}
+
+/// Index behind which a follower that has acknowledged nothing is sent entries; `None`: it is sent none.
+fn sent_to_a_silent_follower(replica: &mut Replica) -> Option<u64> {
     replica.step(&from(3, Body::HeartbeatSeen { commit: 0, read: None })).unwrap();
     let mut sent = sync(replica).into_iter().flat_map(|ready| ready.messages);
     sent.find_map(|message| match message.body {

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)] // A test that fails says where.
 
 use sluice_replica::{
-    Body, Campaign, Config, Descriptor, Durable, Entry, HardState, Message, NodeId, Position, ReadId,
-    Rejected, Replica, Role, StartError, wire,
+    Body, Campaign, Config, Descriptor, Durable, Entry, HardState, Members, Message, NodeId, Position,
+    ReadId, Rejected, Replica, Role, Snapshot, StartError, wire,
 };
 
 fn node(id: u64) -> NodeId {
@@ -16,14 +16,18 @@ fn entry(term: u64, index: u64) -> Entry {
 }
 
 fn config() -> Config {
-    Config { id: node(1), members: (1..=3).map(node).collect(), heartbeat_ticks: 2, election_ticks: 10 }
+    Config { id: node(1), heartbeat_ticks: 2, election_ticks: 10 }
 }
 
-/// A follower in term 4 with five entries, of which three are committed.
+fn members(voters: &[u64]) -> Members {
+    Members::new(voters.iter().copied().map(node).collect(), Vec::new(), 3).unwrap()
+}
+
+/// A follower in term 4 with four entries behind its base, of which two are committed.
 fn durable() -> Durable {
     let hard_state = HardState { term: 4, vote: None, commit: 3 };
-    let entries = [1, 1, 2, 3, 3].into_iter().zip(1..).map(|(term, index)| entry(term, index)).collect();
-    Durable { hard_state, entries, ..Durable::default() }
+    let entries = [1, 2, 3, 3].into_iter().zip(2..).map(|(term, index)| entry(term, index)).collect();
+    Durable { hard_state, entries, ..Durable::first(members(&[1, 2, 3])) }
 }
 
 fn follower() -> Replica {
@@ -64,6 +68,7 @@ fn a_follower_refuses_what_contradicts_its_state() {
     let at = |term, index| Position { term, index };
     let append = |previous, entries| Body::Append { previous, commit: 3, entries };
     let ask = |last, commit| Body::AskVote { campaign: Campaign::Election, last, commit };
+    let state = |position, voters| Body::Snapshot(Snapshot { position, members: members(voters) });
     let cases = [
         (0, Body::TimeoutNow, Rejected::Term { term: 0 }),
         (u64::MAX, Body::TimeoutNow, Rejected::Term { term: u64::MAX }),
@@ -74,6 +79,11 @@ fn a_follower_refuses_what_contradicts_its_state() {
         (4, append(at(3, 5), vec![entry(5, 6)]), Rejected::Term { term: 5 }),
         (4, append(at(0, 5), vec![]), Rejected::Term { term: 0 }),
         (4, append(at(3, u64::MAX), vec![]), Rejected::Index { index: u64::MAX }),
+        (4, append(at(0, 0), vec![]), Rejected::Index { index: 0 }),
+        (4, state(at(5, 5), &[1, 2]), Rejected::Term { term: 5 }),
+        (4, state(at(0, 0), &[1, 2]), Rejected::Index { index: 0 }),
+        (4, state(at(3, 3), &[1, 2]), Rejected::Index { index: 3 }),
+        (4, state(at(4, 9), &[2, 3]), Rejected::NotInSnapshot),
         (5, ask(at(5, 5), at(1, 1)), Rejected::Term { term: 5 }),
         (5, ask(at(3, 5), at(3, 6)), Rejected::Index { index: 6 }),
     ];
@@ -133,15 +143,17 @@ fn a_state_that_contradicts_itself_does_not_start() {
         Some(StartError::Entry(Position { term: 3, index: 5 }))
     );
     assert_eq!(
-        start(|state| state.entries[1] = entry(2, 3)),
+        start(|state| state.entries[0] = entry(2, 3)),
         Some(StartError::Entry(Position { term: 2, index: 3 }))
     );
     let outside = |applied, base| Some(StartError::AppliedOutsideLog { applied, base, last: 5 });
-    assert_eq!(start(|state| state.applied = 6), outside(6, 0));
+    assert_eq!(start(|state| state.applied = 6), outside(6, 1));
+    assert_eq!(start(|state| state.base = Snapshot::default()), Some(StartError::Members));
+    assert_eq!(start(|state| state.base.members = Members::default()), Some(StartError::Members));
     assert_eq!(
         start(|state| {
-            state.entries.drain(..2);
-            (state.base, state.applied) = (Position { term: 1, index: 2 }, 1);
+            state.entries.drain(..1);
+            (state.base.position, state.applied) = (Position { term: 1, index: 2 }, 1);
         }),
         outside(1, 2)
     );
@@ -173,7 +185,7 @@ impl Noise {
             entry(previous.term.saturating_add(self.below(2)), previous.index.saturating_add(step))
         });
         let entries: Vec<Entry> = entries.collect();
-        let body = match self.below(9) {
+        let body = match self.below(10) {
             0 | 1 => Body::Append { previous, commit: self.number(), entries },
             2 => Body::Appended { index: self.number(), commit: self.number() },
             3 => {
@@ -186,7 +198,8 @@ impl Noise {
                 let (is_try, is_granted) = (self.below(2) == 0, self.below(4) > 0);
                 Body::Vote { is_try, is_granted, commit: self.position() }
             }
-            _ => Body::TimeoutNow,
+            8 => Body::TimeoutNow,
+            _ => Body::Snapshot(Snapshot { position: previous, members: members(&[1, 2]) }),
         };
         let term = if self.below(20) == 0 { self.number() } else { near_term + self.below(3) - 1 };
         Message { from: node(1 + self.below(4)), to: node(1), term, body }
@@ -207,11 +220,15 @@ fn noise_never_stops_a_replica() {
                 Ok(()) => taken += 1,
                 Err(_) => refused += 1,
             }
-            match noise.below(6) {
+            match noise.below(7) {
                 0 => (0..noise.below(25)).for_each(|_| replica.tick()),
                 1 => drop(replica.propose(entry(0, 0).batch.unwrap())),
                 2 => drop(replica.read_index()),
                 3 => drop(replica.transfer_leader(node(2))),
+                4 => {
+                    replica.applied(noise.below(9));
+                    replica.compact(noise.below(9));
+                }
                 _ => {}
             }
             if noise.below(2) == 0 {

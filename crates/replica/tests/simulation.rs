@@ -19,8 +19,20 @@ fn seeds_are_clean() {
     }
     println!("{total:?}");
     let Coverage { overwritten, full, transfers, crashes, cuts_of_tails, stale, damaged, .. } = total;
-    let Coverage { late, compactions, .. } = total;
-    let counts = [overwritten, full, transfers, crashes, cuts_of_tails, stale, damaged, late, compactions];
+    let Coverage { late, compactions, installs, failed_transfers, .. } = total;
+    let counts = [
+        overwritten,
+        full,
+        transfers,
+        crashes,
+        cuts_of_tails,
+        stale,
+        damaged,
+        late,
+        compactions,
+        installs,
+        failed_transfers,
+    ];
     assert!(counts.iter().all(|count| *count > 0));
 }
 

@@ -2,11 +2,15 @@
 #![allow(clippy::unwrap_used)] // A test that fails says where.
 
 use sluice_replica::wire::{VERSION, WireError, decode, encode};
-use sluice_replica::{Body, Campaign, Descriptor, Entry, Message, NodeId, Position, ReadId};
+use sluice_replica::{
+    Body, Campaign, Descriptor, Entry, Members, Message, NodeId, Position, ReadId, Snapshot,
+};
 
 const AT: Position = Position { term: 3, index: 17 };
 
 fn messages() -> Vec<Message> {
+    let [from, to, learner] = [1, 2, 5].map(|id| NodeId::new(id).unwrap());
+    let members = Members::new(vec![from, to], vec![learner], 7).unwrap();
     let batch =
         Descriptor { first_record: 40, records: 3, time_us: 1_700_000_000_000_000, bytes: 900, checksum: 7 };
     let entries = vec![
@@ -26,8 +30,8 @@ fn messages() -> Vec<Message> {
         Body::Vote { is_try: true, is_granted: false, commit: AT },
         Body::Vote { is_try: false, is_granted: true, commit: Position::default() },
         Body::TimeoutNow,
+        Body::Snapshot(Snapshot { position: AT, members }),
     ];
-    let [from, to] = [1, 2].map(|id| NodeId::new(id).unwrap());
     bodies.into_iter().map(|body| Message { from, to, term: 4, body }).collect()
 }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::entry::{Entry, NodeId, Position};
+use crate::members::{Members, Snapshot};
 use crate::message::{Body, Message};
 use crate::ready::Role;
 use crate::{BATCH_BYTES_MAX, INDEX_MAX, MESSAGE_ENTRIES_MAX, TERM_MAX};
@@ -57,6 +58,10 @@ pub enum Rejected {
         /// Index of the last entry here.
         last: u64,
     },
+    /// The state does not have this node among its members.
+    NotInSnapshot,
+    /// A state is being installed: nothing is taken until it is synced.
+    Installing,
     /// An answer to a question that was asked before others that have been answered, or was never asked.
     Stale,
 }
@@ -83,6 +88,8 @@ impl fmt::Display for Rejected {
             Rejected::IndexBeyondLog { index, last } => {
                 write!(f, "index {index} is said to be synced, but the leader's log ends with {last}")
             }
+            Rejected::NotInSnapshot => f.write_str("the state does not have this node among its members"),
+            Rejected::Installing => f.write_str("a state is being installed"),
             Rejected::Stale => f.write_str("an answer to no question that is open"),
         }
     }
@@ -93,16 +100,20 @@ impl std::error::Error for Rejected {}
 /// State of a replica when a message comes.
 pub(super) struct View<'a> {
     pub id: NodeId,
-    pub members: &'a [NodeId],
+    pub members: &'a Members,
     pub role: Role,
     pub term: u64,
     pub leader: Option<NodeId>,
     /// Index of the last entry.
     pub last: u64,
+    /// Last entry that is committed.
+    pub commit: Position,
     /// Last entry that the sender has acknowledged to this leader.
     pub matched: Position,
     /// True: the disk has not synced all that it was given.
     pub is_writing: bool,
+    /// True: a state is being installed.
+    pub is_installing: bool,
 }
 
 /// Checks a message.
@@ -115,8 +126,11 @@ pub(super) fn check(view: &View<'_>, message: &Message) -> Result<(), Rejected> 
     if to != view.id {
         return Err(Rejected::NotForUs { to });
     }
-    if from == view.id || !view.members.contains(&from) {
+    if from == view.id || !view.members.contains(from) {
         return Err(Rejected::UnknownSender { from });
+    }
+    if view.is_installing {
+        return Err(Rejected::Installing);
     }
     if !(1..=TERM_MAX).contains(&term) {
         return Err(Rejected::Term { term });
@@ -150,6 +164,10 @@ pub(super) fn check(view: &View<'_>, message: &Message) -> Result<(), Rejected> 
             vote(view, term, *is_try, *is_granted)
         }
         Body::TimeoutNow => timeout_now(view, message),
+        Body::Snapshot(content) => {
+            leader(view, message)?;
+            snapshot(view, content, term)
+        }
     }
 }
 
@@ -174,8 +192,12 @@ fn leader(view: &View<'_>, message: &Message) -> Result<(), Rejected> {
     Ok(())
 }
 
+/// Each log begins behind a base, so that no entry is the first of all.
 fn follow(previous: Position, entries: &[Entry], term: u64) -> Result<(), Rejected> {
     position(previous, term)?;
+    if previous.index == 0 {
+        return Err(Rejected::Index { index: 0 });
+    }
     if entries.len() > MESSAGE_ENTRIES_MAX {
         return Err(Rejected::TooManyEntries { entries: entries.len() });
     }
@@ -230,6 +252,16 @@ fn vote(view: &View<'_>, term: u64, is_try: bool, is_granted: bool) -> Result<()
         (_, false) => true,
     };
     if is_for_us { Ok(()) } else { Err(Rejected::Stale) }
+}
+
+/// A state neither begins before the log nor contradicts what is committed.
+fn snapshot(view: &View<'_>, snapshot: &Snapshot, term: u64) -> Result<(), Rejected> {
+    let at = snapshot.position;
+    position(at, term)?;
+    if at.index == 0 || (at.index == view.commit.index && at.term != view.commit.term) {
+        return Err(Rejected::Index { index: at.index });
+    }
+    if snapshot.members.contains(view.id) { Ok(()) } else { Err(Rejected::NotInSnapshot) }
 }
 
 fn timeout_now(view: &View<'_>, message: &Message) -> Result<(), Rejected> {

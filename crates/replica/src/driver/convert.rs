@@ -1,12 +1,15 @@
 //! Our types as the library's, and back. The library's encoding of them is never used.
 
 use raft::eraftpb::{
-    Entry as LibraryEntry, HardState as LibraryState, Message as LibraryMessage, MessageType as Kind,
+    ConfState, Entry as LibraryEntry, HardState as LibraryState, Message as LibraryMessage,
+    MessageType as Kind, Snapshot as LibrarySnapshot,
 };
 
 use crate::entry::{Descriptor, Entry, NodeId, Position, ReadId};
+use crate::members::{Members, Snapshot};
 use crate::message::{Body, Campaign, Message};
 use crate::ready::HardState;
+use crate::wire;
 
 pub(super) fn hard_state(state: &HardState) -> LibraryState {
     LibraryState {
@@ -42,6 +45,31 @@ pub(super) fn our_entry(entry: &LibraryEntry) -> Entry {
         position: Position { term: entry.term, index: entry.index },
         batch: batch.map(Descriptor::decode),
     }
+}
+
+pub(super) fn members(members: &Members) -> ConfState {
+    let numbers = |nodes: &[NodeId]| nodes.iter().map(|node| node.get()).collect();
+    let mut state = ConfState::default();
+    state.set_voters(numbers(members.voters()));
+    state.set_learners(numbers(members.learners()));
+    state
+}
+
+/// The snapshot; its data are our members, of which the library's say less.
+pub(super) fn snapshot(snapshot: &Snapshot) -> LibrarySnapshot {
+    let data = wire::encode_members(&snapshot.members).into();
+    let mut to = LibrarySnapshot { data, ..LibrarySnapshot::default() };
+    let about = to.mut_metadata();
+    (about.index, about.term) = (snapshot.position.index, snapshot.position.term);
+    about.set_conf_state(members(&snapshot.members));
+    to
+}
+
+/// The snapshot; `None`: there is none.
+pub(super) fn our_snapshot(snapshot: &LibrarySnapshot) -> Option<Snapshot> {
+    let about = snapshot.get_metadata();
+    let members = wire::decode_members(&snapshot.data).ok()?;
+    Some(Snapshot { position: Position { term: about.term, index: about.index }, members })
 }
 
 /// The context of a read.
@@ -105,6 +133,10 @@ pub(super) fn message(message: &Message) -> LibraryMessage {
             (to.commit, to.commit_term) = (commit.index, commit.term);
         }
         Body::TimeoutNow => to.set_msg_type(Kind::MsgTimeoutNow),
+        Body::Snapshot(content) => {
+            to.set_msg_type(Kind::MsgSnapshot);
+            to.set_snapshot(snapshot(content));
+        }
     }
     to
 }
@@ -141,6 +173,7 @@ pub(super) fn our_message(message: &LibraryMessage) -> Option<Message> {
             commit: Position { term: message.commit_term, index: commit },
         },
         Kind::MsgTimeoutNow => Body::TimeoutNow,
+        Kind::MsgSnapshot => Body::Snapshot(our_snapshot(message.get_snapshot())?),
         _ => return None,
     };
     let (from, to) = (NodeId::new(message.from)?, NodeId::new(message.to)?);

@@ -13,8 +13,7 @@ impl Replica {
     /// Limits what the next input may send to each follower. A follower that answers heartbeats gets one
     /// message more each time although the limit is reached, since those before may be lost.
     pub(super) fn limit_flow(&mut self) {
-        for member in 0..self.members.len() {
-            let member = self.members[member];
+        for member in self.members.iter() {
             let raft = &self.library.raft;
             let Some(progress) = raft.prs().get(member.get()) else { continue };
             if member == self.id || progress.state != ProgressState::Replicate {

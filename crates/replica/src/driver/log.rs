@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use raft::eraftpb::{ConfState, Entry as LibraryEntry};
+use raft::eraftpb::Entry as LibraryEntry;
 use raft::{GetEntriesContext, RaftState, Storage, StorageError};
 
 use super::convert;
 use crate::config::Durable;
-use crate::entry::{Entry, NodeId, Position};
+use crate::entry::{Entry, Position};
+use crate::members::{Members, Snapshot};
 use crate::ready::{Append, HardState};
 use crate::{BATCH_BYTES_MAX, MESSAGE_ENTRIES_MAX};
 
@@ -19,6 +20,8 @@ pub(super) struct Log {
     base_end: u64,
     /// Each entry with the length of all batches up to it, in bytes.
     entries: VecDeque<(Entry, u64)>,
+    /// State that the library may send to the follower which it serves now.
+    pub(super) offer: Option<Snapshot>,
     /// State at the start.
     started: RaftState,
 }
@@ -27,15 +30,15 @@ impl Log {
     /// The log at the start. A commit index that the log does not reach is lowered: it was written without a
     /// sync, and may have outlived entries. An applied index raises it, since only committed entries are
     /// applied.
-    pub(super) fn new(state: HardState, durable: &Durable, entries: &[Entry], members: &[NodeId]) -> Log {
+    pub(super) fn new(state: HardState, durable: &Durable, entries: &[Entry], members: &Members) -> Log {
         let mut log = Log {
-            base: durable.base,
+            base: durable.base.position,
             base_end: 0,
             entries: VecDeque::new(),
-            started: RaftState::new(convert::hard_state(&state), ConfState::default()),
+            offer: None,
+            started: RaftState::new(convert::hard_state(&state), convert::members(members)),
         };
-        log.started.conf_state.set_voters(members.iter().map(|member| member.get()).collect());
-        log.append(&Append { keep: durable.base.index, entries: entries.to_vec() });
+        log.append(&Append { keep: log.base.index, entries: entries.to_vec() });
         let commit = state.commit.max(durable.applied);
         log.started.hard_state.commit =
             if crate::plant::is(crate::plant::Plant::TrustCommit) { commit } else { commit.min(log.last()) };
@@ -71,6 +74,12 @@ impl Log {
         while let Some((entry, end)) = self.entries.pop_front_if(|(entry, _)| entry.position.index <= to) {
             (self.base, self.base_end) = (entry.position, end);
         }
+    }
+
+    /// Begins anew behind this position.
+    pub(super) fn install(&mut self, base: Position) {
+        self.entries.clear();
+        self.base = base;
     }
 
     /// Length of the batches from behind index `after` up to index `to`, in bytes, as far as they are here.
@@ -138,8 +147,9 @@ impl Storage for Log {
         Ok(self.last())
     }
 
-    /// No state is sent yet: a follower that needs entries from before the base has to wait.
+    /// The state that is offered. Without an offer the follower waits, and the owner is told.
     fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<raft::eraftpb::Snapshot> {
-        Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
+        let offer = self.offer.as_ref().map(convert::snapshot);
+        offer.ok_or(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
     }
 }

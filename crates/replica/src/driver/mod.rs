@@ -11,8 +11,8 @@
 //! - Bytes in flight and uncommitted are bounded here ([`flow`]), since the library sees descriptors.
 //!
 //! Map: [`log`] the descriptors as the library reads them, [`convert`] types, [`check`] messages from
-//! outside, [`settle`] what comes of an input, [`flow`] bytes in flight, [`timeouts`] the seed, `planted`
-//! bugs.
+//! outside, [`settle`] what comes of an input, [`snapshots`] states for followers, [`flow`] bytes in flight,
+//! [`timeouts`] the seed, `planted` bugs.
 
 pub(crate) mod check;
 mod convert;
@@ -21,6 +21,7 @@ mod log;
 #[cfg(feature = "plant")]
 mod planted;
 mod settle;
+mod snapshots;
 mod timeouts;
 
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ use self::log::Log;
 use self::timeouts::Timeouts;
 use crate::config::{Config, Durable, StartError};
 use crate::entry::{Descriptor, NodeId, Position, ReadId};
+use crate::members::Members;
 use crate::message::Message;
 use crate::plant::{self, Plant};
 use crate::ready::{Proposed, Ready, Refused, Role, Standing};
@@ -41,7 +43,8 @@ use crate::{BATCH_BYTES_MAX, READS_MAX, UNCOMMITTED_BYTES_MAX};
 pub struct Replica {
     library: RawNode<Log>,
     id: NodeId,
-    members: Vec<NodeId>,
+    /// Members in force.
+    members: Members,
     timeouts: Timeouts,
     /// Output of the inputs since the owner took the last.
     ready: Ready,
@@ -55,6 +58,10 @@ pub struct Replica {
     cut: u64,
     /// Number of the last thing that was taken from the library.
     taken: u64,
+    /// Index of the state that is being written.
+    installing: Option<u64>,
+    /// Followers that the owner knows to need a state.
+    lagging: Vec<NodeId>,
     /// Standing that the owner knows.
     told: Standing,
     /// Number of the next read.
@@ -81,7 +88,8 @@ impl Replica {
         if plant::is(Plant::ForgetLastEntry) && entries.len() as u64 > durable.applied {
             entries = &entries[..entries.len() - 1];
         }
-        let log = Log::new(state, durable, entries, &config.members);
+        let members = durable.base.members.clone();
+        let log = Log::new(state, durable, entries, &members);
         let settings = raft::Config {
             id: config.id.get(),
             election_tick: config.election_ticks,
@@ -100,13 +108,15 @@ impl Replica {
         let mut replica = Replica {
             library,
             id: config.id,
-            members: config.members.clone(),
+            members,
             timeouts: Timeouts::new(seed, config.election_ticks),
             ready: Ready::default(),
             held: VecDeque::new(),
             written: 0,
             synced: 0,
             cut: 0,
+            installing: None,
+            lagging: Vec::new(),
             taken: 0,
             told: Standing { role: Role::Follower, term: state.term, leader: None },
             next_read: 0,
@@ -117,8 +127,11 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Lets one tick of the owner's clock pass.
+    /// Lets one tick of the owner's clock pass. While a state is being installed it does nothing.
     pub fn tick(&mut self) {
+        if self.is_installing() {
+            return;
+        }
         self.library.tick();
         self.settle();
     }
@@ -140,8 +153,10 @@ impl Replica {
             term: standing.term,
             leader: standing.leader,
             last: self.library.raft.raft_log.last_index(),
+            commit: self.position_of_commit(),
             matched: Position { term, index: matched },
             is_writing: self.synced < self.written,
+            is_installing: self.is_installing(),
         };
         check::check(&view, message)?;
         #[cfg(feature = "plant")]
@@ -199,6 +214,9 @@ impl Replica {
         // Entries that a later write cuts may come back in one later still: they count when all are synced.
         if number >= self.cut {
             self.library.on_persist_ready(if number == self.written { self.taken } else { number });
+            if let Some(index) = self.installing.take() {
+                self.library.advance_apply_to(index);
+            }
         }
         self.settle();
     }
@@ -208,7 +226,7 @@ impl Replica {
     pub fn applied(&mut self, index: u64) {
         let log = &self.library.raft.raft_log;
         let index = index.min(log.committed).min(log.persisted);
-        if index > log.applied {
+        if index > log.applied && self.installing.is_none() {
             self.library.advance_apply_to(index);
             self.settle();
         }
@@ -217,8 +235,9 @@ impl Replica {
     /// Forgets the descriptions of entries up to this index, as far as they are applied. A follower that
     /// needs one of them cannot be served from the log any more.
     pub fn compact(&mut self, to: u64) {
-        let applied = self.library.raft.raft_log.applied;
-        self.library.mut_store().compact(to.min(applied));
+        let log = &self.library.raft.raft_log;
+        let end = if plant::is(Plant::CompactBeyondApplied) { log.committed } else { log.applied };
+        self.library.mut_store().compact(to.min(end));
     }
 
     /// Hands the leadership to another member, as soon as that has the whole log. Proposals are refused
@@ -229,7 +248,7 @@ impl Replica {
     /// The reason for which nothing was begun.
     pub fn transfer_leader(&mut self, to: NodeId) -> Result<(), Refused> {
         self.check_leader()?;
-        if to == self.id || !self.members.contains(&to) {
+        if to == self.id || !self.members.contains(to) {
             return Err(Refused::NotAMember { node: to });
         }
         self.library.transfer_leader(to.get());
@@ -302,6 +321,15 @@ impl Replica {
             }
         }
         Ok(())
+    }
+
+    fn is_installing(&self) -> bool {
+        self.installing.is_some() && !plant::is(Plant::StepWhileInstalling)
+    }
+
+    fn position_of_commit(&self) -> Position {
+        let log = &self.library.raft.raft_log;
+        Position { term: log.term(log.committed).unwrap_or(0), index: log.committed }
     }
 
     fn check_leader(&self) -> Result<(), Refused> {

@@ -11,9 +11,9 @@ impl Replica {
     /// Bugs in taking in a message.
     pub(super) fn step_planted(&mut self, message: &Message) {
         if plant::is(Plant::CountTwice) && matches!(message.body, Body::Appended { .. }) {
-            let twin = self.members.iter().find(|member| **member != self.id && **member != message.from);
+            let twin = self.members.iter().find(|member| *member != self.id && *member != message.from);
             let Some(twin) = twin else { return };
-            let _ = self.library.step(convert::message(&Message { from: *twin, ..message.clone() }));
+            let _ = self.library.step(convert::message(&Message { from: twin, ..message.clone() }));
             self.settle();
         }
         if let Body::Append { previous, entries, .. } = &message.body

@@ -5,7 +5,7 @@ use raft::StateRole;
 use super::{Replica, convert};
 use crate::message::{Body, Message};
 use crate::plant::{self, Plant};
-use crate::ready::{Append, HardState, Read, Write};
+use crate::ready::{Append, Read, Write};
 
 impl Replica {
     /// Takes everything that the library has to say. Ends each input.
@@ -17,6 +17,7 @@ impl Replica {
             self.take();
         }
         self.release();
+        self.find_lagging();
         if self.library.raft.state == StateRole::Leader {
             self.limit_flow();
         }
@@ -36,23 +37,23 @@ impl Replica {
         let entries: Vec<_> = part.take_entries().iter().map(convert::our_entry).collect();
         let append =
             entries.first().map(|first| first.position.index - 1).map(|keep| Append { keep, entries });
-        self.write(hard_state, append, part.must_sync());
+        let install = convert::our_snapshot(part.snapshot());
+        self.write(Write { number: self.taken, hard_state, install, append, must_sync: part.must_sync() });
 
-        let ready = &mut self.ready;
         for message in part.take_messages().iter().filter_map(convert::our_message) {
-            ready.messages.push(message);
+            self.ready.messages.push(message);
         }
         for message in part.take_persisted_messages().iter().filter_map(convert::our_message) {
-            if goes_early(&message) {
-                ready.messages.push(message);
+            if self.goes_early(&message) {
+                self.ready.messages.push(message);
             } else {
                 self.held.push_back((self.written, message));
             }
         }
-        ready.committed.extend(part.take_committed_entries().iter().map(convert::our_entry));
+        self.ready.committed.extend(part.take_committed_entries().iter().map(convert::our_entry));
         for state in part.take_read_states() {
             let read = convert::our_read(&state.request_ctx).map(|id| Read { id, index: state.index });
-            ready.reads.extend(read);
+            self.ready.reads.extend(read);
         }
         self.library.advance_append_async(part);
         if self.synced == self.written {
@@ -61,22 +62,31 @@ impl Replica {
     }
 
     /// Adds to what the owner has to write.
-    fn write(&mut self, hard_state: Option<HardState>, append: Option<Append>, must_sync: bool) {
-        if hard_state.is_none() && append.is_none() {
+    fn write(&mut self, part: Write) {
+        let Write { number, hard_state, install, append, must_sync } = part;
+        let is_state_only = install.is_none() && append.is_none();
+        if hard_state.is_none() && is_state_only {
             return;
         }
-        let must_sync = must_sync && !(append.is_none() && plant::is(Plant::HardStateUnsynced));
+        let must_sync = must_sync && !(is_state_only && plant::is(Plant::HardStateUnsynced));
         if must_sync {
-            self.written = self.taken;
+            self.written = number;
         }
         let write = self.ready.write.get_or_insert_with(Write::default);
-        write.number = self.taken;
+        write.number = number;
         write.must_sync |= must_sync;
         write.hard_state = hard_state.or(write.hard_state);
+        if let Some(snapshot) = install {
+            self.cut = number;
+            self.installing = Some(snapshot.position.index);
+            self.members = snapshot.members.clone();
+            self.library.mut_store().install(snapshot.position);
+            (write.install, write.append) = (Some(snapshot), None);
+        }
         let Some(append) = append else { return };
         let log = self.library.mut_store();
         if append.keep < log.last() {
-            self.cut = self.taken;
+            self.cut = number;
         }
         log.append(&append);
         match &mut write.append {
@@ -91,19 +101,21 @@ impl Replica {
             self.ready.messages.push(message);
         }
     }
-}
 
-/// True: a planted bug does not let this message wait.
-fn goes_early(message: &Message) -> bool {
-    match message.body {
-        Body::Vote { is_try: false, is_granted: true, .. } => plant::is(Plant::VoteBeforeSync),
-        Body::Appended { .. } => plant::is(Plant::AckBeforeSync),
-        Body::Append { .. }
-        | Body::AppendRefused { .. }
-        | Body::Heartbeat { .. }
-        | Body::HeartbeatSeen { .. }
-        | Body::AskVote { .. }
-        | Body::Vote { .. }
-        | Body::TimeoutNow => false,
+    /// True: a planted bug does not let this message wait.
+    fn goes_early(&self, message: &Message) -> bool {
+        match message.body {
+            Body::Vote { is_try: false, is_granted: true, .. } => plant::is(Plant::VoteBeforeSync),
+            Body::Appended { .. } if self.installing.is_some() => plant::is(Plant::AckBeforeInstall),
+            Body::Appended { .. } => plant::is(Plant::AckBeforeSync),
+            Body::Append { .. }
+            | Body::AppendRefused { .. }
+            | Body::Heartbeat { .. }
+            | Body::HeartbeatSeen { .. }
+            | Body::AskVote { .. }
+            | Body::Vote { .. }
+            | Body::Snapshot(_)
+            | Body::TimeoutNow => false,
+        }
     }
 }

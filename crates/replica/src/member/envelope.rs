@@ -66,7 +66,8 @@ impl Envelope {
             | Body::HeartbeatSeen { .. }
             | Body::AskVote { .. }
             | Body::Vote { .. }
-            | Body::TimeoutNow => &[],
+            | Body::TimeoutNow
+            | Body::Snapshot(_) => &[],
         };
         entries.iter().filter_map(|entry| Some((entry.position, entry.batch?)))
     }

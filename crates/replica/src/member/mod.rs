@@ -31,6 +31,8 @@ use crate::config::{Config, Durable, StartError};
 use crate::driver::Replica;
 use crate::driver::check::Rejected;
 use crate::entry::{Entry, NodeId, Position, ReadId};
+use crate::members::Snapshot;
+use crate::message::Body;
 use crate::ready::{Read, Refused, Role, Standing};
 
 /// A member of a shard's replicated log.
@@ -63,21 +65,24 @@ pub enum MemberEvent {
 /// State with which a member starts, as its journal tells it when it is opened.
 #[derive(Debug)]
 pub struct Start {
+    base: Snapshot,
     hard_state: Vec<u8>,
     begin: Bytes,
     replayed: Vec<Entry>,
 }
 
 impl Start {
-    /// The start of a member whose journal has this hard state. `begin` is the encoded record of an entry
-    /// without a batch, the same on all members.
-    pub fn new(hard_state: Vec<u8>, begin: Bytes) -> Start {
-        Start { hard_state, begin, replayed: Vec::new() }
+    /// The start of a member whose journal has this hard state, and whose log goes on behind `base`. `begin` is
+    /// the encoded record of an entry without a batch, the same on all members.
+    pub fn new(base: Snapshot, hard_state: Vec<u8>, begin: Bytes) -> Start {
+        Start { base, hard_state, begin, replayed: Vec::new() }
     }
 
-    /// Adds the next batch of the journal's replay, which begins with the first of the log.
+    /// Adds the next batch of the journal's replay.
     pub fn replayed(&mut self, batch: &Committed) {
-        self.replayed.push(entries::of_committed(batch, &self.begin));
+        if batch.number > self.base.position.index {
+            self.replayed.push(entries::of_committed(batch, &self.begin));
+        }
     }
 }
 
@@ -99,6 +104,8 @@ pub enum Dropped {
     Message(Rejected),
     /// The batch of this entry does not follow the one before it.
     Place(Position),
+    /// The message is about a state of the shard, which is not there.
+    State,
     /// The disk has no room for its batches.
     NoRoom,
 }
@@ -114,17 +121,13 @@ impl Member {
     ///
     /// Settings or a state that contradict themselves.
     pub fn new(config: &Config, journal: DiskJournal, start: Start, seed: u64) -> Result<Member, StartError> {
-        let Start { hard_state, begin, mut replayed } = start;
-        let given = replayed.last().map_or(Position::default(), |entry| entry.position);
+        let Start { base, hard_state, begin, mut replayed } = start;
+        let given = replayed.last().map_or(base.position, |entry| entry.position);
         replayed.extend(journal.tail(0).map(|batch| entries::of_tail(batch, &begin)));
-        let last_term = replayed.last().map_or(0, |entry| entry.position.term);
+        let last_term = replayed.last().map_or(base.position.term, |entry| entry.position.term);
         let hard_state = state::found(&hard_state, last_term).ok_or(StartError::HardState)?;
-        let durable = Durable {
-            hard_state: state::decode(&hard_state),
-            entries: replayed,
-            applied: given.index,
-            ..Durable::default()
-        };
+        let durable =
+            Durable { base, hard_state: state::decode(&hard_state), entries: replayed, applied: given.index };
         let mut member = Member {
             replica: Replica::new(config, &durable, seed)?,
             journal,
@@ -153,6 +156,9 @@ impl Member {
     ///
     /// The reason for which it was dropped.
     pub fn step(&mut self, envelope: Envelope) -> Result<(), Dropped> {
+        if let Body::Snapshot(_) = envelope.message.body {
+            return Err(Dropped::State);
+        }
         let supplied = envelope.attach().map_err(Dropped::Batches)?;
         self.check_places(&envelope.message)?;
         let bytes: usize = supplied.iter().map(|(_, batch)| batch.bytes().len()).sum();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sluice_replica::Entry;
+use sluice_replica::{Entry, Position};
 
 /// Counts of what a run has covered.
 #[derive(Clone, Copy, Default, Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Coverage {
     pub(crate) cuts_of_tails: u64,
     pub(crate) late: u64,
     pub(crate) compactions: u64,
+    pub(crate) installs: u64,
+    pub(crate) failed_transfers: u64,
     pub(crate) stale: u64,
     pub(crate) damaged: u64,
     pub(crate) faults: u64,
@@ -41,6 +43,8 @@ impl Coverage {
         self.cuts_of_tails += other.cuts_of_tails;
         self.late += other.late;
         self.compactions += other.compactions;
+        self.installs += other.installs;
+        self.failed_transfers += other.failed_transfers;
         self.stale += other.stale;
         self.damaged += other.damaged;
         self.faults += other.faults;
@@ -48,10 +52,11 @@ impl Coverage {
     }
 }
 
-#[derive(Default)]
 pub(crate) struct Checker {
-    /// The log, as the first who applied each index saw it.
+    /// The log, as the first who applied each index saw it; the first is that before the log begins.
     pub(crate) log: Vec<Entry>,
+    /// Digest of the state behind each entry.
+    digests: Vec<u64>,
     /// Leader of each term: node and life.
     leaders: BTreeMap<u64, (usize, u64)>,
     /// Operation that was acknowledged at each index.
@@ -62,13 +67,45 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
+    pub(crate) fn new() -> Checker {
+        let base = Entry { position: Position { term: 1, index: 1 }, batch: None };
+        Checker {
+            log: vec![base],
+            digests: vec![0],
+            leaders: BTreeMap::new(),
+            acknowledged: BTreeMap::new(),
+            overwritten: BTreeSet::new(),
+            coverage: Coverage::default(),
+        }
+    }
+
+    /// Digest of the state behind this index, which somebody has applied.
+    pub(crate) fn digest(&self, index: u64) -> u64 {
+        self.digests[index as usize - 1]
+    }
+
+    /// A node has installed a state.
+    pub(crate) fn installs(&mut self, node: usize, index: u64, digest: u64) -> Result<(), String> {
+        self.coverage.installs += 1;
+        if self.digests.get(index as usize - 1) == Some(&digest) {
+            return Ok(());
+        }
+        Err(format!("node {node} has installed a state of index {index} that nobody has had"))
+    }
+
     /// Highest index that was acknowledged.
     pub(crate) fn acknowledged_index(&self) -> u64 {
         self.acknowledged.last_key_value().map_or(0, |(index, _)| *index)
     }
 
     /// A node has applied an entry; `before` is the index that it applied last.
-    pub(crate) fn applies(&mut self, node: usize, before: u64, entry: &Entry) -> Result<(), String> {
+    pub(crate) fn applies(
+        &mut self,
+        node: usize,
+        before: u64,
+        entry: &Entry,
+        digest: u64,
+    ) -> Result<(), String> {
         let index = entry.position.index;
         if index != before + 1 {
             return Err(format!("node {node} applies index {index} after {before}"));
@@ -77,9 +114,13 @@ impl Checker {
             Some(known) if known != entry => {
                 Err(format!("node {node} applies {entry:?}, another has applied {known:?}"))
             }
+            Some(_) if self.digest(index) != digest => {
+                Err(format!("node {node} has another state at index {index} than others"))
+            }
             Some(_) => Ok(()),
             None if self.log.len() as u64 == before => {
                 self.log.push(*entry);
+                self.digests.push(digest);
                 Ok(())
             }
             None => Err(format!("node {node} starts with {before} applied, which nobody has applied")),

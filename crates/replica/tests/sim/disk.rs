@@ -2,41 +2,53 @@
 
 use std::collections::VecDeque;
 
-use sluice_replica::{Durable, Position, Write};
+use sluice_replica::{Durable, Snapshot, Write};
 
 use super::rng::Rng;
 
-#[derive(Default)]
 pub(crate) struct Disk {
     /// What is on the disk for certain.
-    durable: Durable,
-    /// Writes that are not synced, oldest first.
-    queue: VecDeque<Write>,
+    pub(crate) durable: Durable,
+    /// Digest of the state that is kept with the base.
+    pub(crate) digest: u64,
+    /// Writes that are not synced, oldest first, each with the digest of the state that it installs.
+    queue: VecDeque<(Write, u64)>,
     /// Number of writes that the running sync covers; 0: none runs.
     syncing: usize,
 }
 
 impl Disk {
+    /// A disk with this state.
+    pub(crate) fn new(durable: Durable) -> Disk {
+        Disk { durable, digest: 0, queue: VecDeque::new(), syncing: 0 }
+    }
+
     /// Takes a write. A commit index alone may be on the disk at once, before anything that was written
     /// earlier.
-    pub(crate) fn write(&mut self, write: Write, rng: &mut Rng) {
+    pub(crate) fn write(&mut self, write: Write, digest: u64, rng: &mut Rng) {
         if !write.must_sync && rng.chance(1, 2) {
             if let Some(state) = write.hard_state {
                 self.durable.hard_state.commit = state.commit;
             }
         } else {
-            self.queue.push_back(write);
+            self.queue.push_back((write, digest));
         }
     }
 
-    /// Forgets the entries up to this one, which are synced.
-    pub(crate) fn compact(&mut self, to: Position) {
+    /// Keeps a state, and forgets the entries up to there, which are synced.
+    pub(crate) fn keep(&mut self, snapshot: Snapshot, digest: u64) {
         let durable = &mut self.durable;
-        let forgotten = to.index.saturating_sub(durable.base.index) as usize;
-        if forgotten > 0 {
-            durable.entries.drain(..forgotten);
-            durable.base = to;
+        let index = snapshot.position.index;
+        if index > durable.base.position.index {
+            durable.entries.drain(..(index - durable.base.position.index) as usize);
+            durable.base = snapshot;
+            self.digest = digest;
         }
+    }
+
+    /// True: a state is being installed.
+    pub(crate) fn installs(&self) -> bool {
+        self.queue.iter().any(|(write, _)| write.install.is_some())
     }
 
     /// Begins a sync when there is something to sync and none runs.
@@ -51,11 +63,12 @@ impl Disk {
     /// Ends the running sync; returns the number of the last write that asked for one.
     pub(crate) fn end_sync(&mut self) -> Option<u64> {
         let mut number = None;
-        for write in self.queue.drain(..std::mem::take(&mut self.syncing)) {
+        let writes: Vec<_> = self.queue.drain(..std::mem::take(&mut self.syncing)).collect();
+        for (write, digest) in writes {
             if write.must_sync {
                 number = Some(write.number);
             }
-            apply(&mut self.durable, &write, usize::MAX);
+            self.apply(&write, digest, usize::MAX);
         }
         number
     }
@@ -66,28 +79,37 @@ impl Disk {
         self.syncing = 0;
         let whole = rng.index(self.queue.len() + 1);
         let torn = rng.chance(1, 2);
-        for (number, write) in std::mem::take(&mut self.queue).iter().enumerate() {
+        for (number, (write, digest)) in std::mem::take(&mut self.queue).iter().enumerate() {
             match number {
-                n if n < whole => apply(&mut self.durable, write, usize::MAX),
+                n if n < whole => self.apply(write, *digest, usize::MAX),
                 n if n == whole && torn => {
                     let entries = write.append.as_ref().map_or(0, |append| append.entries.len());
-                    apply(&mut self.durable, write, rng.index(entries + 1));
+                    self.apply(write, *digest, rng.index(entries + 1));
                 }
                 _ => {}
             }
         }
         self.durable.clone()
     }
-}
 
-fn apply(durable: &mut Durable, write: &Write, entries_max: usize) {
-    if let Some(state) = write.hard_state {
-        durable.hard_state = state;
-    }
-    if let Some(append) = &write.append {
-        let kept = append.keep.checked_sub(durable.base.index).expect("what is synced and applied stays");
-        assert!(durable.entries.len() as u64 >= kept, "a write leaves a hole in the log");
-        durable.entries.truncate(kept as usize);
-        durable.entries.extend(append.entries.iter().take(entries_max));
+    fn apply(&mut self, write: &Write, digest: u64, entries_max: usize) {
+        let durable = &mut self.durable;
+        if let Some(state) = write.hard_state {
+            durable.hard_state = state;
+        }
+        if let Some(snapshot) = &write.install {
+            durable.base = snapshot.clone();
+            durable.entries.clear();
+            self.digest = digest;
+        }
+        if let Some(append) = &write.append {
+            let kept = append
+                .keep
+                .checked_sub(durable.base.position.index)
+                .expect("what is synced and applied stays");
+            assert!(durable.entries.len() as u64 >= kept, "a write leaves a hole in the log");
+            durable.entries.truncate(kept as usize);
+            durable.entries.extend(append.entries.iter().take(entries_max));
+        }
     }
 }

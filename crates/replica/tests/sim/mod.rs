@@ -2,8 +2,8 @@
 //! repeats, delays, reorders and cuts, with crashes, pauses and clocks of different speed.
 //!
 //! Map: [`rng`] chance, [`disk`] what survives a crash, [`network`] what arrives, [`node`] the owner of a
-//! replica, [`owner`] what it does late, [`checker`] what has to be true, [`faults`] what goes wrong,
-//! [`world`] events in their order.
+//! replica, [`owner`] what it does in its own time, [`checker`] what has to be true, [`faults`] what goes
+//! wrong, [`world`] events in their order.
 
 pub(crate) mod checker;
 pub(crate) mod disk;

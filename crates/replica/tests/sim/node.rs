@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sluice_replica::{Config, Durable, Entry, NodeId, ReadId, Replica, Role};
+use sluice_replica::{Config, Durable, Entry, Members, NodeId, ReadId, Replica, Role, Snapshot};
 
 use super::checker::Checker;
 use super::disk::Disk;
@@ -16,6 +16,10 @@ pub(crate) struct Node {
     pub(crate) disk: Disk,
     /// Index that this life has applied last.
     pub(crate) applied: u64,
+    /// Digest of the state.
+    pub(crate) digest: u64,
+    /// State that came with the message that was stepped last, with its digest.
+    pub(crate) incoming: Option<(Snapshot, u64)>,
     /// Entries that are to be applied.
     pub(crate) given: VecDeque<Entry>,
     /// Highest index on which the disk was told to write.
@@ -31,12 +35,16 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn new() -> Node {
+    pub(crate) fn new(nodes: usize) -> Node {
+        let voters = (0..nodes).map(node_id).collect();
+        let members = Members::new(voters, Vec::new(), nodes as u64).expect("the members are right");
         Node {
             life: 0,
             replica: None,
-            disk: Disk::default(),
+            disk: Disk::new(Durable::first(members)),
             applied: 0,
+            digest: 0,
+            incoming: None,
             given: VecDeque::new(),
             written: 0,
             paused_until_us: 0,
@@ -47,17 +55,18 @@ impl Node {
     }
 
     /// Starts with what the disk has. The state that the owner has kept may be older than the last one.
-    pub(crate) fn start(&mut self, id: usize, nodes: usize, rng: &mut Rng) -> Result<(), String> {
+    pub(crate) fn start(&mut self, id: usize, checker: &Checker, rng: &mut Rng) -> Result<(), String> {
         let mut durable: Durable = self.disk.crash(rng);
-        let base = durable.base.index;
+        let base = durable.base.position.index;
         durable.applied = if rng.chance(1, 2) { base } else { rng.between(base, self.applied.max(base)) };
         self.life += 1;
         self.applied = durable.applied;
+        let is_base = self.applied == base;
+        self.digest = if is_base { self.disk.digest } else { checker.digest(self.applied) };
         self.written = base + durable.entries.len() as u64;
         self.tick_us =
             if rng.chance(1, 8) { rng.between(25_000, 100_000) } else { rng.between(42_000, 58_000) };
-        let members = (0..nodes).map(node_id).collect();
-        let config = Config { id: node_id(id), members, heartbeat_ticks: 2, election_ticks: 10 };
+        let config = Config { id: node_id(id), heartbeat_ticks: 2, election_ticks: 10 };
         let replica = Replica::new(&config, &durable, rng.bits());
         self.replica = Some(replica.map_err(|error| format!("node {id} cannot start: {error}"))?);
         Ok(())
@@ -67,6 +76,7 @@ impl Node {
     pub(crate) fn stop(&mut self) {
         self.replica = None;
         self.given.clear();
+        self.incoming = None;
         self.proposals.clear();
         self.reads.clear();
     }
@@ -77,7 +87,8 @@ impl Node {
 
     /// Applies an entry and tells whose operations it decides.
     pub(crate) fn apply(&mut self, id: usize, entry: &Entry, checker: &mut Checker) -> Result<(), String> {
-        checker.applies(id, self.applied, entry)?;
+        self.digest = digest(self.digest, entry);
+        checker.applies(id, self.applied, entry, self.digest)?;
         let at = entry.position;
         self.applied = at.index;
         let later = self.proposals.split_off(&(at.index + 1, 0));
@@ -90,6 +101,14 @@ impl Node {
         }
         Ok(())
     }
+}
+
+/// The digest of a state behind one more entry.
+fn digest(before: u64, entry: &Entry) -> u64 {
+    let operation = entry.batch.map_or(0, |batch| u64::from(batch.checksum) + 1);
+    let mixed =
+        before ^ entry.position.index.rotate_left(40) ^ entry.position.term.rotate_left(20) ^ operation;
+    Rng::new(mixed).bits()
 }
 
 /// The identity of the node with this place.

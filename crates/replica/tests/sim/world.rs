@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use sluice_replica::{Body, Descriptor, Ready, Refused, Rejected, Role, wire};
+use sluice_replica::{Body, Descriptor, NodeId, Ready, Refused, Rejected, Role, wire};
 
 use super::checker::{Checker, Coverage};
 use super::network::Network;
@@ -28,11 +28,34 @@ pub(crate) const LIFETIME: u64 = 4_000;
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    Tick { node: usize, life: u64 },
-    Arrive { node: usize, bytes: Vec<u8> },
-    Synced { node: usize, life: u64 },
-    Start { node: usize, life: u64 },
-    Apply { node: usize, life: u64 },
+    Tick {
+        node: usize,
+        life: u64,
+    },
+    /// A message, and the digest of the state that came with it.
+    Arrive {
+        node: usize,
+        bytes: Vec<u8>,
+        state: Option<u64>,
+    },
+    Transferred {
+        node: usize,
+        life: u64,
+        to: NodeId,
+        is_whole: bool,
+    },
+    Synced {
+        node: usize,
+        life: u64,
+    },
+    Start {
+        node: usize,
+        life: u64,
+    },
+    Apply {
+        node: usize,
+        life: u64,
+    },
     Client,
     Fault,
 }
@@ -47,8 +70,6 @@ pub(crate) struct World {
     pub(crate) slow_sync_us: u64,
     /// Steps after which a node dies, on average.
     pub(crate) lifetime: u64,
-    /// Index that all nodes had applied when everything worked last.
-    pub(crate) healed: u64,
     /// True: things go wrong.
     faulty: bool,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -64,12 +85,11 @@ impl World {
         World {
             rng,
             now_us: 0,
-            nodes: (0..count).map(|_| Node::new()).collect(),
+            nodes: (0..count).map(|_| Node::new(count)).collect(),
             network: Network::new(count),
-            checker: Checker::default(),
+            checker: Checker::new(),
             slow_sync_us: 0,
             lifetime: LIFETIME,
-            healed: 0,
             faulty: false,
             events: BinaryHeap::new(),
             next_event: 0,
@@ -120,11 +140,10 @@ impl World {
             }
             self.next()?;
         }
-        self.healed = self.checker.log.len() as u64;
         Ok(())
     }
 
-    fn at(&mut self, delay_us: u64, event: Event) {
+    pub(crate) fn at(&mut self, delay_us: u64, event: Event) {
         self.next_event += 1;
         self.events.push(Reverse((self.now_us + delay_us, self.next_event, event)));
     }
@@ -139,13 +158,18 @@ impl World {
                     return self.input(node, |replica| replica.tick());
                 }
             }
-            Event::Arrive { node, bytes } => return self.arrive(node, bytes),
+            Event::Arrive { node, bytes, state } => return self.arrive(node, bytes, state),
+            Event::Transferred { node, life, to, is_whole } if self.nodes[node].life == life => {
+                self.checker.coverage.failed_transfers += u64::from(!is_whole);
+                return self.input(node, |replica| replica.transferred(to, is_whole));
+            }
             Event::Synced { node, life } if self.nodes[node].life == life => {
                 if let Some(delay) = self.pause(node) {
                     self.at(delay, Event::Synced { node, life });
                 } else if self.nodes[node].replica.is_some() {
                     let number = self.nodes[node].disk.end_sync();
                     self.sync(node);
+                    self.install(node)?;
                     return self
                         .input(node, |replica| number.into_iter().for_each(|it| replica.persisted(it)));
                 }
@@ -177,7 +201,11 @@ impl World {
                 }
             }
             // Of a life that has ended.
-            Event::Tick { .. } | Event::Synced { .. } | Event::Start { .. } | Event::Apply { .. } => {}
+            Event::Tick { .. }
+            | Event::Synced { .. }
+            | Event::Start { .. }
+            | Event::Apply { .. }
+            | Event::Transferred { .. } => {}
         }
         Ok(())
     }
@@ -202,8 +230,7 @@ impl World {
     }
 
     pub(crate) fn start(&mut self, node: usize) -> Result<(), String> {
-        let count = self.nodes.len();
-        self.nodes[node].start(node, count, &mut self.rng)?;
+        self.nodes[node].start(node, &self.checker, &mut self.rng)?;
         let (life, tick_us) = (self.nodes[node].life, self.nodes[node].tick_us);
         self.at_random(0, tick_us, Event::Tick { node, life });
         self.output(node)
@@ -231,9 +258,9 @@ impl World {
         self.output(node)
     }
 
-    fn arrive(&mut self, node: usize, bytes: Vec<u8>) -> Result<(), String> {
+    fn arrive(&mut self, node: usize, bytes: Vec<u8>, state: Option<u64>) -> Result<(), String> {
         if let Some(delay) = self.pause(node) {
-            self.at(delay, Event::Arrive { node, bytes });
+            self.at(delay, Event::Arrive { node, bytes, state });
             return Ok(());
         }
         let Some(replica) = self.nodes[node].replica.as_mut() else { return Ok(()) };
@@ -242,8 +269,13 @@ impl World {
             return Ok(());
         };
         match replica.step(&message) {
-            Ok(()) => self.input(node, |_| {}),
-            Err(Rejected::Stale) => {
+            Ok(()) => {
+                if let (Body::Snapshot(snapshot), Some(digest)) = (message.body, state) {
+                    self.nodes[node].incoming = Some((snapshot, digest));
+                }
+                self.input(node, |_| {})
+            }
+            Err(Rejected::Stale | Rejected::Installing) => {
                 self.checker.coverage.stale += 1;
                 Ok(())
             }
@@ -269,6 +301,9 @@ impl World {
                 self.nodes[node].given.extend(&ready.committed);
                 self.apply_some(node)?;
             }
+            for to in ready.lagging.clone() {
+                self.serve(node, to);
+            }
             for read in &ready.reads {
                 if let Some(floor) = self.nodes[node].reads.remove(&read.id) {
                     self.checker.reads(read.index, floor)?;
@@ -293,13 +328,17 @@ impl World {
             let to = place(message.to);
             let mut bytes = Vec::new();
             wire::encode(message, &mut bytes);
+            if let Body::Snapshot(snapshot) = &message.body {
+                self.transfer_state(node, message, snapshot, &bytes);
+                continue;
+            }
             for delay in self.network.send(node, to, &mut self.rng) {
                 let mut bytes = bytes.clone();
                 if self.faulty && self.rng.chance(1, 3_000) {
                     let at = self.rng.index(bytes.len());
                     bytes[at] ^= 1 << self.rng.below(8);
                 }
-                self.at(delay, Event::Arrive { node: to, bytes });
+                self.at(delay, Event::Arrive { node: to, bytes, state: None });
             }
             // A promise that was sent is where it matters most what the disk has.
             let promises = matches!(message.body, Body::Vote { is_try: false, is_granted: true, .. });
@@ -316,20 +355,33 @@ impl World {
     fn write(&mut self, node: usize, ready: &Ready) -> Result<(), String> {
         let Some(write) = ready.write.clone() else { return Ok(()) };
         let owner = &mut self.nodes[node];
+        let mut digest = 0;
+        if let Some(snapshot) = &write.install {
+            let incoming = owner.incoming.take().filter(|(incoming, _)| incoming == snapshot);
+            digest = incoming.ok_or("a state is installed that did not come")?.1;
+            owner.written = snapshot.position.index;
+        }
         if let Some(append) = &write.append {
             if append.keep < owner.written {
                 self.checker.cuts(node, append.keep, owner.applied)?;
             }
             owner.written = append.keep + append.entries.len() as u64;
         }
-        owner.disk.write(write, &mut self.rng);
+        owner.disk.write(write, digest, &mut self.rng);
         self.sync(node);
         Ok(())
     }
 
     fn sync(&mut self, node: usize) {
         if self.nodes[node].disk.begin_sync() {
-            let slowest = if self.rng.chance(1, 4) { self.slow_sync_us.max(3_000) } else { 3_000 };
+            let installs = self.nodes[node].disk.installs() && self.faulty && self.rng.chance(1, 2);
+            let slowest = if installs {
+                2_500_000
+            } else if self.rng.chance(1, 4) {
+                self.slow_sync_us.max(3_000)
+            } else {
+                3_000
+            };
             let life = self.nodes[node].life;
             self.at_random(100, slowest, Event::Synced { node, life });
         }

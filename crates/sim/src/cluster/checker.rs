@@ -147,6 +147,7 @@ pub(super) fn may_be_dropped(taken: &Result<(), Dropped>) -> Checked {
     match taken {
         Ok(()) | Err(Dropped::Message(Rejected::Stale) | Dropped::Batches(_) | Dropped::NoRoom) => Ok(()),
         Err(Dropped::Message(rejected)) => Err(rejected.to_string()),
+        Err(Dropped::State) => Err("a state is sent, though nobody has forgotten anything".to_owned()),
         Err(Dropped::Place(at)) => Err(format!("the batch of {at:?} is for another place")),
     }
 }

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sluice_journal::{
-    Commit, Committed, DiskJournal, Event as JournalEvent, Maintenance, OpenError, Opened, Options, Writer,
+    Commit, Committed, DiskJournal, Event as JournalEvent, Journal, Maintenance, OpenError, Opened, Options,
+    SealedBatch, Writer,
 };
-use sluice_replica::{Body, Config, Envelope, Member, MemberEvent, NodeId, ReadId, Role, Start, wire};
+use sluice_replica::{
+    Body, Config, Durable, Envelope, Member, MemberEvent, Members, NodeId, ReadId, Role, Start, wire,
+};
 
 use super::{ClusterWorld, Event, batch};
 use crate::disk::{Call, CallFailure, Crash, Flaws, SimDisk};
@@ -40,6 +43,7 @@ impl std::fmt::Debug for Server {
 #[derive(Debug)]
 pub(super) struct Node {
     config: Config,
+    members: Members,
     options: Options,
     disk: SimDisk,
     /// Number of starts.
@@ -107,8 +111,10 @@ impl Node {
             goes_back: plant == Some(Plant::OlderSnapshotFallback),
         });
         let members = (0..nodes).map(id).collect();
+        let members = Members::new(members, Vec::new(), nodes as u64).expect("some voters");
         Node {
-            config: Config { id: id(place), members, heartbeat_ticks: 2, election_ticks: 10 },
+            config: Config { id: id(place), heartbeat_ticks: 2, election_ticks: 10 },
+            members,
             options: draw_options(rng),
             disk,
             life: 0,
@@ -176,21 +182,42 @@ impl Node {
         let disk = Arc::new(self.disk.for_next_process());
         let opened = DiskJournal::open(disk, self.options.clone()).map_err(Fault::Open)?;
         let Opened { mut journal, writer, maintenance, mut replay, hard_state, .. } = opened;
-        let mut start = Start::new(hard_state, batch::begin());
+        let base = Durable::first(self.members.clone()).base;
+        let mut start = Start::new(base, hard_state, batch::begin());
         while let Some(batch) = replay.next_batch().map_err(Fault::Open)? {
             replayed(&batch).map_err(Fault::Rule)?;
             start.replayed(&batch);
         }
         journal.set_live([]).map_err(Fault::Open)?;
+        if journal.committed_index() == 0 {
+            let first = begin_log(&mut journal, &writer).map_err(Fault::Failed)?;
+            replayed(&first).map_err(Fault::Rule)?;
+        }
         let member = Member::new(&self.config, journal, start, seed);
         let member = member.map_err(|error| Fault::Rule(error.to_string()))?;
         Ok(Server { member, writer, maintenance })
     }
 }
 
+/// Commits the first batch of the log, which all members begin with; a start that was cut short may have written
+/// it already.
+fn begin_log(journal: &mut DiskJournal, writer: &Writer) -> Result<Committed, String> {
+    if journal.next_number() == 1 {
+        let first = SealedBatch::received(1, 1, 0, batch::begin()).expect("one whole record");
+        journal.append(1, first).map_err(|refused| format!("{refused:?}"))?;
+        writer.step();
+    }
+    journal.commit(1).map_err(|error| format!("{error:?}"))?;
+    match journal.poll() {
+        Some(JournalEvent::Committed(first)) if journal.durable_orders() == journal.orders() => Ok(first),
+        other => Err(format!("{other:?}")),
+    }
+}
+
 /// Reason for which a node does not start.
 enum Fault {
     Open(OpenError),
+    Failed(String),
     Rule(String),
 }
 
@@ -244,7 +271,10 @@ impl ClusterWorld {
             Err(Fault::Open(error)) if !owner.disk.is_halted() => {
                 return Err(format!("node {node} cannot start: {error}"));
             }
-            Ok(_) | Err(Fault::Open(_)) => {
+            Err(Fault::Failed(what)) if !owner.disk.is_halted() => {
+                return Err(format!("node {node} cannot begin its log: {what}"));
+            }
+            Ok(_) | Err(Fault::Open(_) | Fault::Failed(_)) => {
                 let how = *self.rng.pick(&[Crash::Kill, Crash::Power]);
                 owner.disk.crash(how);
                 self.at_random(1_000, 30_000, Event::Start { node, life });

@@ -1,0 +1,83 @@
+//! States for followers that need what the leader has forgotten, and their installation.
+
+use raft::{ProgressState, SnapshotStatus, StateRole};
+
+use super::Replica;
+use crate::entry::{NodeId, Position};
+use crate::members::Snapshot;
+use crate::ready::Refused;
+
+impl Replica {
+    /// Describes the state that the owner has now, as it has told by [`Replica::applied`]. Kept with a copy
+    /// of that state, it is what a start and [`Replica::send_snapshot`] need. `None`: there is no state,
+    /// since none has been installed yet.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        let index = self.library.raft.raft_log.applied;
+        let term = self.library.store().term_at(index).filter(|term| *term > 0)?;
+        Some(Snapshot { position: Position { term, index }, members: self.members.clone() })
+    }
+
+    /// Begins the transfer of a state to a node that [`crate::Ready::lagging`] has named: the state's message
+    /// comes out of [`Replica::ready`], and the owner sends the state with it. The receiver steps the message
+    /// when all of the state is there.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which nothing was begun.
+    pub fn send_snapshot(&mut self, to: NodeId, snapshot: &Snapshot) -> Result<(), Refused> {
+        self.check_leader()?;
+        if !snapshot.members.contains(to) {
+            return Err(Refused::NotAMember { node: to });
+        }
+        let Position { term, index } = snapshot.position;
+        if index > self.library.raft.raft_log.applied || self.library.store().term_at(index) != Some(term) {
+            return Err(Refused::SnapshotUnfit { index });
+        }
+        if !self.is_lagging(to) {
+            return Err(Refused::NotLagging { node: to });
+        }
+        if let Some(progress) = self.library.raft.mut_prs().get_mut(to.get()) {
+            // Neither a pause nor messages in flight hold it back.
+            progress.become_probe();
+        }
+        self.library.mut_store().offer = Some(snapshot.clone());
+        self.library.raft.send_append(to.get());
+        self.library.mut_store().offer = None;
+        let is_sent = !self.is_lagging(to);
+        self.lagging.retain(|node| *node != to);
+        self.settle();
+        if is_sent { Ok(()) } else { Err(Refused::NotLagging { node: to }) }
+    }
+
+    /// Takes in how the transfer of a state has ended. Until then nothing else is sent to the node. When it
+    /// has failed, [`crate::Ready::lagging`] names the node again.
+    pub fn transferred(&mut self, to: NodeId, is_whole: bool) {
+        let status = if is_whole { SnapshotStatus::Finish } else { SnapshotStatus::Failure };
+        self.library.report_snapshot(to.get(), status);
+        self.settle();
+    }
+
+    /// Tells the owner of followers that need a state.
+    pub(super) fn find_lagging(&mut self) {
+        let lagging = std::mem::take(&mut self.lagging);
+        if self.library.raft.state != StateRole::Leader {
+            return;
+        }
+        let is_heard = |node: &NodeId| {
+            let progress = self.library.raft.prs().get(node.get());
+            lagging.contains(node) || progress.is_some_and(|progress| progress.recent_active)
+        };
+        let members = self.members.iter().filter(|node| self.is_lagging(*node));
+        self.lagging = members.filter(is_heard).collect();
+        let is_new = |node: &&NodeId| !lagging.contains(node);
+        self.ready.lagging.extend(self.lagging.iter().filter(is_new));
+    }
+
+    /// True: the next entry for this follower is forgotten, and no state is on its way to it.
+    fn is_lagging(&self, node: NodeId) -> bool {
+        let progress = self.library.raft.prs().get(node.get());
+        progress.is_some_and(|progress| {
+            progress.state != ProgressState::Snapshot && progress.next_idx <= self.library.store().base()
+        })
+    }
+}
