@@ -12,9 +12,13 @@ use crate::ready::{Append, Write};
 
 impl Member {
     /// Checks that each batch of a message is for its place in the journal: behind the one before it. Nothing
-    /// of a message is appended whose `previous` is not here, so that its places need not be known.
+    /// is appended of a message of an earlier term, or whose `previous` is not here, so that its places need
+    /// not be known.
     pub(super) fn check_places(&self, message: &Message) -> Result<(), Dropped> {
         let Body::Append { previous, entries, .. } = &message.body else { return Ok(()) };
+        if message.term < self.replica.standing().term {
+            return Ok(());
+        }
         let before = self.journal.numbered(previous.index);
         if before.is_some_and(|batch| batch.term != previous.term) {
             return Ok(());

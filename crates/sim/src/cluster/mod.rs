@@ -262,10 +262,11 @@ impl ClusterWorld {
     }
 
     fn take_in(&mut self, node: usize, envelope: Envelope) -> Checked {
-        let message = envelope.message.clone();
+        let (from, term) = (envelope.message.from.get(), envelope.message.term);
         let mut taken = Ok(());
         self.input(node, |server| taken = server.member.step(envelope))?;
-        checker::may_be_dropped(&taken).map_err(|why| format!("node {node} drops {message:?}: {why}"))
+        checker::may_be_dropped(&taken)
+            .map_err(|why| format!("node {node} drops a message of node id {from} and term {term}: {why}"))
     }
 
     /// Time that the node is still paused, in microseconds.
