@@ -72,8 +72,8 @@ pub struct Start {
 }
 
 impl Start {
-    /// The start of a member whose journal has this hard state, and whose log goes on behind `base`. `begin` is
-    /// the encoded record of an entry without a batch, the same on all members.
+    /// The start of a member whose journal has this hard state, and whose log goes on behind `base`. `begin`
+    /// is the encoded record of an entry without a batch, the same on all members.
     pub fn new(base: Snapshot, hard_state: Vec<u8>, begin: Bytes) -> Start {
         Start { base, hard_state, begin, replayed: Vec::new() }
     }

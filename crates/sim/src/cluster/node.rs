@@ -199,8 +199,8 @@ impl Node {
     }
 }
 
-/// Commits the first batch of the log, which all members begin with; a start that was cut short may have written
-/// it already.
+/// Commits the first batch of the log, which all members begin with; a start that was cut short may have
+/// written it already.
 fn begin_log(journal: &mut DiskJournal, writer: &Writer) -> Result<Committed, String> {
     if journal.next_number() == 1 {
         let first = SealedBatch::received(1, 1, 0, batch::begin()).expect("one whole record");
