@@ -1,6 +1,6 @@
 //! Messages for followers that are behind: their batches are read back from the log, on another thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sluice_journal::{BlobError, DiskJournal, LogGone, LogReader};
 
@@ -21,32 +21,32 @@ pub struct Fetch {
 pub struct Fetched {
     to: NodeId,
     reader: LogReader,
-    envelope: Option<Envelope>,
+    envelope: Result<Option<Envelope>, BlobError>,
 }
 
 impl Fetch {
     /// Reads the batches, or the first of them: then the message has fewer entries. Blocks: not for the
     /// shard's thread.
-    ///
-    /// # Errors
-    /// A batch is damaged, or the operating system failed.
-    pub fn read(self) -> Result<Fetched, BlobError> {
-        let Fetch { mut message, mut reader } = self;
+    pub fn read(self) -> Fetched {
+        let Fetch { message, mut reader } = self;
         let to = message.to;
-        let read = reader.read(BATCH_BYTES_MAX as usize)?;
-        let Body::Append { entries, .. } = &mut message.body else {
-            return Ok(Fetched { to, reader, envelope: None });
-        };
-        let is_same = |(entry, read): &(&crate::Entry, &sluice_journal::Entry)| {
-            (entry.position.index, entry.position.term) == (read.number, read.term)
-        };
-        let same = entries.iter().zip(&read).take_while(is_same).count();
-        let pairs = entries.iter().zip(&read).take(same).filter(|(entry, _)| entry.batch.is_some());
-        let batches = pairs.map(|(_, read)| read.bytes.clone()).collect();
-        entries.truncate(same);
-        let envelope = (same > 0).then_some(Envelope { message, batches });
-        Ok(Fetched { to, reader, envelope })
+        let read = reader.read(BATCH_BYTES_MAX as usize);
+        let envelope = read.map(|read| attach(message, &read));
+        Fetched { to, reader, envelope }
     }
+}
+
+/// The message with those of its entries that were read; `None`: there is none.
+fn attach(mut message: Message, read: &[sluice_journal::Entry]) -> Option<Envelope> {
+    let Body::Append { entries, .. } = &mut message.body else { return None };
+    let is_same = |(entry, read): &(&crate::Entry, &sluice_journal::Entry)| {
+        (entry.position.index, entry.position.term) == (read.number, read.term)
+    };
+    let same = entries.iter().zip(read).take_while(is_same).count();
+    let pairs = entries.iter().zip(read).take(same).filter(|(entry, _)| entry.batch.is_some());
+    let batches = pairs.map(|(_, read)| read.bytes.clone()).collect();
+    entries.truncate(same);
+    (same > 0).then_some(Envelope { message, batches })
 }
 
 /// Readers of the log, one for each follower that is behind, and what is to be read.
@@ -54,6 +54,8 @@ impl Fetch {
 pub(super) struct Fetches {
     readers: BTreeMap<NodeId, LogReader>,
     pub(super) asked: Vec<Fetch>,
+    /// Followers for whom a message is being read.
+    reading: BTreeSet<NodeId>,
 }
 
 impl Fetches {
@@ -66,19 +68,24 @@ impl Fetches {
         journal: &DiskJournal,
     ) -> Result<(), LogGone> {
         let to = message.to;
-        if self.asked.iter().any(|fetch| fetch.message.to == to) {
+        if self.reading.contains(&to) {
             return Ok(());
         }
         let reader = self.readers.remove(&to).filter(|reader| reader.next_number() == number);
         let mut reader = reader.unwrap_or_else(|| LogReader::new(number));
         journal.read_on(&mut reader)?;
         self.asked.push(Fetch { message, reader });
+        self.reading.insert(to);
         Ok(())
     }
 
     /// Takes back a reader, which knows its place; returns the envelope that can be sent.
-    pub(super) fn done(&mut self, fetched: Fetched) -> Option<Envelope> {
+    ///
+    /// # Errors
+    /// A batch is damaged, or the operating system failed.
+    pub(super) fn done(&mut self, fetched: Fetched) -> Result<Option<Envelope>, BlobError> {
         let Fetched { to, reader, envelope } = fetched;
+        self.reading.remove(&to);
         self.readers.insert(to, reader);
         envelope
     }

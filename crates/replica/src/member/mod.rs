@@ -22,7 +22,7 @@ mod state;
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use sluice_journal::{Batch, Class, Committed, DiskJournal, Event, SealedBatch};
+use sluice_journal::{Batch, BlobError, Class, Committed, DiskJournal, Event, SealedBatch};
 
 use self::envelope::{Envelope, Unattached};
 use self::fetch::{Fetch, Fetched, Fetches};
@@ -233,9 +233,14 @@ impl Member {
         std::mem::take(&mut self.fetches.asked)
     }
 
-    /// Takes in what was read.
-    pub fn fetched(&mut self, fetched: Fetched) {
-        self.envelopes.extend(self.fetches.done(fetched));
+    /// Takes in what was read. After an error the follower asks again, in time.
+    ///
+    /// # Errors
+    ///
+    /// A batch is damaged, or the operating system failed.
+    pub fn fetched(&mut self, fetched: Fetched) -> Result<(), BlobError> {
+        self.envelopes.extend(self.fetches.done(fetched)?);
+        Ok(())
     }
 
     /// The present standing. A leader leads once its owner was given the entry with which it begins its term,

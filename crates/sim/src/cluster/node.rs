@@ -371,8 +371,8 @@ impl ClusterWorld {
     fn fetch(&mut self, node: usize) -> Checked {
         let Some(server) = &mut self.nodes[node].server else { return Ok(()) };
         for fetch in server.member.take_fetches() {
-            match fetch.read() {
-                Ok(fetched) => server.member.fetched(fetched),
+            match server.member.fetched(fetch.read()) {
+                Ok(()) => {}
                 Err(_) if self.nodes[node].armed || self.nodes[node].disk.is_halted() => return Ok(()),
                 Err(error) => return Err(format!("node {node} cannot read its log back: {error:?}")),
             }
