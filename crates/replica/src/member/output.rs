@@ -58,13 +58,13 @@ impl Member {
                 self.journal.hard_state(&self.hard_state);
             }
         }
+        let mut is_given = true;
         if let Some(Append { keep, entries }) = write.append {
             self.cut(keep);
-            for entry in entries {
-                self.append(entry, supplied);
-            }
+            is_given = entries.into_iter().all(|entry| self.append(entry, supplied));
         }
-        if write.must_sync {
+        // What a failed journal has refused is never synced, whatever its last order is.
+        if write.must_sync && is_given {
             let order = if plant::is(Plant::SyncedWhenGiven) { 0 } else { self.journal.orders() };
             self.unsynced.push_back((order, write.number));
         }
@@ -79,8 +79,8 @@ impl Member {
         }
     }
 
-    /// Appends the batch of an entry. A failed journal tells its owner of the failure.
-    fn append(&mut self, entry: Entry, supplied: &mut Supplied) {
+    /// Appends the batch of an entry; false: the journal has failed, of which it tells its owner.
+    fn append(&mut self, entry: Entry, supplied: &mut Supplied) -> bool {
         let Position { term, .. } = entry.position;
         let batch = match entry.batch {
             None => self.begin_batch(),
@@ -89,8 +89,7 @@ impl Member {
                 supplied.swap_remove(at.expect("an entry comes with its batch")).1
             }
         };
-        // Only a failed journal refuses, and it tells of that by itself.
-        let _ = self.journal.append(term, batch);
+        self.journal.append(term, batch).is_ok()
     }
 
     /// Commits the batches up to this number.
