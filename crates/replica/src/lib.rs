@@ -1,14 +1,16 @@
-//! Consensus over the log of one shard, as a pure state machine: no thread, socket, file or clock.
+//! Consensus over the log of one shard.
 //!
-//! An entry of the log describes one batch of records; the bytes of the batch are the journal's and never
-//! come here. Whoever owns a [`Replica`] gives it inputs (ticks, messages of other nodes, proposals, reads,
-//! word of what its disk has synced) and takes from [`Replica::ready`] what to write, send, apply and answer.
-//! The algorithm is Raft by the library `raft`, which is named in the folder `driver` and nowhere else; what
-//! comes from other nodes is checked there against everything that the library asserts.
+//! A [`Replica`] is a pure state machine: no thread, socket, file or clock. An entry of its log describes one
+//! batch of records; the bytes never reach it. Its owner gives it inputs (ticks, messages of other nodes,
+//! proposals, reads, word of what the disk has synced) and takes from [`Replica::ready`] what to write, send,
+//! apply and answer. The algorithm is Raft by the library `raft`, which is named in the folder `driver` and
+//! nowhere else; what comes from other nodes is checked there against everything that the library asserts.
 //!
-//! Map: [`config`] what a replica starts from, [`entry`] entries and their positions, [`members`] who
-//! belongs to a cluster, [`message`] what replicas tell each other, [`wire`] the bytes of that, [`ready`]
-//! what the owner has to do, [`driver`] the state machine, [`plant`] bugs on purpose.
+//! A [`Member`] is such an owner: it joins a replica to the journal that holds the batches.
+//!
+//! Map: [`config`] the start of a replica, [`entry`] entries and their positions, [`members`] the members of
+//! a cluster, [`message`] messages between replicas, [`wire`] their bytes, [`ready`] work for the owner,
+//! [`driver`] the state machine, [`member`] the replica over its journal, [`plant`] bugs on purpose.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod config;
