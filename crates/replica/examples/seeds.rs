@@ -5,6 +5,8 @@
 mod sim;
 
 use sim::checker::Coverage;
+// For the network, which the simulator of whole members shares.
+use sim::rng;
 use sluice_replica::plant::{Plant, plant};
 
 fn main() {

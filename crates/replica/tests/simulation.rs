@@ -4,6 +4,8 @@
 mod sim;
 
 use sim::checker::Coverage;
+// For the network, which the simulator of whole members shares.
+use sim::rng;
 use sluice_replica::plant::{Plant, plant};
 
 /// Seeds within which each planted bug has to be found.

@@ -8,6 +8,7 @@
 pub(crate) mod checker;
 pub(crate) mod disk;
 pub(crate) mod faults;
+#[path = "../../../sim/src/cluster/network.rs"]
 pub(crate) mod network;
 pub(crate) mod node;
 pub(crate) mod owner;

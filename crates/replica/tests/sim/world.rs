@@ -64,7 +64,7 @@ pub(crate) struct World {
     pub(crate) rng: Rng,
     pub(crate) now_us: u64,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) network: Network,
+    pub(super) network: Network,
     pub(crate) checker: Checker,
     /// Longest time that a sync takes, in microseconds; 0: the usual one.
     pub(crate) slow_sync_us: u64,
