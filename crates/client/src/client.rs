@@ -1,4 +1,4 @@
-//! The client: address of the server, namespace, timeouts and retries.
+//! The client: addresses of the servers, namespace, timeouts and retries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,9 +12,10 @@ use crate::error::ClientError;
 use crate::options::Options;
 use crate::outgoing::Outgoing;
 use crate::retry::{Safety, Tries, random};
-use crate::transport::{Answer, Call, Download, Transport};
+use crate::servers::Servers;
+use crate::transport::{Answer, Call, Download, Failure, Transport};
 
-/// A client of one server and one namespace; clones share its connections.
+/// A client of one server or cluster, and one namespace; clones share its connections.
 #[derive(Clone, Debug)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -25,7 +26,7 @@ pub struct Client {
 
 #[derive(Debug)]
 struct Shared {
-    transport: Transport,
+    servers: Servers,
     options: Options,
     /// Idempotency keys: a random start, then counted, so that a key costs no system call.
     key_prefix: String,
@@ -34,7 +35,8 @@ struct Shared {
 
 impl Client {
     /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`, in the namespace `default`. It
-    /// connects at the first request.
+    /// connects at the first request. Several nodes of one cluster are separated by commas: it asks the first,
+    /// and another one when that does not answer or does not lead.
     ///
     /// # Errors
     /// [`ClientError::InvalidUrl`].
@@ -48,9 +50,9 @@ impl Client {
     /// [`ClientError::InvalidUrl`], or [`ClientError::Credentials`] when a certificate, key or token cannot
     /// be used.
     pub fn with_options(url: &str, options: Options) -> Result<Client, ClientError> {
-        let transport = Transport::new(url, &options)?;
+        let servers = Servers::new(url, &options)?;
         let key_prefix = format!("{:016x}{:016x}", random(), random());
-        let shared = Shared { transport, options, key_prefix, key_count: AtomicU64::new(0) };
+        let shared = Shared { servers, options, key_prefix, key_count: AtomicU64::new(0) };
         Ok(Client { shared: Arc::new(shared), prefix: "/v1".into(), namespace: "".into() })
     }
 
@@ -60,9 +62,15 @@ impl Client {
         Client { shared: Arc::clone(&self.shared), prefix, namespace: namespace.into() }
     }
 
-    /// Address of the server, as `host:port`.
+    /// Address of the server that is asked at present, as `host:port`.
     pub fn server(&self) -> &str {
-        &self.shared.transport.address
+        &self.shared.servers.current().address
+    }
+
+    /// Lets another server of the cluster be asked from now on, if the error of the server at this address is
+    /// one after which that may help.
+    pub(crate) fn pass_on(&self, address: &str, error: &ClientError) {
+        self.shared.servers.pass_on(address, error);
     }
 
     /// A new idempotency key: 128 random bits and a counter, so that no other client makes the same.
@@ -82,12 +90,8 @@ impl Client {
         path: &str,
         outgoing: Outgoing,
     ) -> Result<Response<Incoming>, ClientError> {
-        self.shared.transport.stream(path, outgoing).await.map_err(|failure| ClientError::Transport {
-            kind: failure.kind,
-            server: self.server().to_owned(),
-            tried: 1,
-            reason: failure.reason,
-        })
+        let asked = self.shared.servers.current();
+        asked.stream(path, outgoing).await.map_err(|failure| failure.told(asked, 1))
     }
 
     /// Value of [`Options::gather_frames`].
@@ -115,19 +119,17 @@ impl Client {
         let mut repeated = false;
         loop {
             tries.count += 1;
-            let error = match self.shared.transport.exchange(&call).await {
+            let asked = self.shared.servers.current();
+            let error = match asked.exchange(&call).await {
                 Ok(answer) => match answer.into_success() {
                     Ok(answer) => return Ok(Answer { repeated, ..answer }),
                     Err(error) => error,
                 },
-                Err(failure) => ClientError::Transport {
-                    kind: failure.kind,
-                    server: self.server().to_owned(),
-                    tried: tries.count,
-                    reason: failure.reason,
-                },
+                Err(failure) => failure.told(asked, tries.count),
             };
             repeated |= error.may_have_taken_effect();
+            tries
+                .passes_on(self.shared.servers.pass_on(&asked.address, &error), self.shared.servers.others());
             match tries.next_delay(&error, safety, &self.shared.options) {
                 Some(delay) => tokio::time::sleep(delay).await,
                 None => return Err(error),
@@ -141,10 +143,13 @@ impl Client {
         let mut tries = Tries::new();
         loop {
             tries.count += 1;
-            let error = match self.open(call.clone()).await {
+            let asked = self.shared.servers.current();
+            let error = match open(asked, call).await {
                 Ok(download) => return Ok(download),
                 Err(error) => error,
             };
+            tries
+                .passes_on(self.shared.servers.pass_on(&asked.address, &error), self.shared.servers.others());
             match tries.next_delay(&error, Safety::Repeatable, &self.shared.options) {
                 Some(delay) => tokio::time::sleep(delay).await,
                 None => return Err(error),
@@ -153,20 +158,27 @@ impl Client {
     }
 
     pub(crate) async fn open(&self, call: Call) -> Result<Download, ClientError> {
-        match self.shared.transport.download(&call).await {
-            Ok(Ok(download)) => Ok(download),
-            Ok(Err(answer)) => {
-                let status = answer.status;
-                let reason = "neither a success nor an error".to_owned();
-                Err(answer.into_success().err().unwrap_or(ClientError::Protocol { status, reason }))
-            }
-            Err(failure) => Err(ClientError::Transport {
-                kind: failure.kind,
-                server: self.server().to_owned(),
-                tried: 1,
-                reason: failure.reason,
-            }),
+        open(self.shared.servers.current(), &call).await
+    }
+}
+
+async fn open(asked: &Transport, call: &Call) -> Result<Download, ClientError> {
+    match asked.download(call).await {
+        Ok(Ok(download)) => Ok(download),
+        Ok(Err(answer)) => {
+            let status = answer.status;
+            let reason = "neither a success nor an error".to_owned();
+            Err(answer.into_success().err().unwrap_or(ClientError::Protocol { status, reason }))
         }
+        Err(failure) => Err(failure.told(asked, 1)),
+    }
+}
+
+impl Failure {
+    /// The error of a call, after so many tries.
+    fn told(self, asked: &Transport, tried: u32) -> ClientError {
+        let Failure { kind, reason } = self;
+        ClientError::Transport { kind, server: asked.address.clone(), tried, reason }
     }
 }
 

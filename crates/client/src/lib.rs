@@ -49,7 +49,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 // Map: `client` the handle and its options, `calls` one method per call, `transport` connections,
-// `credentials` what they trust and show, `retry` when to try again, `encode` JSON of the hot requests,
+// `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again, `encode` JSON of the hot requests,
 // `answers` and `json` their responses, `types` the other responses, `message` and `flows` what is sent,
 // `session` streams over gRPC, `events` those of server-sent events, `worker` the loop.
 
@@ -72,6 +72,7 @@ mod options;
 mod outgoing;
 mod retry;
 mod schedules;
+mod servers;
 mod session;
 mod stored;
 mod tls_fault;

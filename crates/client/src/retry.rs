@@ -27,11 +27,22 @@ pub(crate) struct Tries {
     started: Instant,
     /// Tries so far.
     pub(crate) count: u32,
+    /// Number of servers that were passed on from since the last delay.
+    passed_on: u32,
+    /// True when the next try asks a server that was not asked since the last delay.
+    is_elsewhere: bool,
 }
 
 impl Tries {
     pub(crate) fn new() -> Tries {
-        Tries { started: Instant::now(), count: 0 }
+        Tries { started: Instant::now(), count: 0, passed_on: 0, is_elsewhere: false }
+    }
+
+    /// Notes whether the next try asks another server, of which there are `others`: each of them is asked once
+    /// without a delay.
+    pub(crate) fn passes_on(&mut self, to_another: bool, others: u32) {
+        self.is_elsewhere = to_another && self.passed_on < others;
+        self.passed_on = if self.is_elsewhere { self.passed_on + 1 } else { 0 };
     }
 
     /// Delay before the next try; `None`: the error is final.
@@ -48,7 +59,7 @@ impl Tries {
         if !worth_repeating(error, safety) {
             return None;
         }
-        let delay = self.delay(error);
+        let delay = if self.is_elsewhere { Duration::ZERO } else { self.delay(error) };
         (self.started.elapsed() + delay <= limit).then_some(delay)
     }
 
@@ -115,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_server_is_never_asked_sooner_than_it_said() {
-        let tries = Tries { started: Instant::now(), count: 1 };
+        let tries = Tries { count: 1, ..Tries::new() };
         let error = server(429, "overloaded", Some(Duration::from_secs(2)));
         let delay = tries.next_delay(&error, Safety::Repeatable, &Options::default()).unwrap();
         assert!(delay >= Duration::from_secs(2));
@@ -124,10 +135,21 @@ mod tests {
     }
 
     #[test]
+    fn each_other_server_is_asked_once_without_a_delay() {
+        let error = server(503, "not_leader", Some(Duration::from_secs(1)));
+        let mut tries = Tries { count: 1, ..Tries::new() };
+        let mut next = || {
+            tries.passes_on(true, 2);
+            tries.next_delay(&error, Safety::Once, &Options::default()).expect("it may be repeated").is_zero()
+        };
+        assert_eq!([next(), next(), next(), next()], [true, true, false, true]);
+    }
+
+    #[test]
     fn delays_grow_and_stay_below_the_cap() {
         let error = server(503, "shutting_down", None);
         for count in 1..40 {
-            let delay = Tries { started: Instant::now(), count }.delay(&error);
+            let delay = Tries { count, ..Tries::new() }.delay(&error);
             assert!(delay <= DELAY_MAX, "{count}: {delay:?}");
         }
     }

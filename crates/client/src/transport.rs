@@ -141,6 +141,11 @@ impl Transport {
         })
     }
 
+    /// True when it speaks TLS.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// Sends a request and takes the whole answer.
     pub(crate) async fn exchange(&self, call: &Call) -> Result<Answer, Failure> {
         let work = async {

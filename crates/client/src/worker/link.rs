@@ -163,6 +163,7 @@ impl Keeper {
     async fn run(mut self) {
         let mut failures = 0u32;
         loop {
+            let server = self.client.server().to_owned();
             let over = match self.client.session().await {
                 Ok((session, frames)) => {
                     let began = Instant::now();
@@ -188,6 +189,7 @@ impl Keeper {
                 SessionEnd::Broken(error) => error,
             };
             failures += 1;
+            self.client.pass_on(&server, &error);
             self.tell(SessionEvent::Failed(error));
             let pause = Duration::from_millis(50).saturating_mul(1 << failures.min(10)).min(PAUSE_MAX);
             let paused = Instant::now() + pause;
@@ -249,7 +251,7 @@ impl Keeper {
             let event = match told {
                 ServerSent::Result(result) if result.number == attach => {
                     if let Some(error) = &result.error {
-                        return SessionEnd::Refused(error_of(error));
+                        return after_attach(error_of(error));
                     }
                     (is_attached, self.ever_begun) = (true, true);
                     if again {
@@ -344,6 +346,15 @@ async fn close(session: &Session, frames: &mut Frames) {
         }
     };
     let _ = timeout(CLOSE_WITHIN, answered).await;
+}
+
+/// The end of a session whose consumer was not attached. What a cluster without a leader refuses, a later
+/// session may get.
+fn after_attach(error: ClientError) -> SessionEnd {
+    match error.code() {
+        Some("not_leader" | "no_leader") => SessionEnd::Broken(error),
+        _ => SessionEnd::Refused(error),
+    }
 }
 
 /// True when the server is one without sessions, as far as that can be told.

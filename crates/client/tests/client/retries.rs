@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::{Reply, client, serve};
-use sluice_client::{ClientError, Message, TransportKind};
+use sluice_client::{Client, ClientError, Message, TransportKind};
 use tokio::sync::Notify;
 
 #[tokio::test]
@@ -113,4 +113,40 @@ async fn what_is_not_sluice_is_named() {
     let address = serve(|_| async { Reply::Json(404, "<html>nginx".to_owned()) }).await;
     let error = client(address).status().await.unwrap_err().to_string();
     assert!(error.contains("404") && error.contains("nginx") && error.contains("Sluice server"), "{error}");
+}
+
+#[tokio::test]
+async fn a_cluster_is_asked_where_its_leader_is_under_one_key() {
+    let keys = Arc::new(Mutex::new(Vec::new()));
+    let (first, second) = (Arc::clone(&keys), Arc::clone(&keys));
+    let leader = serve(move |request| {
+        second.lock().unwrap().push(request.idempotency_key.unwrap());
+        async { Reply::Json(201, "{\"id\":\"x\"}".to_owned()) }
+    })
+    .await;
+    let follower = serve(move |request| {
+        first.lock().unwrap().push(request.idempotency_key.unwrap());
+        async { Reply::Later(503, "not_leader", 1) }
+    })
+    .await;
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let client = Client::new(&format!("http://{nobody},http://{follower},http://{leader}")).unwrap();
+    let started = Instant::now();
+    client.send("q", &[Message::new(b"a")]).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(1), "it waits before it asks another node");
+    assert_eq!(client.server(), leader.to_string());
+    client.send("q", &[Message::new(b"b")]).await.unwrap();
+    let keys = keys.lock().unwrap();
+    assert_eq!((keys.len(), &keys[0]), (3, &keys[1]), "the follower is asked once");
+    assert_ne!(keys[1], keys[2]);
+}
+
+#[tokio::test]
+async fn a_call_without_a_key_is_not_repeated_at_another_node_after_a_break_but_the_next_call_goes_there() {
+    let broken = serve(|_| async { Reply::Break }).await;
+    let well = serve(|_| async { Reply::Json(200, "{\"purged\":3}".to_owned()) }).await;
+    let client = Client::new(&format!("http://{broken},http://{well}")).unwrap();
+    let error = client.queue_purge("q").await.unwrap_err();
+    assert!(matches!(error, ClientError::Transport { kind: TransportKind::Broken, .. }), "{error}");
+    assert_eq!(client.queue_purge("q").await.unwrap(), 3);
 }

@@ -61,9 +61,10 @@ pub(super) async fn run(args: EventsArgs, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-/// True when a retry may succeed, as after a restart of the server.
+/// True when a retry may succeed, as after a restart of the server or an election.
 fn may_pass(error: &ClientError) -> bool {
-    error.is_transport() || matches!(error.code(), Some("shutting_down" | "overloaded"))
+    error.is_transport()
+        || matches!(error.code(), Some("shutting_down" | "overloaded" | "not_leader" | "no_leader"))
 }
 
 fn line(event: &Event) -> String {

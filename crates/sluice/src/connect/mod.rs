@@ -24,7 +24,8 @@ const TOKEN_VARIABLE: &str = "SLUICE_TOKEN";
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerFlags {
-    /// URL of the server [default: http://127.0.0.1:7070; env: SLUICE_SERVER].
+    /// URL of the server; those of several nodes of a cluster are separated by commas [default:
+    /// http://127.0.0.1:7070; env: SLUICE_SERVER].
     #[arg(long, value_name = "URL", value_parser = not_empty)]
     server: Option<String>,
     /// Context to use, a name given by `sluice context add` [env: SLUICE_CONTEXT].
@@ -79,7 +80,12 @@ impl ServerFlags {
 }
 
 impl Connection {
-    /// The URL of the server, with its scheme.
+    /// The URLs of the server or cluster, as they were given.
+    pub(crate) fn urls(&self) -> &str {
+        &self.server
+    }
+
+    /// The URL of the server that is asked at present, with its scheme.
     pub(crate) fn url(&self) -> String {
         let scheme = if self.server.starts_with("https://") { "https" } else { "http" };
         format!("{scheme}://{}", self.client.server())

@@ -128,7 +128,7 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
     let report = Report::new(out, args.verbose);
     let setup = Arc::new(CommandSetup {
         command: args.command.clone(),
-        server: connection.url(),
+        server: connection.urls().to_owned(),
         namespace: connection.namespace.clone(),
         credentials: connection.variables(),
         timeout: args.timeout,
