@@ -11,7 +11,7 @@
 //! idempotency key; [`value`], [`settings`] and [`payload`] the types of fields, `schema` their schemas;
 //! [`error`], [`fault`] and [`codes`] errors, faults in requests, and the status of each code in every
 //! protocol, [`near`] suggestions for unknown names; [`server`] the server behind all calls, [`room`] the
-//! memory for their answers.
+//! memory for their answers; `system` what the server keeps for itself.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -48,6 +48,7 @@ pub mod server;
 pub mod settings;
 pub mod standing;
 pub mod status;
+mod system;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::unwrap_used)] // Only tests call it.
 pub mod testing;

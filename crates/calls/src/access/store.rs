@@ -1,35 +1,27 @@
-//! Tokens in namespace `$sys`: each is a held message of the queue `tokens`, with what is known of it as
-//! JSON, and its last use as a tag. So they are in the journal, survive a restart, and are in every backup.
+//! Tokens in namespace `$sys`: each is a value of the list `tokens`, with its last use as a tag.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
-use sluice_engine::blob::MessageBlob;
-use sluice_engine::change::{Change, ChangeAction, NewFields};
-use sluice_engine::command::{Send, SendItem};
-use sluice_engine::item::SendOptions;
-use sluice_engine::query::State;
-use sluice_engine::{Error, MessageId, NamespaceId};
+use sluice_engine::Error;
 use sluice_node::Node;
-use sluice_node::api::Stored;
 
 use super::identity::{Caller, Target};
 use super::right::Right;
 use super::scope::{Scope, check_name};
 use super::tokens::{NewToken, Secret, Token};
 use super::{Access, KnownToken, Rules};
+use crate::system::{Entry, OnceKey, SystemList};
 use crate::time::now_ms;
 
-const QUEUE: &str = "tokens";
+const TOKENS: SystemList = SystemList("tokens");
 const USED: &str = "used:";
 /// Most tokens of a server.
 const TOKENS_MAX: usize = 10_000;
 /// Most scopes of a token.
 const SCOPES_MAX: usize = 100;
-/// Tokens that one look reads.
-const PAGE: usize = 200;
 /// Tokens whose last use is written down at a time.
 const USES_AT_ONCE: usize = 100;
 
@@ -55,15 +47,12 @@ impl Access {
     /// `overloaded`, `shutting_down`.
     pub async fn load_tokens(&self, node: &Node) -> Result<(), Error> {
         let (mut tokens, mut unreadable) = (Vec::new(), 0);
-        for stored in stored(node).await? {
-            match read(&stored) {
+        for entry in TOKENS.all(node).await? {
+            match read(&entry) {
                 Some(token) => tokens.push(Arc::new(token)),
                 None => {
                     unreadable += 1;
-                    tracing::error!(
-                        "the token in message {} cannot be read: it admits nobody",
-                        stored.view.id
-                    );
+                    tracing::error!("the token in message {} cannot be read: it admits nobody", entry.id);
                 }
             }
         }
@@ -98,22 +87,7 @@ impl Access {
         self.check(&new)?;
         let (token, secret) = Token::make(new, by, now_ms())
             .ok_or_else(|| Error::Internal { reason: "the system gives no random numbers".to_owned() })?;
-        let payload = written(&token).to_string();
-        let options = SendOptions { hold: true, ..SendOptions::default() };
-        let item = SendItem {
-            payload: payload.as_bytes(),
-            content_type: "application/json",
-            options: Some(&options),
-            ..SendItem::default()
-        };
-        node.send(&Send {
-            namespace: NamespaceId::SYS,
-            queue: QUEUE,
-            idempotency_key: b"",
-            request_digest: 0,
-            items: &[item],
-        })
-        .await?;
+        TOKENS.add(node, &written(&token), OnceKey::default()).await?;
         let token = Arc::new(token);
         self.replace(|rules| {
             let (id, known) = self.known(rules, Arc::clone(&token));
@@ -141,9 +115,9 @@ impl Access {
         if self.administrates(token) && !others && !self.others_administrate() {
             return Err(admin_needed("this is the last token that can create others"));
         }
-        for stored in stored(node).await? {
-            if read(&stored).is_some_and(|found| found.id == token.id) {
-                change(node, stored.view.id, ChangeAction::Cancel).await?;
+        for entry in TOKENS.all(node).await? {
+            if read(&entry).is_some_and(|found| found.id == token.id) {
+                entry.remove(node).await?;
             }
         }
         self.replace(|rules| {
@@ -163,14 +137,12 @@ impl Access {
             return Ok(());
         }
         let mut written = 0;
-        for stored in stored(node).await? {
-            let Some(before) = read(&stored) else { continue };
+        for entry in TOKENS.all(node).await? {
+            let Some(before) = read(&entry) else { continue };
             let Some(token) = tokens.iter().find(|token| token.id == before.id) else { continue };
             if used(token) > used(&before) && written < USES_AT_ONCE {
                 written += 1;
-                let tag = format!("{USED}{}", used(token));
-                let fields = NewFields { tags: Some(&[&tag]), ..NewFields::default() };
-                change(node, stored.view.id, ChangeAction::Set(fields)).await?;
+                entry.set_tags(node, &[&format!("{USED}{}", used(token))]).await?;
             }
         }
         Ok(())
@@ -233,28 +205,6 @@ fn admin_needed(because: &str) -> TokenError {
     TokenError::Own("admin_needed", message)
 }
 
-async fn change(node: &Node, id: MessageId, action: ChangeAction<'_>) -> Result<(), Error> {
-    let items = [(id, 0)];
-    let change = Change { namespace: NamespaceId::SYS, items: &items, action, by: "", why: "" };
-    node.change(&change).await?.into_iter().collect()
-}
-
-/// Every stored token, read or not.
-async fn stored(node: &Node) -> Result<Vec<Stored>, Error> {
-    let (mut all, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = match node.messages(NamespaceId::SYS, QUEUE, Some(State::Held), cursor, PAGE, true).await {
-            Err(Error::QueueNotFound { .. }) => return Ok(all),
-            page => page?,
-        };
-        all.extend(page.items);
-        cursor = page.next;
-        if cursor.is_none() {
-            return Ok(all);
-        }
-    }
-}
-
 fn written(token: &Token) -> Value {
     json!({
         "id": &*token.id,
@@ -267,9 +217,8 @@ fn written(token: &Token) -> Value {
     })
 }
 
-fn read(stored: &Stored) -> Option<Token> {
-    let blob = MessageBlob::parse(stored.blob.as_deref()?)?;
-    let value: Value = serde_json::from_slice(blob.payload).ok()?;
+fn read(entry: &Entry) -> Option<Token> {
+    let value = entry.value.as_ref()?;
     let text = |name: &str| value.get(name)?.as_str();
     let hash = HEXLOWER.decode(text("sha256")?.as_bytes()).ok()?;
     let scopes = value.get("scopes")?.as_array()?.iter();
@@ -278,8 +227,7 @@ fn read(stored: &Stored) -> Option<Token> {
         Value::Null => None,
         at_ms => Some(at_ms.as_u64()?),
     };
-    let tags = stored.tags.as_deref().and_then(MessageBlob::parse);
-    let used_ms = tags.and_then(|tags| tags.tags().find_map(|tag| tag.strip_prefix(USED)?.parse().ok()));
+    let used_ms = entry.tags.iter().find_map(|tag| tag.strip_prefix(USED)?.parse().ok());
     Some(Token {
         id: text("id")?.into(),
         name: text("name")?.into(),

@@ -1,0 +1,116 @@
+//! What the server keeps for itself in namespace `$sys`: held messages of a queue, each with a JSON value and
+//! tags. So it is in the journal, survives a restart, and is in every backup.
+
+use serde_json::Value;
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::change::{Change, ChangeAction, NewFields};
+use sluice_engine::command::{Send, SendItem};
+use sluice_engine::item::SendOptions;
+use sluice_engine::query::State;
+use sluice_engine::{Error, MessageId, NamespaceId};
+use sluice_node::Node;
+use sluice_node::api::Stored;
+
+/// Values that one look reads.
+const PAGE: usize = 200;
+
+/// A list of values, by the name of its queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SystemList(pub(crate) &'static str);
+
+/// A value of a list.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: MessageId,
+    /// The value; `None`: it is damaged.
+    pub(crate) value: Option<Value>,
+    pub(crate) tags: Vec<String>,
+}
+
+/// The key under which a value is added at most once. An empty one is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnceKey<'a> {
+    pub(crate) key: &'a [u8],
+    /// Digest of the value: another value under the same key is refused.
+    pub(crate) digest: u64,
+}
+
+impl SystemList {
+    /// All values, the oldest first.
+    ///
+    /// # Errors
+    /// `overloaded`, `shutting_down`; in a cluster `not_leader`, `no_leader`.
+    pub(crate) async fn all(self, node: &Node) -> Result<Vec<Entry>, Error> {
+        let (mut all, mut cursor) = (Vec::new(), None);
+        loop {
+            let page =
+                match node.messages(NamespaceId::SYS, self.0, Some(State::Held), cursor, PAGE, true).await {
+                    Err(Error::QueueNotFound { .. }) => return Ok(all),
+                    page => page?,
+                };
+            all.extend(page.items.iter().map(Entry::read));
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Adds a value.
+    ///
+    /// # Errors
+    /// What the engine says: `idempotency_mismatch` for another value under the same key.
+    pub(crate) async fn add(self, node: &Node, value: &Value, once: OnceKey<'_>) -> Result<(), Error> {
+        let payload = value.to_string();
+        let options = SendOptions { hold: true, ..SendOptions::default() };
+        let item = SendItem {
+            payload: payload.as_bytes(),
+            content_type: "application/json",
+            options: Some(&options),
+            ..SendItem::default()
+        };
+        let send = Send {
+            namespace: NamespaceId::SYS,
+            queue: self.0,
+            idempotency_key: once.key,
+            request_digest: once.digest,
+            items: &[item],
+        };
+        node.send(&send).await.map(drop)
+    }
+}
+
+impl Entry {
+    fn read(stored: &Stored) -> Entry {
+        let value = |blob: &[u8]| serde_json::from_slice(MessageBlob::parse(blob)?.payload).ok();
+        let tags = stored.tags.as_deref().and_then(MessageBlob::parse);
+        Entry {
+            id: stored.view.id,
+            value: stored.blob.as_deref().and_then(value),
+            tags: tags.map(|tags| tags.tags().map(str::to_owned).collect()).unwrap_or_default(),
+        }
+    }
+
+    /// Takes the value away.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub(crate) async fn remove(&self, node: &Node) -> Result<(), Error> {
+        self.change(node, ChangeAction::Cancel).await
+    }
+
+    /// Replaces all tags.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub(crate) async fn set_tags(&self, node: &Node, tags: &[&str]) -> Result<(), Error> {
+        let fields = NewFields { tags: Some(tags), ..NewFields::default() };
+        self.change(node, ChangeAction::Set(fields)).await
+    }
+
+    async fn change(&self, node: &Node, action: ChangeAction<'_>) -> Result<(), Error> {
+        let items = [(self.id, 0)];
+        let change = Change { namespace: NamespaceId::SYS, items: &items, action, by: "", why: "" };
+        node.change(&change).await?.into_iter().collect()
+    }
+}
