@@ -1,5 +1,5 @@
-//! What the server keeps for itself in namespace `$sys`: held messages of a queue, each with a JSON value and
-//! tags. So it is in the journal, survives a restart, and is in every backup.
+//! Lists in namespace `$sys`, which the server keeps for itself: each value is a held message of a queue, with
+//! JSON as its payload, and tags. So they are in the journal, survive a restart, and are in every backup.
 
 use serde_json::Value;
 use sluice_engine::blob::MessageBlob;

@@ -35,8 +35,8 @@ struct Shared {
 
 impl Client {
     /// A client of the server at `http://HOST:PORT` or `https://HOST:PORT`, in the namespace `default`. It
-    /// connects at the first request. Several nodes of one cluster are separated by commas: it asks the first,
-    /// and another one when that does not answer or does not lead.
+    /// connects at the first request. Several nodes of one cluster are separated by commas: it asks the
+    /// first, and another one when that does not answer or does not lead.
     ///
     /// # Errors
     /// [`ClientError::InvalidUrl`].

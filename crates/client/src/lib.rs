@@ -49,9 +49,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 // Map: `client` the handle and its options, `calls` one method per call, `transport` connections,
-// `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again, `encode` JSON of the hot requests,
-// `answers` and `json` their responses, `types` the other responses, `message` and `flows` what is sent,
-// `session` streams over gRPC, `events` those of server-sent events, `worker` the loop.
+// `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again,
+// `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
+// `message` and `flows` what is sent, `session` streams over gRPC, `events` those of server-sent events,
+// `worker` the loop.
 
 mod access;
 mod answers;

@@ -38,8 +38,8 @@ impl Tries {
         Tries { started: Instant::now(), count: 0, passed_on: 0, is_elsewhere: false }
     }
 
-    /// Notes whether the next try asks another server, of which there are `others`: each of them is asked once
-    /// without a delay.
+    /// Notes whether the next try asks another server, of which there are `others`: each of them is asked
+    /// once without a delay.
     pub(crate) fn passes_on(&mut self, to_another: bool, others: u32) {
         self.is_elsewhere = to_another && self.passed_on < others;
         self.passed_on = if self.is_elsewhere { self.passed_on + 1 } else { 0 };
