@@ -24,6 +24,8 @@ const RETRY_AFTER_MS: u64 = 500;
 #[derive(Clone)]
 pub struct Node {
     pub(crate) inner: Arc<Inner>,
+    /// True when reads may be behind.
+    pub(crate) is_stale: bool,
 }
 
 impl std::fmt::Debug for Node {
@@ -54,6 +56,13 @@ pub(crate) struct Inner {
 }
 
 impl Node {
+    /// A handle whose reads show the state of this node, which may be behind when another one leads: they
+    /// never wait for other nodes.
+    #[must_use]
+    pub fn stale(&self) -> Node {
+        Node { inner: Arc::clone(&self.inner), is_stale: true }
+    }
+
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.inner.limits
@@ -178,7 +187,8 @@ impl Node {
         let read = Read(Box::new(move |looking| {
             let _ = sender.send(looking.map(look));
         }));
-        self.push(shard, Request::Read(read))?;
+        let request = if self.is_stale { Request::ReadStale(read) } else { Request::Read(read) };
+        self.push(shard, request)?;
         receiver.await.map_err(|_| Error::ShuttingDown {})?
     }
 }

@@ -97,7 +97,7 @@ fn start(options: Options) -> Result<Node, StartError> {
         unread_bytes: Arc::default(),
         namespace_changes: Arc::default(),
     };
-    Ok(Node { inner: Arc::new(inner) })
+    Ok(Node { inner: Arc::new(inner), is_stale: false })
 }
 
 /// Term of a start in memory: that of the time, and more than those of the earlier starts of this process, of

@@ -260,7 +260,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             Request::Unwatch(left) => self.end_watch(&left),
             Request::Cancel { ticket } => self.cancel(ticket),
             Request::Surely(record) => self.owe_record(record),
-            Request::Read(read) => self.take_look(read),
+            Request::Read(read) | Request::ReadStale(read) => self.take_look(read),
             Request::Drain => self.drain(),
             Request::Stop => {
                 self.drain();

@@ -143,7 +143,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
             Request::Pull(pull) => !self.is_served_at_once(pull),
             Request::Await(_) | Request::Watch(_) | Request::Read(_) => true,
             Request::Propose(_) | Request::Attach(_) => false,
-            Request::Unwatch(_)
+            Request::ReadStale(_)
+            | Request::Unwatch(_)
             | Request::Cancel { .. }
             | Request::Surely(_)
             | Request::Drain

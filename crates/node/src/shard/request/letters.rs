@@ -23,6 +23,7 @@ impl Letter for Request {
                 | Request::Unwatch(_)
                 | Request::Cancel { .. }
                 | Request::Read(_)
+                | Request::ReadStale(_)
                 | Request::Drain
                 | Request::Stop => 0,
             }
@@ -40,7 +41,8 @@ impl Letter for Request {
             | Request::Await(_)
             | Request::Attach(_)
             | Request::Watch(_)
-            | Request::Read(_) => false,
+            | Request::Read(_)
+            | Request::ReadStale(_) => false,
         }
     }
 
@@ -59,7 +61,7 @@ impl Letter for Request {
             Request::Watch(watch) => {
                 let _ = watch.reply.send(Err(why.clone()));
             }
-            Request::Read(read) => (read.0)(Err(why.clone())),
+            Request::Read(read) | Request::ReadStale(read) => (read.0)(Err(why.clone())),
             Request::Surely(_)
             | Request::Cancel { .. }
             | Request::Unwatch(_)

@@ -47,8 +47,10 @@ pub enum Request {
     /// Propose exactly one draining record without an answer. A full disk delays it; it is proposed until it
     /// is in the log. Push it by [`crate::mailbox::Mailbox::push_surely`].
     Surely(Batch),
-    /// Read the state between two batches.
+    /// Read the state between two batches, with everything that was acknowledged anywhere before.
     Read(Read),
+    /// Read the state between two batches as it is on this node, which may be behind.
+    ReadStale(Read),
     /// End waiting pulls empty, and let later ones not wait.
     Drain,
     /// Finish records in flight, sync, and end the thread.

@@ -180,11 +180,20 @@ impl Client<'_> {
     }
 
     pub fn count(&self, at_least: u64) -> Waiting {
+        self.count_by(Request::Read, at_least)
+    }
+
+    /// Counts what this node knows of.
+    pub fn count_stale(&self) -> Waiting {
+        self.count_by(Request::ReadStale, 0)
+    }
+
+    fn count_by(&self, request: impl FnOnce(Read) -> Request, at_least: u64) -> Waiting {
         let (sender, reply) = oneshot::channel();
         let read = Read(Box::new(move |looking| {
             let _ = sender.send(looking.map(|at| at.engine.totals().sent));
         }));
-        self.ask(Request::Read(read), 0, Call::Count { at_least, reply })
+        self.ask(request(read), 0, Call::Count { at_least, reply })
     }
 
     pub fn wait_for(&self, id: MessageId, wait_us: u64) -> Waiting {

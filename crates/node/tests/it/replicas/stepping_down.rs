@@ -301,3 +301,15 @@ fn a_stop_of_a_follower_ends_what_waits_for_a_leader() {
     while pair.machines[1].shard.step() != Step::Stopped {}
     assert_eq!(error(&mut send), Error::ShuttingDown {});
 }
+
+#[test]
+fn a_stale_read_is_answered_at_once_by_whoever_is_asked() {
+    let mut pair = Pair::new();
+    let _send = pair.send_in_flight();
+    pair.agree(|agreement| agreement.loses(0));
+    for node in 0..2 {
+        let mut count = pair.client(node).count_stale();
+        pair.settle_down();
+        assert!(matches!(heard(&mut count), Some(Answered::Counted(Ok(0)))), "node {node}");
+    }
+}
