@@ -19,6 +19,7 @@ pub mod access;
 pub mod bulk;
 pub mod call;
 pub mod changes;
+pub mod cluster;
 pub mod codes;
 pub mod consumers;
 pub mod dead;
