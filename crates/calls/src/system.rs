@@ -1,13 +1,13 @@
 //! Lists in namespace `$sys`, which the server keeps for itself: each value is a held message of a queue, with
-//! JSON as its payload, and tags. So they are in the journal, survive a restart, and are in every backup.
+//! JSON as its payload, and tags. So it is in the journal, survives a restart, and is in every backup.
 
 use serde_json::Value;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::change::{Change, ChangeAction, NewFields};
 use sluice_engine::command::{Send, SendItem};
 use sluice_engine::item::SendOptions;
-use sluice_engine::query::State;
-use sluice_engine::{Error, MessageId, NamespaceId};
+use sluice_engine::query::{Counters, State};
+use sluice_engine::{Error, MessageId, NamespaceId, QueueId};
 use sluice_node::Node;
 use sluice_node::api::Stored;
 
@@ -26,6 +26,10 @@ pub(crate) struct Entry {
     pub(crate) value: Option<Value>,
     pub(crate) tags: Vec<String>,
 }
+
+/// State of a list: it differs when values were added or taken away since.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Version(Option<(QueueId, Counters)>);
 
 /// The key under which a value is added at most once. An empty one is none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +57,18 @@ impl SystemList {
             if cursor.is_none() {
                 return Ok(all);
             }
+        }
+    }
+
+    /// The state of the list.
+    ///
+    /// # Errors
+    /// As [`SystemList::all`].
+    pub(crate) async fn version(self, node: &Node) -> Result<Version, Error> {
+        match node.queue(NamespaceId::SYS, self.0).await {
+            Ok(view) => Ok(Version(Some((view.id, view.counters)))),
+            Err(Error::QueueNotFound { .. }) => Ok(Version(None)),
+            Err(error) => Err(error),
         }
     }
 

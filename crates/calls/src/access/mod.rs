@@ -38,6 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::watch;
 
+use crate::system::Version;
 use identity::Grant;
 use rate::Limiter;
 use refusals::Refusals;
@@ -91,8 +92,8 @@ struct Shared {
     limiters: Mutex<HashMap<Arc<str>, Arc<Limiter>>>,
     /// Text of the policy file as it was last read, valid or not.
     policy_seen: Mutex<Option<String>>,
-    /// Tokens are made and revoked one after the other.
-    token_changes: tokio::sync::Mutex<()>,
+    /// Tokens are made, revoked and read again one after the other; the state in which they were read last.
+    token_changes: tokio::sync::Mutex<Version>,
     /// Keeps denials from filling the log.
     denials: Limiter,
     /// Keeps them from filling the audit log.
@@ -154,7 +155,7 @@ impl Access {
                 asks: AtomicBool::new(false),
                 limiters: Mutex::default(),
                 policy_seen: Mutex::new(policy_text),
-                token_changes: tokio::sync::Mutex::new(()),
+                token_changes: tokio::sync::Mutex::default(),
                 denials: Limiter::new(RequestRate { per_s: 10, burst: 100 }),
                 refusals: Refusals::default(),
             }),

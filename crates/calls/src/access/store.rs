@@ -63,6 +63,20 @@ impl Access {
         Ok(())
     }
 
+    /// Reads the tokens again if some were made or revoked through another node of the cluster.
+    ///
+    /// # Errors
+    /// As [`Access::load_tokens`].
+    pub async fn refresh_tokens(&self, node: &Node) -> Result<(), Error> {
+        let mut seen = self.shared.token_changes.lock().await;
+        let version = TOKENS.version(node).await?;
+        if *seen != version {
+            self.load_tokens(node).await?;
+            *seen = version;
+        }
+        Ok(())
+    }
+
     /// The tokens, by name.
     pub fn tokens(&self) -> Vec<Arc<Token>> {
         let (_, rules) = self.rules();
@@ -238,4 +252,28 @@ fn read(entry: &Entry) -> Option<Token> {
         last_used_ms: AtomicU64::new(used_ms.unwrap_or(0)),
         hash: hash.try_into().ok()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::node;
+
+    #[tokio::test]
+    async fn what_one_node_makes_or_revokes_every_node_knows() {
+        let (node, here, there) = (node(), Access::default(), Access::default());
+        there.refresh_tokens(&node.stale()).await.unwrap();
+        let scopes = vec![Scope::new("*", "admin").unwrap()];
+        let new = NewToken { name: "ops".to_owned(), scopes, expires_at_ms: None };
+        let (token, _) = here.token_create(&node, new.clone(), "").await.unwrap();
+        assert!(there.tokens().is_empty());
+        there.refresh_tokens(&node.stale()).await.unwrap();
+        assert_eq!(there.tokens().len(), 1);
+        here.token_create(&node, NewToken { name: "other".to_owned(), ..new }, "").await.unwrap();
+        here.token_revoke(&node, &token.id).await.unwrap();
+        there.refresh_tokens(&node.stale()).await.unwrap();
+        assert_eq!(there.tokens().iter().map(|it| &*it.name).collect::<Vec<_>>(), ["other"]);
+        there.refresh_tokens(&node.stale()).await.unwrap();
+        assert_eq!(there.tokens().len(), 1);
+    }
 }
