@@ -16,6 +16,7 @@ use crate::bulk::Bulks;
 use crate::driver::Threads;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
+use crate::shard::leader::Leader;
 use crate::shard::request::{Answer, Proposal, Read, ReplyTo, Request, ShardView};
 
 /// Wait suggested to a caller whose request found the mailbox full, in milliseconds.
@@ -37,6 +38,8 @@ impl std::fmt::Debug for Node {
 pub(crate) struct Inner {
     pub(crate) mailboxes: Vec<Mailbox<Request>>,
     pub(crate) placement: Placement,
+    /// One per shard.
+    pub(crate) leaders: Vec<Leader>,
     pub(crate) limits: Limits,
     pub(crate) threads: Threads,
     pub(crate) tickets: AtomicU64,

@@ -11,7 +11,7 @@
 //! - [`bulk`] one change to many messages as a state machine; `placement` which shard a namespace lives on.
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
-//!   `bulk_calls`, `metrics`, [`backup`], [`keys`].
+//!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`].
 //! - `start` from files to a running node.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -30,6 +30,7 @@ mod events;
 mod flows;
 mod handle;
 pub mod keys;
+mod leaders;
 mod log_limiter;
 pub mod mailbox;
 mod messages;

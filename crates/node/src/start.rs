@@ -22,6 +22,7 @@ use crate::handle::{Inner, Node};
 use crate::mailbox::Mailbox;
 use crate::namespaces::done_if_gone;
 use crate::placement::Placement;
+use crate::shard::leader::Leader;
 use crate::shard::recover::{knows, recover};
 use crate::shard::request::{Proposal, ReplyTo, Request};
 use crate::shard::store::Store;
@@ -38,6 +39,7 @@ const FIRST_RECORDS_TIME: Duration = Duration::from_secs(30);
 struct Starting<'a> {
     options: &'a Options,
     mailboxes: Vec<Mailbox<Request>>,
+    leaders: Vec<Leader>,
     threads: Threads,
     failing: watch::Sender<Option<String>>,
     /// Namespaces as shard 0 knows them.
@@ -68,6 +70,7 @@ fn start(options: Options) -> Result<Node, StartError> {
         mailboxes: (0..options.shards)
             .map(|_| Mailbox::with_bytes(options.mailbox_requests, options.mailbox_bytes))
             .collect(),
+        leaders: Vec::new(),
         threads: Threads::default(),
         failing,
         placed: Vec::new(),
@@ -83,6 +86,7 @@ fn start(options: Options) -> Result<Node, StartError> {
     let inner = Inner {
         placement: Placement::from_views(&starting.placed),
         mailboxes: starting.mailboxes,
+        leaders: starting.leaders,
         threads: starting.threads,
         backups: starting.backups.into(),
         keyrings: starting.keyrings.into(),
@@ -228,6 +232,7 @@ impl Starting<'_> {
             let writer = writer.clone();
             self.threads.spawn(format!("writer-{number}"), move || run_writer(&writer))?;
         }
+        self.leaders.push(shard.leader().clone());
         let failing = self.failing.clone();
         self.threads.spawn(format!("shard-{number}"), move || run_shard(shard, &writing, &events, &failing))
     }

@@ -7,6 +7,7 @@
 
 pub mod channel;
 pub mod feed;
+pub mod leader;
 pub mod recover;
 pub mod request;
 pub mod store;
@@ -29,6 +30,7 @@ use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::{Load, Mailbox};
 use applying::Applying;
 use damage::Damaged;
+use leader::Leader;
 use leading::Leading;
 use request::{Read, Request};
 use snapshot::Snapshotting;
@@ -149,6 +151,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Mailbox of requests.
     pub fn mailbox(&self) -> &Mailbox<Request> {
         &self.mailbox
+    }
+
+    /// Leader of the shard, for other threads.
+    pub fn leader(&self) -> &Leader {
+        &self.place.leader
     }
 
     /// Number of records that are proposed and not yet applied.

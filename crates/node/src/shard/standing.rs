@@ -8,6 +8,7 @@ use sluice_engine::Error;
 
 use super::Shard;
 use super::held::Held;
+use super::leader::Leader;
 use super::request::Request;
 use super::store::{Standing, Store};
 use crate::clock::Clock;
@@ -36,6 +37,8 @@ struct Round {
 #[derive(Debug)]
 pub(super) struct Place {
     standing: Standing,
+    /// The leader by `standing`, for other threads.
+    pub(super) leader: Leader,
     /// Epoch of a leadership that has not begun yet.
     beginning: Option<u64>,
     /// Requests that wait for a leader or a confirmation.
@@ -56,7 +59,15 @@ impl Place {
             Standing::Alone => Standing::Alone,
             Standing::Leader { .. } | Standing::Follower { .. } => Standing::Follower { leader: None },
         };
-        Place { standing, beginning: None, held: Held::default(), rounds: 0, round: None, until_us: 0 }
+        Place {
+            standing,
+            leader: Leader::default(),
+            beginning: None,
+            held: Held::default(),
+            rounds: 0,
+            round: None,
+            until_us: 0,
+        }
     }
 }
 
@@ -111,6 +122,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             self.place.until_us = self.monotonic_us + DECISION_US;
         }
         self.place.standing = standing;
+        self.place.leader.set(standing);
         self.place.beginning = leads.then(|| self.begin_epoch());
         self.sort_held();
         true

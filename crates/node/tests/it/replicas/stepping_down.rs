@@ -184,6 +184,19 @@ fn a_record_that_nobody_decides_is_unknown_after_ten_seconds() {
 }
 
 #[test]
+fn other_threads_read_the_leader_only_where_another_node_is_known_to_lead() {
+    let mut pair = Pair::new();
+    let leaders = |pair: &Pair| [0, 1].map(|node| pair.machines[node].shard.leader().elsewhere());
+    assert_eq!(leaders(&pair), [None, Some(0)]);
+    pair.agree(|agreement| (0..2).for_each(|node| agreement.loses(node)));
+    pair.settle_down();
+    assert_eq!(leaders(&pair), [None, None]);
+    pair.agree(|agreement| agreement.elect_with(1, 0, 0));
+    pair.agree_on_all();
+    assert_eq!(leaders(&pair), [Some(1), None]);
+}
+
+#[test]
 fn a_follower_names_the_leader_and_lets_requests_wait_for_one() {
     let mut pair = Pair::new();
     let mut calls = [pair.client(1).send("jobs", "<0000001>".to_owned(), 0), pair.client(1).count(0)];
