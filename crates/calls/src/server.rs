@@ -1,12 +1,14 @@
 //! The server that is asked: the one owner of the node's handle in front of which every protocol stands.
 
 use std::fmt;
+use std::sync::Arc;
 
 use sluice_engine::Limits;
 use sluice_node::Node;
 use tokio::sync::watch;
 
 use crate::access::{Access, Act, Caller, Peer};
+use crate::cluster::{Cluster, OwnNode};
 use crate::time::now_ms;
 
 /// The server behind all calls: the node, access control, and its stop. The node is reached with a
@@ -15,9 +17,20 @@ pub struct Calls {
     node: Node,
     access: Access,
     about: About,
+    /// `None`: the server belongs to no cluster.
+    clustered: Option<Clustered>,
     started_at_ms: u64,
     /// Turns true when the server stops.
     stop: watch::Sender<bool>,
+}
+
+/// A server's part in a cluster, and what the cluster keeps of its nodes.
+#[derive(Debug)]
+pub struct Clustered {
+    /// The server as a node.
+    pub own: Arc<dyn OwnNode>,
+    /// The lists of the cluster.
+    pub cluster: Cluster,
 }
 
 /// The description of a server.
@@ -38,7 +51,25 @@ impl fmt::Debug for Calls {
 impl Calls {
     /// The calls of a node, for callers whom `access` tells apart.
     pub fn new(node: Node, access: Access, about: About) -> Calls {
-        Calls { node, access, about, started_at_ms: now_ms(), stop: watch::Sender::new(false) }
+        Calls {
+            node,
+            access,
+            about,
+            clustered: None,
+            started_at_ms: now_ms(),
+            stop: watch::Sender::new(false),
+        }
+    }
+
+    /// The same calls of a server that is a node of a cluster.
+    #[must_use]
+    pub fn in_cluster(self, own: Arc<dyn OwnNode>) -> Calls {
+        Calls { clustered: Some(Clustered { own, cluster: Cluster::default() }), ..self }
+    }
+
+    /// The server's part in a cluster; `None`: it belongs to none.
+    pub fn clustered(&self) -> Option<&Clustered> {
+        self.clustered.as_ref()
     }
 
     pub(crate) fn node(&self) -> &Node {

@@ -1,5 +1,5 @@
-//! Lists in namespace `$sys`, which the server keeps for itself: each value is a held message of a queue, with
-//! JSON as its payload, and tags. So it is in the journal, survives a restart, and is in every backup.
+//! Lists in namespace `$sys`, which the server keeps for itself: each value is a held message of a queue, its
+//! payload JSON, with tags. So it is in the journal, survives a restart, and is in every backup.
 
 use serde_json::Value;
 use sluice_engine::blob::MessageBlob;

@@ -8,6 +8,7 @@ use sluice_engine::{MessageId, NamespaceId};
 use sluice_node::{Durability, Node, Options};
 
 use crate::access::{Access, Caller, Guard, GuardOptions, Peer};
+use crate::cluster::OwnNode;
 use crate::operation::Operation;
 use crate::permit::{Asker, CallName, Permit};
 use crate::room::Uncounted;
@@ -51,6 +52,17 @@ impl Open {
         let slot = Arc::new(Guard::new(GuardOptions::default())).enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let peer = Arc::new(Peer::new(&access, slot.unwrap(), None));
         Open { calls: Calls::new(node(), access, About::default()), peer }
+    }
+
+    /// A server that is a node of a cluster.
+    pub fn in_cluster(own: Arc<dyn OwnNode>) -> Open {
+        let Open { calls, peer } = Open::new();
+        Open { calls: calls.in_cluster(own), peer }
+    }
+
+    /// Its calls.
+    pub fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// The node behind it.

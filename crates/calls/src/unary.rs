@@ -10,8 +10,8 @@ use crate::fault::Read;
 use crate::operation::{Operation, unary_operations};
 use crate::permit::Permit;
 use crate::{
-    bulk, changes, consumers, dead, flows, groups, keys, limits, messages, namespaces, queue_defaults,
-    queues, results, schedules, status, tokens,
+    bulk, changes, consumers, dead, flows, groups, keys, limits, membership, messages, namespaces,
+    queue_defaults, queues, results, schedules, status, tokens,
 };
 
 macro_rules! unary {

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 use sluice_engine::Error;
 use sluice_node::Node;
 
-use super::{Cluster, ClusterError};
+use super::Cluster;
 use crate::access::check_name;
+use crate::error::CallError;
 use crate::system::{Entry, OnceKey, SystemList};
 use crate::time::now_ms;
 
@@ -57,7 +58,7 @@ impl Cluster {
     ///
     /// # Errors
     /// `node_not_found`; `invalid_argument` for the last one; those of [`Cluster::nodes`].
-    pub async fn remove(&self, node: &Node, number: u64) -> Result<ClusterNode, ClusterError> {
+    pub async fn remove(&self, node: &Node, number: u64) -> Result<ClusterNode, CallError> {
         let _turn = self.changes.lock().await;
         let entries = NODES.all(node).await?;
         let mut found = None;
@@ -71,7 +72,7 @@ impl Cluster {
         }
         let missing = || {
             let message = format!("no node has the number {number}: `sluice cluster members` shows them");
-            ClusterError::Own("node_not_found", message)
+            CallError::new("node_not_found", message)
         };
         let (entry, read) = found.ok_or_else(missing)?;
         if others == 0 {
@@ -89,7 +90,7 @@ impl Cluster {
         node: &Node,
         new: &NewNode,
         token: &str,
-    ) -> Result<ClusterNode, ClusterError> {
+    ) -> Result<ClusterNode, CallError> {
         check(new)?;
         let nodes = self.nodes(node).await?;
         check_free(new, &nodes)?;
@@ -122,16 +123,16 @@ fn check(new: &NewNode) -> Result<(), Error> {
 }
 
 /// Checks that there is room for a node of this name and address.
-fn check_free(new: &NewNode, nodes: &[ClusterNode]) -> Result<(), ClusterError> {
+fn check_free(new: &NewNode, nodes: &[ClusterNode]) -> Result<(), CallError> {
     let present = || nodes.iter().filter(|node| !node.is_removed);
     if let Some(other) = present().find(|node| node.name == new.name || node.address == new.address) {
         let ClusterNode { number, name, address, .. } = other;
         let message = format!("node {number} is {name} at {address} already: remove it first, or replace it");
-        return Err(ClusterError::Own("node_exists", message));
+        return Err(CallError::new("node_exists", message));
     }
     if present().count() >= NODES_MAX {
         let message = format!("the cluster has {NODES_MAX} nodes, the maximum");
-        return Err(ClusterError::Own("limit_exceeded", message));
+        return Err(CallError::new("limit_exceeded", message));
     }
     Ok(())
 }

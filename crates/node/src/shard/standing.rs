@@ -61,7 +61,7 @@ impl Place {
         };
         Place {
             standing,
-            leader: Leader::default(),
+            leader: Leader::new(standing),
             beginning: None,
             held: Held::default(),
             rounds: 0,

@@ -26,6 +26,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("schedules", "Messages that are sent at times of day, or again and again"),
     ("namespaces", "Tenants and their quotas"),
     ("access", "Who may do what, and who has done what"),
+    ("cluster", "The machines that hold the data together"),
     ("server", "The server itself"),
 ];
 

@@ -1,0 +1,34 @@
+//! The part of a server in its cluster.
+
+use std::fmt;
+use std::io;
+
+/// A server as a node of a cluster.
+pub trait OwnNode: fmt::Debug + Send + Sync {
+    /// Id of the cluster.
+    fn cluster(&self) -> &str;
+    /// Number of the node.
+    fn number(&self) -> u64;
+    /// The cluster's CA.
+    ///
+    /// # Errors
+    /// Its files cannot be read.
+    fn authority(&self) -> io::Result<ClusterCa>;
+}
+
+/// The CA that signs the certificates of a cluster's nodes.
+#[derive(Clone)]
+pub struct ClusterCa {
+    /// Its certificate, as PEM.
+    pub certificate: String,
+    /// SHA-256 of its certificate, in DER.
+    pub fingerprint: [u8; 32],
+    /// Its private key, as PEM.
+    pub key: String,
+}
+
+impl fmt::Debug for ClusterCa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterCa").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
+    }
+}
