@@ -33,6 +33,7 @@ fn main() {
     access(&corpus);
     grpc(&corpus);
     replica(&corpus);
+    peers(&corpus);
 }
 
 struct Corpus(PathBuf);
@@ -198,6 +199,55 @@ fn replica(corpus: &Corpus) {
     };
     corpus.write("replica_messages", "following", &framed(following.map(encoded)));
     corpus.write("replica_messages", "leading", &framed(leading.map(encoded)));
+}
+
+/// One frame of each kind; a direction with several; and pieces of one byte.
+fn peers(corpus: &Corpus) {
+    use sluice_peers::hello::{Formats, Hello};
+    use sluice_peers::{ClusterId, Identity, frame::Frame};
+    use sluice_replica::{Body, Envelope, Message};
+
+    let [from, to] = [2, 1].map(|id| NodeId::new(id).expect("not 0"));
+    let batches = [&b"three"[..], b"", b"batches"].map(bytes::Bytes::from_static).to_vec();
+    let entry = |(index, batch): (u64, &bytes::Bytes)| Entry {
+        position: Position { term: 2, index },
+        batch: Some(Descriptor {
+            first_record: index,
+            records: 1,
+            time_us: 3,
+            bytes: batch.len() as u32,
+            checksum: crc32fast::hash(batch),
+        }),
+    };
+    let entries = (2..).zip(&batches).map(entry).collect();
+    let append = Body::Append { previous: Position { term: 1, index: 1 }, commit: 1, entries };
+    let heartbeat = Body::Heartbeat { commit: 1, read: None };
+    let envelope = |body, batches| Envelope { message: Message { from, to, term: 2, body }, batches };
+    let identity = Identity { cluster: ClusterId(7), node: from };
+    let formats = Formats { highest: 1, in_force: 1 };
+    let content = bytes::Bytes::from_static(b"content");
+    let frames = [
+        ("greeting", Frame::Hello(Hello { identity, start: 5, wall_us: 6, formats })),
+        ("refusal", Frame::Refused("nobody knows you".to_owned())),
+        ("alive", Frame::Alive),
+        ("heartbeat", Frame::Envelope { shard: 3, envelope: envelope(heartbeat, Vec::new()) }),
+        ("append", Frame::Envelope { shard: 3, envelope: envelope(append, batches) }),
+        ("request", Frame::Request { number: 1, within_ms: 2, content: content.clone() }),
+        ("answer", Frame::Answer { number: 1, content }),
+    ];
+    let encoded = |frame: &Frame| {
+        let mut bytes = Vec::new();
+        frame.encode(0, &mut bytes);
+        frame.batches().iter().for_each(|batch| bytes.extend_from_slice(batch));
+        bytes
+    };
+    let seed = |cut: u8, frames: Vec<Vec<u8>>| [vec![cut], framed(frames)].concat();
+    for (name, frame) in &frames {
+        corpus.write("peer_frames", name, &seed(255, vec![encoded(frame)]));
+    }
+    let all: Vec<Vec<u8>> = frames.iter().map(|(_, frame)| encoded(frame)).collect();
+    corpus.write("peer_frames", "all", &seed(99, all.clone()));
+    corpus.write("peer_frames", "all-by-byte", &seed(0, all));
 }
 
 fn journal(corpus: &Corpus) {

@@ -9,13 +9,14 @@ use crate::Finding;
 pub(crate) const RULE: &str = "layer";
 
 /// The crates, each with those that it may use.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("alloc-count", &[]),
     ("engine", &[]),
     ("http2", &[]),
     ("journal", &[]),
     ("proto", &[]),
     ("replica", &["journal"]),
+    ("peers", &["replica", "journal"]),
     ("tidy", &[]),
     ("units", &[]),
     ("node", &["engine", "journal"]),

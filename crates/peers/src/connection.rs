@@ -1,0 +1,206 @@
+//! The life of a connection after the greetings: frames in and out until it ends.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use sluice_replica::{Envelope, NodeId};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::decoder::Decoder;
+use crate::frame::{Frame, FrameError};
+use crate::link::Link;
+use crate::writer::Writer;
+use crate::{ALIVE_EVERY, CONTENT_BYTES_MAX, REQUESTS_MAX, SILENCE_MAX};
+
+/// Receiver of messages and requests of other nodes.
+pub trait Receiver: fmt::Debug + Send + Sync {
+    /// Takes in a message between the replicas of a shard, whose sender is the node that has sent it. Must
+    /// not block: what finds no room is dropped. There may be no such shard.
+    fn envelope(&self, shard: u16, envelope: Envelope);
+
+    /// Answers a request of a node, with at most [`CONTENT_BYTES_MAX`]. The future is dropped when the answer
+    /// comes too late.
+    fn request(&self, from: NodeId, content: Bytes) -> Answering;
+}
+
+/// Answer to a request, under way.
+pub type Answering = Pin<Box<dyn Future<Output = Bytes> + Send>>;
+
+/// Cause of the end of a connection.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The peer has closed the connection.
+    Closed,
+    /// Nothing has come from the peer for [`SILENCE_MAX`].
+    Silent,
+    /// The operating system or TLS has failed.
+    Broken(io::Error),
+    /// The peer's bytes are no frames.
+    Frame(FrameError),
+    /// The peer has ended the connection, with its reason.
+    Refused(String),
+    /// A message of one node for another has come.
+    Foreign {
+        /// Sender of the message.
+        from: NodeId,
+        /// Receiver of the message.
+        to: NodeId,
+    },
+    /// A greeting has come that is not the first frame, or another first frame.
+    Greeting,
+    /// The peer's process has connected again.
+    Replaced,
+    /// This node stops.
+    Stopping,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Closed => f.write_str("the peer has closed it"),
+            End::Silent => write!(f, "nothing has come for {} s", SILENCE_MAX.as_secs()),
+            End::Broken(error) => error.fmt(f),
+            End::Frame(error) => error.fmt(f),
+            End::Refused(reason) => write!(f, "the peer refuses it: {reason}"),
+            End::Foreign { from, to } => {
+                write!(f, "a message from node {} to node {} came over it", from.get(), to.get())
+            }
+            End::Greeting => f.write_str("a greeting came too late, or something else instead of one"),
+            End::Replaced => f.write_str("the peer has connected again"),
+            End::Stopping => f.write_str("the server stops"),
+        }
+    }
+}
+
+/// A connection whose sides have greeted each other, or are about to.
+pub(crate) struct Greeted<S> {
+    pub(crate) stream: S,
+    pub(crate) decoder: Decoder,
+    pub(crate) writer: Writer,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Greeted<S> {
+    /// A connection on which nothing was said yet.
+    pub(crate) fn new(stream: S) -> Greeted<S> {
+        Greeted { stream, decoder: Decoder::default(), writer: Writer::default() }
+    }
+
+    /// Writes one frame.
+    pub(crate) async fn say(&mut self, frame: &Frame) -> Result<(), End> {
+        self.writer.put(frame);
+        self.writer.write(&mut self.stream).await.map_err(End::Broken)
+    }
+
+    /// Reads the next frame.
+    pub(crate) async fn hear(&mut self) -> Result<Frame, End> {
+        hear(&mut self.stream, &mut self.decoder).await
+    }
+
+    /// Carries frames both ways until the connection ends. `own` is this node.
+    pub(crate) async fn run(self, link: &Arc<Link>, receiver: &Arc<dyn Receiver>, own: NodeId) -> End {
+        let Greeted { stream, decoder, writer } = self;
+        let (read, write) = tokio::io::split(stream);
+        let end = tokio::select! {
+            end = Inbound { link, receiver, own, answers: JoinSet::new() }.run(read, decoder) => end,
+            end = write_frames(write, writer, link) => end,
+            () = link.replaced() => Err(End::Replaced),
+        };
+        match end {
+            Ok(never) => match never {},
+            Err(end) => end,
+        }
+    }
+}
+
+/// Result of what goes on until it fails.
+type Endless = Result<std::convert::Infallible, End>;
+
+async fn hear(read: &mut (impl AsyncRead + Unpin), decoder: &mut Decoder) -> Result<Frame, End> {
+    loop {
+        if let Some(frame) = decoder.next_frame().map_err(End::Frame)? {
+            return Ok(frame);
+        }
+        match timeout(SILENCE_MAX, read.read_buf(decoder.buffer())).await {
+            Ok(Ok(0)) => return Err(End::Closed),
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Err(End::Broken(error)),
+            Err(_) => return Err(End::Silent),
+        }
+    }
+}
+
+/// The direction from the peer.
+struct Inbound<'l> {
+    link: &'l Arc<Link>,
+    receiver: &'l Arc<dyn Receiver>,
+    own: NodeId,
+    /// Requests that are being answered; given up when the connection ends.
+    answers: JoinSet<()>,
+}
+
+impl Inbound<'_> {
+    async fn run(mut self, mut read: impl AsyncRead + Unpin, mut decoder: Decoder) -> Endless {
+        loop {
+            self.take(hear(&mut read, &mut decoder).await?)?;
+        }
+    }
+
+    fn take(&mut self, frame: Frame) -> Result<(), End> {
+        match frame {
+            Frame::Envelope { shard, envelope } => {
+                let (from, to) = (envelope.message.from, envelope.message.to);
+                if from != self.link.node() || to != self.own {
+                    return Err(End::Foreign { from, to });
+                }
+                self.receiver.envelope(shard, envelope);
+            }
+            Frame::Request { number, within_ms, content } => self.answer(number, within_ms, content),
+            Frame::Answer { number, content } => self.link.calls.answered(number, content),
+            Frame::Alive => {}
+            Frame::Refused(reason) => return Err(End::Refused(reason)),
+            Frame::Hello(_) => return Err(End::Greeting),
+        }
+        Ok(())
+    }
+
+    /// Begins to answer a request. One beyond the limit is dropped: the peer has given up others, which are
+    /// still being answered.
+    fn answer(&mut self, number: u64, within_ms: u32, content: Bytes) {
+        while self.answers.try_join_next().is_some() {}
+        if self.answers.len() >= REQUESTS_MAX {
+            return;
+        }
+        let (link, answer) = (Arc::clone(self.link), self.receiver.request(self.link.node(), content));
+        self.answers.spawn(async move {
+            let within = Duration::from_millis(within_ms.into());
+            if let Ok(content) = timeout(within, answer).await
+                && content.len() <= CONTENT_BYTES_MAX
+            {
+                link.outbox.push_call(Frame::Answer { number, content });
+            }
+        });
+    }
+}
+
+/// The direction to the peer.
+async fn write_frames(mut write: impl AsyncWrite + Unpin, mut writer: Writer, link: &Link) -> Endless {
+    let mut frames = Vec::new();
+    loop {
+        link.outbox.take(&mut frames);
+        if frames.is_empty() {
+            if timeout(ALIVE_EVERY, link.outbox.filled()).await.is_ok() {
+                continue;
+            }
+            frames.push(Frame::Alive);
+        }
+        frames.drain(..).for_each(|frame| writer.put(&frame));
+        writer.write(&mut write).await.map_err(End::Broken)?;
+    }
+}

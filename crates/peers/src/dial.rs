@@ -1,0 +1,86 @@
+//! Connecting to a peer, again and again.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use sluice_replica::NodeId;
+use tokio::net::TcpStream;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::{TlsConnector, TlsStream};
+
+use crate::GREETING_MAX;
+use crate::connection::End;
+use crate::shared::{Failure, Shared};
+
+/// First and longest pause between two attempts. Each is twice the last, less a random part of up to a half.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Keeps a connection to a node with the address `HOST:PORT`, until this node stops.
+pub(crate) async fn keep_connected(shared: Arc<Shared>, node: NodeId, address: String) {
+    let (mut pause, mut logged) = (PAUSE_MIN, String::new());
+    loop {
+        let began = Instant::now();
+        let end = tokio::select! {
+            () = shared.stopped() => return,
+            end = connect(&shared, node, &address) => end,
+        };
+        let text = match end {
+            Ok(End::Stopping) => return,
+            Ok(end) => format!("the connection with node {} is over: {end}", node.get()),
+            Err(failure) => format!("no connection with node {} at {address}: {failure}", node.get()),
+        };
+        if text != logged {
+            tracing::warn!("{text}");
+            logged = text;
+        }
+        if began.elapsed() > PAUSE_MAX {
+            pause = PAUSE_MIN;
+        }
+        tokio::select! {
+            () = shared.stopped() => return,
+            () = sleep(less_some(pause)) => pause = (pause * 2).min(PAUSE_MAX),
+        }
+    }
+}
+
+async fn connect(shared: &Arc<Shared>, node: NodeId, address: &str) -> Result<End, Failure> {
+    let connecting = handshake(shared, address);
+    let stream = timeout(GREETING_MAX, connecting).await;
+    let stream = stream.unwrap_or_else(|_| Err("it does not answer in time".to_owned()));
+    shared.greet(stream.map_err(Failure::Unreached)?, node).await
+}
+
+async fn handshake(shared: &Arc<Shared>, address: &str) -> Result<TlsStream<TcpStream>, String> {
+    let files = shared.files.clone();
+    let config = spawn_blocking(move || files.client_config()).await.map_err(|error| error.to_string())??;
+    let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
+    // Without it, it is only slower.
+    let _ = stream.set_nodelay(true);
+    // No name is compared, and with an address none is sent.
+    let name = ServerName::IpAddress(stream.peer_addr().map_err(|error| error.to_string())?.ip().into());
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
+    stream.map(TlsStream::Client).map_err(|error| format!("the handshake failed: {error}"))
+}
+
+/// A pause without a random part of up to a half, so that nodes that have lost each other do not all come
+/// back at once.
+fn less_some(pause: Duration) -> Duration {
+    let part = RandomState::new().build_hasher().finish() % 512;
+    pause - pause * part as u32 / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_differ_within_a_half() {
+        let pauses: Vec<Duration> = (0..100).map(|_| less_some(PAUSE_MAX)).collect();
+        assert!(pauses.iter().all(|pause| (PAUSE_MAX / 2..=PAUSE_MAX).contains(pause)));
+        assert!(pauses.iter().any(|pause| *pause != pauses[0]));
+    }
+}

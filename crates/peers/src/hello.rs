@@ -1,0 +1,284 @@
+//! The greeting with which each side of a connection begins, and reasons to refuse a peer.
+
+use std::fmt;
+
+use sluice_replica::{Members, NodeId};
+
+use crate::identity::{ClusterId, Identity, NoIdentity};
+
+/// First bytes of a greeting.
+const MAGIC: [u8; 4] = *b"SLUP";
+
+/// Version of the greeting and of all frames.
+pub const VERSION: u16 = 1;
+
+/// Format versions that a node knows: of what it writes to disk and to its peers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Formats {
+    /// Highest version that the node can read and write.
+    pub highest: u32,
+    /// Version in force in the cluster, as far as the node knows.
+    pub in_force: u32,
+}
+
+/// Greeting of a node.
+///
+/// Layout, little endian: `SLUP`, version `u16`, zero `u16`, cluster, node, start and wall clock `u64` each,
+/// highest and in-force format version `u32` each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hello {
+    /// The sender, which is the node of its certificate.
+    pub identity: Identity,
+    /// Number that the sender's process has chosen at random when it started.
+    pub start: u64,
+    /// The sender's wall clock, in microseconds since the Unix epoch.
+    pub wall_us: u64,
+    /// Format versions of the sender.
+    pub formats: Formats,
+}
+
+/// Reason for which bytes are no greeting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoHello {
+    /// The bytes have another length, or do not begin with the magic.
+    Other,
+    /// The protocol has another version.
+    Version(u16),
+    /// The node has the number 0.
+    Node,
+}
+
+/// Reason for which a peer is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The certificate names no node.
+    Certificate(NoIdentity),
+    /// The certificate is not signed by the cluster's CA, or is not valid now.
+    Untrusted(String),
+    /// The connection is not TLS 1.3 with certificates of both sides.
+    Insecure,
+    /// The greeting names another node than the certificate.
+    Impostor(Identity, Identity),
+    /// The peer belongs to another cluster.
+    OtherCluster(ClusterId),
+    /// The peer has the number of this node: it is this node, or another uses a copy of its data.
+    Itself,
+    /// The peer is no member.
+    Unknown(NodeId),
+    /// The peer was a member and was removed.
+    Removed(NodeId),
+    /// The address of one node has led to another.
+    OtherNode(NodeId),
+    /// The peer's number is lower than that of this node, which connects to it and not the other way.
+    Direction(NodeId),
+    /// The format in force on one side is not known to the other.
+    Format {
+        /// Version in force.
+        in_force: u32,
+        /// Highest version that the other side knows.
+        highest: u32,
+    },
+    /// Another process with the same identity is connected.
+    Twin(NodeId),
+}
+
+impl Hello {
+    /// Length of a greeting, in bytes.
+    pub const LEN: usize = 48;
+
+    /// The greeting as bytes.
+    pub fn encode(&self) -> [u8; Hello::LEN] {
+        let mut bytes = [0; Hello::LEN];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        let numbers = [self.identity.cluster.0, self.identity.node.get(), self.start, self.wall_us];
+        for (place, number) in bytes[8..40].chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes[40..44].copy_from_slice(&self.formats.highest.to_le_bytes());
+        bytes[44..].copy_from_slice(&self.formats.in_force.to_le_bytes());
+        bytes
+    }
+
+    /// The greeting of these bytes.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that [`Hello::encode`] does not write.
+    pub fn decode(bytes: &[u8]) -> Result<Hello, NoHello> {
+        let bytes: &[u8; Hello::LEN] = bytes.try_into().map_err(|_| NoHello::Other)?;
+        if bytes[..4] != MAGIC || bytes[6..8] != [0; 2] {
+            return Err(NoHello::Other);
+        }
+        let version = u16::from_le_bytes([bytes[4], bytes[5]]);
+        if version != VERSION {
+            return Err(NoHello::Version(version));
+        }
+        let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let node = NodeId::new(u64_at(16)).ok_or(NoHello::Node)?;
+        Ok(Hello {
+            identity: Identity { cluster: ClusterId(u64_at(8)), node },
+            start: u64_at(24),
+            wall_us: u64_at(32),
+            formats: Formats { highest: u32_at(40), in_force: u32_at(44) },
+        })
+    }
+
+    /// Checks the greeting of a peer, which `certificate` names, against that of this node.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the peer is refused.
+    pub fn check(&self, certificate: Identity, own: &Hello, members: &Members) -> Result<(), Refusal> {
+        check_identity(certificate, own.identity, members)?;
+        if self.identity != certificate {
+            return Err(Refusal::Impostor(self.identity, certificate));
+        }
+        for (one, other) in [(self, own), (own, self)] {
+            let (in_force, highest) = (one.formats.in_force, other.formats.highest);
+            if in_force > highest {
+                return Err(Refusal::Format { in_force, highest });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks that a certificate names another member of this node's cluster.
+///
+/// # Errors
+///
+/// The reason for which the peer is refused.
+pub fn check_identity(certificate: Identity, own: Identity, members: &Members) -> Result<(), Refusal> {
+    let Identity { cluster, node } = certificate;
+    if cluster != own.cluster {
+        return Err(Refusal::OtherCluster(cluster));
+    }
+    if node == own.node {
+        return Err(Refusal::Itself);
+    }
+    if members.is_removed(node) {
+        return Err(Refusal::Removed(node));
+    }
+    if !members.contains(node) {
+        return Err(Refusal::Unknown(node));
+    }
+    Ok(())
+}
+
+impl fmt::Display for NoHello {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoHello::Other => f.write_str("the connection does not begin with a node's greeting"),
+            NoHello::Version(version) => {
+                write!(f, "the peer speaks version {version} of the protocol between nodes, not {VERSION}")
+            }
+            NoHello::Node => f.write_str("the greeting names node 0, which no cluster has"),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Certificate(reason) => reason.fmt(f),
+            Refusal::Untrusted(reason) => write!(f, "the certificate is not one of this cluster: {reason}"),
+            Refusal::Insecure => f.write_str("the connection is not TLS 1.3 with both certificates"),
+            Refusal::Impostor(said, shown) => {
+                write!(f, "the peer says that it is {said}, and its certificate that it is {shown}")
+            }
+            Refusal::OtherCluster(cluster) => write!(f, "the peer belongs to the cluster {cluster}"),
+            Refusal::Itself => f.write_str(
+                "the peer has the number of this node: its address leads back here, or a copy of this \
+                 node's files is in use elsewhere",
+            ),
+            Refusal::Unknown(node) => write!(f, "node {} is no member of the cluster", node.get()),
+            Refusal::Removed(node) => write!(f, "node {} was removed from the cluster", node.get()),
+            Refusal::OtherNode(node) => write!(f, "the address belongs to node {}", node.get()),
+            Refusal::Direction(node) => {
+                write!(
+                    f,
+                    "node {} is to wait for this node's connection, which has a higher number",
+                    node.get()
+                )
+            }
+            Refusal::Format { in_force, highest } => write!(
+                f,
+                "format version {in_force} is in force, and one of the two nodes knows none above {highest}: \
+                 upgrade it"
+            ),
+            Refusal::Twin(node) => write!(
+                f,
+                "node {} is connected already: two processes use the same identity, or the former \
+                 connection is not yet known to be over",
+                node.get()
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u64) -> NodeId {
+        NodeId::new(number).unwrap()
+    }
+
+    fn hello(number: u64) -> Hello {
+        let identity = Identity { cluster: ClusterId(7), node: node(number) };
+        Hello {
+            identity,
+            start: 99,
+            wall_us: 1_700_000_000_000_000,
+            formats: Formats { highest: 3, in_force: 2 },
+        }
+    }
+
+    fn check(peer: &Hello, certificate: Identity) -> Result<(), Refusal> {
+        let members = Members::new(vec![node(1), node(2), node(4)], Vec::new(), 5).unwrap();
+        peer.check(certificate, &hello(1), &members)
+    }
+
+    #[test]
+    fn a_greeting_comes_back() {
+        let bytes = hello(2).encode();
+        assert_eq!(Hello::decode(&bytes), Ok(hello(2)));
+        for len in 0..bytes.len() {
+            assert_eq!(Hello::decode(&bytes[..len]), Err(NoHello::Other));
+        }
+        let changed = |at: usize, value: u8| {
+            let mut bytes = bytes;
+            bytes[at] = value;
+            Hello::decode(&bytes)
+        };
+        assert_eq!(changed(0, b'X'), Err(NoHello::Other));
+        assert_eq!(changed(4, 9), Err(NoHello::Version(9)));
+        assert_eq!(changed(6, 1), Err(NoHello::Other));
+        assert_eq!(changed(16, 0), Err(NoHello::Node));
+    }
+
+    #[test]
+    fn members_are_taken_and_nobody_else() {
+        let of = |number: u64| hello(number).identity;
+        assert_eq!(check(&hello(2), of(2)), Ok(()));
+        assert_eq!(check(&hello(1), of(1)), Err(Refusal::Itself));
+        assert_eq!(check(&hello(3), of(3)), Err(Refusal::Removed(node(3))));
+        assert_eq!(check(&hello(6), of(6)), Err(Refusal::Unknown(node(6))));
+        assert_eq!(check(&hello(4), of(2)), Err(Refusal::Impostor(of(4), of(2))));
+        let elsewhere = Identity { cluster: ClusterId(8), node: node(2) };
+        assert_eq!(check(&hello(2), elsewhere), Err(Refusal::OtherCluster(ClusterId(8))));
+    }
+
+    #[test]
+    fn a_format_that_one_side_does_not_know_is_refused_by_both() {
+        for (highest, in_force, refused) in
+            [(1, 1, Some((2, 1))), (4, 4, Some((4, 3))), (2, 2, None), (3, 3, None), (9, 1, None)]
+        {
+            let peer = Hello { formats: Formats { highest, in_force }, ..hello(2) };
+            let refusal = refused.map(|(in_force, highest)| Refusal::Format { in_force, highest });
+            assert_eq!(check(&peer, peer.identity).err(), refusal);
+        }
+    }
+}

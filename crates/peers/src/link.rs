@@ -1,0 +1,118 @@
+//! Connection to a peer, as the rest of the node uses it, and the table of all.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use sluice_replica::NodeId;
+use tokio::sync::Notify;
+
+use crate::calls::Calls;
+use crate::hello::{Hello, Refusal};
+use crate::outbox::Outbox;
+
+/// A live connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    /// Greeting of the peer.
+    pub(crate) hello: Hello,
+    /// Time by which the peer's wall clock was ahead of this node's when it greeted, in microseconds.
+    pub(crate) clock_ahead_us: i64,
+    pub(crate) outbox: Outbox,
+    pub(crate) calls: Calls,
+    replaced: Notify,
+}
+
+impl Link {
+    /// A connection whose peer has greeted with `hello` at this time.
+    pub(crate) fn new(hello: Hello, wall_us: u64) -> Link {
+        Link {
+            hello,
+            clock_ahead_us: hello.wall_us.wrapping_sub(wall_us).cast_signed(),
+            outbox: Outbox::default(),
+            calls: Calls::default(),
+            replaced: Notify::new(),
+        }
+    }
+
+    /// The peer.
+    pub(crate) fn node(&self) -> NodeId {
+        self.hello.identity.node
+    }
+
+    /// Resolves when a newer connection of the same process has taken the place of this one.
+    pub(crate) async fn replaced(&self) {
+        self.replaced.notified().await;
+    }
+}
+
+/// Live connections, one a peer.
+#[derive(Debug, Default)]
+pub(crate) struct Links(RwLock<BTreeMap<NodeId, Arc<Link>>>);
+
+impl Links {
+    /// The connection to a node; `None`: there is none.
+    pub(crate) fn get(&self, node: NodeId) -> Option<Arc<Link>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&node).cloned()
+    }
+
+    /// All connections, by their nodes' numbers.
+    pub(crate) fn all(&self) -> Vec<Arc<Link>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Puts in a connection. An older one of the same process ends: that process has given it up.
+    ///
+    /// # Errors
+    ///
+    /// Another process with the same identity is connected.
+    pub(crate) fn enter(&self, link: &Arc<Link>) -> Result<(), Refusal> {
+        let mut links = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(older) = links.get(&link.node()) {
+            if older.hello.start != link.hello.start {
+                return Err(Refusal::Twin(link.node()));
+            }
+            older.replaced.notify_one();
+        }
+        links.insert(link.node(), Arc::clone(link));
+        Ok(())
+    }
+
+    /// Takes out a connection that is over; a newer one of its node stays.
+    pub(crate) fn leave(&self, link: &Arc<Link>) {
+        let mut links = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if links.get(&link.node()).is_some_and(|present| Arc::ptr_eq(present, link)) {
+            links.remove(&link.node());
+        }
+        drop(links);
+        link.calls.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hello::Formats;
+    use crate::identity::{ClusterId, Identity};
+
+    fn link(start: u64) -> Arc<Link> {
+        let identity = Identity { cluster: ClusterId(1), node: NodeId::new(2).unwrap() };
+        let formats = Formats { highest: 1, in_force: 1 };
+        Arc::new(Link::new(Hello { identity, start, wall_us: 5, formats }, 7))
+    }
+
+    #[test]
+    fn of_two_processes_with_one_identity_the_first_stays() {
+        let links = Links::default();
+        let (first, twin, again) = (link(1), link(2), link(1));
+        assert_eq!(first.clock_ahead_us, -2);
+        let node = first.node();
+        assert_eq!(links.enter(&first), Ok(()));
+        assert_eq!(links.enter(&twin), Err(Refusal::Twin(node)));
+        // The same process has lost its connection, and this side has not heard of it.
+        assert_eq!(links.enter(&again), Ok(()));
+        links.leave(&first);
+        assert!(Arc::ptr_eq(&links.get(node).unwrap(), &again));
+        links.leave(&again);
+        assert_eq!(links.enter(&twin), Ok(()));
+    }
+}

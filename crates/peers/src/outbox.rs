@@ -1,0 +1,204 @@
+//! Frames that wait to be written to a peer.
+//!
+//! Three queues: messages without entries (heartbeats, votes, acknowledgements), which go first; messages
+//! with entries; and requests with their answers. The first two are bounded by dropping the oldest, of which
+//! the replicas learn in time, the third by dropping the newest.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sluice_replica::{Body, Envelope};
+use tokio::sync::Notify;
+
+use crate::frame::Frame;
+use crate::{REQUESTS_MAX, WAITING_BYTES_MAX, WAITING_MESSAGES_MAX};
+
+/// Length of messages with entries that are taken at once, in bytes; at least one is. What comes meanwhile
+/// and is urgent waits for no more than these.
+const TURN_BYTES: usize = 512 << 10;
+
+/// Number of requests and answers that wait: those of both sides.
+const CALLS_MAX: usize = 2 * REQUESTS_MAX;
+
+/// Memory that an envelope and each of its entries take beside their batches, in bytes.
+const ENVELOPE_BYTES: usize = 256;
+const ENTRY_BYTES: usize = 96;
+
+/// Queues of frames for one peer.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    queues: Mutex<Queues>,
+    filled: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    urgent: VecDeque<Frame>,
+    appends: VecDeque<(Frame, usize)>,
+    /// Sum of the lengths in `appends`.
+    appends_bytes: usize,
+    calls: VecDeque<Frame>,
+    dropped: u64,
+}
+
+impl Outbox {
+    /// Puts in a message; drops older ones beyond the limits.
+    pub(crate) fn push_envelope(&self, shard: u16, envelope: Envelope) {
+        let bytes = append_bytes(&envelope);
+        let frame = Frame::Envelope { shard, envelope };
+        let mut queues = self.lock();
+        match bytes {
+            Some(bytes) => queues.push_append(frame, bytes),
+            None => queues.push_urgent(frame),
+        }
+        drop(queues);
+        self.filled.notify_one();
+    }
+
+    /// Puts in a request or an answer; drops it when too many wait, so that whoever waits for it does so
+    /// until its deadline.
+    pub(crate) fn push_call(&self, frame: Frame) {
+        let mut queues = self.lock();
+        if queues.calls.len() < CALLS_MAX {
+            queues.calls.push_back(frame);
+        }
+        drop(queues);
+        self.filled.notify_one();
+    }
+
+    /// Takes frames for one turn of writing: all urgent ones, one request or answer, and some messages with
+    /// entries.
+    pub(crate) fn take(&self, frames: &mut Vec<Frame>) {
+        let mut queues = self.lock();
+        frames.extend(queues.urgent.drain(..));
+        frames.extend(queues.calls.pop_front());
+        let mut bytes = 0;
+        while bytes < TURN_BYTES
+            && let Some((frame, len)) = queues.appends.pop_front()
+        {
+            bytes += len;
+            queues.appends_bytes -= len;
+            frames.push(frame);
+        }
+    }
+
+    /// Resolves when something was put in since it resolved last.
+    pub(crate) async fn filled(&self) {
+        self.filled.notified().await;
+    }
+
+    /// Number of messages that were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.lock().dropped
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queues {
+    fn push_urgent(&mut self, frame: Frame) {
+        if self.urgent.len() >= WAITING_MESSAGES_MAX {
+            self.urgent.pop_front();
+            self.dropped += 1;
+        }
+        self.urgent.push_back(frame);
+    }
+
+    fn push_append(&mut self, frame: Frame, bytes: usize) {
+        while self.appends_bytes + bytes > WAITING_BYTES_MAX
+            && let Some((_, oldest)) = self.appends.pop_front()
+        {
+            self.appends_bytes -= oldest;
+            self.dropped += 1;
+        }
+        self.appends_bytes += bytes;
+        self.appends.push_back((frame, bytes));
+    }
+}
+
+/// Memory of a message with entries, in bytes; `None`: it has none.
+fn append_bytes(envelope: &Envelope) -> Option<usize> {
+    let Body::Append { entries, .. } = &envelope.message.body else { return None };
+    let batches: usize = envelope.batches.iter().map(bytes::Bytes::len).sum();
+    (!entries.is_empty()).then_some(ENVELOPE_BYTES + entries.len() * ENTRY_BYTES + batches)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use sluice_replica::{Descriptor, Entry, Message, NodeId, Position};
+
+    use super::*;
+
+    fn message(term: u64, body: Body) -> Message {
+        let [from, to] = [1, 2].map(|id| NodeId::new(id).unwrap());
+        Message { from, to, term, body }
+    }
+
+    fn heartbeat(term: u64) -> Envelope {
+        let message = message(term, Body::Heartbeat { commit: 0, read: None });
+        Envelope { message, batches: Vec::new() }
+    }
+
+    fn append(term: u64, bytes: usize) -> Envelope {
+        let batch = Descriptor { first_record: 1, records: 1, time_us: 1, bytes: bytes as u32, checksum: 0 };
+        let entries = vec![Entry { position: Position { term, index: 1 }, batch: Some(batch) }];
+        let message = message(term, Body::Append { previous: Position::default(), commit: 0, entries });
+        Envelope { message, batches: vec![Bytes::from(vec![0; bytes])] }
+    }
+
+    /// Terms of the messages that are taken in a turn; 0: a frame of another kind.
+    fn turn(outbox: &Outbox) -> Vec<u64> {
+        let mut frames = Vec::new();
+        outbox.take(&mut frames);
+        let term = |frame: &Frame| match frame {
+            Frame::Envelope { envelope, .. } => envelope.message.term,
+            _ => 0,
+        };
+        frames.iter().map(term).collect()
+    }
+
+    #[test]
+    fn heartbeats_go_first_and_appends_in_turns() {
+        let outbox = Outbox::default();
+        outbox.push_envelope(0, append(1, TURN_BYTES / 2));
+        outbox.push_envelope(0, append(2, TURN_BYTES));
+        outbox.push_envelope(0, append(3, 10));
+        outbox.push_envelope(0, heartbeat(4));
+        outbox.push_call(Frame::Alive);
+        assert_eq!(turn(&outbox), [4, 0, 1, 2]);
+        outbox.push_envelope(0, heartbeat(5));
+        assert_eq!(turn(&outbox), [5, 3]);
+        assert_eq!(turn(&outbox), [0; 0]);
+    }
+
+    #[test]
+    fn a_peer_that_takes_nothing_costs_bounded_memory() {
+        let outbox = Outbox::default();
+        let large = 4 << 20;
+        for term in 1..=20 {
+            outbox.push_envelope(0, append(term, large));
+            assert!(outbox.lock().appends_bytes <= WAITING_BYTES_MAX);
+        }
+        assert_eq!(outbox.dropped(), 20 - 7);
+        assert_eq!(outbox.lock().appends.len(), 7);
+        for term in 1..=WAITING_MESSAGES_MAX as u64 + 3 {
+            outbox.push_envelope(0, heartbeat(term));
+        }
+        assert_eq!(outbox.dropped(), 20 - 7 + 3);
+        // The oldest are those that are gone.
+        assert_eq!(turn(&outbox)[0], 4);
+        assert_eq!(outbox.lock().appends.front().map(|(frame, _)| frame.batches().len()), Some(1));
+    }
+
+    #[test]
+    fn empty_appends_are_urgent() {
+        let outbox = Outbox::default();
+        outbox.push_envelope(0, append(1, 1));
+        let body = Body::Append { previous: Position::default(), commit: 0, entries: Vec::new() };
+        outbox.push_envelope(0, Envelope { message: message(2, body), batches: Vec::new() });
+        assert_eq!(turn(&outbox), [2, 1]);
+    }
+}

@@ -1,0 +1,195 @@
+//! The part of a node's connections that all of them share, and the greetings.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sluice_replica::{Members, NodeId};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+use tokio_rustls::TlsStream;
+
+use crate::GREETING_MAX;
+use crate::connection::{End, Greeted, Receiver};
+use crate::frame::Frame;
+use crate::hello::{Formats, Hello, Refusal, check_identity};
+use crate::identity::Identity;
+use crate::link::{Link, Links};
+use crate::log::RefusalLog;
+use crate::tls::{PeerFiles, identity_of};
+
+/// This node, as it tells its peers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Local {
+    /// Cluster and node, which are those of its certificate.
+    pub identity: Identity,
+    /// Number of this process, chosen at random when it starts.
+    pub start: u64,
+    /// Format versions.
+    pub formats: Formats,
+}
+
+/// Shared by all connections of a node.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) local: Local,
+    pub(crate) members: Members,
+    pub(crate) files: PeerFiles,
+    pub(crate) receiver: Arc<dyn Receiver>,
+    pub(crate) links: Links,
+    pub(crate) refusals: RefusalLog,
+    pub(crate) stopping: watch::Sender<bool>,
+}
+
+/// Cause of which there is no connection, or not any more.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The peer is not reached, or its TLS fails.
+    Unreached(String),
+    /// This node refuses the peer.
+    Refused(Refusal),
+    /// The connection has ended before the greetings were over.
+    Ungreeted(End),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        Failure::Refused(refusal)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Unreached(error) => f.write_str(error),
+            Failure::Refused(refusal) => refusal.fmt(f),
+            Failure::Ungreeted(end) => end.fmt(f),
+        }
+    }
+}
+
+impl Shared {
+    /// Serves a connection that a peer has made, until it ends.
+    pub(crate) async fn accept(self: &Arc<Self>, stream: TlsStream<TcpStream>) -> Result<End, Failure> {
+        let certificate = self.certified(&stream).await?;
+        let mut greeted = Greeted::new(stream);
+        let hello = self.hear_hello(&mut greeted).await?;
+        match self.enter(certificate, hello, certificate.node > self.local.identity.node) {
+            Ok(link) => {
+                let greeting = greeted.say(&Frame::Hello(self.hello())).await;
+                self.run(greeted, link, greeting).await
+            }
+            Err(refusal) => Err(self.refuse(greeted, refusal).await),
+        }
+    }
+
+    /// Serves a connection that this node has made to another, until it ends.
+    pub(crate) async fn greet(&self, stream: TlsStream<TcpStream>, node: NodeId) -> Result<End, Failure> {
+        let certificate = identity_of(stream.get_ref().1)?;
+        let mut greeted = Greeted::new(stream);
+        greeted.say(&Frame::Hello(self.hello())).await.map_err(Failure::Ungreeted)?;
+        let hello = self.hear_hello(&mut greeted).await?;
+        if certificate.node != node {
+            return Err(self.refuse(greeted, Refusal::OtherNode(certificate.node)).await);
+        }
+        match self.enter(certificate, hello, true) {
+            Ok(link) => self.run(greeted, link, Ok(())).await,
+            Err(refusal) => Err(self.refuse(greeted, refusal).await),
+        }
+    }
+
+    /// Resolves when this node stops.
+    pub(crate) async fn stopped(&self) {
+        // Never an error: it knows the sender.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
+    }
+
+    /// The node that a client's certificates name, if the cluster's CA has signed them.
+    async fn certified(self: &Arc<Self>, stream: &TlsStream<TcpStream>) -> Result<Identity, Refusal> {
+        let connection = stream.get_ref().1;
+        let identity = identity_of(connection)?;
+        let shown: Vec<_> = connection.peer_certificates().unwrap_or_default().to_vec();
+        let shared = Arc::clone(self);
+        let checked = spawn_blocking(move || shared.files.check_client(&shown)).await;
+        checked.unwrap_or_else(|error| Err(Refusal::Untrusted(error.to_string())))?;
+        check_identity(identity, self.local.identity, &self.members)?;
+        Ok(identity)
+    }
+
+    async fn hear_hello(&self, greeted: &mut Greeted<TlsStream<TcpStream>>) -> Result<Hello, Failure> {
+        let heard = timeout(GREETING_MAX, greeted.hear()).await.unwrap_or(Err(End::Silent));
+        match heard.map_err(Failure::Ungreeted)? {
+            Frame::Hello(hello) => Ok(hello),
+            Frame::Refused(reason) => Err(Failure::Ungreeted(End::Refused(reason))),
+            Frame::Alive | Frame::Envelope { .. } | Frame::Request { .. } | Frame::Answer { .. } => {
+                Err(Failure::Ungreeted(End::Greeting))
+            }
+        }
+    }
+
+    /// Checks a greeting, and puts the connection into the table. `is_direction`: the right side has
+    /// connected.
+    fn enter(&self, certificate: Identity, hello: Hello, is_direction: bool) -> Result<Arc<Link>, Refusal> {
+        let own = self.hello();
+        hello.check(certificate, &own, &self.members)?;
+        if !is_direction {
+            return Err(Refusal::Direction(certificate.node));
+        }
+        let link = Arc::new(Link::new(hello, own.wall_us));
+        self.links.enter(&link)?;
+        Ok(link)
+    }
+
+    /// Carries frames until the connection ends, and takes it out of the table.
+    async fn run(
+        &self,
+        greeted: Greeted<TlsStream<TcpStream>>,
+        link: Arc<Link>,
+        greeting: Result<(), End>,
+    ) -> Result<End, Failure> {
+        let _leave = Leave { links: &self.links, link: &link };
+        greeting.map_err(Failure::Ungreeted)?;
+        tracing::info!("connected with node {}", link.node().get());
+        Ok(tokio::select! {
+            end = greeted.run(&link, &self.receiver, self.local.identity.node) => end,
+            () = self.stopped() => End::Stopping,
+        })
+    }
+
+    /// Tells a peer why it is refused. One that does not read it learns only that the connection is over.
+    async fn refuse(&self, mut greeted: Greeted<TlsStream<TcpStream>>, refusal: Refusal) -> Failure {
+        let said = async {
+            greeted.say(&Frame::Refused(refusal.to_string())).await?;
+            greeted.stream.shutdown().await.map_err(End::Broken)
+        };
+        let _ = timeout(GREETING_MAX, said).await;
+        Failure::Refused(refusal)
+    }
+
+    fn hello(&self) -> Hello {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let Local { identity, start, formats } = self.local;
+        Hello { identity, start, wall_us: u64::try_from(wall.as_micros()).unwrap_or(u64::MAX), formats }
+    }
+}
+
+/// Takes a connection out of the table, however it ends.
+struct Leave<'l> {
+    links: &'l Links,
+    link: &'l Arc<Link>,
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.links.leave(self.link);
+    }
+}
+
+/// The address of a peer, for the log.
+pub(crate) fn address_of(stream: &TlsStream<TcpStream>) -> Option<SocketAddr> {
+    stream.get_ref().0.peer_addr().ok()
+}

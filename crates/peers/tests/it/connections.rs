@@ -1,0 +1,153 @@
+//! Members of a cluster over real connections.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sluice_peers::{CONTENT_BYTES_MAX, REQUESTS_MAX, RequestError, WAITING_BYTES_MAX};
+use tokio::net::TcpListener;
+
+use crate::support::{Ca, append, eventually, heartbeat, node, options, start, start_on};
+
+#[tokio::test]
+async fn three_members_send_to_each_other_over_one_connection_a_pair() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let two = start(options(ca.member(2), 2, &[(1, one.address)])).await;
+    let three = start(options(ca.member(3), 3, &[(1, one.address), (2, two.address)])).await;
+    let nodes = [(1, &one), (2, &two), (3, &three)];
+    for (number, at) in nodes {
+        for (peer, _) in nodes.iter().filter(|(peer, _)| *peer != number) {
+            at.until(*peer, true).await;
+            at.peers.send(number as u16, heartbeat(number, *peer, 1));
+            at.peers.send(number as u16, append(number, *peer, 1, &[100, 0, 5_000, 300_000, 1]));
+        }
+    }
+    for (number, at) in nodes {
+        eventually(|| at.came.envelopes.lock().unwrap().len() == 4).await;
+        for (shard, envelope) in at.came.envelopes.lock().unwrap().iter() {
+            let from = u64::from(*shard);
+            let sent = [heartbeat(from, number, 1), append(from, number, 1, &[100, 0, 5_000, 300_000, 1])];
+            assert!(sent.contains(envelope));
+        }
+        assert_eq!(at.peers.unsent(), 0);
+        let ahead = at.peers.connected().iter().map(|state| state.clock_ahead_us.abs()).max();
+        assert!(ahead < Some(5_000_000), "{ahead:?}");
+    }
+}
+
+#[tokio::test]
+async fn much_comes_as_it_was_sent_and_in_order() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let two = start(options(ca.member(2), 2, &[(1, one.address)])).await;
+    two.until(1, true).await;
+    one.until(2, true).await;
+    let lengths = |term: u64| [term as usize % 7_000, 1 << 20 >> (term % 20), 3];
+    for term in 1..=2_000 {
+        // Below what would be dropped.
+        eventually(|| one.came.envelopes.lock().unwrap().len() as u64 + 20 > term).await;
+        two.peers.send(3, append(2, 1, term, &lengths(term)));
+    }
+    eventually(|| one.came.envelopes.lock().unwrap().len() == 2_000).await;
+    for (term, (shard, envelope)) in (1..).zip(one.came.envelopes.lock().unwrap().iter()) {
+        assert_eq!((*shard, envelope), (3, &append(2, 1, term, &lengths(term))));
+    }
+}
+
+#[tokio::test]
+async fn requests_are_answered_or_end_in_time() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let two = start(options(ca.member(2), 2, &[(1, one.address)])).await;
+    two.until(1, true).await;
+    one.until(2, true).await;
+    let second = Duration::from_secs(5);
+    let ask = |content: &'static str, within| two.peers.request(node(1), Bytes::from(content), within);
+    assert_eq!(ask("abc", second).await.unwrap(), "cba\u{2}");
+    let other = one.peers.request(node(2), Bytes::from("x"), second).await;
+    assert_eq!(other.unwrap(), "x\u{1}");
+    // The content of an answer may be as long as that of a request, but for its last byte here.
+    let long = Bytes::from(vec![7; CONTENT_BYTES_MAX - 1]);
+    assert_eq!(two.peers.request(node(1), long, second).await.unwrap().len(), CONTENT_BYTES_MAX);
+    let longer = Bytes::from(vec![7; CONTENT_BYTES_MAX + 1]);
+    assert_eq!(two.peers.request(node(1), longer, second).await, Err(RequestError::Long));
+    assert_eq!(ask("later", Duration::from_millis(50)).await, Err(RequestError::Late));
+    assert_eq!(two.peers.request(node(3), Bytes::new(), second).await, Err(RequestError::NotConnected));
+}
+
+#[tokio::test]
+async fn requests_beyond_the_limit_are_refused_and_end_with_the_connection() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let two = start(options(ca.member(2), 2, &[(1, one.address)])).await;
+    two.until(1, true).await;
+    let ask = || {
+        let peers = two.peers.clone();
+        tokio::spawn(
+            async move { peers.request(node(1), Bytes::from("later"), Duration::from_secs(9)).await },
+        )
+    };
+    let asked: Vec<_> = (0..REQUESTS_MAX).map(|_| ask()).collect();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(ask().await.unwrap(), Err(RequestError::TooMany));
+    drop(one);
+    for asked in asked {
+        assert_eq!(asked.await.unwrap(), Err(RequestError::Ended));
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_is_gone_is_connected_again_when_it_is_back() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let two = start(options(ca.member(2), 2, &[(1, one.address)])).await;
+    two.until(1, true).await;
+    let address = one.address;
+    drop(one);
+    two.until(1, false).await;
+    two.peers.send(0, heartbeat(2, 1, 1));
+    assert_eq!(two.peers.unsent(), 1);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut again = options(ca.member(1), 1, &[]);
+    again.local.start += 1;
+    let one = start_on(again, TcpListener::bind(address).await.unwrap());
+    two.until(1, true).await;
+    one.until(2, true).await;
+    two.peers.send(0, heartbeat(2, 1, 2));
+    eventually(|| one.came.envelopes.lock().unwrap().len() == 1).await;
+}
+
+/// Silence is measured in seconds, so this takes some.
+#[tokio::test]
+async fn idle_connections_stay() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let two = start(options(ca.member(2), 2, &[(1, one.address)])).await;
+    two.until(1, true).await;
+    one.until(2, true).await;
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(4) {
+        assert_eq!((one.peers.connected().len(), two.peers.connected().len()), (1, 1));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The system takes connections for a process that is frozen.
+#[tokio::test]
+async fn a_peer_that_never_greets_keeps_nobody_waiting() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let frozen = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let reached = [(1, one.address), (2, frozen.local_addr().unwrap())];
+    let three = start(options(ca.member(3), 3, &reached)).await;
+    three.until(1, true).await;
+    let began = Instant::now();
+    let batch = append(3, 2, 1, &[1 << 20]);
+    for _ in 0..4 * (WAITING_BYTES_MAX >> 20) {
+        three.peers.send(0, batch.clone());
+    }
+    assert_eq!(three.peers.unsent(), 4 * (WAITING_BYTES_MAX >> 20) as u64);
+    assert!(began.elapsed() < Duration::from_secs(1));
+    three.peers.send(0, heartbeat(3, 1, 1));
+    eventually(|| one.came.envelopes.lock().unwrap().len() == 1).await;
+}

@@ -1,0 +1,192 @@
+//! Peers that are refused, each with its reason, while the others go on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use sluice_peers::decoder::Decoder;
+use sluice_peers::frame::Frame;
+use sluice_peers::hello::{Formats, Hello};
+use sluice_peers::{ClusterId, Identity, PeerFiles, WAITING_BYTES_MAX};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::support::{CLUSTER, Ca, TestNode, append, eventually, heartbeat, node, options, start};
+
+/// A client with the certificate of a node, which says what the test says.
+struct Raw {
+    stream: TlsStream<TcpStream>,
+    decoder: Decoder,
+    number: u32,
+}
+
+impl Raw {
+    async fn connect(to: &TestNode, files: &PeerFiles) -> Raw {
+        let config = files.client_config().unwrap();
+        let stream = TcpStream::connect(to.address).await.unwrap();
+        let name = ServerName::IpAddress(to.address.ip().into());
+        let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+        Raw { stream, decoder: Decoder::default(), number: 0 }
+    }
+
+    async fn say(&mut self, frame: &Frame) {
+        let mut bytes = Vec::new();
+        frame.encode(self.number, &mut bytes);
+        self.number += 1;
+        // The node may have ended it already.
+        let _ = self.stream.write_all(&bytes).await;
+    }
+
+    /// The next frame; `None`: the connection is over.
+    async fn hear(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(frame) = self.decoder.next_frame().unwrap() {
+                return Some(frame);
+            }
+            if self.stream.read_buf(self.decoder.buffer()).await.unwrap_or(0) == 0 {
+                return None;
+            }
+        }
+    }
+
+    /// Greets, and tells what comes back.
+    async fn greet(to: &TestNode, files: &PeerFiles, hello: Hello) -> (Raw, Option<Frame>) {
+        let mut raw = Raw::connect(to, files).await;
+        raw.say(&Frame::Hello(hello)).await;
+        let frame = raw.hear().await;
+        (raw, frame)
+    }
+}
+
+fn hello(number: u64) -> Hello {
+    let identity = Identity { cluster: CLUSTER, node: node(number) };
+    Hello { identity, start: number * 100, wall_us: 0, formats: Formats { highest: 1, in_force: 1 } }
+}
+
+/// Greets node 1 and expects to be refused with this reason.
+async fn expect_refused(one: &TestNode, files: &PeerFiles, hello: Hello, reason: &str) {
+    let (mut raw, frame) = Raw::greet(one, files, hello).await;
+    let Some(Frame::Refused(text)) = frame else { panic!("{reason}: {frame:?}") };
+    assert!(text.contains(reason), "{reason}: {text}");
+    assert_eq!(raw.hear().await, None);
+}
+
+#[tokio::test]
+async fn members_that_greet_wrongly_are_told_why() {
+    let ca = Ca::new();
+    let two = start(options(ca.member(2), 2, &[])).await;
+    let third = ca.member(3);
+    expect_refused(&two, &third, hello(1), "the peer says").await;
+    let newer = Hello { formats: Formats { highest: 2, in_force: 2 }, ..hello(3) };
+    expect_refused(&two, &third, newer, "upgrade").await;
+    expect_refused(&two, &ca.member(1), hello(1), "higher number").await;
+    // Nobody of them is connected, and who is right still can be.
+    assert_eq!(two.peers.connected(), []);
+    let (_raw, frame) = Raw::greet(&two, &third, hello(3)).await;
+    assert!(matches!(frame, Some(Frame::Hello(hello)) if hello.identity.node == node(2)), "{frame:?}");
+    two.until(3, true).await;
+}
+
+#[tokio::test]
+async fn who_is_no_member_is_not_listened_to() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let named =
+        |name: &str, cluster, number| ca.files(name, &[Identity { cluster, node: node(number) }.to_string()]);
+    let strangers = [
+        ca.member(4),
+        ca.member(9),
+        ca.files("itself", &[hello(1).identity.to_string()]),
+        named("elsewhere", ClusterId(5), 2),
+        ca.files("client", &["sluice://client/billing".to_owned()]),
+        ca.files("both", &[hello(2).identity.to_string(), hello(3).identity.to_string()]),
+    ];
+    for files in strangers {
+        let (_, frame) = Raw::greet(&one, &files, hello(2)).await;
+        assert_eq!(frame, None);
+    }
+    assert_eq!(one.peers.connected(), []);
+}
+
+#[tokio::test]
+async fn a_ca_of_somebody_else_is_worth_nothing() {
+    let (ca, other) = (Ca::new(), Ca::new());
+    let one = start(options(ca.member(1), 1, &[])).await;
+    // Each checks the other: the listener takes no such client, and the client no such listener.
+    let two = start(options(other.member(2), 2, &[(1, one.address)])).await;
+    let forged = PeerFiles { ca: ca.member(2).ca, ..other.member(2) };
+    let three = start(options(forged, 2, &[(1, one.address)])).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    for at in [&one, &two, &three] {
+        assert_eq!(at.peers.connected(), []);
+    }
+}
+
+#[tokio::test]
+async fn of_two_processes_with_one_identity_the_first_stays_and_its_own_return_is_taken() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let files = ca.member(2);
+    let (mut first, _) = Raw::greet(&one, &files, hello(2)).await;
+    one.until(2, true).await;
+    expect_refused(&one, &files, Hello { start: 9, ..hello(2) }, "connected already").await;
+    let (mut again, frame) = Raw::greet(&one, &files, hello(2)).await;
+    assert!(matches!(frame, Some(Frame::Hello(_))));
+    assert_eq!(first.hear().await, None);
+    again.say(&Frame::Envelope { shard: 0, envelope: heartbeat(2, 1, 1) }).await;
+    eventually(|| one.came.envelopes.lock().unwrap().len() == 1).await;
+}
+
+#[tokio::test]
+async fn a_message_in_the_name_of_another_ends_the_connection() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let files = ca.member(2);
+    for (from, to) in [(3, 1), (2, 3), (1, 2)] {
+        let (mut raw, _) = Raw::greet(&one, &files, hello(2)).await;
+        raw.say(&Frame::Envelope { shard: 0, envelope: heartbeat(from, to, 1) }).await;
+        while raw.hear().await.is_some() {}
+        one.until(2, false).await;
+    }
+    assert!(one.came.envelopes.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn who_says_nothing_or_something_else_first_is_cut() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let files = ca.member(2);
+    let mut raw = Raw::connect(&one, &files).await;
+    raw.say(&Frame::Alive).await;
+    assert_eq!(raw.hear().await, None);
+    let mut silent = Raw::connect(&one, &files).await;
+    let cut = tokio::time::timeout(Duration::from_secs(5), silent.hear()).await;
+    assert_eq!(cut, Ok(None));
+}
+
+#[tokio::test]
+async fn an_address_that_leads_to_another_node_is_not_used() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let three = start(options(ca.member(3), 3, &[(2, one.address)])).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(three.peers.connected(), []);
+    one.until(3, false).await;
+}
+
+#[tokio::test]
+async fn a_peer_that_reads_nothing_loses_messages_and_then_its_connection() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let (_raw, _) = Raw::greet(&one, &ca.member(2), hello(2)).await;
+    one.until(2, true).await;
+    let (batch, count) = (append(1, 2, 1, &[1 << 20]), 2 * (WAITING_BYTES_MAX >> 20));
+    for _ in 0..count {
+        one.peers.send(0, batch.clone());
+    }
+    let dropped = one.peers.connected()[0].dropped;
+    assert!((count as u64 / 3..count as u64).contains(&dropped), "{dropped}");
+    one.until(2, false).await;
+}
