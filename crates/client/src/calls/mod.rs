@@ -3,6 +3,7 @@
 mod access;
 mod admin;
 mod changes;
+mod cluster;
 mod consumers;
 mod events;
 mod flows;

@@ -6,6 +6,7 @@ mod bulk;
 mod cert;
 mod change;
 mod check;
+mod cluster;
 mod completions;
 mod config;
 mod confirm;
@@ -132,6 +133,9 @@ enum Verb {
     /// Create a CA, and certificates for servers and clients.
     #[command(subcommand)]
     Cert(cert::CertVerb),
+    /// List the nodes of the cluster, create join tokens, and remove nodes.
+    #[command(subcommand)]
+    Cluster(cluster::ClusterVerb),
     /// Create, list and revoke tokens for clients.
     #[command(subcommand)]
     Token(token::TokenVerb),
@@ -219,6 +223,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Key(key::KeyVerb::Rotate { server }) => talk(key::run(server, true, out)),
         Verb::Backup(args) => talk(backup::run(args, out)),
         Verb::Cert(verb) => cert::run(verb, out),
+        Verb::Cluster(verb) => talk(cluster::run(verb, out)),
         Verb::Token(verb) => talk(token::run(verb, out)),
         Verb::Audit(args) => talk(token::audit(args, out)),
         Verb::WhoAmI(args) => talk(token::whoami(args, out)),
