@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sluice_journal::{Batch, Commit, DiskJournal, Event, Journal, Opened, Options, SealedBatch};
 use sluice_replica::{
-    Body, Config, Durable, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId, Position, Start,
+    Body, Config, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId, Position, Start,
 };
 use sluice_sim::disk::{Call, CallFailure, SimDisk};
 use sluice_sim::rng::Rng;
@@ -38,7 +38,7 @@ fn an_entry_that_a_failed_journal_refuses_is_not_acknowledged() {
     journal.commit(1).expect("a batch of the tail");
     assert!(matches!(journal.poll(), Some(Event::Committed(_))));
     let members = Members::new(vec![node(1), node(2)], Vec::new(), 2).expect("two voters");
-    let start = Start::new(Durable::first(members).base, Vec::new(), begin);
+    let start = Start::read(&journal, members, Vec::new(), begin, u64::MAX).expect("a whole log");
     let config = Config { id: node(2), heartbeat_ticks: 2, election_ticks: 10 };
     let mut member = Member::new(&config, journal, start, 1).expect("a whole state");
 

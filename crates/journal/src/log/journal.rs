@@ -329,6 +329,13 @@ impl DiskJournal {
         self.segments.show(reader)
     }
 
+    /// Number and term of the batch behind which the last `bytes` bytes of the log can be read back, in whole
+    /// segments and at least the one that grows; number 0: from the first batch on.
+    pub fn before_last(&self, bytes: u64) -> (u64, u64) {
+        let Link { next_number, term, .. } = self.segments.before_last(bytes);
+        (next_number - 1, *term)
+    }
+
     /// Keeps the log from the batch of this number on for readers, as far as it is there, until another
     /// number is given: compaction leaves its segments alone, but for those that it is taking away at this
     /// moment. An opening keeps nothing for readers.

@@ -182,6 +182,20 @@ impl LogSegments {
         self.complete.drain(..hole.map_or(0, |at| at + 1));
     }
 
+    /// Chain before the last segments that are so many bytes long together; before all, where they are
+    /// shorter.
+    pub(crate) fn before_last(&self, bytes: u64) -> &Link {
+        let mut last = &self.growing;
+        let mut len = last.len;
+        for part in self.complete.iter().rev() {
+            if len >= bytes {
+                break;
+            }
+            (last, len) = (part, len + part.len);
+        }
+        &last.start
+    }
+
     /// Shows a reader the segment that holds its next batch.
     pub(crate) fn show(&self, reader: &mut LogReader) -> Result<(), LogGone> {
         let at = self.complete.partition_point(|part| part.end <= reader.next);

@@ -81,6 +81,20 @@ fn told_plain(dir: &Path) -> Options {
     Options { commit: Commit::Told, ..plain(dir) }
 }
 
+/// Checks behind which batch a journal tells the last bytes of its log to be: of its first `len` batches all
+/// behind `gone` can be read.
+fn check_before_last(journal: &DiskJournal, log: &[Entry], gone: u64, len: u64) {
+    let term = |number: u64| log.get((number as usize).wrapping_sub(1)).map_or(0, |batch| batch.term);
+    assert_eq!(journal.before_last(u64::MAX), (gone, term(gone)));
+    let mut shorter = gone;
+    for batches in (0..len - gone).rev() {
+        let (number, at) = journal.before_last(batches * (12 << 10));
+        assert!((shorter..=len).contains(&number) && at == term(number), "{number}, {at}");
+        shorter = number;
+    }
+    assert!(shorter > gone, "in segments");
+}
+
 /// Releases all blobs behind a snapshot, so that whatever is not kept goes.
 fn let_go(told: &mut Told, upto: u64) {
     told.journal.snapshot_begin(upto, 1, 1);
@@ -97,8 +111,10 @@ fn what_compaction_has_taken_away_is_refused_and_what_is_kept_stays() {
     told.journal.keep_from(12);
     let mut behind = LogReader::new(1);
     told.journal.read_on(&mut behind).unwrap();
+    check_before_last(&told.journal, &log, 0, 29);
     let_go(&mut told, 29);
     let gone = read_all(&told, 1, 1 << 20).unwrap_err();
+    check_before_last(&told.journal, &log, gone.first_number - 1, 29);
     assert!((2..=12).contains(&gone.first_number), "{gone:?}");
     assert_eq!(told.journal.read_on(&mut behind), Err(gone));
     assert_eq!(behind.read(1 << 20).unwrap()[0], log[0], "what a reader was shown stays readable");
@@ -117,6 +133,7 @@ fn what_compaction_has_taken_away_is_refused_and_what_is_kept_stays() {
     assert_eq!(reader.read(0).unwrap(), log[later.first_number as usize - 1..][..1]);
     let refused = opened.journal.read_on(&mut LogReader::new(later.first_number - 1));
     assert_eq!(refused, Err(later), "after a start as before");
+    check_before_last(&opened.journal, &log, later.first_number - 1, 29);
 }
 
 #[test]

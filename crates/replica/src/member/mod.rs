@@ -9,29 +9,30 @@
 //! journal's writer syncs on another thread.
 //!
 //! Map: [`envelope`] messages with their batches, `entries` entries of batches, [`fetch`] batches read back
-//! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `state`
-//! the hard state's bytes.
+//! from the disk, `output` what comes of an input, `recent` batches that followers may still need, [`start`]
+//! the state at a start, `state` the hard state's bytes.
 
 mod entries;
 pub mod envelope;
 pub mod fetch;
 mod output;
 mod recent;
+pub mod start;
 mod state;
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use sluice_journal::{Batch, BlobError, Class, Committed, DiskJournal, Event, SealedBatch};
+use sluice_journal::{Batch, BlobError, Class, DiskJournal, Event, Journal, SealedBatch};
 
 use self::envelope::{Envelope, Unattached};
 use self::fetch::{Fetch, Fetched, Fetches};
 use self::recent::Recent;
+use self::start::Start;
 use crate::config::{Config, Durable, StartError};
 use crate::driver::Replica;
 use crate::driver::check::Rejected;
-use crate::entry::{Entry, NodeId, Position, ReadId};
-use crate::members::Snapshot;
+use crate::entry::{NodeId, Position, ReadId};
 use crate::message::Body;
 use crate::ready::{Read, Refused, Role, Standing};
 
@@ -58,32 +59,8 @@ pub struct Member {
 pub enum MemberEvent {
     /// Event of the journal.
     Journal(Event),
-    /// Read whose index is known.
+    /// Read whose index is known, and up to which all batches were given.
     Read(Read),
-}
-
-/// State with which a member starts, as its journal tells it when it is opened.
-#[derive(Debug)]
-pub struct Start {
-    base: Snapshot,
-    hard_state: Vec<u8>,
-    begin: Bytes,
-    replayed: Vec<Entry>,
-}
-
-impl Start {
-    /// The start of a member whose journal has this hard state, and whose log goes on behind `base`. `begin`
-    /// is the encoded record of an entry without a batch, the same on all members.
-    pub fn new(base: Snapshot, hard_state: Vec<u8>, begin: Bytes) -> Start {
-        Start { base, hard_state, begin, replayed: Vec::new() }
-    }
-
-    /// Adds the next batch of the journal's replay.
-    pub fn replayed(&mut self, batch: &Committed) {
-        if batch.number > self.base.position.index {
-            self.replayed.push(entries::of_committed(batch, &self.begin));
-        }
-    }
 }
 
 /// Reason for which a proposal was refused; nothing has changed.
@@ -121,13 +98,12 @@ impl Member {
     ///
     /// Settings or a state that contradict themselves.
     pub fn new(config: &Config, journal: DiskJournal, start: Start, seed: u64) -> Result<Member, StartError> {
-        let Start { base, hard_state, begin, mut replayed } = start;
-        let given = replayed.last().map_or(base.position, |entry| entry.position);
-        replayed.extend(journal.tail(0).map(|batch| entries::of_tail(batch, &begin)));
-        let last_term = replayed.last().map_or(base.position.term, |entry| entry.position.term);
+        let Start { base, hard_state, begin, mut entries, kept_bytes } = start;
+        let given = entries.last().map_or(base.position, |entry| entry.position);
+        entries.extend(journal.tail(0).map(|batch| entries::of_batch(batch, &begin)));
+        let last_term = entries.last().map_or(base.position.term, |entry| entry.position.term);
         let hard_state = state::found(&hard_state, last_term).ok_or(StartError::HardState)?;
-        let durable =
-            Durable { base, hard_state: state::decode(&hard_state), entries: replayed, applied: given.index };
+        let durable = Durable { base, hard_state: state::decode(&hard_state), entries, applied: given.index };
         let mut member = Member {
             replica: Replica::new(config, &durable, seed)?,
             journal,
@@ -140,6 +116,7 @@ impl Member {
             unsynced: VecDeque::new(),
             given,
         };
+        member.keep(kept_bytes);
         member.settle(Vec::new());
         Ok(member)
     }
@@ -220,7 +197,8 @@ impl Member {
         self.replica.applied(self.given.index);
         self.settle(Vec::new());
         let event = self.next_of_journal().map(MemberEvent::Journal);
-        event.or_else(|| self.reads.pop_front().map(MemberEvent::Read))
+        let given = self.given.index;
+        event.or_else(|| self.reads.pop_front_if(|read| read.index <= given).map(MemberEvent::Read))
     }
 
     /// Takes what is to be sent.
@@ -260,8 +238,26 @@ impl Member {
         !self.unsynced.is_empty()
     }
 
+    /// Keeps the last `bytes` bytes of the log for followers that are behind, in whole segments and at least
+    /// the one that grows, and forgets what is before it. A follower that needs that is not served yet.
+    pub fn keep(&mut self, bytes: u64) {
+        let (before, _) = self.journal.before_last(bytes);
+        self.journal.keep_from(before + 1);
+        self.replica.compact(before);
+    }
+
+    /// Index of the last record that was given.
+    pub fn given_index(&self) -> u64 {
+        self.journal.tail(0).next().map_or(self.journal.next_index(), |batch| batch.first_index) - 1
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> &DiskJournal {
+        &self.journal
+    }
+
     /// The journal, for reading blobs and for snapshots.
-    pub fn journal(&mut self) -> &mut DiskJournal {
+    pub fn journal_mut(&mut self) -> &mut DiskJournal {
         &mut self.journal
     }
 

@@ -9,7 +9,7 @@ use sluice_journal::{
     SealedBatch, Writer,
 };
 use sluice_replica::{
-    Body, Config, Durable, Envelope, Member, MemberEvent, Members, NodeId, ReadId, Role, Start, wire,
+    Body, Config, Envelope, Member, MemberEvent, Members, NodeId, ReadId, Role, Start, wire,
 };
 
 use super::{ClusterWorld, Event, batch};
@@ -182,17 +182,16 @@ impl Node {
         let disk = Arc::new(self.disk.for_next_process());
         let opened = DiskJournal::open(disk, self.options.clone()).map_err(Fault::Open)?;
         let Opened { mut journal, writer, maintenance, mut replay, hard_state, .. } = opened;
-        let base = Durable::first(self.members.clone()).base;
-        let mut start = Start::new(base, hard_state, batch::begin());
         while let Some(batch) = replay.next_batch().map_err(Fault::Open)? {
             replayed(&batch).map_err(Fault::Rule)?;
-            start.replayed(&batch);
         }
         journal.set_live([]).map_err(Fault::Open)?;
         if journal.committed_index() == 0 {
             let first = begin_log(&mut journal, &writer).map_err(Fault::Failed)?;
             replayed(&first).map_err(Fault::Rule)?;
         }
+        let start = Start::read(&journal, self.members.clone(), hard_state, batch::begin(), u64::MAX);
+        let start = start.map_err(|error| Fault::Failed(format!("{error:?}")))?;
         let member = Member::new(&self.config, journal, start, seed);
         let member = member.map_err(|error| Fault::Rule(error.to_string()))?;
         Ok(Server { member, writer, maintenance })
