@@ -27,6 +27,8 @@ pub enum Refused {
         /// Free space that the batch needs, in bytes, including what restores the reserve.
         needed_bytes: u64,
     },
+    /// Too much is proposed and not committed (replicated journals only): repeat it when more is committed.
+    Uncommitted,
     /// An earlier write or sync failed, with this error: the journal takes nothing any more.
     Failed(String),
 }

@@ -9,6 +9,7 @@ pub mod channel;
 pub mod feed;
 pub mod leader;
 pub mod recover;
+pub mod replicated;
 pub mod request;
 pub mod store;
 
@@ -187,6 +188,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
             self.end();
             return Step::Failed;
         }
+        // What is proposed from here on has the term of the place that was seen last.
+        worked |= self.look_at_standing();
         worked |= self.take_requests();
         worked |= self.keep_place();
         worked |= self.leads() && self.lead();

@@ -27,9 +27,10 @@ pub enum Standing {
 /// With replicas a leader's proposal gets an index and the term of the leadership. It is in the log when the
 /// batch that [`Journal::poll`] gives at that index has the same term; when a batch of a later term comes
 /// first, it is not and never will be. Terms never shrink along the log. Batches that replicas add by
-/// themselves have time 0.
+/// themselves have the time of the batch before them, for who adds them has no clock of the log.
 pub trait Store: Journal<Location = BlobLocation> {
-    /// Present place among the replicas. A change wakes the shard.
+    /// Present place among the replicas. A change wakes the shard. One that comes with a call of
+    /// [`Journal::poll`] is seen before a later call gives another batch: that gives nothing once.
     fn standing(&self) -> Standing {
         Standing::Alone
     }

@@ -17,6 +17,7 @@ mod namespaces;
 mod newer;
 mod overload;
 mod replicas;
+mod replicated;
 mod results;
 mod rig;
 mod schedules;

@@ -19,7 +19,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("peers", &["replica", "journal"]),
     ("tidy", &[]),
     ("units", &[]),
-    ("node", &["engine", "journal"]),
+    ("node", &["engine", "journal", "replica"]),
     ("calls", &["node", "engine"]),
     ("front", &["calls", "http2", "proto", "engine"]),
     ("client", &["proto", "http2"]),

@@ -23,6 +23,8 @@ const IN_FLIGHT_BYTES: usize = 64 << 20;
 /// Pause before a draining record that a full disk refused is proposed again, in microseconds. The journal
 /// measures free space about as often.
 const RETRY_US: u64 = 100_000;
+/// Wait suggested to callers while too much is not committed, in milliseconds.
+const RETRY_AFTER_MS: u64 = 100;
 
 /// The caller that waits for a record to be committed and applied.
 #[derive(Debug)]
@@ -299,6 +301,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
 pub(in crate::shard) fn refusal(why: &Refused) -> Error {
     match why {
         Refused::NotLeader => Error::NoLeader {},
+        Refused::Uncommitted => {
+            Error::Overloaded { what: "bytes to be agreed on", retry_after_ms: RETRY_AFTER_MS }
+        }
         Refused::Full { free_bytes, needed_bytes } => {
             Error::DiskFull { free_bytes: *free_bytes, needed_bytes: *needed_bytes }
         }

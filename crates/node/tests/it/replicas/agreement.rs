@@ -202,12 +202,12 @@ impl Agreement {
     }
 }
 
-/// An entry after `last` that no shard has proposed. Who stamps it has no clock of the log.
+/// An entry after `last` that no shard has proposed, with the time of that.
 fn own_entry(last: &Entry, term: u64) -> Entry {
     let mut batch = Batch::new();
     write_record(&mut batch, &Command::Consensus { entry: &term.to_le_bytes() });
     let (bytes, records) = batch.take();
-    Entry { first_index: last.end(), records, term, time_us: 0, bytes }
+    Entry { first_index: last.end(), records, term, time_us: last.time_us, bytes }
 }
 
 /// A node's journal.

@@ -1,7 +1,7 @@
 //! A shard among replicas: leaderships begin and end at any moment, and every caller is told the truth.
 
 mod agreement;
-mod calls;
+pub mod calls;
 mod judge;
 mod machine;
 mod rng;

@@ -1,0 +1,287 @@
+//! The store of a shard with replicas: this node's member of the replicated log.
+//!
+//! Other threads put into its [`Inbox`] what comes from other members, from the clock and from the disk;
+//! each [`Journal::poll`] takes that in first. What goes to others goes through a [`Carrier`]. So the shard
+//! knows nothing of either, and nothing blocks its thread.
+//!
+//! Map: [`inbox`] inputs of other threads.
+
+pub mod inbox;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sluice_engine::Command;
+use sluice_journal::{
+    Batch, BlobKey, BlobLocation, BlobRead, Class, DiskJournal, Event, Journal, Refused, Status, Writer,
+};
+use sluice_replica::{
+    Config, Dropped, Envelope, Fetch, Member, MemberEvent, Members, NodeId, NotProposed, ReadId, Role, Start,
+};
+
+use self::inbox::{Inbox, Input};
+use super::request::write_record;
+use super::store::{Standing, Store};
+use crate::api::StartError;
+
+/// Ways from a member to the others, and to threads that may block. No method blocks.
+pub trait Carrier: Send {
+    /// Sends an envelope to the member that its message names. It may be lost, repeated or late.
+    fn send(&mut self, envelope: Envelope);
+
+    /// Reads what a follower needs ([`Fetch::read`]) on another thread, and puts it into the inbox.
+    fn fetch(&mut self, fetch: Fetch);
+
+    /// Takes note of an envelope that was dropped, with its sender. Stale ones are usual.
+    fn dropped(&mut self, from: NodeId, why: Dropped);
+}
+
+/// Parts of a replicated store besides its journal.
+pub struct Parts {
+    /// Settings of the replica.
+    pub config: Config,
+    /// Members of the cluster.
+    pub members: Members,
+    /// Source of the waits before campaigns, another on each node.
+    pub seed: u64,
+    /// Length of the log that is kept for followers that are behind, in bytes. What they need beyond it
+    /// they cannot get.
+    pub kept_bytes: u64,
+    /// Way of other threads to the store.
+    pub inbox: Arc<Inbox>,
+    /// Way of the store to the other members.
+    pub carrier: Box<dyn Carrier>,
+}
+
+/// A journal on which the members of a cluster agree.
+pub struct Replicated {
+    member: Member,
+    writer: Writer,
+    id: NodeId,
+    inbox: Arc<Inbox>,
+    carrier: Box<dyn Carrier>,
+    kept_bytes: u64,
+    /// Standing that the shard sees.
+    standing: Standing,
+    round: Round,
+    /// Number of orders to the journal of which the writer knows.
+    orders: u64,
+}
+
+/// Round of confirmation.
+#[derive(Debug, Default)]
+struct Round {
+    number: u64,
+    /// Read of the member, once it was asked for.
+    read: Option<ReadId>,
+    /// Index of a record, once the read is answered.
+    index: Option<u64>,
+}
+
+/// Encoded record of the batch with which a leader begins its term.
+fn begin_record() -> Bytes {
+    let mut batch = Batch::new();
+    write_record(&mut batch, &Command::Consensus { entry: b"" });
+    batch.take().0
+}
+
+impl Replicated {
+    /// The store over a journal that was opened under [`sluice_journal::Commit::Told`], with its writer and
+    /// hard state, after [`super::recover::recover`] has given its state. Blocks: it reads the part of the
+    /// log that is kept for followers.
+    ///
+    /// A journal of one node needs nothing else to become the first member: its batches are the entries of
+    /// the log. The other members begin with copies of it.
+    ///
+    /// # Errors
+    /// The log cannot be read, or it contradicts the settings.
+    pub fn new(
+        mut journal: DiskJournal,
+        writer: Writer,
+        hard_state: Vec<u8>,
+        parts: Parts,
+    ) -> Result<Replicated, StartError> {
+        let Parts { config, members, seed, kept_bytes, inbox, carrier } = parts;
+        journal.set_waker(Arc::clone(&inbox.wake));
+        let start = Start::read(&journal, members, hard_state, begin_record(), kept_bytes);
+        let start = start
+            .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;
+        let member = Member::new(&config, journal, start, seed);
+        let member = member.map_err(|error| StartError::Failed(error.to_string()))?;
+        let (id, standing) = (config.id, Standing::Follower { leader: None });
+        let round = Round::default();
+        Ok(Replicated { member, writer, id, inbox, carrier, kept_bytes, standing, round, orders: 0 })
+    }
+
+    /// The member.
+    pub fn member(&mut self) -> &mut Member {
+        &mut self.member
+    }
+
+    /// Gives the member what has come, and looks whether its standing is another then. True: it is.
+    fn take_in(&mut self) -> bool {
+        for input in self.inbox.take() {
+            match input {
+                Input::Tick => self.member.tick(),
+                Input::Envelope(envelope) => {
+                    let from = envelope.message.from;
+                    if let Err(why) = self.member.step(*envelope) {
+                        self.carrier.dropped(from, why);
+                    }
+                }
+                Input::Fetched(fetched) => {
+                    if let Err(error) = self.member.fetched(*fetched) {
+                        tracing::error!(?error, "a part of the log could not be read for a follower");
+                    }
+                }
+                Input::Transfer(to) => {
+                    // Refused where it does not lead any more: then there is nothing to hand over.
+                    let _ = self.member.transfer_leader(to);
+                }
+            }
+        }
+        let standing = self.standing_of_member();
+        std::mem::replace(&mut self.standing, standing) != standing
+    }
+
+    fn standing_of_member(&self) -> Standing {
+        let sluice_replica::Standing { role, term, leader } = self.member.standing();
+        match role {
+            Role::Leader => Standing::Leader { term },
+            Role::Follower | Role::Candidate => {
+                Standing::Follower { leader: leader.filter(|leader| *leader != self.id).map(NodeId::get) }
+            }
+        }
+    }
+
+    /// Sends what is to be sent, and lets read what is to be read.
+    fn hand_out(&mut self) {
+        for envelope in self.member.take_envelopes() {
+            self.carrier.send(envelope);
+        }
+        for fetch in self.member.take_fetches() {
+            self.carrier.fetch(fetch);
+        }
+    }
+
+    /// Tells the number of orders that the journal has been given since the last call.
+    fn new_orders(&mut self) -> u64 {
+        let orders = self.member.journal().orders();
+        orders - std::mem::replace(&mut self.orders, orders)
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        loop {
+            match self.member.poll()? {
+                MemberEvent::Journal(event) => return Some(event),
+                MemberEvent::Read(read) if self.round.read == Some(read.id) => {
+                    self.round.index = Some(self.member.given_index());
+                }
+                MemberEvent::Read(_) => {}
+            }
+        }
+    }
+}
+
+impl Journal for Replicated {
+    type Location = BlobLocation;
+
+    fn next_index(&self) -> u64 {
+        self.member.journal().next_index()
+    }
+
+    fn durable_index(&self) -> u64 {
+        self.member.journal().durable_index()
+    }
+
+    fn committed_index(&self) -> u64 {
+        self.member.journal().committed_index()
+    }
+
+    /// The writer learns of it from the driver of the shard, as with every journal.
+    fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
+        let proposed = self.member.propose(batch, time_us, class).map_err(refused);
+        self.new_orders();
+        self.hand_out();
+        proposed.map(|(first_index, _)| first_index)
+    }
+
+    fn poll(&mut self) -> Option<Event> {
+        let event = if self.take_in() { None } else { self.next_event() };
+        if self.new_orders() > 0 {
+            // The shard does not know of what the other members made it write.
+            self.writer.notify();
+        }
+        self.hand_out();
+        event
+    }
+
+    fn read(&mut self, key: BlobKey) -> BlobRead {
+        self.member.journal_mut().read(key)
+    }
+
+    fn release(&mut self, key: BlobKey) {
+        self.member.journal_mut().release(key);
+    }
+}
+
+/// The refusal of a batch, of which nothing is done.
+fn refused(why: NotProposed) -> Refused {
+    use sluice_replica::Refused as Why;
+    match why {
+        NotProposed::Journal(refused) => refused,
+        NotProposed::Replica(Why::TooMuchUncommitted { .. } | Why::BatchTooLarge { .. }) => {
+            Refused::Uncommitted
+        }
+        NotProposed::Replica(
+            Why::NotLeader { .. }
+            | Why::Transferring
+            | Why::TooManyReads
+            | Why::NotYet
+            | Why::NotAMember { .. }
+            | Why::NotLagging { .. }
+            | Why::SnapshotUnfit { .. },
+        ) => Refused::NotLeader,
+    }
+}
+
+impl Store for Replicated {
+    fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    fn confirm(&mut self, round: u64) -> Option<u64> {
+        if round != self.round.number {
+            self.round = Round { number: round, ..Round::default() };
+        }
+        if self.round.read.is_none() {
+            self.round.read = self.member.read_index().ok();
+            self.hand_out();
+        }
+        self.round.index
+    }
+
+    fn wants_snapshot(&self) -> bool {
+        self.member.journal().wants_snapshot()
+    }
+
+    /// The snapshot lets the log before it go; of that what followers may need is kept, unless the disk is
+    /// full.
+    fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32) {
+        let is_full = self.member.journal().status().full;
+        self.member.keep(if is_full { 0 } else { self.kept_bytes });
+        self.member.journal_mut().snapshot_begin(applied_index, time_us, behaviour);
+    }
+
+    fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>> {
+        self.member.journal_mut().snapshot_piece(piece)
+    }
+
+    fn snapshot_finish(&mut self) {
+        self.member.journal_mut().snapshot_finish();
+    }
+
+    fn status(&self) -> Status {
+        self.member.journal().status()
+    }
+}

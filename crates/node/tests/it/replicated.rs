@@ -1,0 +1,351 @@
+//! Three shards in one process, each over a member of one replicated log with a journal on disk. The log has
+//! begun as that of one node.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use sluice_engine::{Engine, Error};
+use sluice_journal::{Commit, DiskJournal, FsDisk, Maintenance, Opened, Options, Writer};
+use sluice_node::clock::{Clock, LogClock};
+use sluice_node::mailbox::Mailbox;
+use sluice_node::shard::recover::{knows, recover};
+use sluice_node::shard::replicated::inbox::Inbox;
+use sluice_node::shard::replicated::{self, Carrier, Replicated};
+use sluice_node::shard::request::Request;
+use sluice_node::shard::store::{Standing, Store};
+use sluice_node::shard::{Parts, Shard, Step};
+use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId};
+
+use crate::replicas::calls::{Answered, Client, Waiting};
+use crate::rig::{KEY, SECOND_US, Time};
+
+const TICK_US: u64 = 50_000;
+
+/// What a member has to send.
+#[derive(Clone, Default)]
+struct Outbox {
+    envelopes: Arc<Mutex<Vec<Envelope>>>,
+    fetches: Arc<Mutex<Vec<Fetch>>>,
+}
+
+impl Carrier for Outbox {
+    fn send(&mut self, envelope: Envelope) {
+        self.envelopes.lock().unwrap().push(envelope);
+    }
+
+    fn fetch(&mut self, fetch: Fetch) {
+        self.fetches.lock().unwrap().push(fetch);
+    }
+
+    fn dropped(&mut self, from: NodeId, why: Dropped) {
+        assert!(matches!(why, Dropped::Message(sluice_replica::Rejected::Stale)), "of {from:?}: {why:?}");
+    }
+}
+
+struct Machine {
+    shard: Shard<Replicated, Time>,
+    mailbox: Mailbox<Request>,
+    writer: Writer,
+    maintenance: Maintenance,
+    inbox: Arc<Inbox>,
+    outbox: Outbox,
+    /// True: nothing reaches it, and nothing that it says reaches others.
+    is_cut_off: bool,
+}
+
+fn node(place: usize) -> NodeId {
+    NodeId::new(place as u64 + 1).unwrap()
+}
+
+fn options(dir: &Path, commit: Commit) -> Options {
+    Options {
+        commit,
+        segment_bytes: 16 << 10,
+        cache_bytes: 1 << 20,
+        reserve_bytes: 0,
+        low_water_bytes: 0,
+        full_margin_bytes: 0,
+        knows: knows(),
+        ..Options::new(dir)
+    }
+}
+
+fn parts<S: Store>(
+    engine: Engine,
+    store: S,
+    time: &Time,
+    log_clock: LogClock,
+) -> (Parts<S, Time>, Mailbox<Request>) {
+    let mailbox = Mailbox::new(1 << 12);
+    let parts = Parts {
+        number: 0,
+        engine,
+        store,
+        clock: time.clone(),
+        log_clock,
+        mailbox: mailbox.clone(),
+        waiting_max: 100,
+        events: Default::default(),
+    };
+    (parts, mailbox)
+}
+
+/// Lets one node begin a log, with as many messages.
+fn begin_alone(dir: &Path, time: &Time, messages: usize) {
+    let opened = DiskJournal::open(Arc::new(FsDisk), options(dir, Commit::Own)).unwrap();
+    let Opened { mut journal, writer, snapshot, replay, report, .. } = opened;
+    let engine = recover(snapshot, replay, &mut journal).unwrap();
+    let log_clock = LogClock::start(time, report.last_time_us, true).unwrap();
+    let (parts, mailbox) = parts(engine, journal, time, log_clock);
+    let mut shard = Shard::new(parts);
+    let limits = shard.engine().limits().clone();
+    shard.begin(&limits, report.term, KEY);
+    let client = Client { mailbox: &mailbox, now_us: 0, ticket: 1 };
+    (0..messages).for_each(|message| drop(client.send("jobs", format!("<{message:07}>"), 0)));
+    while shard.step() != Step::Idle || writer.step() {}
+    writer.finish().unwrap();
+    assert_eq!(shard.engine().totals().sent, messages as u64);
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+impl Machine {
+    fn open(dir: &Path, time: &Time, place: usize, kept_bytes: u64) -> Machine {
+        let opened = DiskJournal::open(Arc::new(FsDisk), options(dir, Commit::Told)).unwrap();
+        let Opened { mut journal, writer, maintenance, snapshot, replay, hard_state, report, .. } = opened;
+        let engine = recover(snapshot, replay, &mut journal).unwrap();
+        let (inbox, outbox) = (Arc::new(Inbox::new(Arc::new(|| {}))), Outbox::default());
+        let of_store = replicated::Parts {
+            config: Config { id: node(place), heartbeat_ticks: 2, election_ticks: 10 },
+            members: Members::new((0..3).map(node).collect(), Vec::new(), 3).unwrap(),
+            seed: place as u64,
+            kept_bytes,
+            inbox: Arc::clone(&inbox),
+            carrier: Box::new(outbox.clone()),
+        };
+        let store = Replicated::new(journal, writer.clone(), hard_state, of_store).unwrap();
+        let (parts, mailbox) = parts(engine, store, time, LogClock::follow(time, report.last_time_us));
+        let shard = Shard::new(parts);
+        Machine { shard, mailbox, writer, maintenance, inbox, outbox, is_cut_off: false }
+    }
+
+    /// True when there was anything to do.
+    fn work(&mut self) -> bool {
+        let mut worked = self.writer.step();
+        while self.shard.step() != Step::Idle {
+            worked = true;
+        }
+        for fetch in std::mem::take(&mut *self.outbox.fetches.lock().unwrap()) {
+            self.inbox.fetched(fetch.read());
+            worked = true;
+        }
+        worked
+    }
+
+    fn leads(&mut self) -> bool {
+        matches!(self.shard.store().standing(), Standing::Leader { .. })
+    }
+}
+
+struct Trio {
+    dir: tempfile::TempDir,
+    time: Time,
+    kept_bytes: u64,
+    machines: Vec<Machine>,
+}
+
+impl Trio {
+    fn new(kept_bytes: u64) -> Trio {
+        let (dir, time) = (tempfile::tempdir().unwrap(), Time::default());
+        let first = dir.path().join("0");
+        begin_alone(&first, &time, 3);
+        (1..3).for_each(|place| copy(&first, &dir.path().join(place.to_string())));
+        let mut trio = Trio { dir, time, kept_bytes, machines: Vec::new() };
+        trio.machines = (0..3).map(|place| trio.open(place)).collect();
+        trio
+    }
+
+    fn open(&self, place: usize) -> Machine {
+        Machine::open(&self.dir.path().join(place.to_string()), &self.time, place, self.kept_bytes)
+    }
+
+    /// Works and delivers until nobody has anything to do.
+    fn settle_down(&mut self) {
+        for _ in 0..10_000 {
+            let mut worked = false;
+            for machine in &mut self.machines {
+                worked |= machine.work();
+            }
+            for from in 0..3 {
+                for envelope in std::mem::take(&mut *self.machines[from].outbox.envelopes.lock().unwrap()) {
+                    worked = true;
+                    let to = &self.machines[envelope.message.to.get() as usize - 1];
+                    if !to.is_cut_off && !self.machines[from].is_cut_off {
+                        to.inbox.envelope(envelope);
+                    }
+                }
+            }
+            if !worked {
+                return;
+            }
+        }
+        panic!("they spin");
+    }
+
+    fn pass(&mut self, us: u64) {
+        for _ in 0..us / TICK_US {
+            self.time.advance(TICK_US);
+            for machine in &mut self.machines {
+                machine.inbox.tick();
+                machine.maintenance.step(self.time.monotonic_us());
+            }
+            self.settle_down();
+        }
+    }
+
+    /// The node that leads, after one was elected.
+    fn leader(&mut self) -> usize {
+        self.pass(3 * SECOND_US);
+        let leads = |place: &usize| self.machines[*place].leads() && !self.machines[*place].is_cut_off;
+        (0..3).find(leads).expect("a leader")
+    }
+
+    fn client(&self, place: usize) -> Client<'_> {
+        let now_us = self.time.monotonic_us();
+        Client { mailbox: &self.machines[place].mailbox, now_us, ticket: 1 }
+    }
+
+    fn answer(&mut self, mut call: Waiting) -> Answered {
+        self.settle_down();
+        call.answer().unwrap().expect("an answer")
+    }
+
+    fn send(&mut self, place: usize, count: usize) {
+        for number in 0..count {
+            let call = self.client(place).send("jobs", format!("<{number:07}>"), 0);
+            let answer = self.answer(call);
+            assert!(matches!(answer, Answered::Sent(Ok(_))));
+        }
+    }
+
+    /// Sends messages, three at a time, and settles them.
+    fn send_and_ack(&mut self, place: usize, times: usize) {
+        for _ in 0..times {
+            self.send(place, 3);
+            let call = self.client(place).pull("jobs", 0);
+            let Answered::Given(Ok(given)) = self.answer(call) else { panic!("it leads") };
+            for given in given {
+                let call = self.client(place).ack(given.delivery.receipt);
+                assert!(matches!(self.answer(call), Answered::Settled(Ok(()))));
+            }
+        }
+    }
+
+    fn check_equal(&mut self) {
+        self.pass(SECOND_US);
+        let of =
+            |machine: &Machine| (machine.shard.engine().applied_index(), machine.shard.engine().digest());
+        let states: Vec<_> = self.machines.iter().map(of).collect();
+        assert!(states.iter().all(|state| *state == states[0]), "{states:?}");
+    }
+
+    /// Takes a snapshot on a node, and waits until it is in place.
+    fn snapshot(&mut self, place: usize) {
+        let journal = self.machines[place].shard.store().member().journal_mut();
+        let before = journal.status().snapshots;
+        journal.request_snapshot();
+        self.pass(SECOND_US);
+        assert_eq!(self.machines[place].shard.store().status().snapshots, before + 1);
+    }
+}
+
+#[test]
+fn a_log_of_one_node_goes_on_as_that_of_three() {
+    let mut trio = Trio::new(1 << 30);
+    let leader = trio.leader();
+    trio.send(leader, 10);
+    let call = trio.client(leader).count(13);
+    assert!(matches!(trio.answer(call), Answered::Counted(Ok(13))));
+    let follower = (leader + 1) % 3;
+    let call = trio.client(follower).count(0);
+    let Answered::Counted(Err(error)) = trio.answer(call) else { panic!("a follower has answered") };
+    assert_eq!(error, Error::NotLeader { leader: node(leader).get() });
+    trio.check_equal();
+    // All of them come back with what they had.
+    for place in 0..3 {
+        trio.machines.remove(place);
+        let machine = trio.open(place);
+        trio.machines.insert(place, machine);
+    }
+    let leader = trio.leader();
+    let call = trio.client(leader).count(13);
+    assert!(matches!(trio.answer(call), Answered::Counted(Ok(13))));
+    trio.check_equal();
+}
+
+#[test]
+fn a_leader_that_is_cut_off_answers_nothing_from_its_state() {
+    let mut trio = Trio::new(1 << 30);
+    let old = trio.leader();
+    trio.machines[old].is_cut_off = true;
+    let mut count = trio.client(old).count(0);
+    let mut send = trio.client(old).send("jobs", "<0000001>".to_owned(), 0);
+    let new = trio.leader();
+    assert_ne!(old, new);
+    trio.send(new, 1);
+    assert!(count.answer().unwrap().is_none());
+    trio.machines[old].is_cut_off = false;
+    trio.pass(SECOND_US);
+    let named = Error::NotLeader { leader: node(new).get() };
+    assert!(matches!(count.answer().unwrap(), Some(Answered::Counted(Err(error))) if error == named));
+    let Some(Answered::Sent(Err(error))) = send.answer().unwrap() else { panic!("it was overwritten") };
+    assert!(error == named || error == Error::NoLeader {}, "{error:?}");
+    trio.check_equal();
+}
+
+#[test]
+fn a_follower_gets_what_it_missed_from_the_log_that_is_kept() {
+    let mut trio = Trio::new(1 << 30);
+    let leader = trio.leader();
+    let behind = (leader + 1) % 3;
+    trio.machines[behind].is_cut_off = true;
+    for _ in 0..3 {
+        trio.send(leader, 150);
+        trio.snapshot(leader);
+    }
+    // The leader begins again with a snapshot, and still has the log before it.
+    trio.machines.remove(leader);
+    let machine = trio.open(leader);
+    trio.machines.insert(leader, machine);
+    let leader = trio.leader();
+    trio.machines[behind].is_cut_off = false;
+    trio.send(leader, 1);
+    trio.check_equal();
+}
+
+#[test]
+fn a_leader_forgets_what_followers_have_and_its_snapshot_covers() {
+    let mut trio = Trio::new(16 << 10);
+    let leader = trio.leader();
+    let behind =
+        |trio: &mut Trio| trio.machines[leader].shard.store().member().journal().before_last(u64::MAX).0;
+    for _ in 0..3 {
+        assert_eq!(behind(&mut trio), 0);
+        trio.send_and_ack(leader, 50);
+    }
+    trio.snapshot(leader);
+    trio.pass(SECOND_US);
+    assert!(behind(&mut trio) > 0);
+    trio.machines.remove(leader);
+    let machine = trio.open(leader);
+    trio.machines.insert(leader, machine);
+    let leader = trio.leader();
+    trio.send(leader, 1);
+    trio.check_equal();
+}
