@@ -1,0 +1,137 @@
+// Torture: real servers behind proxies, which are killed, frozen and cut off, and given bad disks, while
+// clients log what they are told; then the history is checked. scripts/torture builds and runs it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice.torture/history"
+)
+
+// drawnMax is the most messages without an order of their calls that are drawn.
+const drawnMax = 3
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "check" {
+		exit(check(os.Args[2]))
+	}
+	minutes := flag.Float64("minutes", 1, "how long faults happen; the check follows")
+	nodes := flag.Int("nodes", 1, "number of servers")
+	seed := flag.Int64("seed", time.Now().UnixNano()%1_000_000, "of the faults and of the clients' choices")
+	program := flag.String("sluice", "", "the server's binary")
+	folder := flag.String("folder", "", "where history, logs and data go; it is emptied before")
+	mounts := flag.Bool("mounts", false, "give each node a disk that can be full, in the process's own namespace")
+	flag.Parse()
+	if flag.NArg() > 0 || *nodes != 1 {
+		exit([]string{"expected flags alone, and --nodes 1: nodes do not form a cluster yet"})
+	}
+	length := time.Duration(*minutes * float64(time.Minute))
+	fmt.Printf("torture: %d nodes, %v, seed %d, history in %s\n", *nodes, length, *seed, *folder)
+	exit(torture(*program, *folder, *seed, *nodes, length, *mounts))
+}
+
+// exit tells the problems; there should be none.
+func exit(problems []string) {
+	for _, problem := range problems {
+		fmt.Fprintln(os.Stderr, "torture: "+problem)
+	}
+	if len(problems) > 0 {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// torture runs, checks and reports; the problems.
+func torture(program, folder string, seed int64, nodes int, length time.Duration, mounts bool) []string {
+	faults, leftOut := possible(mounts)
+	for _, fault := range leftOut {
+		if os.Getenv("CI") != "" {
+			return []string{"with CI set, nothing may be left out: " + fault}
+		}
+		fmt.Println("left out:", fault)
+	}
+	if err := empty(folder); err != nil {
+		return []string{err.Error()}
+	}
+	run, err := newRun(program, folder, seed, nodes, length, mounts)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var problems []string
+	if err := run.torture(faults); err != nil {
+		problems = append(problems, err.Error())
+	}
+	run.report()
+	problems = append(problems, check(folder)...)
+	kept := ""
+	if len(problems) > 0 {
+		kept = filepath.Join(folder, "kept")
+	}
+	if err := run.stop(kept); err != nil {
+		problems = append(problems, err.Error())
+	}
+	return problems
+}
+
+func empty(folder string) error {
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	return os.MkdirAll(folder, 0o755)
+}
+
+// check reads the history in a folder, and draws the messages whose calls have no order; the problems.
+func check(folder string) []string {
+	since := time.Now()
+	records, err := history.Read(filepath.Join(folder, "history.jsonl"))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	problems := history.Problems(records)
+	unordered := history.WithoutOrder(records)
+	for _, key := range unordered[:min(len(unordered), drawnMax)] {
+		page := filepath.Join(folder, key+".html")
+		if err := history.Draw(records, key, page); err != nil {
+			problems = append(problems, err.Error())
+		}
+		fmt.Println("drawn:", page)
+	}
+	if len(problems) == 0 {
+		for _, missed := range history.Missed(records) {
+			problems = append(problems, "not found by the checks, although it was planted: "+missed)
+		}
+		fmt.Printf("checked in %.1f s: %d records are as they should be, and %d planted faults were found\n",
+			time.Since(since).Seconds(), len(records), len(history.Plants))
+	}
+	return problems
+}
+
+// report tells what the run has covered.
+func (run *run) report() {
+	total := 0
+	for _, count := range run.recorder.counts {
+		total += count
+	}
+	length := time.Since(run.recorder.begin).Seconds()
+	fmt.Printf("%d operations in %.0f s, %.0f per second:%s\n", total, length, float64(total)/length,
+		counts(run.recorder.counts))
+	fmt.Printf("faults:%s\n", counts(run.struck))
+	fmt.Printf("the longest time from the end of a fault to a send that succeeded: %v\n", run.longest)
+}
+
+func counts(counts map[string]int) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if name != "" {
+			fmt.Fprintf(&text, "\n  %6d %s", counts[name], name)
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const (
+	// startWithin bounds a start, whatever there is to recover.
+	startWithin = 30 * time.Second
+	// stopWithin bounds a stop by SIGTERM, in which running requests finish.
+	stopWithin = 40 * time.Second
+	// failed is the exit code of a server whose journal has failed, and full that of one without room to start.
+	failed, full = 8, 6
+)
+
+// node is one server: its folder, its disk, its process, and the proxy by which clients reach it.
+type node struct {
+	name    string
+	program string
+	folder  string
+	disk    disk
+	proxy   *proxy
+	process *exec.Cmd
+	exited  chan struct{} // closed when the process has ended
+}
+
+// newNode makes the folder of a node under `within`, with a disk of its own if it may be mounted.
+func newNode(name, program, within string, mounts bool) (*node, error) {
+	folder := filepath.Join(within, name)
+	disk := disk{filepath.Join(folder, "disk")}
+	if err := os.MkdirAll(disk.path, 0o755); err != nil {
+		return nil, err
+	}
+	if mounts {
+		if err := disk.mount(); err != nil {
+			return nil, fmt.Errorf("mount %s: %w", disk.path, err)
+		}
+	}
+	proxy, err := newProxy()
+	return &node{name: name, program: program, folder: folder, disk: disk, proxy: proxy}, err
+}
+
+// start runs the server until it says that it is ready.
+func (node *node) start() error {
+	log, err := os.OpenFile(filepath.Join(node.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	node.process = exec.Command(node.program, "serve", "--json", "--listen", "127.0.0.1:0",
+		"--data-dir", filepath.Join(node.disk.path, "data"), "--durability", "always", "--reserve", "8MiB")
+	node.process.Dir = node.folder
+	node.process.Env = []string{"HOME=" + node.folder}
+	node.process.Stderr = log
+	node.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no server outlives the run
+	out, err := node.process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := node.process.Start(); err != nil {
+		return err
+	}
+	started := time.AfterFunc(startWithin, func() { node.process.Process.Kill() })
+	defer started.Stop()
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	node.exited = make(chan struct{})
+	go node.wait()
+	if err != nil {
+		<-node.exited
+		return fmt.Errorf("%s did not start (%v): see %s", node.name, node.process.ProcessState, log.Name())
+	}
+	return node.reach(line)
+}
+
+func (node *node) wait() {
+	node.process.Wait()
+	close(node.exited)
+}
+
+// reach leads the proxy to the address in the line with which a server says that it is ready.
+func (node *node) reach(line []byte) error {
+	var ready struct{ URL string }
+	if err := json.Unmarshal(line, &ready); err != nil {
+		return err
+	}
+	address, err := url.Parse(ready.URL)
+	if err != nil {
+		return err
+	}
+	node.proxy.leadTo(address.Host)
+	return nil
+}
+
+// signal is for a process that runs.
+func (node *node) signal(signal syscall.Signal) error { return node.process.Process.Signal(signal) }
+
+// kill ends the process at once.
+func (node *node) kill() {
+	node.signal(syscall.SIGKILL)
+	<-node.exited
+}
+
+// stop ends the process in the way that an operator does.
+func (node *node) stop() error {
+	node.signal(syscall.SIGTERM)
+	return node.ends(0, stopWithin)
+}
+
+// ends waits for the end of the process, which has to be by this exit code.
+func (node *node) ends(code int, within time.Duration) error {
+	select {
+	case <-node.exited:
+	case <-time.After(within):
+		return fmt.Errorf("%s still runs after %v", node.name, within)
+	}
+	if found := node.process.ProcessState.ExitCode(); found != code {
+		return fmt.Errorf("%s ended with %v, not with exit code %d", node.name, node.process.ProcessState, code)
+	}
+	return nil
+}
+
+// check says whether the process has ended by itself.
+func (node *node) check() error {
+	select {
+	case <-node.exited:
+		return errors.New(node.name + " has ended by itself: " + node.process.ProcessState.String())
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// echo is a server behind a proxy that sends back what it gets, and counts it.
+func echo(t *testing.T) (*proxy, *atomic.Int64) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	got := &atomic.Int64{}
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go io.Copy(connection, io.TeeReader(connection, counter{got}))
+		}
+	}()
+	proxy, err := newProxy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { proxy.listener.Close() })
+	proxy.leadTo(listener.Addr().String())
+	return proxy, got
+}
+
+type counter struct{ bytes *atomic.Int64 }
+
+func (counter counter) Write(bytes []byte) (int, error) {
+	counter.bytes.Add(int64(len(bytes)))
+	return len(bytes), nil
+}
+
+func dial(t *testing.T, proxy *proxy) net.Conn {
+	connection, err := net.Dial("tcp", proxy.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	return connection
+}
+
+// ask sends a byte and waits for it; the error of the read.
+func ask(connection net.Conn, within time.Duration) error {
+	connection.Write([]byte{1})
+	connection.SetReadDeadline(time.Now().Add(within))
+	_, err := io.ReadFull(connection, make([]byte, 1))
+	return err
+}
+
+func TestGoodWeatherCarriesBothWays(t *testing.T) {
+	proxy, _ := echo(t)
+	if err := ask(dial(t, proxy), 10*time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDelayHoldsEachPieceUp(t *testing.T) {
+	proxy, _ := echo(t)
+	proxy.set(weather{delay: 40 * time.Millisecond})
+	since := time.Now()
+	if err := ask(dial(t, proxy), 10*time.Second); err != nil || time.Since(since) < 40*time.Millisecond {
+		t.Errorf("answered after %v: %v", time.Since(since), err)
+	}
+}
+
+func TestLostAnswersHaveReachedTheServer(t *testing.T) {
+	proxy, got := echo(t)
+	connection := dial(t, proxy)
+	proxy.set(weather{losesAnswers: true})
+	if err := ask(connection, 300*time.Millisecond); err == nil || got.Load() != 1 {
+		t.Errorf("the server got %d bytes; %v", got.Load(), err)
+	}
+	proxy.set(weather{})
+	if err := ask(connection, 10*time.Second); err == nil {
+		t.Error("a connection that has lost bytes goes on")
+	}
+}
+
+func TestLostRequestsReachNobody(t *testing.T) {
+	proxy, got := echo(t)
+	proxy.set(weather{losesRequests: true})
+	if err := ask(dial(t, proxy), 300*time.Millisecond); err == nil || got.Load() != 0 {
+		t.Errorf("the server got %d bytes; %v", got.Load(), err)
+	}
+}
+
+func TestACutEndsConnectionsAndMakesNone(t *testing.T) {
+	proxy, _ := echo(t)
+	before := dial(t, proxy)
+	if err := ask(before, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	proxy.set(weather{cut: true})
+	for _, connection := range []net.Conn{before, dial(t, proxy)} {
+		if err := ask(connection, 10*time.Second); err == nil {
+			t.Error("a byte came through")
+		}
+	}
+}

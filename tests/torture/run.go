@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"sluice.torture/history"
+)
+
+// drainWithin bounds the time from the last fault until every message is settled.
+const drainWithin = 60 * time.Second
+
+// run is what happens to some nodes and their clients, until the history is complete.
+type run struct {
+	seed     int64
+	length   time.Duration
+	nodes    []*node
+	recorder *recorder
+	struck   map[string]int // faults, by name
+	longest  time.Duration  // from the end of a fault until a send succeeded
+}
+
+// newRun starts the nodes. Everything that it leaves behind is in the folder.
+func newRun(program, folder string, seed int64, nodes int, length time.Duration, mounts bool) (*run, error) {
+	recorder, err := newRecorder(filepath.Join(folder, "history.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	run := &run{seed: seed, length: length, recorder: recorder, struck: map[string]int{}}
+	for number := 1; number <= nodes; number++ {
+		node, err := newNode(fmt.Sprintf("node-%d", number), program, folder, mounts)
+		if err != nil {
+			return nil, err
+		}
+		run.nodes = append(run.nodes, node)
+		if err := node.start(); err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}
+
+// client is one with random numbers of its own.
+func (run *run) client(number int) *client {
+	var addresses []string
+	for _, node := range run.nodes {
+		addresses = append(addresses, node.proxy.address())
+	}
+	return newClient(number, run.seed+int64(number), addresses, run.recorder)
+}
+
+// torture lets clients work while faults happen, then lets them finish, and lists what there is.
+func (run *run) torture(faults []fault) error {
+	observer := run.client(0)
+	for number := range queues {
+		settings := map[string]any{
+			"max_attempts": 10_000, "max_deliveries": 65_535, "backoff": map[string]any{"kind": "none"},
+		}
+		answer := observer.call("PUT", "/v1/queues/"+queueName(number), settings, nil)
+		if answer.Outcome != history.OK {
+			return fmt.Errorf("there is no queue: %s", answer.Code)
+		}
+	}
+	load := &workload{}
+	sending := run.crowd(1, senders, load.send)
+	working := run.crowd(1+senders, workers, load.work)
+	reading := run.crowd(1+senders+workers, readers, load.ask)
+	err := run.strike(faults)
+	load.over.Store(err != nil)
+	sending.end()
+	if err == nil {
+		err = run.drain(observer)
+	}
+	load.over.Store(err != nil)
+	working.end()
+	reading.end()
+	for number := 0; number < queues && err == nil; number++ {
+		figures(observer, queueName(number))
+		err = list(observer, queueName(number))
+	}
+	if err == nil {
+		run.recorder.add(history.Record{Kind: history.End, Call: run.recorder.now(), Return: run.recorder.now()})
+	}
+	if closing := run.recorder.close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// drain waits until the workers have settled all there is.
+func (run *run) drain(observer *client) error {
+	for since := time.Now(); time.Since(since) < drainWithin; time.Sleep(100 * time.Millisecond) {
+		open := 0
+		for number := range queues {
+			told := figures(observer, queueName(number))
+			if told.Outcome != history.OK {
+				open++
+			}
+			open += told.Stored - told.Done
+		}
+		if open == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("messages are open %v after the last fault", drainWithin)
+}
+
+// stop ends the servers: well, or at once after a failure, when their data is kept.
+func (run *run) stop(kept string) error {
+	for _, node := range run.nodes {
+		if kept == "" {
+			if err := node.stop(); err != nil {
+				return err
+			}
+			continue
+		}
+		node.kill()
+		target := filepath.Join(kept, node.name)
+		if err := os.CopyFS(target, os.DirFS(node.disk.path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// crowd is some clients that do the same again and again.
+type crowd struct {
+	stop chan struct{}
+	all  sync.WaitGroup
+}
+
+// crowd lets clients with these numbers do it, each with the number of the time that it does.
+func (run *run) crowd(first, clients int, do func(*client, int)) *crowd {
+	crowd := &crowd{stop: make(chan struct{})}
+	for number := first; number < first+clients; number++ {
+		client := run.client(number)
+		crowd.all.Add(1)
+		go func() {
+			defer crowd.all.Done()
+			for times := 0; ; times++ {
+				select {
+				case <-crowd.stop:
+					return
+				default:
+					do(client, times)
+					client.pause(between)
+				}
+			}
+		}()
+	}
+	return crowd
+}
+
+// end waits until each client has done what it does.
+func (crowd *crowd) end() {
+	close(crowd.stop)
+	crowd.all.Wait()
+}
