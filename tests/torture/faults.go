@@ -115,6 +115,33 @@ var ofBadDisk = []fault{
 	}},
 }
 
+// clockJumps is the fault in which the time of a server may jump: a start follows the wall clock.
+const clockJumps = "clock that jumps, and kill -9"
+
+// anyShift is a shift of a clock, forwards or back.
+func anyShift(random *rand.Rand) time.Duration {
+	return time.Duration(random.Int63n(int64(2*shiftMax))) - shiftMax
+}
+
+// ofClock need libfaketime.
+var ofClock = []fault{
+	{"clock that jumps and comes back", func(random *rand.Rand, node *node) error {
+		before := node.clock.shifted
+		if err := node.clock.shift(anyShift(random)); err != nil {
+			return err
+		}
+		time.Sleep(shiftSeen)
+		return node.clock.shift(before)
+	}},
+	{clockJumps, func(random *rand.Rand, node *node) error {
+		if err := node.clock.shift(anyShift(random)); err != nil {
+			return err
+		}
+		node.kill()
+		return node.start()
+	}},
+}
+
 // ofNetwork is the weather on the way to a node, which may come with any fault.
 var ofNetwork = []struct {
 	name string
@@ -148,6 +175,11 @@ func possible(mounts bool) (faults []fault, leftOut []string) {
 	} else {
 		leftOut = append(leftOut, "failing and hanging disks (strace is not installed)")
 	}
+	if faketime() != "" {
+		faults = append(faults, ofClock...)
+	} else {
+		leftOut = append(leftOut, "wrong clocks (libfaketime is not installed)")
+	}
 	return faults, leftOut
 }
 
@@ -169,6 +201,9 @@ func (run *run) strike(faults []fault) error {
 		err := fault.run(random, node)
 		node.proxy.set(weather{})
 		record.Return = run.recorder.now()
+		if fault.name == clockJumps {
+			record.Code = history.Jump
+		}
 		run.recorder.add(record)
 		run.struck[fault.name]++
 		run.struck[sky.name]++

@@ -28,6 +28,7 @@ type node struct {
 	program string
 	folder  string
 	disk    disk
+	clock   *clock
 	proxy   *proxy
 	process *exec.Cmd
 	exited  chan struct{} // closed when the process has ended
@@ -45,8 +46,12 @@ func newNode(name, program, within string, mounts bool) (*node, error) {
 			return nil, fmt.Errorf("mount %s: %w", disk.path, err)
 		}
 	}
+	clock := &clock{library: faketime(), path: filepath.Join(folder, "clock")}
+	if err := clock.shift(0); err != nil {
+		return nil, err
+	}
 	proxy, err := newProxy()
-	return &node{name: name, program: program, folder: folder, disk: disk, proxy: proxy}, err
+	return &node{name: name, program: program, folder: folder, disk: disk, clock: clock, proxy: proxy}, err
 }
 
 // start runs the server until it says that it is ready.
@@ -59,7 +64,7 @@ func (node *node) start() error {
 	node.process = exec.Command(node.program, "serve", "--json", "--listen", "127.0.0.1:0",
 		"--data-dir", filepath.Join(node.disk.path, "data"), "--durability", "always", "--reserve", "8MiB")
 	node.process.Dir = node.folder
-	node.process.Env = []string{"HOME=" + node.folder}
+	node.process.Env = append(node.clock.environment(), "HOME="+node.folder)
 	node.process.Stderr = log
 	node.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no server outlives the run
 	out, err := node.process.StdoutPipe()

@@ -157,3 +157,16 @@ func TestFiguresAreOfSomeMomentOfTheRead(t *testing.T) {
 		}
 	}
 }
+
+func TestALeaseLastsUnlessTheTimeJumps(t *testing.T) {
+	records := []Record{
+		delivery(0, 10, "k1", "i1", "r1"), delivery(500, 510, "k1", "i1", "r2"),
+	}
+	if found := leasesKept(records, byMessage(records)); len(found) != 1 {
+		t.Error("not found:", found)
+	}
+	records = append(records, at(200, 300, Fault, "", Record{Code: Jump}))
+	if found := leasesKept(records, byMessage(records)); len(found) != 0 {
+		t.Error(found)
+	}
+}

@@ -18,7 +18,7 @@ const (
 	Result   = "result"   // somebody asked for its result: Key, ID, State, Result
 	Figures  = "figures"  // somebody asked for the counts of a queue: Stored, Done
 	Listed   = "listed"   // the list at the end has the message: Key, ID, State
-	Fault    = "fault"    // something was done to a server or to the network: Note
+	Fault    = "fault"    // something was done to a server or to the network: Note, and Jump as Code
 	End      = "end"      // all servers run, every message is settled, and every queue was listed
 )
 
@@ -30,6 +30,9 @@ const (
 	Refused = "refused" // it took no effect
 	Unknown = "unknown" // it took effect, or will, or never does
 )
+
+// Jump marks a fault in which the time of a server may have jumped, so that leases ended early.
+const Jump = "jump"
 
 // States of a message in an answer.
 const (
