@@ -1,14 +1,21 @@
-//! A member of a replicated log whose journal fails.
+//! A member of a replicated log whose journal fails or hangs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sluice_journal::{Batch, Commit, DiskJournal, Event, Journal, Opened, Options, SealedBatch};
+use bytes::Bytes;
+use sluice_journal::{
+    Batch, Class, Commit, DiskJournal, Event, Journal, Maintenance, Opened, Options, SealedBatch, Writer,
+};
 use sluice_replica::{
-    Body, Config, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId, Position, Start,
+    Body, Config, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId, NotProposed, Position,
+    Refused, Role, Start,
 };
 use sluice_sim::disk::{Call, CallFailure, SimDisk};
 use sluice_sim::rng::Rng;
+
+/// Number of ticks of an election.
+const ELECTION_TICKS: usize = 10;
 
 fn node(number: u64) -> NodeId {
     NodeId::new(number).expect("not 0")
@@ -22,25 +29,51 @@ fn append(previous: Position) -> Envelope {
     Envelope { message: Message { from: node(1), to: node(2), term: 2, body }, batches: Vec::new() }
 }
 
+/// A member with its journal on a simulated disk.
+struct Rig {
+    disk: SimDisk,
+    member: Member,
+    writer: Writer,
+    maintenance: Maintenance,
+}
+
+impl Rig {
+    /// The member with number `id` of a log whose voters have the numbers up to `voters`.
+    fn new(id: u64, voters: u64) -> Rig {
+        let disk = SimDisk::new(Path::new("/"), 1 << 30, Rng::new(1));
+        let mut options = Options::new(PathBuf::from("/data"));
+        (options.commit, options.reserve_bytes, options.identity) = (Commit::Told, 0, 7);
+        let opened = DiskJournal::open(Arc::new(disk.for_next_process()), options).expect("an empty disk");
+        let Opened { mut journal, writer, maintenance, .. } = opened;
+        let begin = record(b"begin");
+        let first = SealedBatch::received(1, 1, 0, begin.clone()).expect("one whole record");
+        journal.append(1, first).expect("a journal that works");
+        writer.step();
+        journal.commit(1).expect("a batch of the tail");
+        assert!(matches!(journal.poll(), Some(Event::Committed(_))));
+        let members = Members::new((1..=voters).map(node).collect(), Vec::new(), voters).expect("voters");
+        let start = Start::read(&journal, members, Vec::new(), begin, u64::MAX).expect("a whole log");
+        let config = Config { id: node(id), heartbeat_ticks: 2, election_ticks: ELECTION_TICKS };
+        let member = Member::new(&config, journal, start, 1).expect("a whole state");
+        Rig { disk, member, writer, maintenance }
+    }
+
+    /// Lets the writer write, and the member take note of it.
+    fn write(&mut self) {
+        self.writer.step();
+        while self.member.poll().is_some() {}
+    }
+}
+
+fn record(body: &[u8]) -> Bytes {
+    let mut batch = Batch::new();
+    batch.record(0).body(body);
+    batch.take().0
+}
+
 #[test]
 fn an_entry_that_a_failed_journal_refuses_is_not_acknowledged() {
-    let disk = SimDisk::new(Path::new("/"), 1 << 30, Rng::new(1));
-    let mut options = Options::new(PathBuf::from("/data"));
-    (options.commit, options.reserve_bytes, options.identity) = (Commit::Told, 0, 7);
-    let opened = DiskJournal::open(Arc::new(disk.for_next_process()), options).expect("an empty disk");
-    let Opened { mut journal, writer, mut maintenance, .. } = opened;
-    let mut begin = Batch::new();
-    begin.record(0).body(b"begin");
-    let (begin, _) = begin.take();
-    let first = SealedBatch::received(1, 1, 0, begin.clone()).expect("one whole record");
-    journal.append(1, first).expect("a journal that works");
-    writer.step();
-    journal.commit(1).expect("a batch of the tail");
-    assert!(matches!(journal.poll(), Some(Event::Committed(_))));
-    let members = Members::new(vec![node(1), node(2)], Vec::new(), 2).expect("two voters");
-    let start = Start::read(&journal, members, Vec::new(), begin, u64::MAX).expect("a whole log");
-    let config = Config { id: node(2), heartbeat_ticks: 2, election_ticks: 10 };
-    let mut member = Member::new(&config, journal, start, 1).expect("a whole state");
+    let Rig { disk, mut member, writer, mut maintenance } = Rig::new(2, 2);
 
     let acknowledged = |member: &mut Member| -> Vec<u64> {
         let sent = member.take_envelopes().into_iter();
@@ -65,4 +98,32 @@ fn an_entry_that_a_failed_journal_refuses_is_not_acknowledged() {
     let failed = events.iter().any(|event| matches!(event, MemberEvent::Journal(Event::Failed(_))));
     assert!(failed, "{events:?}");
     assert_eq!(acknowledged(&mut member), []);
+}
+
+#[test]
+fn a_leader_whose_disk_hangs_leads_nobody_and_is_silent_until_its_write_is_done() {
+    let mut rig = Rig::new(1, 1);
+    for _ in 0..4 * ELECTION_TICKS {
+        rig.member.tick();
+        rig.write();
+    }
+    assert_eq!(rig.member.standing().role, Role::Leader);
+    let propose = |member: &mut Member| {
+        let mut batch = Batch::new();
+        batch.record(0).body(b"work");
+        member.propose(&mut batch, 1, Class::Growing)
+    };
+    propose(&mut rig.member).expect("it leads");
+    (0..ELECTION_TICKS).for_each(|_| rig.member.tick());
+    assert_eq!(rig.member.standing().role, Role::Leader, "that took no longer than it may");
+    rig.member.tick();
+    let standing = rig.member.standing();
+    assert_eq!((standing.role, standing.leader), (Role::Follower, None));
+    let refused = propose(&mut rig.member).expect_err("it does not lead");
+    assert_eq!(refused, NotProposed::Replica(Refused::NotLeader { leader: None }));
+    assert!(rig.member.read_index().is_err() && rig.member.take_envelopes().is_empty());
+
+    rig.write();
+    assert_eq!(rig.member.standing().role, Role::Leader);
+    propose(&mut rig.member).expect("it leads again");
 }

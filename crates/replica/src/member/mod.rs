@@ -9,14 +9,15 @@
 //! journal's writer syncs on another thread.
 //!
 //! Map: [`envelope`] messages with their batches, `entries` entries of batches, [`fetch`] batches read back
-//! from the disk, `output` what comes of an input, `recent` batches that followers may still need, [`start`]
-//! the state at a start, `state` the hard state's bytes.
+//! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `stall`
+//! disks that hang, [`start`] the state at a start, `state` the hard state's bytes.
 
 mod entries;
 pub mod envelope;
 pub mod fetch;
 mod output;
 mod recent;
+mod stall;
 pub mod start;
 mod state;
 
@@ -28,6 +29,7 @@ use sluice_journal::{Batch, BlobError, Class, DiskJournal, Event, Journal, Seale
 use self::envelope::{Envelope, Unattached};
 use self::fetch::{Fetch, Fetched, Fetches};
 use self::recent::Recent;
+use self::stall::Stall;
 use self::start::Start;
 use crate::config::{Config, Durable, StartError};
 use crate::driver::Replica;
@@ -50,6 +52,7 @@ pub struct Member {
     hard_state: [u8; state::LEN],
     /// Writes that are not synced, oldest first: the journal's order with which each is, and its number.
     unsynced: VecDeque<(u64, u64)>,
+    stall: Stall,
     /// Position of the last batch that was given to the owner.
     given: Position,
 }
@@ -114,6 +117,7 @@ impl Member {
             reads: VecDeque::new(),
             hard_state,
             unsynced: VecDeque::new(),
+            stall: Stall::new(config.election_ticks),
             given,
         };
         member.keep(kept_bytes);
@@ -123,6 +127,10 @@ impl Member {
 
     /// Lets one tick of the owner's clock pass.
     pub fn tick(&mut self) {
+        self.stall.tick(self.oldest_unsynced());
+        if self.is_stalled() {
+            return;
+        }
         self.replica.tick();
         self.settle(Vec::new());
     }
@@ -160,6 +168,9 @@ impl Member {
         time_us: u64,
         class: Class,
     ) -> Result<(u64, u64), NotProposed> {
+        if self.is_stalled() {
+            return Err(NotProposed::Replica(Refused::NotLeader { leader: None }));
+        }
         self.replica.admit(u32::try_from(batch.bytes()).unwrap_or(u32::MAX)).map_err(NotProposed::Replica)?;
         self.journal.admit(batch.bytes(), class).map_err(NotProposed::Journal)?;
         let sealed = self.journal.seal(batch, time_us);
@@ -175,6 +186,9 @@ impl Member {
     ///
     /// The reason for which nobody was asked.
     pub fn read_index(&mut self) -> Result<ReadId, Refused> {
+        if self.is_stalled() {
+            return Err(Refused::NotLeader { leader: None });
+        }
         let asked = self.replica.read_index();
         self.settle(Vec::new());
         asked
@@ -201,9 +215,10 @@ impl Member {
         event.or_else(|| self.reads.pop_front_if(|read| read.index <= given).map(MemberEvent::Read))
     }
 
-    /// Takes what is to be sent.
+    /// Takes what is to be sent. While the disk hangs nothing is: a member that cannot write is silent.
     pub fn take_envelopes(&mut self) -> Vec<Envelope> {
-        std::mem::take(&mut self.envelopes)
+        let envelopes = std::mem::take(&mut self.envelopes);
+        if self.is_stalled() { Vec::new() } else { envelopes }
     }
 
     /// Takes what is to be read from the disk before it can be sent: see [`Fetch::read`].
@@ -222,15 +237,28 @@ impl Member {
     }
 
     /// The present standing. A leader leads once its owner was given the entry with which it begins its term,
-    /// and so all that was committed before it; until then it counts as a candidate.
+    /// and so all that was committed before it; until then it counts as a candidate. A leader whose oldest
+    /// write takes as long as an election is a follower without a leader until it is synced.
     pub fn standing(&self) -> Standing {
         let standing = self.replica.standing();
         match standing.role {
+            Role::Leader | Role::Candidate if self.is_stalled() => {
+                Standing { role: Role::Follower, leader: None, ..standing }
+            }
             Role::Leader if self.given.term != standing.term => {
                 Standing { role: Role::Candidate, ..standing }
             }
             Role::Leader | Role::Follower | Role::Candidate => standing,
         }
+    }
+
+    /// True when the oldest write takes too long.
+    fn is_stalled(&self) -> bool {
+        self.stall.is_one(self.oldest_unsynced())
+    }
+
+    fn oldest_unsynced(&self) -> Option<u64> {
+        self.unsynced.front().map(|(order, _)| *order)
     }
 
     /// True when the journal has something to sync: its writer is to take a step.
