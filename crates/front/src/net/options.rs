@@ -9,6 +9,7 @@ use sluice_http2::Limits as Http2Limits;
 
 use super::compression::Compression;
 use super::head::hosts::Hosts;
+use super::service::AlpnHandler;
 use super::tls::Tls;
 
 /// Bounds and times of the HTTP front. All bounds are inclusive.
@@ -47,6 +48,8 @@ pub struct HttpOptions {
     pub compression: Compression,
     /// TLS of the listener; `None`: clear text.
     pub tls: Option<Arc<Tls>>,
+    /// Protocol beside HTTP, if [`Tls::load`] was given its name.
+    pub further: Option<Arc<dyn AlpnHandler>>,
     /// Names by which it may be called while callers need not authenticate (default: any).
     pub hosts: Hosts,
     /// Limits of connections by address.
@@ -73,6 +76,7 @@ impl Default for HttpOptions {
             metrics_queues_max: 500,
             compression: Compression::default(),
             tls: None,
+            further: None,
             hosts: Hosts::any(),
             guard: Arc::new(Guard::new(GuardOptions::default())),
             allocations: None,

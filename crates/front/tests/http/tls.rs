@@ -1,12 +1,17 @@
 //! TLS: who gets through, who is told what, and what happens when files change.
 
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_calls::access::{Access, AccessOptions, Guard, GuardOptions};
+use sluice_front::AlpnHandler;
 use sluice_front::tls::Tls;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
 
 use crate::client::Bare;
 use crate::support::Server;
@@ -72,7 +77,7 @@ async fn clear_text_is_told_that_this_is_tls() {
 async fn a_handshake_that_does_not_end_is_cut() {
     let ca = Ca::new();
     let files = ca.files(&ca.server(Valid::Now));
-    let server = start(Arc::new(Tls::load(files, Duration::from_millis(300)).unwrap())).await;
+    let server = start(Arc::new(Tls::load(files, None, Duration::from_millis(300)).unwrap())).await;
     for first in [&[][..], &[0x16, 3, 1][..], b"GET / HTTP"] {
         let mut bare = Bare::connect(server.address).await;
         bare.0.write_all(first).await.unwrap();
@@ -194,7 +199,7 @@ async fn a_client_ca_that_is_removed_ends_the_connections_of_its_clients() {
 fn files_that_cannot_be_used_are_refused_with_the_cause() {
     let ca = Ca::new();
     let good = ca.files(&ca.server(Valid::Now));
-    let load = |files| Tls::load(files, Duration::from_secs(1)).unwrap_err().to_string();
+    let load = |files| Tls::load(files, None, Duration::from_secs(1)).unwrap_err().to_string();
     let (past, future, other) = (ca.server(Valid::Past), ca.server(Valid::Future), ca.server(Valid::Now));
     for (name, text, told) in [
         ("server.pem", past.cert.as_str(), "has expired at"),
@@ -251,7 +256,7 @@ async fn server_that_bans_us_for(ca: &Ca, ban: Duration) -> Server {
 async fn half_open_handshakes_do_not_hinder_others() {
     let ca = Ca::new();
     let files = ca.files(&ca.server(Valid::Now));
-    let server = start(Arc::new(Tls::load(files, Duration::from_millis(1_500)).unwrap())).await;
+    let server = start(Arc::new(Tls::load(files, None, Duration::from_millis(1_500)).unwrap())).await;
     let address: SocketAddr = server.address;
     let mut half_open = Vec::new();
     for n in 0..300u32 {
@@ -264,4 +269,70 @@ async fn half_open_handshakes_do_not_hinder_others() {
     for bare in &mut half_open {
         soon(bare.read_to_end()).await;
     }
+}
+
+/// Answers with the certificate of its client, if there is one, and goes on until its client ends.
+#[derive(Debug)]
+struct Echo;
+
+impl AlpnHandler for Echo {
+    fn name(&self) -> &'static [u8] {
+        b"echo/1"
+    }
+
+    fn serve(&self, mut stream: TlsStream<TcpStream>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let shown = stream.get_ref().1.peer_certificates().map_or(0, <[_]>::len) as u8;
+            stream.write_all(&[shown]).await.unwrap();
+            let _ = stream.read_u8().await;
+        })
+    }
+}
+
+async fn start_with_echo(ca: &Ca) -> Server {
+    let files = ca.files(&ca.server(Valid::Now));
+    let tls = Arc::new(Tls::load(files, Some(Echo.name()), Duration::from_secs(5)).unwrap());
+    Server::start_with(|http, _| {
+        http.tls = Some(tls);
+        http.further = Some(Arc::new(Echo));
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_further_protocol_gets_the_connections_that_choose_it() {
+    let ca = Ca::new();
+    let server = start_with_echo(&ca).await;
+    let pair = ca.client(&["sluice://client/billing"], Valid::Now);
+    for (shown, certificates) in [(Some(&pair), 1), (None, 0)] {
+        let mut stream = TlsClient::new(&ca, shown, "echo/1").connect(server.address).await.unwrap();
+        assert_eq!(stream.read_u8().await.unwrap(), certificates);
+    }
+    for alpn in ["http/1.1", "h2"] {
+        let stream = TlsClient::new(&ca, None, alpn).connect(server.address).await.unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(alpn.as_bytes()));
+    }
+    let client = TlsClient::new(&ca, None, "http/1.1");
+    assert_eq!(client.call(server.address, "GET", "/v1/queues").await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_further_protocol_ends_with_the_server() {
+    let ca = Ca::new();
+    let mut server = start_with_echo(&ca).await;
+    let mut stream = TlsClient::new(&ca, None, "echo/1").connect(server.address).await.unwrap();
+    assert_eq!(stream.read_u8().await.unwrap(), 0);
+    let began = std::time::Instant::now();
+    server.begin_stop();
+    assert!(stream.read_u8().await.is_err());
+    assert_eq!(server.stopped().await.connections_cut, 0);
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_listener_without_it_refuses_a_further_protocol() {
+    let ca = Ca::new();
+    let server = start(ca.tls()).await;
+    let refused = TlsClient::new(&ca, None, "echo/1").connect(server.address).await.err().unwrap();
+    assert!(refused.to_string().contains("NoApplicationProtocol"), "{refused}");
 }

@@ -93,7 +93,7 @@ impl Ca {
     }
 
     pub(crate) fn tls(&self) -> Arc<Tls> {
-        Arc::new(Tls::load(self.files(&self.server(Valid::Now)), Duration::from_secs(5)).unwrap())
+        Arc::new(Tls::load(self.files(&self.server(Valid::Now)), None, Duration::from_secs(5)).unwrap())
     }
 
     pub(crate) fn policy(&self, text: &str) -> PathBuf {

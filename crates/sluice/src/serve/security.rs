@@ -44,7 +44,7 @@ impl Security {
             }),
             None => named(config),
         };
-        let tls = files.map(|files| Tls::load(files, config.tls_handshake_timeout));
+        let tls = files.map(|files| Tls::load(files, None, config.tls_handshake_timeout));
         let tls = tls.transpose().map_err(|e| CliError::usage(e.to_string()))?.map(Arc::new);
         let access = Access::new(AccessOptions {
             policy: config.access_policy.0.clone(),

@@ -36,7 +36,7 @@ use self::preface::{Version, version_of};
 use super::activity::{Activity, Verdict};
 use super::context::Context;
 use super::options::{HttpOptions, SEND_BUFFER_BYTES};
-use super::service::Service;
+use super::service::{AlpnHandler, Service};
 use super::tls::{HandshakeFailure, ShownCertificate, client_certificate};
 
 /// Grace period of a connection that was told to close.
@@ -61,6 +61,10 @@ pub(super) async fn serve<S: Service>(
     };
     let changes = tls.changes();
     match tls.accept(stream).await {
+        Ok(stream) if let Some(further) = chosen(&context.options, &stream) => {
+            let shown = ShownCertificate::of(tls, changes, &stream);
+            hand_over(further, stream, shown, stopping).await;
+        }
         Ok(stream) => {
             let certificate = client_certificate(&stream).map(AsRef::as_ref);
             let peer = Peer::new(context.calls.access(), slot, certificate);
@@ -76,6 +80,26 @@ pub(super) async fn serve<S: Service>(
             context.metrics.handshakes_failed.fetch_add(1, Ordering::Relaxed);
             tracing::debug!("connection ended: {failure}");
         }
+    }
+}
+
+/// The protocol beside HTTP, if the client has chosen it.
+fn chosen<'o>(options: &'o HttpOptions, stream: &TlsStream<TcpStream>) -> Option<&'o dyn AlpnHandler> {
+    let alpn = stream.get_ref().1.alpn_protocol();
+    options.further.as_deref().filter(|further| alpn == Some(further.name()))
+}
+
+/// Gives a connection to the protocol beside HTTP, until it ends or has to.
+async fn hand_over(
+    further: &dyn AlpnHandler,
+    stream: TlsStream<TcpStream>,
+    mut shown: Option<ShownCertificate>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    tokio::select! {
+        _ = stopping.wait_for(|stopping| *stopping) => {}
+        () = refused(&mut shown) => {}
+        () = further.serve(stream) => {}
     }
 }
 

@@ -29,7 +29,7 @@ use files::{Contents, Read};
 /// Time before a certificate's end from which it is reported at each check.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// Protocols that a client may choose (RFC 7301), the better one first.
+/// Protocols that a client may choose of any listener (RFC 7301), the better one first.
 const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// The files of a listener's TLS, all of them PEM.
@@ -59,6 +59,8 @@ impl std::error::Error for TlsError {}
 pub struct Tls {
     files: TlsFiles,
     handshake_timeout: Duration,
+    /// Protocols that a client may choose.
+    alpn: Vec<Vec<u8>>,
     /// Kept when files are replaced, so that sessions resume.
     tickets: Arc<dyn ProducesTickets>,
     current: RwLock<Arc<Current>>,
@@ -82,19 +84,25 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Reads the files; a handshake may then take so long.
+    /// Reads the files; a handshake may then take so long. A client may choose HTTP, or the further protocol
+    /// with this name in ALPN, which an [`AlpnHandler`](crate::AlpnHandler) serves.
     ///
     /// # Errors
     /// A file that is missing or no PEM, a certificate whose time has not come or is over, a key of another
     /// certificate.
-    pub fn load(files: TlsFiles, handshake_timeout: Duration) -> Result<Tls, TlsError> {
+    pub fn load(
+        files: TlsFiles,
+        further: Option<&[u8]>,
+        handshake_timeout: Duration,
+    ) -> Result<Tls, TlsError> {
         let tickets = rustls::crypto::ring::Ticketer::new()
             .map_err(|e| TlsError(format!("the system gives no random numbers: {e}")))?;
+        let alpn: Vec<Vec<u8>> = ALPN.into_iter().chain(further).map(<[u8]>::to_vec).collect();
         let contents = Contents::read(&files)?;
-        let current = Current::new(&files, &contents, &tickets)?;
+        let current = Current::new(&files, &contents, &alpn, &tickets)?;
         let current = RwLock::new(Arc::new(current));
         let (changes, seen) = (watch::Sender::new(()), Mutex::new(contents));
-        Ok(Tls { files, handshake_timeout, tickets, current, changes, seen })
+        Ok(Tls { files, handshake_timeout, alpn, tickets, current, changes, seen })
     }
 
     /// Looks whether the files have changed, and takes them up for new connections. Those that are open go
@@ -109,7 +117,7 @@ impl Tls {
         if *seen == contents {
             return Ok(false);
         }
-        let made = Current::new(&self.files, &contents, &self.tickets);
+        let made = Current::new(&self.files, &contents, &self.alpn, &self.tickets);
         *seen = contents;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(made?);
         self.changes.send_replace(());
@@ -141,6 +149,7 @@ impl Current {
     fn new(
         files: &TlsFiles,
         contents: &Contents,
+        alpn: &[Vec<u8>],
         tickets: &Arc<dyn ProducesTickets>,
     ) -> Result<Current, TlsError> {
         let Read { chain, key, client_cas, expires_at } = contents.parse(files)?;
@@ -162,7 +171,7 @@ impl Current {
             }
         };
         let mut config = builder.with_single_cert(chain, key).map_err(|e| files::unusable_pair(files, &e))?;
-        config.alpn_protocols = ALPN.map(<[u8]>::to_vec).to_vec();
+        config.alpn_protocols = alpn.to_vec();
         config.ticketer = Arc::clone(tickets);
         // Tickets carry the sessions.
         config.session_storage = Arc::new(NoServerSessionStorage {});
