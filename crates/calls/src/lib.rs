@@ -5,6 +5,7 @@
 //! and messages (`engine`).
 //!
 //! Map: [`operation`] the table of operations; [`permit`], [`access`] and [`standing`] authorisation;
+//! `leading` the node that answers a call;
 //! [`call`] the trait of a call with one answer and the codec of a protocol, [`unary`] the list of these
 //! calls; one module for each topic of calls ([`queues`], [`messages`], [`schedules`], …); [`hot`] the calls
 //! that move messages, [`digest`] the fingerprint of a send that tells a repeat from a misuse of its
@@ -32,6 +33,7 @@ pub mod flows;
 pub mod groups;
 pub mod hot;
 pub mod keys;
+mod leading;
 pub mod limits;
 pub mod membership;
 pub mod messages;

@@ -319,33 +319,33 @@ operations! {
     NamespaceDelete "namespace_delete" in "namespaces": Namespace Admin Server []
         Delete V1 ["namespaces" / "{namespace}"] "Namespaces/Delete" => namespaces::Delete;
     /// Figures of the server and its shards.
-    Status "status" in "server": Server Observe Server []
+    Status "status" in "server": Server Observe Server [Local]
         Get V1 ["status"] => status::Show;
     /// A consistent copy of everything, taken while serving.
     /// One stream, for `sluice restore`.
-    Backup "backup" in "server": Server Admin Server []
+    Backup "backup" in "server": Server Admin Server [Local]
         Get V1 ["admin" / "backup"] by Special Backup;
     /// Show what is encrypted under which root key.
-    KeysShow "keys_show" in "server": Server Admin Server []
+    KeysShow "keys_show" in "server": Server Admin Server [Local]
         Get V1 ["admin" / "keys"] => keys::Show;
     /// Encrypt what is written from now on under a new root key.
     /// What was written before keeps its key until it is compacted.
-    KeysRotate "keys_rotate" in "server": Server Admin Server []
+    KeysRotate "keys_rotate" in "server": Server Admin Server [Local]
         Post V1 ["admin" / "keys" / "rotate"] => keys::Rotate;
     /// Liveness of the process.
-    Health "health" in "server": Server Open Server [Public Always]
+    Health "health" in "server": Server Open Server [Public Always Local]
         Get Root ["healthz"] by Special Health;
     /// True when requests are served.
-    Ready "ready" in "server": Server Open Server [Public Always]
+    Ready "ready" in "server": Server Open Server [Public Always Local]
         Get Root ["readyz"] by Special Ready;
     /// Figures for Prometheus.
-    Metrics "metrics" in "server": Server Observe Server [Always]
+    Metrics "metrics" in "server": Server Observe Server [Always Local]
         Get Root ["metrics"] by Special Metrics;
     /// This description.
-    OpenApi "openapi" in "server": Server Open Server [Long Public]
+    OpenApi "openapi" in "server": Server Open Server [Long Public Local]
         Get Root ["openapi.json"] by Special OpenApi;
     /// This description as a page.
-    Docs "docs" in "server": Server Open Server [Long Public]
+    Docs "docs" in "server": Server Open Server [Long Public Local]
         Get Root ["docs"] by Special Docs;
     /// List tokens, without their secrets.
     TokenList "token_list" in "access": Server Admin Server []
@@ -365,10 +365,10 @@ operations! {
     Audit "audit" in "access": Server Admin Server [Long]
         Get V1 ["admin" / "audit"] => tokens::ReadAudit;
     /// Show the nodes of the cluster.
-    ClusterShow "cluster_show" in "cluster": Server Observe Server []
+    ClusterShow "cluster_show" in "cluster": Server Observe Server [Local]
         Get V1 ["cluster"] => membership::Show;
     /// Show the certificate of the cluster's CA.
-    ClusterAuthority "cluster_authority" in "cluster": Server Open Server [Public]
+    ClusterAuthority "cluster_authority" in "cluster": Server Open Server [Public Local]
         Get V1 ["cluster" / "ca"] => membership::Authority;
     /// Create a token with which one machine can join.
     /// Its text is in this answer and nowhere else.

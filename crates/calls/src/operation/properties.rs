@@ -105,6 +105,8 @@ pub enum Trait {
     Public = 8,
     /// Answered however busy the server is.
     Always = 16,
+    /// About the node that is asked, whatever it leads.
+    Local = 32,
 }
 
 /// The method of an operation in HTTP (RFC 9110 §9.3).

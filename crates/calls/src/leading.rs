@@ -1,0 +1,65 @@
+//! The node that answers a call.
+
+use crate::operation::{Scope, Trait};
+use crate::permit::{CallName, DEFAULT_NAMESPACE};
+use crate::server::Calls;
+
+impl CallName<'_> {
+    /// Number of the node that leads the shard which answers the call; `None`: this node answers it. Calls in
+    /// a namespace, and those that show one, go to its shard; those that change namespaces, and those about
+    /// tokens and the audit log, to shard 0; those about this node to none.
+    pub fn leader_elsewhere(&self, calls: &Calls) -> Option<u64> {
+        let node = calls.node();
+        if self.operation.is(Trait::Local) {
+            return None;
+        }
+        match self.operation.scope() {
+            Scope::Namespaced => node.leader_elsewhere(self.namespace.unwrap_or(DEFAULT_NAMESPACE)),
+            Scope::Namespace if self.operation.only_looks() => node.leader_elsewhere(self.name),
+            Scope::Namespace | Scope::Server => node.first_leader_elsewhere(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_node::shard::store::Standing;
+    use sluice_node::{Node, Options};
+
+    use super::*;
+    use crate::access::Access;
+    use crate::operation::Operation;
+    use crate::server::About;
+    use crate::testing::options;
+
+    #[tokio::test]
+    async fn each_call_goes_to_the_leader_of_its_shard_or_stays() {
+        let node = Node::start(Options { shards: 2, ..options() }).unwrap();
+        node.namespace_create("shop", Some(1), Default::default()).await.unwrap();
+        let calls = Calls::new(node, Access::default(), About::default());
+        let leader =
+            |operation, namespace, name| CallName { operation, namespace, name }.leader_elsewhere(&calls);
+        assert_eq!(leader(Operation::Send, None, "q"), None);
+        for (shard, node) in [(0, 2), (1, 3)] {
+            calls.node().leaders()[shard].set(Standing::Follower { leader: Some(node) });
+        }
+        for (operation, namespace, name, expected) in [
+            (Operation::Send, None, "q", Some(2)),
+            (Operation::Send, Some("shop"), "q", Some(3)),
+            (Operation::ResultShow, Some("shop"), "id", Some(3)),
+            (Operation::Send, Some("unknown"), "q", Some(2)),
+            (Operation::NamespaceShow, None, "shop", Some(3)),
+            (Operation::NamespacePut, None, "shop", Some(2)),
+            (Operation::NamespaceList, None, "", Some(2)),
+            (Operation::TokenCreate, None, "", Some(2)),
+            (Operation::WhoAmI, None, "", Some(2)),
+            (Operation::Status, None, "", None),
+            (Operation::Health, None, "", None),
+            (Operation::Backup, None, "", None),
+        ] {
+            assert_eq!(leader(operation, namespace, name), expected, "{operation:?} {namespace:?} {name}");
+        }
+        calls.node().leaders()[1].set(Standing::Leader { term: 7 });
+        assert_eq!(leader(Operation::Send, Some("shop"), "q"), None);
+    }
+}
