@@ -101,10 +101,15 @@ impl Guard {
     /// # Errors
     /// Why it is turned away.
     pub fn enter(self: &Arc<Guard>, address: IpAddr) -> Result<ConnectionSlot, Turned> {
-        self.enter_at(address, Instant::now())
+        self.enter_at(address, self.options.connections_max, Instant::now())
     }
 
-    fn enter_at(self: &Arc<Guard>, address: IpAddr, now: Instant) -> Result<ConnectionSlot, Turned> {
+    fn enter_at(
+        self: &Arc<Guard>,
+        address: IpAddr,
+        connections_max: usize,
+        now: Instant,
+    ) -> Result<ConnectionSlot, Turned> {
         let slot = |counted| ConnectionSlot { guard: Arc::clone(self), from: address, counted };
         let Some(counted) = self.counted(address) else { return Ok(slot(None)) };
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +124,7 @@ impl Guard {
         if watched.banned_until.is_some_and(|until| now < until) {
             return Err(Turned::Banned);
         }
-        if watched.connections >= self.options.connections_max {
+        if watched.connections >= connections_max {
             return Err(Turned::TooMany);
         }
         watched.connections += 1;
@@ -173,6 +178,20 @@ impl ConnectionSlot {
     /// Address of the connection's client.
     pub fn address(&self) -> IpAddr {
         self.from
+    }
+
+    /// A slot for a client of another node, for which this connection speaks. Its connections are limited by
+    /// that node; what it fails in counts here as well.
+    ///
+    /// # Errors
+    /// A ban of the address.
+    pub(super) fn of_client(&self, address: IpAddr) -> Result<ConnectionSlot, Turned> {
+        self.guard.enter_at(address, usize::MAX, Instant::now())
+    }
+
+    /// A slot for a client whose address is banned; nothing that it does is counted.
+    pub(super) fn of_banned(&self, address: IpAddr) -> ConnectionSlot {
+        ConnectionSlot { guard: Arc::clone(&self.guard), from: address, counted: None }
     }
 
     /// Counts a failed authentication, in the handshake or of a request. Returns true if the address is
@@ -241,7 +260,18 @@ mod tests {
         assert_eq!([(); 4].map(|()| slot.failed()), [false, false, true, true]);
         assert_eq!(guard.enter(address("192.0.2.1")).unwrap_err(), Turned::Banned);
         let later = Instant::now() + guard.options.ban;
-        assert!(guard.enter_at(address("192.0.2.1"), later).is_ok());
+        assert!(guard.enter_at(address("192.0.2.1"), 10, later).is_ok());
+    }
+
+    #[test]
+    fn a_client_of_another_node_is_never_one_too_many_and_yet_banned() {
+        let guard = guard(1, 2);
+        let node = guard.enter(address("192.0.2.9")).unwrap();
+        let clients: Vec<_> = (0..3).map(|_| node.of_client(address("192.0.2.1")).unwrap()).collect();
+        assert_eq!([clients[0].failed(), clients[1].failed()], [false, true]);
+        assert_eq!(node.of_client(address("192.0.2.1")).unwrap_err(), Turned::Banned);
+        assert!(node.of_client(address("192.0.2.2")).is_ok());
+        assert!(!node.failed(), "the node has failed in nothing");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{SetOnce, watch};
 
+use super::clients::Clients;
 use super::identity::{Caller, Denied, Identity};
 use super::tokens::id_of;
 use super::{Access, ClientCertificate, ConnectionSlot, Rules};
@@ -15,14 +16,32 @@ use crate::time::now_ms;
 /// Within so many milliseconds, further uses of a token are not noted.
 const LAST_USED_COARSE_MS: u64 = 60_000;
 
-/// The other end of a connection: where it is, and the certificate that it has shown.
+/// The other end of a connection: where it is, and the certificate that it has shown; or a client of another
+/// node of the cluster, which has passed on its request.
 pub struct Peer {
     access: Access,
     slot: ConnectionSlot,
-    certificate: Option<Result<ClientCertificate, String>>,
+    certificate: Option<Shown>,
+    role: Role,
     seen: Mutex<Option<Seen>>,
     /// Set when its address is turned away for what it has failed in.
     turned_away: SetOnce<()>,
+}
+
+/// The certificate that a client has shown.
+struct Shown {
+    der: Box<[u8]>,
+    read: Result<ClientCertificate, String>,
+}
+
+/// Whom the requests of a peer are from.
+enum Role {
+    /// From itself.
+    Client,
+    /// From clients of this node of the cluster, for which it speaks.
+    Node(Clients<Peer>),
+    /// From itself, passed on by a node.
+    Forwarded,
 }
 
 /// The identity of the connection's certificate by the rules of one generation.
@@ -42,14 +61,59 @@ impl fmt::Debug for Peer {
 impl Peer {
     /// A client whose connection has this slot and, if it presented one, this certificate in DER.
     pub fn new(access: &Access, slot: ConnectionSlot, certificate: Option<&[u8]>) -> Peer {
-        let certificate = certificate.map(ClientCertificate::read);
+        Peer::in_role(access, slot, certificate, Role::Client)
+    }
+
+    /// Another node of the cluster, which speaks for its clients.
+    pub fn node(access: &Access, slot: ConnectionSlot) -> Peer {
+        Peer::in_role(access, slot, None, Role::Node(Clients::default()))
+    }
+
+    fn in_role(access: &Access, slot: ConnectionSlot, certificate: Option<&[u8]>, role: Role) -> Peer {
+        let shown = |der: &[u8]| Shown { der: der.into(), read: ClientCertificate::read(der) };
         Peer {
             access: access.clone(),
             slot,
-            certificate,
+            certificate: certificate.map(shown),
+            role,
             seen: Mutex::default(),
             turned_away: SetOnce::new(),
         }
+    }
+
+    /// True for another node of the cluster.
+    pub fn is_node(&self) -> bool {
+        matches!(self.role, Role::Node(_))
+    }
+
+    /// True for a client whose requests another node has passed on.
+    pub fn is_forwarded(&self) -> bool {
+        matches!(self.role, Role::Forwarded)
+    }
+
+    /// The client with this address and certificate in DER, for which this node of the cluster speaks.
+    /// `None`: this peer speaks for nobody.
+    pub fn client(&self, address: IpAddr, certificate: Option<&[u8]>) -> Option<Arc<Peer>> {
+        let Role::Node(clients) = &self.role else { return None };
+        let is_it = |peer: &Peer| peer.certificate() == certificate;
+        Some(clients.find(address, Peer::is_turned_away, is_it, || self.new_client(address, certificate)))
+    }
+
+    fn new_client(&self, address: IpAddr, certificate: Option<&[u8]>) -> Peer {
+        let slot = self.slot.of_client(address);
+        let is_banned = slot.is_err();
+        let slot = slot.unwrap_or_else(|_| self.slot.of_banned(address));
+        let client = Peer::in_role(&self.access, slot, certificate, Role::Forwarded);
+        if is_banned {
+            // Never set before.
+            let _ = client.turned_away.set(());
+        }
+        client
+    }
+
+    /// The certificate that the client has shown, in DER.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        self.certificate.as_ref().map(|shown| &*shown.der)
     }
 
     /// The client's address.
@@ -159,8 +223,8 @@ impl Peer {
 
     fn find_out(&self) -> Seen {
         let (generation, rules) = self.access.rules();
-        let by_certificate = self.certificate.as_ref().map(|read| {
-            let certificate = read.as_ref().map_err(String::clone)?;
+        let by_certificate = self.certificate.as_ref().map(|shown| {
+            let certificate = shown.read.as_ref().map_err(String::clone)?;
             if rules.policy.revokes(&certificate.serial) {
                 return Err(format!(
                     "the client certificate with serial number {} is revoked",
@@ -180,5 +244,58 @@ fn bearer(value: &[u8]) -> Result<&[u8], Denied> {
         _ => {
             Err(Denied::unauthenticated("the Authorization field is not understood: expected `Bearer TOKEN`"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, SanType};
+
+    use super::*;
+    use crate::access::{AccessOptions, Guard, GuardOptions};
+
+    fn certificate() -> Vec<u8> {
+        let mut params = CertificateParams::default();
+        params.subject_alt_names = vec![SanType::URI("sluice://client/billing".try_into().unwrap())];
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec()
+    }
+
+    fn asking() -> Access {
+        Access::new(AccessOptions { certificates: true, ..AccessOptions::default() }).unwrap()
+    }
+
+    fn guard() -> Arc<Guard> {
+        Arc::new(Guard::new(GuardOptions { failures_max: 2, ..GuardOptions::default() }))
+    }
+
+    #[test]
+    fn a_client_of_a_node_is_known_by_its_own_certificate_and_address() {
+        let (access, guard) = (asking(), guard());
+        let node = Peer::node(&access, guard.enter([192, 0, 2, 9].into()).unwrap());
+        let shown = certificate();
+        let client = node.client([192, 0, 2, 1].into(), Some(&shown)).unwrap();
+        assert!(node.is_node() && !node.is_forwarded() && client.is_forwarded() && !client.is_node());
+        assert_eq!(client.address(), IpAddr::from([192, 0, 2, 1]));
+        assert_eq!(client.caller(None, false).unwrap().name(), "billing");
+        assert!(Arc::ptr_eq(&client, &node.client([192, 0, 2, 1].into(), Some(&shown)).unwrap()));
+        let without = node.client([192, 0, 2, 1].into(), None).unwrap();
+        assert!(matches!(without.caller(None, false), Ok(Caller::Nobody)));
+        assert!(client.client([192, 0, 2, 2].into(), None).is_none(), "a client speaks for nobody");
+        let unreadable = node.client([192, 0, 2, 1].into(), Some(b"")).unwrap();
+        assert_eq!(unreadable.caller(None, false).unwrap_err().code, "unauthenticated");
+    }
+
+    #[test]
+    fn the_failures_of_a_client_are_not_those_of_its_node() {
+        let (access, guard) = (asking(), guard());
+        let node = Peer::node(&access, guard.enter([192, 0, 2, 9].into()).unwrap());
+        let client = || node.client([192, 0, 2, 1].into(), None).unwrap();
+        for _ in 0..2 {
+            client().refused(&Denied::unauthenticated("wrong"), "a test");
+        }
+        assert!(client().is_turned_away());
+        assert!(!node.is_turned_away());
+        assert!(guard.enter([192, 0, 2, 1].into()).is_err());
+        assert!(guard.enter([192, 0, 2, 9].into()).is_ok());
     }
 }
