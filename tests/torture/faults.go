@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -142,21 +143,7 @@ var ofClock = []fault{
 	}},
 }
 
-// ofNetwork is the weather on the way to a node, which may come with any fault.
-var ofNetwork = []struct {
-	name string
-	weather
-}{
-	{"", weather{}},
-	{"slow network", weather{delay: 30 * time.Millisecond}},
-	{"very slow network", weather{delay: 400 * time.Millisecond}},
-	{"cut network", weather{cut: true}},
-	{"network that loses requests", weather{losesRequests: true}},
-	{"network that loses answers", weather{losesAnswers: true}},
-	{"slow network that loses answers", weather{delay: 30 * time.Millisecond, losesAnswers: true}},
-}
-
-// none is for weather alone.
+// none is for a storm alone.
 var none = fault{"", func(random *rand.Rand, _ *node) error {
 	time.Sleep(during(random, 2*time.Second))
 	return nil
@@ -187,26 +174,30 @@ func possible(mounts bool) (faults []fault, leftOut []string) {
 // run in the end, and can be reached.
 func (run *run) strike(faults []fault) error {
 	random := rand.New(rand.NewSource(run.seed))
+	storms := ofClients
+	if len(run.nodes) > 1 {
+		storms = append(slices.Clone(storms), ofPeers...)
+	}
 	var order []int
 	for time.Since(run.recorder.begin) < run.length {
 		if len(order) == 0 {
 			order = random.Perm(len(faults))
 		}
-		fault, sky := faults[order[0]], ofNetwork[random.Intn(len(ofNetwork))]
+		fault, storm := faults[order[0]], storms[random.Intn(len(storms))]
 		order = order[1:]
 		node := run.nodes[random.Intn(len(run.nodes))]
 		record := history.Record{Kind: history.Fault, Call: run.recorder.now()}
-		record.Note = fmt.Sprintf("%s: %s, %s", node.name, fault.name, sky.name)
-		node.proxy.set(sky.weather)
+		record.Note = fmt.Sprintf("%s: %s, %s", node.name, fault.name, storm.name)
+		storm.blow(run.network, random, node.index)
 		err := fault.run(random, node)
-		node.proxy.set(weather{})
+		run.network.calm()
 		record.Return = run.recorder.now()
 		if fault.name == clockJumps {
 			record.Code = history.Jump
 		}
 		run.recorder.add(record)
 		run.struck[fault.name]++
-		run.struck[sky.name]++
+		run.struck[storm.name]++
 		if err == nil {
 			err = run.calm(random)
 		}

@@ -22,20 +22,22 @@ const (
 	failed, full = 8, 6
 )
 
-// node is one server: its folder, its disk, its process, and the proxy by which clients reach it.
+// node is one server: its folder, its disk, its clock, its process, and the ways to it.
 type node struct {
+	index   int
 	name    string
 	program string
 	folder  string
 	disk    disk
 	clock   *clock
-	proxy   *proxy
+	network *network
 	process *exec.Cmd
 	exited  chan struct{} // closed when the process has ended
 }
 
 // newNode makes the folder of a node under `within`, with a disk of its own if it may be mounted.
-func newNode(name, program, within string, mounts bool) (*node, error) {
+func newNode(index int, program, within string, network *network, mounts bool) (*node, error) {
+	name := fmt.Sprintf("node-%d", index+1)
 	folder := filepath.Join(within, name)
 	disk := disk{filepath.Join(folder, "disk")}
 	if err := os.MkdirAll(disk.path, 0o755); err != nil {
@@ -50,8 +52,9 @@ func newNode(name, program, within string, mounts bool) (*node, error) {
 	if err := clock.shift(0); err != nil {
 		return nil, err
 	}
-	proxy, err := newProxy()
-	return &node{name: name, program: program, folder: folder, disk: disk, clock: clock, proxy: proxy}, err
+	return &node{
+		index: index, name: name, program: program, folder: folder, disk: disk, clock: clock, network: network,
+	}, nil
 }
 
 // start runs the server until it says that it is ready.
@@ -91,7 +94,7 @@ func (node *node) wait() {
 	close(node.exited)
 }
 
-// reach leads the proxy to the address in the line with which a server says that it is ready.
+// reach leads all ways to the address in the line with which a server says that it is ready.
 func (node *node) reach(line []byte) error {
 	var ready struct{ URL string }
 	if err := json.Unmarshal(line, &ready); err != nil {
@@ -101,7 +104,7 @@ func (node *node) reach(line []byte) error {
 	if err != nil {
 		return err
 	}
-	node.proxy.leadTo(address.Host)
+	node.network.leadTo(node.index, address.Host)
 	return nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// echo is a server behind a proxy that sends back what it gets, and counts it.
-func echo(t *testing.T) (*proxy, *atomic.Int64) {
+// echo is the address of a server that sends back what it gets, and counts it.
+func echo(t *testing.T) (string, *atomic.Int64) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -25,12 +25,18 @@ func echo(t *testing.T) (*proxy, *atomic.Int64) {
 			go io.Copy(connection, io.TeeReader(connection, counter{got}))
 		}
 	}()
+	return listener.Addr().String(), got
+}
+
+// echoing is a proxy before such a server.
+func echoing(t *testing.T) (*proxy, *atomic.Int64) {
 	proxy, err := newProxy()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { proxy.listener.Close() })
-	proxy.leadTo(listener.Addr().String())
+	address, got := echo(t)
+	proxy.leadTo(address)
 	return proxy, got
 }
 
@@ -59,14 +65,14 @@ func ask(connection net.Conn, within time.Duration) error {
 }
 
 func TestGoodWeatherCarriesBothWays(t *testing.T) {
-	proxy, _ := echo(t)
+	proxy, _ := echoing(t)
 	if err := ask(dial(t, proxy), 10*time.Second); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestDelayHoldsEachPieceUp(t *testing.T) {
-	proxy, _ := echo(t)
+	proxy, _ := echoing(t)
 	proxy.set(weather{delay: 40 * time.Millisecond})
 	since := time.Now()
 	if err := ask(dial(t, proxy), 10*time.Second); err != nil || time.Since(since) < 40*time.Millisecond {
@@ -75,7 +81,7 @@ func TestDelayHoldsEachPieceUp(t *testing.T) {
 }
 
 func TestLostAnswersHaveReachedTheServer(t *testing.T) {
-	proxy, got := echo(t)
+	proxy, got := echoing(t)
 	connection := dial(t, proxy)
 	proxy.set(weather{losesAnswers: true})
 	if err := ask(connection, 300*time.Millisecond); err == nil || got.Load() != 1 {
@@ -88,7 +94,7 @@ func TestLostAnswersHaveReachedTheServer(t *testing.T) {
 }
 
 func TestLostRequestsReachNobody(t *testing.T) {
-	proxy, got := echo(t)
+	proxy, got := echoing(t)
 	proxy.set(weather{losesRequests: true})
 	if err := ask(dial(t, proxy), 300*time.Millisecond); err == nil || got.Load() != 0 {
 		t.Errorf("the server got %d bytes; %v", got.Load(), err)
@@ -96,7 +102,7 @@ func TestLostRequestsReachNobody(t *testing.T) {
 }
 
 func TestACutEndsConnectionsAndMakesNone(t *testing.T) {
-	proxy, _ := echo(t)
+	proxy, _ := echoing(t)
 	before := dial(t, proxy)
 	if err := ask(before, 10*time.Second); err != nil {
 		t.Fatal(err)
@@ -106,5 +112,32 @@ func TestACutEndsConnectionsAndMakesNone(t *testing.T) {
 		if err := ask(connection, 10*time.Second); err == nil {
 			t.Error("a byte came through")
 		}
+	}
+}
+
+func TestWhoIsHeardByNobodyHearsTheOthers(t *testing.T) {
+	network, err := newNetwork(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]*atomic.Int64, 3)
+	for node := range got {
+		var address string
+		address, got[node] = echo(t)
+		network.leadTo(node, address)
+	}
+	network.around(0, weather{losesRequests: true}, weather{losesAnswers: true})
+	if err := ask(dial(t, network.between[0][1]), 300*time.Millisecond); err == nil || got[1].Load() != 0 {
+		t.Errorf("node 1 got %d bytes of node 0; %v", got[1].Load(), err)
+	}
+	if err := ask(dial(t, network.between[1][0]), 300*time.Millisecond); err == nil || got[0].Load() != 1 {
+		t.Errorf("node 0 got %d bytes of node 1; %v", got[0].Load(), err)
+	}
+	if err := ask(dial(t, network.between[1][2]), 10*time.Second); err != nil {
+		t.Errorf("nodes 1 and 2: %v", err)
+	}
+	network.calm()
+	if err := ask(dial(t, network.between[0][1]), 10*time.Second); err != nil {
+		t.Errorf("after the storm: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ type run struct {
 	seed     int64
 	length   time.Duration
 	nodes    []*node
+	network  *network
 	recorder *recorder
 	struck   map[string]int // faults, by name
 	longest  time.Duration  // from the end of a fault until a send succeeded
@@ -29,9 +30,13 @@ func newRun(program, folder string, seed int64, nodes int, length time.Duration,
 	if err != nil {
 		return nil, err
 	}
-	run := &run{seed: seed, length: length, recorder: recorder, struck: map[string]int{}}
-	for number := 1; number <= nodes; number++ {
-		node, err := newNode(fmt.Sprintf("node-%d", number), program, folder, mounts)
+	network, err := newNetwork(nodes)
+	if err != nil {
+		return nil, err
+	}
+	run := &run{seed: seed, length: length, network: network, recorder: recorder, struck: map[string]int{}}
+	for index := range nodes {
+		node, err := newNode(index, program, folder, network, mounts)
 		if err != nil {
 			return nil, err
 		}
@@ -46,8 +51,8 @@ func newRun(program, folder string, seed int64, nodes int, length time.Duration,
 // client is one with random numbers of its own.
 func (run *run) client(number int) *client {
 	var addresses []string
-	for _, node := range run.nodes {
-		addresses = append(addresses, node.proxy.address())
+	for _, proxy := range run.network.clients {
+		addresses = append(addresses, proxy.address())
 	}
 	return newClient(number, run.seed+int64(number), addresses, run.recorder)
 }
