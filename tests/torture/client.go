@@ -46,7 +46,7 @@ type answer struct {
 	body           []byte // of an answer that is no error
 }
 
-// call makes a call. `headers` may be nil, and `body` too.
+// call makes a call, and pauses if it failed. `headers` may be nil, and `body` too.
 func (client *client) call(method, path string, body any, headers map[string]string) answer {
 	var content io.Reader
 	if body != nil {
@@ -81,6 +81,7 @@ func (client *client) call(method, path string, body any, headers map[string]str
 	}
 	if answer.Outcome == history.Refused || answer.Outcome == history.Unknown {
 		client.at = (client.at + 1) % len(client.addresses)
+		client.pause(again)
 	}
 	return answer
 }

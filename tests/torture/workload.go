@@ -18,7 +18,7 @@ const (
 	lease                     = 2 * time.Second
 	// between is the mean pause of a client between two calls.
 	between = 5 * time.Millisecond
-	// again is the mean pause before a call is repeated.
+	// again is the mean pause after a call that failed.
 	again = 50 * time.Millisecond
 	// kept is how long a message and its result are kept: longer than a run.
 	kept = 12 * time.Hour
@@ -73,7 +73,6 @@ func (load *workload) send(client *client, number int) {
 			}
 			repeats = false
 		}
-		client.pause(again)
 	}
 }
 
@@ -158,9 +157,6 @@ func (load *workload) settle(client *client, held []history.Record) {
 			}
 		}
 		held = open
-		if len(held) > 0 {
-			client.pause(again)
-		}
 	}
 }
 
