@@ -24,6 +24,6 @@ mod json;
 mod net;
 mod serve;
 
-pub use net::service::AlpnHandler;
+pub use net::alpn::AlpnHandler;
 pub use net::tls;
 pub use serve::serve;

@@ -8,6 +8,7 @@
 //! | `connection` | the life of a connection: HTTP/1.1 by hyper, HTTP/2 by `sluice-http2` |
 //! | `activity` | what a connection does: which are idle, which are slow |
 //! | `service` | what answers requests |
+//! | `alpn` | protocols beside HTTP on the same port |
 //! | `refusal` | the answer to a head of HTTP/1.1 that cannot be read |
 //! | `head` | what the head of a request has to be |
 //! | `arrived` | a request until it has its answer, and what is noted of it then |
@@ -26,6 +27,7 @@
 pub(crate) mod activity;
 pub(crate) mod acts;
 pub(crate) mod admit;
+pub(crate) mod alpn;
 pub(crate) mod arrived;
 pub(crate) mod body;
 pub(crate) mod compression;

@@ -7,9 +7,9 @@ use sluice_calls::access::{Guard, GuardOptions};
 use sluice_engine::limits::Limits;
 use sluice_http2::Limits as Http2Limits;
 
+use super::alpn::AlpnHandler;
 use super::compression::Compression;
 use super::head::hosts::Hosts;
-use super::service::AlpnHandler;
 use super::tls::Tls;
 
 /// Bounds and times of the HTTP front. All bounds are inclusive.

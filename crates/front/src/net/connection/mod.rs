@@ -34,9 +34,10 @@ use tokio_rustls::server::TlsStream;
 
 use self::preface::{Version, version_of};
 use super::activity::{Activity, Verdict};
+use super::alpn::AlpnHandler;
 use super::context::Context;
 use super::options::{HttpOptions, SEND_BUFFER_BYTES};
-use super::service::{AlpnHandler, Service};
+use super::service::Service;
 use super::tls::{HandshakeFailure, ShownCertificate, client_certificate};
 
 /// Grace period of a connection that was told to close.
