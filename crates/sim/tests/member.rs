@@ -114,7 +114,7 @@ fn a_leader_whose_disk_hangs_leads_nobody_and_is_silent_until_its_write_is_done(
         member.propose(&mut batch, 1, Class::Growing)
     };
     propose(&mut rig.member).expect("it leads");
-    (0..ELECTION_TICKS).for_each(|_| rig.member.tick());
+    (0..2 * ELECTION_TICKS).for_each(|_| rig.member.tick());
     assert_eq!(rig.member.standing().role, Role::Leader, "that took no longer than it may");
     rig.member.tick();
     let standing = rig.member.standing();

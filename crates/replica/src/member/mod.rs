@@ -117,7 +117,7 @@ impl Member {
             reads: VecDeque::new(),
             hard_state,
             unsynced: VecDeque::new(),
-            stall: Stall::new(config.election_ticks),
+            stall: Stall::new(2 * config.election_ticks),
             given,
         };
         member.keep(kept_bytes);
@@ -238,7 +238,7 @@ impl Member {
 
     /// The present standing. A leader leads once its owner was given the entry with which it begins its term,
     /// and so all that was committed before it; until then it counts as a candidate. A leader whose oldest
-    /// write takes as long as an election is a follower without a leader until it is synced.
+    /// write takes as long as two elections is a follower without a leader until it is synced.
     pub fn standing(&self) -> Standing {
         let standing = self.replica.standing();
         match standing.role {
