@@ -13,6 +13,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::api::KeySource;
 use crate::bulk::Bulks;
+use crate::cluster::Inboxes;
 use crate::driver::Threads;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
@@ -40,6 +41,7 @@ pub(crate) struct Inner {
     pub(crate) placement: Placement,
     /// One per shard.
     pub(crate) leaders: Vec<Leader>,
+    pub(crate) inboxes: Inboxes,
     pub(crate) limits: Limits,
     pub(crate) threads: Threads,
     pub(crate) tickets: AtomicU64,

@@ -1,9 +1,18 @@
-//! Leaders of shards, by which requests are passed on to the node that can serve them.
+//! The node in its cluster: messages of other nodes, and leaders of shards, by which requests are passed on
+//! to the node that can serve them.
+
+use sluice_replica::Envelope;
 
 use crate::handle::Node;
 use crate::shard::leader::Leader;
 
 impl Node {
+    /// Takes in a message of another node for the replica of a shard, on any thread. Never blocks; the
+    /// message is lost when too many wait, or when there is no such shard.
+    pub fn deliver(&self, shard: u16, envelope: Envelope) {
+        self.inner.inboxes.deliver(shard, envelope);
+    }
+
     /// Leaders of the shards, in their order.
     pub fn leaders(&self) -> &[Leader] {
         &self.inner.leaders

@@ -7,7 +7,7 @@
 //! - [`api`] the types that callers see; [`clock`] the log's time; [`mailbox`] the way into a shard;
 //!   [`schedule`] instants.
 //! - [`shard`] the unit of order as a step function; [`directory`] which shards there are; `driver` the
-//!   threads around them.
+//!   threads around them, `cluster` the ways to other nodes.
 //! - [`bulk`] one change to many messages as a state machine; `placement` which shard a namespace lives on.
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
@@ -23,6 +23,7 @@ pub mod bulk;
 mod bulk_calls;
 mod changes;
 pub mod clock;
+mod cluster;
 mod consumer;
 pub mod directory;
 mod driver;
@@ -50,6 +51,7 @@ pub mod shard;
 mod start;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
+pub use cluster::{ClusterOptions, Transport};
 pub use consumer::{Consumer, Event};
 pub use handle::Node;
 pub use log_limiter::LogLimiter;

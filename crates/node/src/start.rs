@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use sluice_engine::query::NamespaceView;
 use sluice_engine::{Command, Engine, Error, NamespaceId, ReceiptKey};
 use sluice_journal::{
-    Backups, Class, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, RecoveryReport, holds_journal,
+    Backups, Class, Commit, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, Opened, RecoveryReport,
+    holds_journal,
 };
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{oneshot, watch};
@@ -16,6 +17,7 @@ use tokio::sync::{oneshot, watch};
 use crate::api::{Durability, Options, StartError};
 use crate::bulk::Bulks;
 use crate::clock::{Clock, LogClock, SystemClock, term_min};
+use crate::cluster::{ClusterOptions, Inboxes, Ways};
 use crate::directory::{Directory, SHARDS_MAX, lost, shard_dir};
 use crate::driver::{EventFlag, Threads, Writing, run_maintenance, run_shard, run_writer};
 use crate::handle::{Inner, Node};
@@ -24,6 +26,8 @@ use crate::namespaces::done_if_gone;
 use crate::placement::Placement;
 use crate::shard::leader::Leader;
 use crate::shard::recover::{knows, recover};
+use crate::shard::replicated::Replicated;
+use crate::shard::replicated::inbox::Inbox;
 use crate::shard::request::{Proposal, ReplyTo, Request};
 use crate::shard::store::Store;
 use crate::shard::{Parts, Shard, Step};
@@ -46,6 +50,8 @@ struct Starting<'a> {
     placed: Vec<NamespaceView>,
     /// Number that shard 0 gives to the next namespace.
     next_namespace: NamespaceId,
+    /// Ways to the other nodes; `None`: the node is alone.
+    ways: Option<Ways>,
     backups: Vec<Backups>,
     keyrings: Vec<Keyring>,
     reports: Vec<RecoveryReport>,
@@ -58,11 +64,25 @@ impl Node {
     /// A sentence for the operator: what is wrong with the directory, the journal or the clock, and what to
     /// do.
     pub fn start(options: Options) -> Result<Node, StartError> {
-        start(options)
+        start(options, None)
+    }
+
+    /// Does so as a node of a cluster. A shard leads or follows as the members agree, which takes about a
+    /// second and happens after the start. The data directory is that of the first member, from when it was
+    /// alone, or a copy of it.
+    ///
+    /// # Errors
+    /// As [`Node::start`]; or there is no data directory.
+    pub fn start_in_cluster(options: Options, cluster: ClusterOptions) -> Result<Node, StartError> {
+        if options.data_dir.is_none() {
+            let refused = "a node of a cluster needs a data directory: start without --memory";
+            return Err(StartError::Refused(refused.to_owned()));
+        }
+        start(options, Some(cluster))
     }
 }
 
-fn start(options: Options) -> Result<Node, StartError> {
+fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, StartError> {
     check(&options)?;
     let (failing, failure) = watch::channel(None);
     let mut starting = Starting {
@@ -75,18 +95,23 @@ fn start(options: Options) -> Result<Node, StartError> {
         failing,
         placed: Vec::new(),
         next_namespace: NamespaceId::DEFAULT,
+        ways: None,
         backups: Vec::new(),
         keyrings: Vec::new(),
         reports: Vec::new(),
     };
-    if let Err(error) = starting.start_all() {
-        starting.stop_all();
-        return Err(error);
-    }
+    let inboxes = match starting.start_all(cluster) {
+        Ok(inboxes) => inboxes,
+        Err(error) => {
+            starting.stop_all();
+            return Err(error);
+        }
+    };
     let inner = Inner {
         placement: Placement::from_views(&starting.placed),
         mailboxes: starting.mailboxes,
         leaders: starting.leaders,
+        inboxes,
         threads: starting.threads,
         backups: starting.backups.into(),
         keyrings: starting.keyrings.into(),
@@ -115,15 +140,21 @@ fn memory_term() -> u64 {
 }
 
 impl Starting<'_> {
-    fn start_all(&mut self) -> Result<(), StartError> {
+    fn start_all(&mut self, cluster: Option<ClusterOptions>) -> Result<Inboxes, StartError> {
         let shards = self.options.shards;
         let Some(dir) = &self.options.data_dir else {
             let term = memory_term();
-            return (0..shards).try_for_each(|number| self.start_memory(number, term));
+            (0..shards).try_for_each(|number| self.start_memory(number, term))?;
+            return Ok(Inboxes::default());
         };
+        if let Some(cluster) = cluster {
+            let kept_bytes = self.share_of_disk(dir) / 4;
+            self.ways = Some(Ways::new(cluster, self.seed()?, kept_bytes, &self.threads)?);
+        }
         let directory = Directory::open(dir, shards)?;
         (0..shards).try_for_each(|number| self.start_disk(dir, &directory, number))?;
-        directory.complete()
+        directory.complete()?;
+        self.ways.take().map_or_else(|| Ok(Inboxes::default()), |ways| ways.start_clock(&self.threads))
     }
 
     /// Ends the shards that run already, after another could not start.
@@ -131,13 +162,15 @@ impl Starting<'_> {
         for mailbox in &self.mailboxes {
             mailbox.push_surely(Request::Stop);
         }
+        self.ways = None;
         self.threads.join();
         self.backups.clear();
         self.keyrings.clear();
     }
 
     fn start_memory(&mut self, number: u32, term: u64) -> Result<(), StartError> {
-        let shard = self.shard(number, Engine::new(), MemoryJournal::new(), 0)?;
+        let log_clock = self.clock_of_one(0)?;
+        let shard = self.shard(number, Engine::new(), MemoryJournal::new(), log_clock);
         self.reports.push(RecoveryReport { fresh: true, ..RecoveryReport::default() });
         self.run(number, shard, term, Writing::Memory, EventFlag::default())
     }
@@ -146,29 +179,52 @@ impl Starting<'_> {
         self.check_not_lost(data_dir, number)?;
         let options = sluice_journal::Options {
             owner: Some(directory.owner(number)),
+            commit: if self.ways.is_some() { Commit::Told } else { Commit::Own },
             ..self.journal_options(data_dir, number)
         };
         let opened = DiskJournal::open(Arc::new(FsDisk), options)?;
-        let (mut journal, writer, maintenance) = (opened.journal, opened.writer, opened.maintenance);
+        let Opened { mut journal, writer, maintenance, hard_state, report, .. } = opened;
         let engine = recover(opened.snapshot, opened.replay, &mut journal)?;
         let events = EventFlag::default();
-        journal.set_waker(waker(&events, &self.mailboxes[number as usize]));
-        let shard = self.shard(number, engine, journal, opened.report.last_time_us)?;
-        let term = opened.report.term;
+        let wake = waker(&events, &self.mailboxes[number as usize]);
+        let (term, last_time_us) = (report.term, report.last_time_us.max(engine.time_us()));
         self.backups.push(opened.backups);
         self.keyrings.push(opened.keyring);
-        self.reports.push(opened.report);
+        self.reports.push(report);
         let writing = match self.options.durability {
-            Durability::Always => Writing::Threaded(writer),
-            Durability::Interval(_) | Durability::Os => Writing::Inline(writer),
+            Durability::Always => Writing::Threaded(writer.clone()),
+            Durability::Interval(_) | Durability::Os => Writing::Inline(writer.clone()),
         };
-        self.run(number, shard, term, writing, events)?;
+        if let Some(ways) = &mut self.ways {
+            let parts = ways.parts(number, Arc::new(Inbox::new(wake)));
+            let store = Replicated::new(journal, writer, hard_state, parts)?;
+            let log_clock = LogClock::follow(&SystemClock::new(), last_time_us);
+            let shard = self.shard(number, engine, store, log_clock);
+            self.know_namespaces(number, &shard)?;
+            self.set_going(number, shard, writing, events)?;
+        } else {
+            journal.set_waker(wake);
+            let log_clock = self.clock_of_one(last_time_us)?;
+            let shard = self.shard(number, engine, journal, log_clock);
+            self.run(number, shard, term, writing, events)?;
+        }
         self.maintain(number, maintenance)
     }
 
-    fn journal_options(&self, data_dir: &Path, number: u32) -> sluice_journal::Options {
+    /// A source of waits that is another on each node.
+    fn seed(&self) -> Result<u64, StartError> {
+        let mut seed = [0; 8];
+        self.options.encryption.random.fill(&mut seed).map_err(told)?;
+        Ok(u64::from_le_bytes(seed))
+    }
+
+    /// The part of the disk that belongs to a shard, in bytes.
+    fn share_of_disk(&self, data_dir: &Path) -> u64 {
         // Of a disk that does not tell its size nothing is known.
-        let disk_bytes = FsDisk::size_bytes(data_dir).unwrap_or(u64::MAX);
+        FsDisk::size_bytes(data_dir).unwrap_or(u64::MAX) / u64::from(self.options.shards)
+    }
+
+    fn journal_options(&self, data_dir: &Path, number: u32) -> sluice_journal::Options {
         let options = sluice_journal::Options {
             durability: match self.options.durability {
                 Durability::Always => sluice_journal::Durability::Always,
@@ -184,7 +240,14 @@ impl Starting<'_> {
             knows: knows(),
             ..sluice_journal::Options::new(shard_dir(data_dir, number))
         };
-        options.fitting(disk_bytes / u64::from(self.options.shards))
+        options.fitting(self.share_of_disk(data_dir))
+    }
+
+    /// The log's clock of a node that is alone: the wall clock may be ahead of the log.
+    fn clock_of_one(&self, last_time_us: u64) -> Result<LogClock, StartError> {
+        let clock = SystemClock::new();
+        LogClock::start(&clock, last_time_us, self.options.accept_clock_jump)
+            .map_err(|ahead_us| clock_error(&clock, ahead_us))
     }
 
     fn shard<S: Store>(
@@ -192,22 +255,18 @@ impl Starting<'_> {
         number: u32,
         engine: Engine,
         store: S,
-        last_time_us: u64,
-    ) -> Result<Shard<S, SystemClock>, StartError> {
-        let clock = SystemClock::new();
-        let last_time_us = last_time_us.max(engine.time_us());
-        let log_clock = LogClock::start(&clock, last_time_us, self.options.accept_clock_jump)
-            .map_err(|ahead_us| clock_error(&clock, ahead_us))?;
-        Ok(Shard::new(Parts {
+        log_clock: LogClock,
+    ) -> Shard<S, SystemClock> {
+        Shard::new(Parts {
             number,
             engine,
             store,
-            clock,
+            clock: SystemClock::new(),
             log_clock,
             mailbox: self.mailboxes[number as usize].clone(),
             waiting_max: self.options.waiting_receives,
             events: self.options.events,
-        }))
+        })
     }
 
     /// Begins the epoch, durably, and sets the shard going.
@@ -223,11 +282,31 @@ impl Starting<'_> {
         await_epoch(&mut shard, epoch, &writing)?;
         self.adopt(number, &shard)?;
         await_placement(&mut shard, &self.placed, &writing)?;
-        if number == 0 {
-            self.placed = shard.engine().namespaces();
-            self.next_namespace = shard.engine().next_namespace();
-            self.check_placement()?;
+        self.know_namespaces(number, &shard)?;
+        self.set_going(number, shard, writing, events)
+    }
+
+    /// Takes note of the namespaces that shard 0 knows, if it is this one.
+    fn know_namespaces<S: Store>(
+        &mut self,
+        number: u32,
+        shard: &Shard<S, SystemClock>,
+    ) -> Result<(), StartError> {
+        if number > 0 {
+            return Ok(());
         }
+        self.placed = shard.engine().namespaces();
+        self.next_namespace = shard.engine().next_namespace();
+        self.check_placement()
+    }
+
+    fn set_going<S: Store + 'static>(
+        &mut self,
+        number: u32,
+        shard: Shard<S, SystemClock>,
+        writing: Writing,
+        events: EventFlag,
+    ) -> Result<(), StartError> {
         if let Writing::Threaded(writer) = &writing {
             let writer = writer.clone();
             self.threads.spawn(format!("writer-{number}"), move || run_writer(&writer))?;

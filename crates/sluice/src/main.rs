@@ -5,7 +5,8 @@
 //!
 //! Map: `cli` the verbs and what they share, `config` the server's settings, `serve` the server, `cert`
 //! certificates, `atomic_file` files that appear when they are complete, `root_keys` the sources of root
-//! keys, `work` runs a command for each message, `top` the live view, `bench` the benchmarks.
+//! keys, `work` runs a command for each message, `top` the live view, `dev_cluster` a cluster on one machine,
+//! `bench` the benchmarks.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod atomic_file;
@@ -13,6 +14,7 @@ mod cert;
 mod cli;
 mod config;
 mod connect;
+mod dev_cluster;
 mod root_keys;
 mod serve;
 mod terminal;

@@ -12,6 +12,7 @@ pub trait AlpnHandler: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static [u8];
 
     /// Serves a connection whose client has chosen the protocol, until it ends. The future is dropped when
-    /// the server stops, and when the client's certificate is taken no more.
+    /// the client's certificate is taken no more. When the listener ends the connection goes on: requests
+    /// that are still answered may need it.
     fn serve(&self, stream: TlsStream<TcpStream>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }

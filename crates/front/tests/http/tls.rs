@@ -317,16 +317,19 @@ async fn a_further_protocol_gets_the_connections_that_choose_it() {
 }
 
 #[tokio::test]
-async fn a_further_protocol_ends_with_the_server() {
+async fn a_connection_of_a_further_protocol_outlives_the_listener_and_delays_no_stop() {
     let ca = Ca::new();
     let mut server = start_with_echo(&ca).await;
     let mut stream = TlsClient::new(&ca, None, "echo/1").connect(server.address).await.unwrap();
     assert_eq!(stream.read_u8().await.unwrap(), 0);
     let began = std::time::Instant::now();
     server.begin_stop();
-    assert!(stream.read_u8().await.is_err());
     assert_eq!(server.stopped().await.connections_cut, 0);
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    let still = tokio::time::timeout(Duration::from_millis(100), stream.read_u8()).await;
+    assert!(still.is_err(), "{still:?}");
+    stream.write_u8(1).await.unwrap();
+    assert!(stream.read_u8().await.is_err());
 }
 
 #[tokio::test]

@@ -123,9 +123,24 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         self.place.standing = standing;
         self.place.leader.set(standing);
+        self.tell_standing();
         self.place.beginning = leads.then(|| self.begin_epoch());
         self.sort_held();
         true
+    }
+
+    fn tell_standing(&self) {
+        let shard = self.number;
+        match self.place.standing {
+            Standing::Leader { term } => tracing::info!(shard, term, "this node leads the shard"),
+            Standing::Follower { leader: Some(leader) } => {
+                tracing::info!(shard, leader, "another node leads the shard");
+            }
+            Standing::Follower { leader: None } => {
+                tracing::info!(shard, "no node is known to lead the shard")
+            }
+            Standing::Alone => {}
+        }
     }
 
     /// Proposes the record of an epoch; returns its number.

@@ -105,14 +105,22 @@ impl Authority {
         let mut params = params(name, days, Some(self.expires_at))?;
         maker.mark(&mut params);
         let identity = sluice_calls::access::client_uri(name)?;
-        for uri in std::iter::once(&identity).chain(scopes) {
-            let uri = uri
-                .as_str()
-                .try_into()
-                .map_err(|e| format!("{uri:?} cannot be part of a certificate: {e}"))?;
-            params.subject_alt_names.push(SanType::URI(uri));
+        for text in std::iter::once(&identity).chain(scopes) {
+            params.subject_alt_names.push(uri(text)?);
         }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(params)
+    }
+
+    /// Makes a certificate for a node of a cluster, which is server and client: with its identity, a URI, and
+    /// the names and addresses at which clients reach it.
+    pub(crate) fn node(&self, identity: &str, names: &[String], days: u32) -> Result<Pair> {
+        let first = names.first().ok_or("a node has at least one name")?;
+        let mut params = params(first, days, Some(self.expires_at))?;
+        params.subject_alt_names = names.iter().map(|name| host(name)).collect::<Result<_>>()?;
+        params.subject_alt_names.push(uri(identity)?);
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(params)
     }
 
@@ -143,6 +151,12 @@ fn host(name: &str) -> Result<SanType> {
     }
     let name = name.try_into().map_err(|e| format!("{name:?} cannot be part of a certificate: {e}"))?;
     Ok(SanType::DnsName(name))
+}
+
+/// Converts a URI for a certificate.
+fn uri(text: &str) -> Result<SanType> {
+    let uri = text.try_into().map_err(|e| format!("{text:?} cannot be part of a certificate: {e}"))?;
+    Ok(SanType::URI(uri))
 }
 
 fn rcgen_error(error: rcgen::Error) -> String {

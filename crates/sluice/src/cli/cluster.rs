@@ -10,9 +10,12 @@ use super::connect::ServerFlags;
 use super::format::time;
 use super::output::Table;
 use super::{Out, Result, duration, number};
+use crate::dev_cluster::{self, DevArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterVerb {
+    /// Run three nodes of one cluster in this terminal, to try it out.
+    Dev(DevArgs),
     /// List the nodes of the cluster, and the shards that each leads.
     Members {
         #[command(flatten)]
@@ -43,6 +46,7 @@ pub(crate) enum ClusterVerb {
 
 pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
     match verb {
+        ClusterVerb::Dev(args) => return dev_cluster::run(args, out).await,
         ClusterVerb::Members { server } => {
             let connection = server.connect()?;
             let cluster = connection.client.cluster().await.map_err(|e| connection.error(&e))?;

@@ -1,13 +1,14 @@
 //! Settings of the server: one table, four sources, one error that lists all mistakes.
 //!
 //! Map: `table` all settings with default and description, `values` their types, `units` durations and sizes,
-//! `host` names of hosts, `load` reads file, environment and flags, `flags` the table as command-line flags,
-//! `markdown` the table as a page of the documentation.
+//! `host` names of hosts, `members` nodes of a cluster, `load` reads file, environment and flags, `flags` the
+//! table as command-line flags, `markdown` the table as a page of the documentation.
 
 mod flags;
 mod host;
 mod load;
 mod markdown;
+mod members;
 mod root_key_source;
 mod table;
 mod values;

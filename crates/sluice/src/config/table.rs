@@ -8,6 +8,7 @@ use sluice_front::http::Compression;
 use sluice_node::Durability;
 
 use super::RootKeySource;
+use super::members::ClusterMembers;
 use super::values::{
     Any, Between, Count, LogFormat, LogLevel, MaybePath, Names, SettingValue, Size, TlsMode,
 };
@@ -139,6 +140,10 @@ settings! {
         and `-tls`, so that a copy of the data does not include the keys.";
     tls_handshake_timeout "tls_handshake_timeout": Duration = "10s" in Between(seconds(1), seconds(60)),
         "Longest time for a client's TLS handshake.";
+    cluster_members "cluster_members": ClusterMembers = "" in Any,
+        "Numbers and addresses of all nodes of the cluster, this one among them. Each shard is then \
+        replicated on all nodes. Which node this is stands in `tls_cert`; `tls_client_ca` is the CA that \
+        signs the certificates of all nodes. Without it the server is alone.";
     grace "grace": Duration = "30s" in Between(Duration::ZERO, seconds(3600)),
         "Longest time for running requests to finish after SIGTERM or SIGINT. A second signal ends the \
         process at once.";
@@ -265,6 +270,14 @@ impl Config {
                 self.reserve.show(),
                 self.low_water.show()
             ));
+        }
+        let is_certified = self.tls_cert.0.is_some() && self.tls_client_ca.0.is_some();
+        if !self.cluster_members.0.is_empty() && (self.memory || !is_certified) {
+            found.push(
+                "cluster_members is set: nodes of a cluster need tls_cert, tls_key and tls_client_ca, and a \
+                data directory"
+                    .to_owned(),
+            );
         }
         found.extend(self.tls_contradictions());
         found

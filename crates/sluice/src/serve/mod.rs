@@ -2,11 +2,12 @@
 //!
 //! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
 //! the limit of open files, `security` TLS and rights, `auto` the certificates of `--tls auto`, `names` the
-//! names in them, `stopping` signals.
+//! names in them, `cluster` connections to other nodes, `stopping` signals.
 
 mod address;
 mod auto;
 mod banner;
+mod cluster;
 mod logging;
 mod names;
 mod open_files;
@@ -37,6 +38,7 @@ use crate::root_keys::{RootKeyStore, ServerEncryption};
 use crate::terminal::data_dir::expect_directory;
 use crate::terminal::{CliError, Fault, Out, Result};
 use banner::Started;
+use cluster::ClusterNode;
 use security::Security;
 use stopping::Stopping;
 
@@ -114,18 +116,21 @@ fn serve_until_stopped(
         .then(|| RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
         .transpose()
         .map_err(|e| not_started(&e))?;
-    let node = Node::start(options(config, chosen.as_ref())).map_err(|e| not_started(&e))?;
+    let cluster = runtime.block_on(async { ClusterNode::start(config) })?;
+    let node = start_node(options(config, chosen.as_ref()), cluster.as_ref())?;
     let took = began.elapsed();
     runtime.block_on(async {
         let stopping = Stopping::watch(node.clone())?;
-        let tokens = security.access.load_tokens(&node).await;
+        // Of what this node has, whoever leads.
+        let tokens = security.access.load_tokens(&node.stale()).await;
         tokens.map_err(|e| CliError::of(Fault::Server, format!("cannot read the tokens: {e}")))?;
         address::check(loaded, &address, &security.access)?;
         let security = Arc::new(security);
         security::watch(Arc::clone(&security), node.clone())?;
-        banner::print(loaded, address, &security, &node, Started { chosen, took }, out).await?;
+        banner::print(loaded, address, &security, &node.stale(), Started { chosen, took }, out).await?;
         let mut options = http_options(config);
         options.tls = security.tls.clone();
+        options.further = cluster.map(|cluster| cluster.deliver_to(node.clone()));
         options.allocations = allocations;
         options.hosts = hosts(config, security.tls.is_some(), address);
         options.connections_max =
@@ -139,6 +144,14 @@ fn serve_until_stopped(
         security.access.sum_up_refusals(&node, true).await;
         finish(&node, config, &stopping, stopped.connections_cut).await
     })
+}
+
+fn start_node(options: Options, cluster: Option<&ClusterNode>) -> Result<Node> {
+    let node = match cluster {
+        Some(cluster) => Node::start_in_cluster(options, cluster.options()),
+        None => Node::start(options),
+    };
+    node.map_err(|e| not_started(&e))
 }
 
 fn not_started(error: &StartError) -> CliError {

@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::auto::AutoCertificates;
+use super::cluster;
 use crate::config::{Config, TlsMode};
 use crate::terminal::{CliError, Result};
 
@@ -44,7 +45,7 @@ impl Security {
             }),
             None => named(config),
         };
-        let tls = files.map(|files| Tls::load(files, None, config.tls_handshake_timeout));
+        let tls = files.map(|files| Tls::load(files, cluster::alpn(config), config.tls_handshake_timeout));
         let tls = tls.transpose().map_err(|e| CliError::usage(e.to_string()))?.map(Arc::new);
         let access = Access::new(AccessOptions {
             policy: config.access_policy.0.clone(),

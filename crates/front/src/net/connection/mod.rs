@@ -64,7 +64,8 @@ pub(super) async fn serve<S: Service>(
     match tls.accept(stream).await {
         Ok(stream) if let Some(further) = chosen(&context.options, &stream) => {
             let shown = ShownCertificate::of(tls, changes, &stream);
-            hand_over(further, stream, shown, stopping).await;
+            // Not one of the listener's connections: the last answers may need it.
+            tokio::spawn(hand_over(further, stream, shown, slot));
         }
         Ok(stream) => {
             let certificate = client_certificate(&stream).map(AsRef::as_ref);
@@ -85,20 +86,19 @@ pub(super) async fn serve<S: Service>(
 }
 
 /// The protocol beside HTTP, if the client has chosen it.
-fn chosen<'o>(options: &'o HttpOptions, stream: &TlsStream<TcpStream>) -> Option<&'o dyn AlpnHandler> {
+fn chosen(options: &HttpOptions, stream: &TlsStream<TcpStream>) -> Option<Arc<dyn AlpnHandler>> {
     let alpn = stream.get_ref().1.alpn_protocol();
-    options.further.as_deref().filter(|further| alpn == Some(further.name()))
+    options.further.clone().filter(|further| alpn == Some(further.name()))
 }
 
 /// Gives a connection to the protocol beside HTTP, until it ends or has to.
 async fn hand_over(
-    further: &dyn AlpnHandler,
+    further: Arc<dyn AlpnHandler>,
     stream: TlsStream<TcpStream>,
     mut shown: Option<ShownCertificate>,
-    mut stopping: watch::Receiver<bool>,
+    _slot: ConnectionSlot,
 ) {
     tokio::select! {
-        _ = stopping.wait_for(|stopping| *stopping) => {}
         () = refused(&mut shown) => {}
         () = further.serve(stream) => {}
     }

@@ -1,0 +1,149 @@
+//! Ways between the shards of this node and their replicas on others: the transport, one clock for all, and a
+//! thread that reads from the disk what followers need.
+
+use std::fmt;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId};
+
+use crate::api::StartError;
+use crate::driver::Threads;
+use crate::shard::replicated::inbox::Inbox;
+use crate::shard::replicated::{Carrier, Parts};
+
+/// Time between two ticks, on all nodes.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Number of ticks between two heartbeats of a leader.
+const HEARTBEAT_TICKS: usize = 2;
+
+/// Number of ticks without a leader after which a member campaigns, at least; at most twice as many.
+const ELECTION_TICKS: usize = 10;
+
+/// Length of the log of a shard that is kept for followers that are behind, in bytes, at most.
+const KEPT_BYTES_MAX: u64 = 1 << 30;
+
+/// The cluster of a node.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// This node.
+    pub id: NodeId,
+    /// Members of the cluster.
+    pub members: Members,
+    /// Way to the other nodes.
+    pub transport: Arc<dyn Transport>,
+}
+
+/// Way of messages to the other nodes. What they send comes back by [`crate::Node::deliver`].
+pub trait Transport: fmt::Debug + Send + Sync {
+    /// Sends a message between the replicas of a shard. Never blocks; the message may be lost.
+    fn send(&self, shard: u32, envelope: Envelope);
+}
+
+/// Inboxes of the shards of a node, by number; empty without a cluster. They end with their shards.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inboxes(Vec<Weak<Inbox>>);
+
+/// Ways of the shards to other nodes.
+pub(crate) struct Ways {
+    options: ClusterOptions,
+    seed: u64,
+    kept_bytes: u64,
+    inboxes: Inboxes,
+    /// To the thread that reads.
+    fetches: Sender<(Weak<Inbox>, Fetch)>,
+}
+
+impl Inboxes {
+    /// Puts in a message of another node. One for a shard that is not here is dropped.
+    pub(crate) fn deliver(&self, shard: u16, envelope: Envelope) {
+        if let Some(inbox) = self.0.get(usize::from(shard)).and_then(Weak::upgrade) {
+            inbox.envelope(envelope);
+        }
+    }
+}
+
+impl Ways {
+    /// Ways of a node that starts; the thread that reads ends with the last shard. `seed` is another on each
+    /// node and at each start. Of the log of a shard `kept_bytes` are kept at most.
+    pub(crate) fn new(
+        options: ClusterOptions,
+        seed: u64,
+        kept_bytes: u64,
+        threads: &Threads,
+    ) -> Result<Ways, StartError> {
+        let (fetches, asked) = channel();
+        threads.spawn("fetches".to_owned(), move || run_fetches(&asked))?;
+        let kept_bytes = kept_bytes.min(KEPT_BYTES_MAX);
+        Ok(Ways { options, seed, kept_bytes, inboxes: Inboxes::default(), fetches })
+    }
+
+    /// The parts of the store of a shard; shards come in the order of their numbers.
+    pub(crate) fn parts(&mut self, shard: u32, inbox: Arc<Inbox>) -> Parts {
+        let ClusterOptions { id, members, transport } = self.options.clone();
+        let weak = Arc::downgrade(&inbox);
+        self.inboxes.0.push(weak.clone());
+        Parts {
+            config: Config { id, heartbeat_ticks: HEARTBEAT_TICKS, election_ticks: ELECTION_TICKS },
+            members,
+            seed: self.seed.wrapping_add(shard.into()),
+            kept_bytes: self.kept_bytes,
+            inbox,
+            carrier: Box::new(Way { shard, transport, inbox: weak, fetches: self.fetches.clone() }),
+        }
+    }
+
+    /// Starts the clock of all shards, which ends with the last of them.
+    pub(crate) fn start_clock(self, threads: &Threads) -> Result<Inboxes, StartError> {
+        let inboxes = self.inboxes.clone();
+        threads.spawn("ticks".to_owned(), move || run_ticks(&inboxes))?;
+        Ok(self.inboxes)
+    }
+}
+
+fn run_ticks(inboxes: &Inboxes) {
+    loop {
+        std::thread::sleep(TICK);
+        let mut is_alive = false;
+        for inbox in inboxes.0.iter().filter_map(Weak::upgrade) {
+            inbox.tick();
+            is_alive = true;
+        }
+        if !is_alive {
+            return;
+        }
+    }
+}
+
+fn run_fetches(asked: &Receiver<(Weak<Inbox>, Fetch)>) {
+    for (inbox, fetch) in asked {
+        if let Some(inbox) = inbox.upgrade() {
+            inbox.fetched(fetch.read());
+        }
+    }
+}
+
+/// Way of one shard.
+struct Way {
+    shard: u32,
+    transport: Arc<dyn Transport>,
+    inbox: Weak<Inbox>,
+    fetches: Sender<(Weak<Inbox>, Fetch)>,
+}
+
+impl Carrier for Way {
+    fn send(&mut self, envelope: Envelope) {
+        self.transport.send(self.shard, envelope);
+    }
+
+    fn fetch(&mut self, fetch: Fetch) {
+        // Fails only when the thread has panicked: then the follower waits for another leader.
+        let _ = self.fetches.send((self.inbox.clone(), fetch));
+    }
+
+    fn dropped(&mut self, from: NodeId, why: Dropped) {
+        tracing::debug!(shard = self.shard, from = from.get(), ?why, "a message of another node was dropped");
+    }
+}

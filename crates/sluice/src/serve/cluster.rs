@@ -1,0 +1,133 @@
+//! The server as a node of a cluster, when `cluster_members` is set. Cluster and number of the node stand in
+//! its certificate.
+
+use std::collections::BTreeMap;
+use std::future::{Future, pending};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use sluice_engine::BEHAVIOUR_VERSION;
+use sluice_front::AlpnHandler;
+use sluice_front::tls::first_certificate;
+use sluice_node::{ClusterOptions, Node, Transport};
+use sluice_peers::hello::Formats;
+use sluice_peers::{ALPN, Answering, Identity, Local, PeerFiles, Peers, PeersOptions, Receiver};
+use sluice_replica::{Envelope, Members, NodeId};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+use crate::config::Config;
+use crate::terminal::{CliError, Result};
+
+/// Connections of this server to the other nodes.
+pub(super) struct ClusterNode {
+    peers: Peers,
+    incoming: Arc<Incoming>,
+    options: ClusterOptions,
+}
+
+/// The name in ALPN by which other nodes ask for a connection; `None`: the server is alone.
+pub(super) fn alpn(config: &Config) -> Option<&'static [u8]> {
+    (!config.cluster_members.0.is_empty()).then_some(ALPN)
+}
+
+impl ClusterNode {
+    /// Begins to connect to the other nodes; `None`: the server is alone. Needs a runtime of tokio.
+    pub(super) fn start(config: &Config) -> Result<Option<ClusterNode>> {
+        let members = &config.cluster_members.0;
+        let (Some(cert), Some(key), Some(ca)) =
+            (config.tls_cert.0.clone(), config.tls_key.0.clone(), config.tls_client_ca.0.clone())
+        else {
+            return Ok(None);
+        };
+        if members.is_empty() {
+            return Ok(None);
+        }
+        let identity = identity(&cert).map_err(|e| CliError::usage(format!("{}: {e}", cert.display())))?;
+        let addresses: BTreeMap<NodeId, String> =
+            members.iter().filter_map(|(number, at)| Some((NodeId::new(*number)?, at.clone()))).collect();
+        if !addresses.contains_key(&identity.node) {
+            return Err(CliError::usage(format!(
+                "cluster_members has no node {}, which {} names",
+                identity.node.get(),
+                cert.display()
+            )));
+        }
+        let highest = addresses.keys().last().map_or(0, |node| node.get());
+        let members = Members::new(addresses.keys().copied().collect(), Vec::new(), highest)
+            .ok_or_else(|| CliError::usage("cluster_members names more nodes than a cluster can have"))?;
+        let version = u32::from(BEHAVIOUR_VERSION);
+        let formats = Formats { highest: version, in_force: version };
+        let local = Local { identity, start: RandomState::new().build_hasher().finish(), formats };
+        let incoming = Arc::new(Incoming::default());
+        let receiver: Arc<dyn Receiver> = incoming.clone();
+        let files = PeerFiles { cert, key, ca };
+        let peers =
+            Peers::start(PeersOptions { local, members: members.clone(), addresses, files }, receiver);
+        let transport = Arc::new(Outgoing(peers.clone()));
+        let options = ClusterOptions { id: identity.node, members, transport };
+        Ok(Some(ClusterNode { peers, incoming, options }))
+    }
+
+    /// The settings for the node.
+    pub(super) fn options(&self) -> ClusterOptions {
+        self.options.clone()
+    }
+
+    /// Gives messages of other nodes to this one from now on. Returns the handler of their connections.
+    pub(super) fn deliver_to(&self, node: Node) -> Arc<dyn AlpnHandler> {
+        // Set once, since a server has one node.
+        let _ = self.incoming.0.set(node);
+        Arc::new(Accepting(self.peers.clone()))
+    }
+}
+
+fn identity(cert: &PathBuf) -> std::result::Result<Identity, String> {
+    let pem = std::fs::read(cert).map_err(|error| error.to_string())?;
+    Identity::of_certificate(&first_certificate(&pem)?).map_err(|error| error.to_string())
+}
+
+/// Messages of other nodes, which are lost until the node has started.
+#[derive(Debug, Default)]
+struct Incoming(OnceLock<Node>);
+
+impl Receiver for Incoming {
+    fn envelope(&self, shard: u16, envelope: Envelope) {
+        if let Some(node) = self.0.get() {
+            node.deliver(shard, envelope);
+        }
+    }
+
+    /// No request is known.
+    fn request(&self, _from: NodeId, _content: Bytes) -> Answering {
+        Box::pin(pending())
+    }
+}
+
+/// Messages to other nodes.
+#[derive(Debug)]
+struct Outgoing(Peers);
+
+impl Transport for Outgoing {
+    fn send(&self, shard: u32, envelope: Envelope) {
+        // A node has 64 shards at most.
+        self.0.send(shard as u16, envelope);
+    }
+}
+
+/// Connections that other nodes make.
+#[derive(Debug)]
+struct Accepting(Peers);
+
+impl AlpnHandler for Accepting {
+    fn name(&self) -> &'static [u8] {
+        ALPN
+    }
+
+    fn serve(&self, stream: TlsStream<TcpStream>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.0.accept(stream))
+    }
+}

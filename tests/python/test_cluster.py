@@ -1,0 +1,106 @@
+"""Three servers of one cluster, of which one is killed."""
+
+import json
+import os
+import signal
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from conftest import binary, until
+
+MESSAGES = 1_000
+BATCH = 50
+
+
+class Cluster:
+    """`sluice cluster dev`, and words to talk to its nodes."""
+
+    def __init__(self, directory):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+        command = [binary(), "cluster", "dev", "--json", "--port", "0", "--dir", "cluster"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env, cwd=directory)
+        told = json.loads(self.process.stdout.readline())
+        self.nodes = told["nodes"]
+        self.tls = ssl.create_default_context(cafile=told["ca"])
+        self.tls.load_cert_chain(told["cert"], told["key"])
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.process.wait(60)
+
+    def request(self, node, method, path, body=None):
+        """Status and JSON of the answer; None: there is none."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"content-type": "application/json"} if data else {}
+        request = urllib.request.Request(node["url"] + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=20, context=self.tls) as answer:
+                return answer.status, json.loads(answer.read() or "null")
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+        except OSError:
+            return None, None
+
+    def leader(self):
+        """The node that answers; it waits until there is one."""
+        found = []
+
+        def look():
+            leads = [node for node in self.nodes if self.request(node, "GET", "/v1/queues")[0] == 200]
+            found[:] = leads
+            return len(leads) == 1
+
+        until(look, "one node leads")
+        return found[0]
+
+    def kill(self, node):
+        os.kill(node["pid"], signal.SIGKILL)
+        self.nodes.remove(node)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    cluster = Cluster(tmp_path)
+    yield cluster
+    assert cluster.stop() == 0
+
+
+def send(cluster, leader, first):
+    messages = [{"payload": str(number)} for number in range(first, first + BATCH)]
+    status, answer = cluster.request(leader, "POST", "/v1/queues/jobs/messages", {"messages": messages})
+    assert status == 201, answer
+
+
+def receive_all(cluster, leader):
+    """The numbers of all messages, each acknowledged."""
+    numbers = []
+    while True:
+        status, answer = cluster.request(leader, "POST", "/v1/queues/jobs/receive", {"max": 100})
+        assert status == 200, answer
+        if not answer["messages"]:
+            return numbers
+        numbers += [int(message["payload"]) for message in answer["messages"]]
+        receipts = [message["receipt"] for message in answer["messages"]]
+        status, answer = cluster.request(leader, "POST", "/v1/ack", {"receipts": receipts})
+        assert status == 200, answer
+
+
+def test_what_a_leader_has_acknowledged_comes_from_the_next_exactly_once(cluster):
+    leader = cluster.leader()
+    follower = next(node for node in cluster.nodes if node is not leader)
+    status, answer = cluster.request(follower, "GET", "/v1/queues")
+    assert answer["error"]["code"] == "not_leader", answer
+    for first in range(0, MESSAGES, BATCH):
+        send(cluster, leader, first)
+    cluster.kill(leader)
+    began = time.monotonic()
+    after = cluster.leader()
+    # About a second without a leader, then an election; and machines that run tests are busy.
+    assert time.monotonic() - began < 10
+    assert sorted(receive_all(cluster, after)) == list(range(MESSAGES))
+    send(cluster, after, MESSAGES)
+    assert sorted(receive_all(cluster, after)) == list(range(MESSAGES, MESSAGES + BATCH))
