@@ -115,7 +115,7 @@ impl Client {
     /// Sends a request, repeated until it succeeds, fails with an error that does not pass, or the time for
     /// repeating has passed.
     pub(crate) async fn run(&self, call: Call, safety: Safety) -> Result<Answer, ClientError> {
-        let mut tries = Tries::new();
+        let mut tries = Tries::new(self.shared.servers.others());
         let mut repeated = false;
         loop {
             tries.count += 1;
@@ -128,8 +128,7 @@ impl Client {
                 Err(failure) => failure.told(asked, tries.count),
             };
             repeated |= error.may_have_taken_effect();
-            tries
-                .passes_on(self.shared.servers.pass_on(&asked.address, &error), self.shared.servers.others());
+            tries.passes_on(self.shared.servers.pass_on(&asked.address, &error));
             match tries.next_delay(&error, safety, &self.shared.options) {
                 Some(delay) => tokio::time::sleep(delay).await,
                 None => return Err(error),
@@ -140,7 +139,7 @@ impl Client {
     /// Like [`Client::open`], repeated until it succeeds, fails with an error that does not pass, or the time
     /// for repeating has passed.
     pub(crate) async fn open_again(&self, call: &Call) -> Result<Download, ClientError> {
-        let mut tries = Tries::new();
+        let mut tries = Tries::new(self.shared.servers.others());
         loop {
             tries.count += 1;
             let asked = self.shared.servers.current();
@@ -148,8 +147,7 @@ impl Client {
                 Ok(download) => return Ok(download),
                 Err(error) => error,
             };
-            tries
-                .passes_on(self.shared.servers.pass_on(&asked.address, &error), self.shared.servers.others());
+            tries.passes_on(self.shared.servers.pass_on(&asked.address, &error));
             match tries.next_delay(&error, Safety::Repeatable, &self.shared.options) {
                 Some(delay) => tokio::time::sleep(delay).await,
                 None => return Err(error),

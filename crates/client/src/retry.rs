@@ -27,6 +27,8 @@ pub(crate) struct Tries {
     started: Instant,
     /// Tries so far.
     pub(crate) count: u32,
+    /// Number of other servers that can be asked.
+    others: u32,
     /// Number of servers that were passed on from since the last delay.
     passed_on: u32,
     /// True when the next try asks a server that was not asked since the last delay.
@@ -34,14 +36,14 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    pub(crate) fn new() -> Tries {
-        Tries { started: Instant::now(), count: 0, passed_on: 0, is_elsewhere: false }
+    /// The tries of a request that one server can be asked, and `others`.
+    pub(crate) fn new(others: u32) -> Tries {
+        Tries { started: Instant::now(), count: 0, others, passed_on: 0, is_elsewhere: false }
     }
 
-    /// Notes whether the next try asks another server, of which there are `others`: each of them is asked
-    /// once without a delay.
-    pub(crate) fn passes_on(&mut self, to_another: bool, others: u32) {
-        self.is_elsewhere = to_another && self.passed_on < others;
+    /// Notes whether the next try asks another server: each of them is asked once without a delay.
+    pub(crate) fn passes_on(&mut self, to_another: bool) {
+        self.is_elsewhere = to_another && self.passed_on < self.others;
         self.passed_on = if self.is_elsewhere { self.passed_on + 1 } else { 0 };
     }
 
@@ -53,7 +55,10 @@ impl Tries {
         options: &Options,
     ) -> Option<Duration> {
         let limit = match error {
-            ClientError::Transport { kind: TransportKind::Connect, .. } => options.connect_retry_for,
+            // Of a cluster one server may be gone while the others choose another leader.
+            ClientError::Transport { kind: TransportKind::Connect, .. } if self.others == 0 => {
+                options.connect_retry_for
+            }
             _ => options.retry_for,
         };
         if !worth_repeating(error, safety) {
@@ -126,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_server_is_never_asked_sooner_than_it_said() {
-        let tries = Tries { count: 1, ..Tries::new() };
+        let tries = Tries { count: 1, ..Tries::new(0) };
         let error = server(429, "overloaded", Some(Duration::from_secs(2)));
         let delay = tries.next_delay(&error, Safety::Repeatable, &Options::default()).unwrap();
         assert!(delay >= Duration::from_secs(2));
@@ -137,19 +142,34 @@ mod tests {
     #[test]
     fn each_other_server_is_asked_once_without_a_delay() {
         let error = server(503, "not_leader", Some(Duration::from_secs(1)));
-        let mut tries = Tries { count: 1, ..Tries::new() };
+        let mut tries = Tries { count: 1, ..Tries::new(2) };
         let mut next = || {
-            tries.passes_on(true, 2);
+            tries.passes_on(true);
             tries.next_delay(&error, Safety::Once, &Options::default()).expect("it may be repeated").is_zero()
         };
         assert_eq!([next(), next(), next(), next()], [true, true, false, true]);
     }
 
     #[test]
+    fn a_cluster_has_longer_to_answer_than_a_server_that_is_not_there() {
+        let refused = ClientError::Transport {
+            kind: TransportKind::Connect,
+            server: String::new(),
+            tried: 1,
+            reason: String::new(),
+        };
+        let options = Options { connect_retry_for: Duration::ZERO, ..Options::default() };
+        let after =
+            |others| Tries { count: 1, ..Tries::new(others) }.next_delay(&refused, Safety::Once, &options);
+        assert_eq!(after(0), None);
+        assert!(after(2).is_some());
+    }
+
+    #[test]
     fn delays_grow_and_stay_below_the_cap() {
         let error = server(503, "shutting_down", None);
         for count in 1..40 {
-            let delay = Tries { count, ..Tries::new() }.delay(&error);
+            let delay = Tries { count, ..Tries::new(0) }.delay(&error);
             assert!(delay <= DELAY_MAX, "{count}: {delay:?}");
         }
     }
