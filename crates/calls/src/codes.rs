@@ -200,8 +200,6 @@ pub const TABLE: &[Code] = &[
     conflict("token_exists", grpc::ALREADY_EXISTS),
     conflict("admin_needed", grpc::FAILED_PRECONDITION),
     conflict("no_cluster", grpc::FAILED_PRECONDITION),
-    not_found("node_not_found"),
-    conflict("node_exists", grpc::ALREADY_EXISTS),
     caller("invalid_json"),
     caller("invalid_protobuf"),
     caller("frame_out_of_order"),

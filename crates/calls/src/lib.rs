@@ -12,7 +12,7 @@
 //! idempotency key; [`value`], [`settings`] and [`payload`] the types of fields, `schema` their schemas;
 //! [`error`], [`fault`] and [`codes`] errors, faults in requests, and the status of each code in every
 //! protocol, [`near`] suggestions for unknown names; [`server`] the server behind all calls, [`room`] the
-//! memory for their answers; [`cluster`] the nodes of a cluster; `system` the lists that a server keeps.
+//! memory for their answers; `system` the lists that a server keeps.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -35,7 +35,6 @@ pub mod hot;
 pub mod keys;
 mod leading;
 pub mod limits;
-pub mod membership;
 pub mod messages;
 pub mod namespaces;
 pub mod near;

@@ -8,11 +8,10 @@ use sluice_engine::{MessageId, NamespaceId};
 use sluice_node::{Durability, Node, Options};
 
 use crate::access::{Access, Caller, Guard, GuardOptions, Peer};
-use crate::cluster::OwnNode;
 use crate::operation::Operation;
 use crate::permit::{Asker, CallName, Permit};
 use crate::room::Uncounted;
-use crate::server::{About, Calls};
+use crate::server::{About, Calls, OwnNode};
 
 /// The options of a node in memory, with one shard.
 pub fn options() -> Options {
@@ -55,14 +54,9 @@ impl Open {
     }
 
     /// A server that is a node of a cluster.
-    pub fn in_cluster(own: Arc<dyn OwnNode>) -> Open {
+    pub fn in_cluster(own: OwnNode) -> Open {
         let Open { calls, peer } = Open::new();
         Open { calls: calls.in_cluster(own), peer }
-    }
-
-    /// Its calls.
-    pub fn calls(&self) -> &Calls {
-        &self.calls
     }
 
     /// The node behind it.

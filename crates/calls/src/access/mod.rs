@@ -55,7 +55,6 @@ pub use peer::Peer;
 pub use policy::{Mistake, POLICY_BYTES_MAX, Policy};
 pub use rate::RequestRate;
 pub use right::{Right, Role};
-pub(crate) use scope::check_name;
 pub use scope::{Scope, client_uri};
 pub use store::TokenError;
 pub use tokens::{NewToken, Secret, Token};

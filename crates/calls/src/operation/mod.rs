@@ -366,22 +366,7 @@ operations! {
         Get V1 ["admin" / "audit"] => tokens::ReadAudit;
     /// Show the nodes of the cluster.
     ClusterShow "cluster_show" in "cluster": Server Observe Server [Local]
-        Get V1 ["cluster"] => membership::Show;
-    /// Show the certificate of the cluster's CA.
-    ClusterAuthority "cluster_authority" in "cluster": Server Open Server [Public Local]
-        Get V1 ["cluster" / "ca"] => membership::Authority;
-    /// Create a token with which one machine can join.
-    /// Its text is in this answer and nowhere else.
-    ClusterTokenCreate "cluster_token_create" in "cluster": Server Admin Server []
-        Post V1 ["cluster" / "tokens"] => membership::TokenCreate;
-    /// Join the cluster with a token.
-    /// The same machine may ask again until it has the answer.
-    ClusterJoin "cluster_join" in "cluster": Server Open Server [Public]
-        Post V1 ["cluster" / "join"] => membership::Join;
-    /// Remove a node for good.
-    /// It never comes back under its number.
-    ClusterRemove "cluster_remove" in "cluster": Server Admin Server []
-        Delete V1 ["cluster" / "nodes" / "{node}"] => membership::Remove;
+        Get V1 ["cluster"] => cluster::Show;
     /// Show who the caller is to this server, and what they may do.
     WhoAmI "whoami" in "access": Server Open Server []
         Get V1 ["whoami"] => tokens::WhoAmI;
@@ -478,7 +463,7 @@ impl Operation {
     /// True if the audit log records it.
     pub fn is_audited(self) -> bool {
         let changes = matches!(self.right(), Right::Operate | Right::Admin) && !self.only_looks();
-        changes || matches!(self, Operation::Backup | Operation::ClusterJoin)
+        changes || self == Operation::Backup
     }
 }
 
@@ -492,8 +477,7 @@ mod tests {
             let (name, right) = (operation.name(), operation.right());
             if operation.only_looks() {
                 assert!(!matches!(right, Right::Send | Right::Receive), "{name}");
-            } else if *operation != Operation::ClusterJoin {
-                // Who joins shows a token that was made for this alone.
+            } else {
                 let changes = [Right::Send, Right::Receive, Right::Operate, Right::Admin];
                 assert!(changes.contains(&right), "{name} changes something for whoever may look");
             }
@@ -513,16 +497,7 @@ mod tests {
         let open = Operation::ALL.iter().filter(|one| one.right() == Right::Open).map(|one| one.name());
         assert_eq!(
             open.collect::<Vec<_>>(),
-            [
-                "namespace_list",
-                "health",
-                "ready",
-                "openapi",
-                "docs",
-                "cluster_authority",
-                "cluster_join",
-                "whoami"
-            ],
+            ["namespace_list", "health", "ready", "openapi", "docs", "whoami"],
             "those are for everybody, or filter by themselves"
         );
     }

@@ -133,7 +133,7 @@ enum Verb {
     /// Create a CA, and certificates for servers and clients.
     #[command(subcommand)]
     Cert(cert::CertVerb),
-    /// List the nodes of the cluster, create join tokens, and remove nodes.
+    /// List the nodes of the cluster, or run one to try it out.
     #[command(subcommand)]
     Cluster(cluster::ClusterVerb),
     /// Create, list and revoke tokens for clients.

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use sluice_calls::server::OwnNode;
 use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_front::AlpnHandler;
 use sluice_front::tls::first_certificate;
@@ -27,6 +28,7 @@ pub(super) struct ClusterNode {
     peers: Peers,
     incoming: Arc<Incoming>,
     options: ClusterOptions,
+    own: OwnNode,
 }
 
 /// The name in ALPN by which other nodes ask for a connection; `None`: the server is alone.
@@ -67,14 +69,24 @@ impl ClusterNode {
         let files = PeerFiles { cert, key, ca };
         let peers =
             Peers::start(PeersOptions { local, members: members.clone(), addresses, files }, receiver);
+        let own = OwnNode {
+            cluster: identity.cluster.to_string(),
+            number: identity.node.get(),
+            nodes: config.cluster_members.0.clone(),
+        };
         let transport = Arc::new(Outgoing(peers.clone()));
         let options = ClusterOptions { id: identity.node, members, transport };
-        Ok(Some(ClusterNode { peers, incoming, options }))
+        Ok(Some(ClusterNode { peers, incoming, options, own }))
     }
 
     /// The settings for the node.
     pub(super) fn options(&self) -> ClusterOptions {
         self.options.clone()
+    }
+
+    /// The server as a node, for its calls.
+    pub(super) fn own_node(&self) -> OwnNode {
+        self.own.clone()
     }
 
     /// Gives messages of other nodes to this one from now on. Returns the handler of their connections.

@@ -126,10 +126,11 @@ fn serve_until_stopped(
         tokens.map_err(|e| CliError::of(Fault::Server, format!("cannot read the tokens: {e}")))?;
         address::check(loaded, &address, &security.access)?;
         let security = Arc::new(security);
-        security::watch(Arc::clone(&security), node.clone())?;
+        security::watch(Arc::clone(&security), node.clone(), cluster.is_some())?;
         banner::print(loaded, address, &security, &node.stale(), Started { chosen, took }, out).await?;
         let mut options = http_options(config);
         options.tls = security.tls.clone();
+        let own_node = cluster.as_ref().map(ClusterNode::own_node);
         options.further = cluster.map(|cluster| cluster.deliver_to(node.clone()));
         options.allocations = allocations;
         options.hosts = hosts(config, security.tls.is_some(), address);
@@ -140,6 +141,10 @@ fn serve_until_stopped(
             durability: banner::spelled_durability(config),
         };
         let calls = Calls::new(node.clone(), security.access.clone(), about);
+        let calls = match own_node {
+            Some(own) => calls.in_cluster(own),
+            None => calls,
+        };
         let stopped = serve(listener, calls, options, stopping.begun()).await;
         security.access.sum_up_refusals(&node, true).await;
         finish(&node, config, &stopping, stopped.connections_cut).await

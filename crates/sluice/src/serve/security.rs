@@ -123,8 +123,9 @@ fn rate(config: &Config) -> Option<RequestRate> {
     (per_s > 0).then_some(RequestRate { per_s, burst: if burst == 0 { per_s } else { burst } })
 }
 
-/// Watches files, signals and certificates for as long as the server runs.
-pub(super) fn watch(security: Arc<Security>, node: Node) -> Result<()> {
+/// Watches files, signals and certificates for as long as the server runs, and in a cluster the tokens that
+/// other nodes have made and revoked.
+pub(super) fn watch(security: Arc<Security>, node: Node, is_clustered: bool) -> Result<()> {
     let hangup = signal(SignalKind::hangup());
     let mut hangup = hangup.map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")))?;
     let every = |period| {
@@ -141,6 +142,9 @@ pub(super) fn watch(security: Arc<Security>, node: Node) -> Result<()> {
                 _ = hangup.recv() => security.reload_now(),
                 _ = looks.tick() => {
                     security.reload(&mut reported);
+                    if is_clustered && let Err(error) = security.access.refresh_tokens(&node.stale()).await {
+                        tracing::debug!("tokens could not be read again yet: {error}");
+                    }
                 }
                 _ = renewals.tick() => security.renew(),
                 _ = notes.tick() => {

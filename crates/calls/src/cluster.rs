@@ -1,0 +1,95 @@
+//! The cluster of which a server is a node.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::call::{Body, Done, Unary};
+use crate::error::CallError;
+use crate::permit::Permit;
+use crate::server::OwnNode;
+
+/// A cluster.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Cluster", example = json!({
+    "cluster": "5b0c9a1f22d347e8", "node": 1,
+    "nodes": [{"number": 1, "address": "192.0.2.7:7070", "leads": [0]}],
+}))]
+pub struct Shown {
+    /// Id of the cluster.
+    cluster: String,
+    /// Number of the node that answers.
+    node: u64,
+    /// Its nodes.
+    nodes: Vec<ShownNode>,
+}
+
+/// A node of a cluster.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ClusterNode")]
+pub struct ShownNode {
+    /// Its number.
+    number: u64,
+    /// Its address, as `host:port`.
+    address: String,
+    /// The shards that it leads, as far as the node that answers knows.
+    leads: Vec<u32>,
+}
+
+/// The cluster to show.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ClusterShowRequest")]
+pub struct Show {}
+
+impl Unary for Show {
+    type Answer = Shown;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown>, CallError> {
+        let alone = "this server belongs to no cluster: the setting cluster_members is empty";
+        let own = permit.calls().own_node().ok_or_else(|| CallError::new("no_cluster", alone))?;
+        let OwnNode { cluster, number, nodes } = own;
+        let leaders: Vec<_> = permit.node().leaders().iter().map(|leader| leader.number(*number)).collect();
+        let shown = |(number, address): (&u64, &String)| {
+            let leads = (0..).zip(&leaders).filter(|(_, leader)| **leader == Some(*number));
+            ShownNode {
+                number: *number,
+                address: address.clone(),
+                leads: leads.map(|(shard, _)| shard).collect(),
+            }
+        };
+        let nodes = nodes.iter().map(shown).collect();
+        Ok(Shown { cluster: cluster.clone(), node: *number, nodes }.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::operation::Operation;
+    use crate::testing::Open;
+
+    async fn show(open: &Open) -> Result<Value, &'static str> {
+        let done = Show {}.run(&open.permit(Operation::ClusterShow, "")).await;
+        done.map(|done| serde_json::to_value(done.answer).unwrap()).map_err(|error| error.code())
+    }
+
+    #[tokio::test]
+    async fn the_nodes_are_shown_with_what_each_leads() {
+        let nodes = [(1, "10.0.0.1:7070".to_owned()), (2, "10.0.0.2:7070".to_owned())].into();
+        let open = Open::in_cluster(OwnNode { cluster: "5b0c".to_owned(), number: 2, nodes });
+        let expected = json!({"cluster": "5b0c", "node": 2, "nodes": [
+            {"number": 1, "address": "10.0.0.1:7070", "leads": []},
+            {"number": 2, "address": "10.0.0.2:7070", "leads": [0]},
+        ]});
+        assert_eq!(show(&open).await, Ok(expected));
+    }
+
+    #[tokio::test]
+    async fn a_server_alone_says_that_it_belongs_to_no_cluster() {
+        assert_eq!(show(&Open::new()).await, Err("no_cluster"));
+    }
+}
