@@ -26,7 +26,7 @@ usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-go
   --steps N      steps of each run (default 1500)
   --plant NAME   plant a bug: the run has to fail
   --owner        no server: a journal alone, whose owner tells what is committed
-  --cluster      no server: the journals and replicas of three or five nodes, which agree on one log
+  --cluster      three or five nodes, whose replicas of a shard agree on one log
   --list-plants  list the bugs that can be planted
 
 Exit code: 0 when nothing was found, 1 when a run failed, 2 when the arguments are wrong.";
@@ -110,7 +110,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
     println!(
         "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
          {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts, {} elections, {} transfers, \
-         {} overwritten, {} read back in {:.1} s",
+         {} read back, {} without a leader, {} unknown in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -125,8 +125,9 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.cuts,
         stats.elections,
         stats.transfers,
-        stats.overwritten,
         stats.fetches,
+        stats.unled,
+        stats.unknown,
         time.as_secs_f64()
     );
 }

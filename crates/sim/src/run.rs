@@ -20,7 +20,7 @@ pub enum Kind {
     Server,
     /// A journal alone, under an owner who tells what is committed.
     Owner,
-    /// Three or five members of one shard's log.
+    /// Three or five nodes with one shard.
     Cluster,
 }
 
@@ -104,7 +104,7 @@ fn go_through(run: Run, step: &Cell<u64>) -> Result<Stats, String> {
             Ok(world.stats())
         }
         Kind::Cluster => {
-            let mut world = ClusterWorld::new(run.seed, run.plant, run.verbose);
+            let mut world = ClusterWorld::new(run.seed, run.plant, run.verbose)?;
             world.run(step)?;
             Ok(world.stats())
         }

@@ -72,6 +72,11 @@ impl Place {
 }
 
 impl<S: Store, C: Clock> Shard<S, C> {
+    /// Place among the replicas, as of the last step.
+    pub fn standing(&self) -> Standing {
+        self.place.standing
+    }
+
     /// True without other replicas.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {

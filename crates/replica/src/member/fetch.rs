@@ -36,6 +36,13 @@ impl Fetch {
     }
 }
 
+impl Fetched {
+    /// Reason for which nothing was read, if there is one.
+    pub fn error(&self) -> Option<&BlobError> {
+        self.envelope.as_ref().err()
+    }
+}
+
 /// The message with those of its entries that were read; `None`: there is none.
 fn attach(mut message: Message, read: &[sluice_journal::Entry]) -> Option<Envelope> {
     let Body::Append { entries, .. } = &mut message.body else { return None };

@@ -1,58 +1,201 @@
-//! Requests of clients.
+//! Clients: what they ask, whom, and what they hear.
 
-use sluice_journal::Class;
-use sluice_replica::NotProposed;
+use std::sync::Arc;
 
-use super::{ClusterWorld, batch, node};
+use sluice_node::shard::channel::{Channel, DetachedBy, News};
+
+use super::calls::{Answered, Call, Client, Message, QUEUE, Waiting};
+use super::judge::payload;
+use super::{ClusterWorld, SECOND_US};
 use crate::model::Checked;
 
+/// Beginning of the names of queues in which one message at a time is sent and asked for.
+const PROBE: &str = "probe-";
+/// Number of those queues.
+const PROBES: usize = 4;
+/// Upper limit of open calls.
+const OPEN_MAX: usize = 64;
+/// Upper limit of attached consumers.
+const CONSUMERS_MAX: usize = 3;
+/// Time within which a call is answered besides its own wait, in microseconds: it waits for a leader, hears of
+/// its end, waits for the outcome of a record in flight, and its node pauses meanwhile.
+const LATEST_US: u64 = 40 * SECOND_US;
+
+/// The clients of a cluster.
+#[derive(Debug)]
+pub(super) struct Clients {
+    pub(super) open: Vec<Waiting>,
+    /// Channels of attached consumers, each with its node.
+    channels: Vec<(usize, Arc<Channel>)>,
+    /// Queues to probe that are not in use.
+    probes: Vec<String>,
+    /// Number of messages and tickets so far.
+    number: u64,
+}
+
+impl Default for Clients {
+    fn default() -> Clients {
+        let probes = (0..PROBES).map(|number| format!("{PROBE}{number}")).collect();
+        Clients { open: Vec::new(), channels: Vec::new(), probes, number: 0 }
+    }
+}
+
 impl ClusterWorld {
-    /// Lets a client ask one of those who say that they lead.
+    /// Lets a client ask a node, mostly one that says that it leads.
     pub(super) fn client(&mut self) -> Checked {
-        let leading: Vec<usize> = (0..self.nodes.len())
-            .filter(|node| self.nodes[*node].leads() && self.pause(*node).is_none())
-            .collect();
-        if leading.is_empty() {
+        if self.is_closing || self.clients.open.len() >= OPEN_MAX {
             return Ok(());
         }
-        let node = *self.rng.pick(&leading);
-        match self.rng.below(200) {
-            0 if self.faulty => self.transfer(node),
-            1..60 => self.read(node),
-            _ => self.propose(node)?,
+        let Some(node) = self.node_to_ask() else { return Ok(()) };
+        if self.faulty && self.rng.chance(1, 300) {
+            self.transfer(node);
+        } else if let Some(call) = self.call(node) {
+            self.open(call);
         }
         self.input(node, |_| {})
     }
 
+    fn node_to_ask(&mut self) -> Option<usize> {
+        let is_up = |node: &usize| self.nodes[*node].server.is_some() && self.pause(*node).is_none();
+        let up: Vec<usize> = (0..self.nodes.len()).filter(is_up).collect();
+        let leading: Vec<usize> = up.iter().copied().filter(|node| self.nodes[*node].leads()).collect();
+        let among = if leading.is_empty() || self.rng.chance(1, 16) { up } else { leading };
+        if among.is_empty() { None } else { Some(*self.rng.pick(&among)) }
+    }
+
     fn transfer(&mut self, node: usize) {
-        let to = node::id(self.rng.index(self.nodes.len()));
-        let Some(server) = &mut self.nodes[node].server else { return };
-        if server.member.transfer_leader(to).is_ok() {
+        let to = super::node::id(self.rng.index(self.nodes.len()));
+        if let Some(server) = &self.nodes[node].server {
+            server.inbox.transfer_leader(to);
             self.stats.transfers += 1;
         }
     }
 
-    fn read(&mut self, node: usize) {
-        let floor = self.checker.acknowledged_index();
-        let owner = &mut self.nodes[node];
-        let asked = owner.server.as_mut().and_then(|server| server.member.read_index().ok());
-        owner.reads.extend(asked.map(|id| (id, floor)));
+    /// A call; `None`: there is nothing to ask about.
+    fn call(&mut self, node: usize) -> Option<Waiting> {
+        self.clients.number += 1;
+        let server = self.nodes[node].server.as_ref()?;
+        let (mailbox, ticket) = (&server.mailbox, self.clients.number);
+        let client = Client { node, mailbox, now_us: self.now_us, ticket };
+        let (rng, judge) = (&mut self.rng, &mut self.judge);
+        let kind = rng.below(100);
+        let wait_us = if rng.chance(1, 2) { 0 } else { rng.below(4 * SECOND_US) };
+        let held = judge.holds.values().nth(rng.index(judge.holds.len())).map(|hold| hold.receipt);
+        Some(match kind {
+            0..20 => {
+                let (has_key, is_late) = (rng.chance(1, 2), rng.chance(1, 3));
+                let delay_ms = if is_late { rng.between(1, 3_000) } else { 0 };
+                client.send(Message { queue: QUEUE.to_owned(), payload: payload(ticket), has_key, delay_ms })
+            }
+            20..26 if !judge.again.is_empty() => {
+                let at = rng.index(judge.again.len());
+                client.send(judge.again.swap_remove(at))
+            }
+            20..32 => {
+                let queue = self.clients.probes.pop()?;
+                client.send(Message { queue, payload: payload(ticket), has_key: false, delay_ms: 0 })
+            }
+            32..50 => client.pull(QUEUE, wait_us),
+            50..72 => client.ack(held?),
+            72..76 => client.release(held?),
+            76..80 => client.extend(held?),
+            80..85 if self.clients.channels.len() < CONSUMERS_MAX => client.attach(),
+            80..94 => client.count(judge.sends()),
+            _ => client.wait_for(held?.id, wait_us),
+        })
     }
 
-    fn propose(&mut self, node: usize) -> Checked {
-        self.next_operation += 1;
-        let operation = self.next_operation;
-        let mut batch = batch::of_operation(operation, &mut self.rng);
-        let owner = &mut self.nodes[node];
-        let Some(server) = &mut owner.server else { return Ok(()) };
-        match server.member.propose(&mut batch, self.now_us, Class::Growing) {
-            Ok(at) => {
-                owner.proposals.insert(at, operation);
-                Ok(())
+    /// Takes the answers of a node, and what its consumers were given.
+    pub(super) fn listen(&mut self, node: usize) -> Checked {
+        let mut at = 0;
+        while at < self.clients.open.len() {
+            let call = &mut self.clients.open[at];
+            let answer = if call.node == node { call.answer()? } else { None };
+            match answer {
+                Some(answer) => {
+                    let call = self.clients.open.swap_remove(at);
+                    self.hears(call, answer)?;
+                }
+                None if call.begun_us + call.wait_us + LATEST_US < self.now_us => {
+                    return Err(format!("{call:?} is not answered in its time"));
+                }
+                None => at += 1,
             }
-            Err(NotProposed::Replica(_)) => Ok(()),
-            Err(NotProposed::Journal(sluice_journal::Refused::Failed(_))) => Ok(()),
-            Err(NotProposed::Journal(refused)) => Err(format!("a batch was refused: {refused:?}")),
+        }
+        let channels = std::mem::take(&mut self.clients.channels);
+        for (of, channel) in channels {
+            if of != node || !self.reads_to_the_end(&channel)? {
+                self.clients.channels.push((of, channel));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with what an answer allows.
+    fn hears(&mut self, waiting: Waiting, answer: Answered) -> Checked {
+        let node = waiting.node;
+        match (&waiting.call, &answer) {
+            (Call::Attach(channel, _), Answered::Attached(Ok(_))) => {
+                self.clients.channels.push((node, Arc::clone(channel)));
+            }
+            (Call::Send(message, _), Answered::Sent(Ok(_))) if message.queue != QUEUE => {
+                let queue = message.queue.clone();
+                self.ask(node, |client| client.pull(&queue, 0));
+            }
+            (Call::Send(Message { queue, .. }, _) | Call::Pull { queue, .. }, _) if queue != QUEUE => {
+                self.clients.probes.push(queue.clone());
+            }
+            _ => {}
+        }
+        if let (Call::Pull { queue, .. }, Answered::Given(Ok(given))) = (&waiting.call, &answer)
+            && queue != QUEUE
+        {
+            for given in given {
+                self.ask(node, |client| client.ack(given.delivery.receipt));
+            }
+        }
+        self.judge.hears(waiting, answer, self.now_us)
+    }
+
+    /// Asks a node that has just answered.
+    fn ask(&mut self, node: usize, call: impl FnOnce(Client<'_>) -> Waiting) {
+        self.clients.number += 1;
+        let (now_us, ticket) = (self.now_us, self.clients.number);
+        if let Some(server) = &self.nodes[node].server {
+            let call = call(Client { node, mailbox: &server.mailbox, now_us, ticket });
+            self.open(call);
+        }
+    }
+
+    fn open(&mut self, call: Waiting) {
+        self.judge.is_asked(&call);
+        self.clients.open.push(call);
+    }
+
+    /// Takes what a consumer was given. True when nothing more will come.
+    fn reads_to_the_end(&mut self, channel: &Channel) -> Result<bool, String> {
+        while let Some(news) = channel.take(10, 1 << 20) {
+            match news {
+                News::Handed(handed) => self.judge.is_handed(&handed, self.now_us)?,
+                News::Cancelled(_) => {}
+                News::Detached(DetachedBy::SteppedDown | DetachedBy::Stalled) => return Ok(true),
+                News::Detached(by) => return Err(format!("a consumer was detached: {by:?}")),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The process of a node is gone, and with it all that its clients waited for.
+    pub(super) fn forget_calls(&mut self, node: usize) {
+        self.clients.channels.retain(|(of, _)| *of != node);
+        let gone = |call: &mut Waiting| call.node == node;
+        for call in self.clients.open.extract_if(.., gone) {
+            if let Call::Send(Message { queue, .. }, _) | Call::Pull { queue, .. } = &call.call
+                && queue != QUEUE
+            {
+                self.clients.probes.push(queue.clone());
+            }
+            self.judge.hears_nothing(call.call);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Everything that goes wrong, by chance.
 
-use super::{ClusterWorld, Event};
+use super::{ClusterWorld, Event, SECOND_US};
 use crate::disk::{Call, CallFailure, Crash};
 use crate::model::Checked;
 
@@ -12,7 +12,7 @@ impl ClusterWorld {
             Some(leader) if self.rng.chance(1, 2) => leader,
             _ => self.rng.index(count),
         };
-        match self.rng.below(21) {
+        match self.rng.below(22) {
             0..3 => self.crash(node),
             3 | 4 => self.halt(node),
             5 => (0..count).for_each(|node| self.crash(node)),
@@ -36,7 +36,11 @@ impl ClusterWorld {
                 let call = *self.rng.pick(&[Call::Open, Call::Write, Call::Sync, Call::SyncDirectory]);
                 self.nodes[node].fail_call(call, self.rng.below(8), CallFailure::Io);
             }
-            16..19 => self.network.cut(&[node], true, self.rng.chance(1, 2)),
+            16 => {
+                let by_us = self.rng.below(2_000 * SECOND_US) as i64 - 1_000 * SECOND_US as i64;
+                self.nodes[node].clock.jump(by_us);
+            }
+            17..20 => self.network.cut(&[node], true, self.rng.chance(1, 2)),
             _ => self.network.join(),
         }
         // A cluster that is never whole gets nothing done.
@@ -65,6 +69,7 @@ impl ClusterWorld {
         }
         self.trace(|| format!("  node {node} ends: {how:?}"));
         self.stats.restarts += 1;
+        self.forget_calls(node);
         self.nodes[node].stop(how);
         let life = self.nodes[node].life;
         let longest = if self.rng.chance(1, 2) { 30_000 } else { 1_500_000 };

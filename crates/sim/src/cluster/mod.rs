@@ -1,33 +1,44 @@
-//! Three or five members of one shard's log: the real replicas and the real journals, each on a faulty disk
-//! of its own, over a network that loses, repeats, delays, reorders and cuts, with crashes, losses of power,
-//! pauses and clocks of different speed.
+//! Three or five nodes with one shard: the real shards over the real replicas and journals, each on a faulty
+//! disk and with clocks of its own, over a network that loses, repeats, delays, reorders and cuts, with crashes,
+//! losses of power and pauses. They begin with copies of the data of one node.
 //!
 //! Unlike the other worlds this one runs by virtual time, since replicas live by it: everything that happens
 //! is an event with a time, and the seed decides the times. A run has episodes with faults, after each of
 //! which all faults end, and the cluster has to be whole again within ten virtual seconds.
 //!
-//! Map: [`node`] one member with its disk, [`batch`] operations as batches, [`network`] delays and losses,
-//! [`faults`] everything that goes wrong, [`clients`] requests, [`checker`] what has to be true.
+//! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`] what
+//! its shard applies, [`packet`] envelopes on their way, [`network`] delays and losses, [`faults`] everything
+//! that goes wrong, [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`] what has to be
+//! true of all nodes, [`judge`] what has to be true of what clients hear.
 
-mod batch;
+mod begun;
+mod calls;
 mod checker;
 mod clients;
+mod drive;
 mod faults;
+mod judge;
 mod network;
 mod node;
+mod packet;
+mod witness;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-use sluice_replica::Envelope;
 
 use crate::model::Checked;
 use crate::plant::Plant;
 use crate::rng::Rng;
 use crate::world::Stats;
+use begun::Begun;
 use checker::Checker;
+use clients::Clients;
+use judge::Judge;
 use network::Network;
-use node::Node;
+use node::{Node, draw_options};
+use packet::Packet;
+
+const SECOND_US: u64 = 1_000_000;
 
 /// Episodes of a run, each of which ends with repair.
 const EPISODES: u64 = 3;
@@ -37,18 +48,22 @@ const OPERATIONS: u64 = 2_000;
 const ELECTIONS: u64 = 3;
 
 /// Time in which everything has to work again when nothing goes wrong any more, in microseconds.
-const HEALING_US: u64 = 10_000_000;
+const HEALING_US: u64 = 10 * SECOND_US;
+
+/// Time in which all calls are answered when no new ones come, in microseconds.
+const CLOSING_US: u64 = 30 * SECOND_US;
 
 /// Time after which a run that gets too little done is given up, in microseconds.
-const RUN_US: u64 = 900_000_000;
+const RUN_US: u64 = 900 * SECOND_US;
 
 /// Event at a node; those of a life that has ended are ignored.
 #[derive(PartialEq, Eq, Debug)]
 enum Event {
     Tick { node: usize, life: u64 },
+    Wake { node: usize, life: u64 },
     Write { node: usize, life: u64 },
     Maintain { node: usize, life: u64 },
-    Arrive { node: usize, envelope: Box<node::Bytes> },
+    Arrive { node: usize, packet: Box<Packet> },
     Start { node: usize, life: u64 },
     Client,
     Fault,
@@ -82,7 +97,7 @@ impl Ord for Due {
     }
 }
 
-/// The members, what is on its way between them, and what has to be true of them.
+/// The nodes, what is on its way between them, and what has to be true of them.
 #[derive(Debug)]
 pub struct ClusterWorld {
     rng: Rng,
@@ -90,45 +105,57 @@ pub struct ClusterWorld {
     nodes: Vec<Node>,
     network: Network,
     checker: Checker,
+    judge: Judge,
+    clients: Clients,
     /// Longest time before a writer takes a step, in microseconds.
     slow_write_us: u64,
     /// True: things go wrong.
     faulty: bool,
+    /// True: clients ask nothing new.
+    is_closing: bool,
     due: BinaryHeap<Reverse<Due>>,
     next_event: u64,
-    next_operation: u64,
     verbose: bool,
     stats: Stats,
 }
 
 impl ClusterWorld {
     /// The world of this seed.
-    pub fn new(seed: u64, plant: Option<Plant>, verbose: bool) -> ClusterWorld {
+    ///
+    /// # Errors
+    /// The data with which it begins cannot be made.
+    pub fn new(seed: u64, plant: Option<Plant>, verbose: bool) -> Result<ClusterWorld, String> {
         sluice_replica::plant::plant(plant.and_then(Plant::in_replica));
         sluice_journal::plant::plant(plant.and_then(Plant::in_journal));
         let mut rng = Rng::new(seed);
         let count = if rng.chance(2, 3) { 3 } else { 5 };
-        let nodes = (0..count).map(|place| Node::new(place, count, plant, &mut rng)).collect();
-        ClusterWorld {
+        let options = draw_options(&mut rng);
+        let Begun { disk, log } = Begun::new(&options, &mut rng)?;
+        let nodes = (0..count).map(|place| Node::new(place, count, &disk, &options, plant, &mut rng));
+        Ok(ClusterWorld {
+            nodes: nodes.collect::<Result<_, _>>()?,
             rng,
-            now_us: 1_000_000,
-            nodes,
+            now_us: SECOND_US,
             network: Network::new(count),
-            checker: Checker::default(),
+            checker: Checker::new(log),
+            judge: Judge::default(),
+            clients: Clients::default(),
             slow_write_us: 0,
             faulty: false,
+            is_closing: false,
             due: BinaryHeap::new(),
             next_event: 0,
-            next_operation: 0,
             verbose,
             stats: Stats::default(),
-        }
+        })
     }
 
     /// Counts so far.
     pub fn stats(&self) -> Stats {
         let syncs = self.nodes.iter().map(Node::syncs).sum();
-        Stats { syncs, ..self.stats }
+        let mut stats = Stats { syncs, ..self.stats };
+        stats += self.judge.stats;
+        stats
     }
 
     /// Runs all episodes; `step` gets the number of each event.
@@ -148,27 +175,51 @@ impl ClusterWorld {
             self.heal()?;
             self.watch_healing(step)?;
         }
-        self.checker.finish()
+        self.close(step)
+    }
+
+    /// Lets all open calls end, and compares everything with the log, which is applied once more.
+    fn close(&mut self, step: &std::cell::Cell<u64>) -> Checked {
+        self.is_closing = true;
+        let end = self.now_us + CLOSING_US;
+        while !self.clients.open.is_empty() || !self.is_whole() {
+            if self.now_us > end {
+                return Err(format!("not answered in peace: {:?}", self.clients.open));
+            }
+            self.next(step)?;
+        }
+        let engine = self.checker.replay();
+        engine.recount()?;
+        (0..self.nodes.len()).try_for_each(|node| match &self.nodes[node].server {
+            Some(server) if server.shard.engine().digest() == engine.digest() => Ok(()),
+            _ => Err(format!("node {node} differs from what its log gives")),
+        })?;
+        self.judge.look_back(self.checker.bytes(), &engine)
+    }
+
+    /// True when all nodes have applied all that any has.
+    fn is_whole(&self) -> bool {
+        let last = self.checker.last();
+        self.nodes.iter().all(|node| node.server.is_some() && node.applied == last)
     }
 
     fn is_covered(&self, episode: u64) -> bool {
-        let Stats { answers, elections, .. } = self.stats;
+        let Stats { elections, .. } = self.stats;
+        let Stats { answers, .. } = self.judge.stats;
         answers * EPISODES >= OPERATIONS * episode && elections * EPISODES >= ELECTIONS * episode
     }
 
-    /// Runs until a new operation is acknowledged and all nodes have applied everything.
+    /// Runs until another send is answered and all nodes have applied everything.
     fn watch_healing(&mut self, step: &std::cell::Cell<u64>) -> Checked {
         let end = self.now_us + HEALING_US;
-        let before = self.checker.acknowledged_index();
+        let before = self.judge.sends();
         loop {
-            let last = self.checker.last();
-            let is_whole = self.nodes.iter().all(|node| node.applied == last);
-            if is_whole && self.checker.acknowledged_index() > before {
+            if self.is_whole() && self.judge.sends() > before {
                 return Ok(());
             }
             if self.now_us > end {
                 let applied: Vec<u64> = self.nodes.iter().map(|node| node.applied).collect();
-                return Err(format!("not healed: {applied:?} applied, {last} in all"));
+                return Err(format!("not healed: {applied:?} applied, {} in all", self.checker.last()));
             }
             self.next(step)?;
         }
@@ -201,7 +252,7 @@ impl ClusterWorld {
                 self.at_random(20_000, 700_000, Event::Fault);
                 if self.faulty { self.fault() } else { Ok(()) }
             }
-            Event::Arrive { node, envelope } => self.arrive(node, envelope),
+            Event::Arrive { node, packet } => self.arrive(node, packet),
             Event::Start { node, life } => match self.nodes[node].is_down_since(life) {
                 true => self.start(node),
                 false => Ok(()),
@@ -210,10 +261,14 @@ impl ClusterWorld {
                 if self.is_life(node, life) {
                     let tick_us = self.nodes[node].tick_us;
                     self.at(tick_us, Event::Tick { node, life });
-                    self.input(node, |server| server.member.tick())?;
+                    self.input(node, |server| server.inbox.tick())?;
                 }
                 Ok(())
             }
+            Event::Wake { node, life } => match self.is_life(node, life) {
+                true => self.input(node, |_| {}),
+                false => Ok(()),
+            },
             Event::Write { node, life } => self.write(node, life),
             Event::Maintain { node, life } => self.maintain(node, life),
         }
@@ -249,24 +304,13 @@ impl ClusterWorld {
         })
     }
 
-    fn arrive(&mut self, node: usize, envelope: Box<node::Bytes>) -> Checked {
+    fn arrive(&mut self, node: usize, packet: Box<Packet>) -> Checked {
         if let Some(delay) = self.pause(node) {
-            self.at(delay, Event::Arrive { node, envelope });
+            self.at(delay, Event::Arrive { node, packet });
             return Ok(());
         }
-        if self.nodes[node].server.is_none() {
-            return Ok(());
-        }
-        let Some(envelope) = envelope.open() else { return Ok(()) };
-        self.take_in(node, envelope)
-    }
-
-    fn take_in(&mut self, node: usize, envelope: Envelope) -> Checked {
-        let (from, term) = (envelope.message.from.get(), envelope.message.term);
-        let mut taken = Ok(());
-        self.input(node, |server| taken = server.member.step(envelope))?;
-        checker::may_be_dropped(&taken)
-            .map_err(|why| format!("node {node} drops a message of node id {from} and term {term}: {why}"))
+        let Some(envelope) = packet.open() else { return Ok(()) };
+        self.input(node, |server| server.inbox.envelope(envelope))
     }
 
     /// Time that the node is still paused, in microseconds.

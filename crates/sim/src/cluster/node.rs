@@ -1,34 +1,77 @@
-//! One member with its disk: its lives from a start to a crash.
+//! One node with its disk: its lives from a start to a crash.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use sluice_journal::{
-    Commit, Committed, DiskJournal, Event as JournalEvent, Journal, Maintenance, OpenError, Opened, Options,
-    SealedBatch, Writer,
-};
-use sluice_replica::{
-    Body, Config, Envelope, Member, MemberEvent, Members, NodeId, ReadId, Role, Start, wire,
-};
+use sluice_journal::{Commit, DiskJournal, Maintenance, OpenError, Opened, Options, Writer};
+use sluice_node::clock::LogClock;
+use sluice_node::mailbox::Mailbox;
+use sluice_node::shard::recover::{knows, recover};
+use sluice_node::shard::replicated::inbox::Inbox;
+use sluice_node::shard::replicated::{self, Carrier, Replicated};
+use sluice_node::shard::request::Request;
+use sluice_node::shard::store::Standing;
+use sluice_node::shard::{Parts, Shard};
+use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId};
 
-use super::{ClusterWorld, Event, batch};
+use super::SECOND_US;
+use super::witness::Witness;
+use crate::clock::SimClock;
 use crate::disk::{Call, CallFailure, Crash, Flaws, SimDisk};
-use crate::model::Checked;
 use crate::plant::Plant;
 use crate::rng::Rng;
 use crate::world::encryption;
 
 /// Data directory on each disk.
 const DIRECTORY: &str = "/data";
-/// Size of a disk that is never full, in bytes.
-const ROOMY: usize = 1 << 30;
 /// Time between two ticks of a clock that is right, in microseconds.
-const TICK_US: u64 = 50_000;
+pub(super) const TICK_US: u64 = 50_000;
+/// Largest difference between two wall clocks, in microseconds.
+const WALL_US: u64 = 7_200 * SECOND_US;
 
-/// The parts of an open journal under a member.
+/// What a member gives to others. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outbox(Arc<Mutex<Outgoing>>);
+
+/// What a member has given to others.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    pub(super) envelopes: Vec<Envelope>,
+    pub(super) fetches: Vec<Fetch>,
+    pub(super) dropped: Vec<(NodeId, Dropped)>,
+}
+
+impl Outbox {
+    fn with<R>(&self, act: impl FnOnce(&mut Outgoing) -> R) -> R {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes everything.
+    pub(super) fn take(&self) -> Outgoing {
+        self.with(std::mem::take)
+    }
+}
+
+impl Carrier for Outbox {
+    fn send(&mut self, envelope: Envelope) {
+        self.with(|out| out.envelopes.push(envelope));
+    }
+
+    fn fetch(&mut self, fetch: Fetch) {
+        self.with(|out| out.fetches.push(fetch));
+    }
+
+    fn dropped(&mut self, from: NodeId, why: Dropped) {
+        self.with(|out| out.dropped.push((from, why)));
+    }
+}
+
+/// The parts of a process.
 pub(super) struct Server {
-    pub(super) member: Member,
+    pub(super) shard: Shard<Witness, SimClock>,
+    pub(super) mailbox: Mailbox<Request>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) outbox: Outbox,
     pub(super) writer: Writer,
     pub(super) maintenance: Maintenance,
 }
@@ -46,10 +89,15 @@ pub(super) struct Node {
     members: Members,
     options: Options,
     disk: SimDisk,
+    /// Lead of its wall clock over the right one, in microseconds.
+    wall_ahead_us: i64,
     /// Number of starts.
     pub(super) life: u64,
     /// None: it is down.
     pub(super) server: Option<Server>,
+    pub(super) clock: SimClock,
+    /// Time up to which its clock has run, in microseconds.
+    clock_us: u64,
     /// Number of the batch that this life has applied last.
     pub(super) applied: u64,
     /// Time until which nothing is done, in microseconds.
@@ -58,76 +106,56 @@ pub(super) struct Node {
     pub(super) tick_us: u64,
     /// True when the writer is to take a step.
     pub(super) write_due: bool,
-    /// Operations whose outcome is open, by index of the first record and term.
-    pub(super) proposals: BTreeMap<(u64, u64), u64>,
-    /// Reads that are open, with the index that was acknowledged when each was asked.
-    pub(super) reads: BTreeMap<ReadId, u64>,
+    /// Time at which the shard is to take a step, in microseconds.
+    pub(super) wake_us: Option<u64>,
     /// Kind of the crash that a planned halt stands for.
-    dying: Crash,
+    pub(super) dying: Crash,
     /// True when a call was made to fail in this life.
-    armed: bool,
+    pub(super) armed: bool,
 }
 
-/// Envelope on its way.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Bytes {
-    message: Vec<u8>,
-    batches: Vec<bytes::Bytes>,
-}
-
-impl Bytes {
-    fn of(envelope: Envelope) -> Bytes {
-        let mut message = Vec::new();
-        wire::encode(&envelope.message, &mut message);
-        Bytes { message, batches: envelope.batches }
-    }
-
-    /// Flips a bit somewhere.
-    fn damage(&mut self, rng: &mut Rng) {
-        let at = rng.index(self.message.len());
-        match self.batches.iter_mut().find(|batch| !batch.is_empty() && rng.chance(1, 2)) {
-            None => self.message[at] ^= 1 << rng.below(8),
-            Some(batch) => {
-                let mut bytes = batch.to_vec();
-                bytes[rng.index(batch.len())] ^= 1 << rng.below(8);
-                *batch = bytes.into();
-            }
-        }
-    }
-
-    /// The envelope; `None`: it was damaged.
-    pub(super) fn open(self) -> Option<Envelope> {
-        let message = wire::decode(&self.message).ok()?;
-        Some(Envelope { message, batches: self.batches })
-    }
+/// Reason for which a node does not start.
+pub(super) enum Fault {
+    Open(OpenError),
+    Failed(String),
 }
 
 impl Node {
-    pub(super) fn new(place: usize, nodes: usize, plant: Option<Plant>, rng: &mut Rng) -> Node {
-        let disk = SimDisk::new(Path::new("/"), ROOMY, rng.fork());
+    /// A node with a copy of this disk.
+    pub(super) fn new(
+        place: usize,
+        nodes: usize,
+        begun: &SimDisk,
+        options: &Options,
+        plant: Option<Plant>,
+        rng: &mut Rng,
+    ) -> Result<Node, String> {
+        let disk = begun.copy(rng.fork()).map_err(|error| error.to_string())?;
         disk.set_flaws(Flaws {
             skips_syncs: plant == Some(Plant::SkipSync),
             cuts_tail: plant == Some(Plant::CutValidRecordAtRecovery),
             goes_back: plant == Some(Plant::OlderSnapshotFallback),
         });
         let members = (0..nodes).map(id).collect();
-        let members = Members::new(members, Vec::new(), nodes as u64).expect("some voters");
-        Node {
+        let members = Members::new(members, Vec::new(), nodes as u64).ok_or("no voters")?;
+        Ok(Node {
             config: Config { id: id(place), heartbeat_ticks: 2, election_ticks: 10 },
             members,
-            options: draw_options(rng),
+            options: Options { commit: Commit::Told, ..options.clone() },
             disk,
+            wall_ahead_us: rng.below(WALL_US) as i64 - (WALL_US / 2) as i64,
             life: 0,
             server: None,
+            clock: SimClock::default(),
+            clock_us: 0,
             applied: 0,
             paused_until_us: 0,
             tick_us: TICK_US,
             write_due: false,
-            proposals: BTreeMap::new(),
-            reads: BTreeMap::new(),
+            wake_us: None,
             dying: Crash::Kill,
             armed: false,
-        }
+        })
     }
 
     pub(super) fn syncs(&self) -> u64 {
@@ -135,7 +163,8 @@ impl Node {
     }
 
     pub(super) fn leads(&self) -> bool {
-        self.server.as_ref().is_some_and(|server| server.member.standing().role == Role::Leader)
+        let store = |server: &Server| server.shard.standing();
+        self.server.as_ref().is_some_and(|server| matches!(store(server), Standing::Leader { .. }))
     }
 
     /// True when the node is down since this life has ended.
@@ -153,6 +182,11 @@ impl Node {
         }
     }
 
+    /// Lets the opening that follows die after so many calls to the disk.
+    pub(super) fn halt_opening(&mut self, calls: u64) {
+        self.disk.halt_after(calls);
+    }
+
     pub(super) fn fail_call(&mut self, call: Call, nth: u64, how: CallFailure) {
         if self.server.is_some() {
             self.armed = true;
@@ -167,57 +201,78 @@ impl Node {
         self.disk.forget_halt();
     }
 
+    /// Begins a life with this process.
+    pub(super) fn begin(&mut self, server: Server) {
+        self.disk.forget_halt();
+        self.server = Some(server);
+        self.write_due = false;
+        self.wake_us = None;
+    }
+
     /// Ends this life.
     pub(super) fn stop(&mut self, how: Crash) {
         self.disk.crash(how);
         self.disk.forget_failures();
         self.server = None;
         self.armed = false;
-        self.proposals.clear();
-        self.reads.clear();
     }
 
-    /// Opens the journal; gives the batches that were replayed to `replayed`.
-    fn open(&mut self, seed: u64, mut replayed: impl FnMut(&Committed) -> Checked) -> Result<Server, Fault> {
+    /// Lets the clock of the process run on to this time.
+    pub(super) fn run_clock(&mut self, now_us: u64) {
+        self.clock.advance(now_us.saturating_sub(std::mem::replace(&mut self.clock_us, now_us)));
+    }
+
+    /// Sets the clocks of a process that begins now: its monotonic time begins anywhere.
+    fn begin_clock(&mut self, now_us: u64, rng: &mut Rng) {
+        let origin_us = rng.below(1_000 * SECOND_US);
+        (self.clock, self.clock_us) = (SimClock::default(), now_us);
+        self.clock.advance(origin_us);
+        self.clock.jump(self.wall_ahead_us + now_us as i64 - origin_us as i64);
+    }
+
+    /// Opens the journal, and makes a shard with what it has.
+    pub(super) fn open(&mut self, now_us: u64, rng: &mut Rng) -> Result<Server, Fault> {
+        self.begin_clock(now_us, rng);
         let disk = Arc::new(self.disk.for_next_process());
         let opened = DiskJournal::open(disk, self.options.clone()).map_err(Fault::Open)?;
-        let Opened { mut journal, writer, maintenance, mut replay, hard_state, .. } = opened;
-        while let Some(batch) = replay.next_batch().map_err(Fault::Open)? {
-            replayed(&batch).map_err(Fault::Rule)?;
-        }
-        journal.set_live([]).map_err(Fault::Open)?;
-        if journal.committed_index() == 0 {
-            let first = begin_log(&mut journal, &writer).map_err(Fault::Failed)?;
-            replayed(&first).map_err(Fault::Rule)?;
-        }
-        let start = Start::read(&journal, self.members.clone(), hard_state, batch::begin(), u64::MAX);
-        let start = start.map_err(|error| Fault::Failed(format!("{error:?}")))?;
-        let member = Member::new(&self.config, journal, start, seed);
-        let member = member.map_err(|error| Fault::Rule(error.to_string()))?;
-        Ok(Server { member, writer, maintenance })
+        let Opened {
+            mut journal,
+            writer,
+            maintenance,
+            snapshot,
+            replay,
+            hard_state,
+            report,
+            last_number,
+            ..
+        } = opened;
+        let failed = |error| Fault::Failed(format!("{error:?}"));
+        let engine = recover(snapshot, replay, &mut journal).map_err(failed)?;
+        let (inbox, outbox) = (Arc::new(Inbox::new(Arc::new(|| {}))), Outbox::default());
+        let parts = replicated::Parts {
+            config: self.config.clone(),
+            members: self.members.clone(),
+            seed: rng.bits(),
+            // Nobody ever needs what is gone: states are not sent yet.
+            kept_bytes: u64::MAX,
+            inbox: Arc::clone(&inbox),
+            carrier: Box::new(outbox.clone()),
+        };
+        let store = Replicated::new(journal, writer.clone(), hard_state, parts).map_err(failed)?;
+        self.applied = last_number;
+        let mailbox = Mailbox::new(1 << 10);
+        let shard = Shard::new(Parts {
+            number: 0,
+            engine,
+            store: Witness::new(store),
+            log_clock: LogClock::follow(&self.clock, report.last_time_us),
+            clock: self.clock.clone(),
+            mailbox: mailbox.clone(),
+            waiting_max: 100,
+            events: Default::default(),
+        });
+        Ok(Server { shard, mailbox, inbox, outbox, writer, maintenance })
     }
-}
-
-/// Commits the first batch of the log, which all members begin with; a start that was cut short may have
-/// written it already.
-fn begin_log(journal: &mut DiskJournal, writer: &Writer) -> Result<Committed, String> {
-    if journal.next_number() == 1 {
-        let first = SealedBatch::received(1, 1, 0, batch::begin()).expect("one whole record");
-        journal.append(1, first).map_err(|refused| format!("{refused:?}"))?;
-        writer.step();
-    }
-    journal.commit(1).map_err(|error| format!("{error:?}"))?;
-    match journal.poll() {
-        Some(JournalEvent::Committed(first)) if journal.durable_orders() == journal.orders() => Ok(first),
-        other => Err(format!("{other:?}")),
-    }
-}
-
-/// Reason for which a node does not start.
-enum Fault {
-    Open(OpenError),
-    Failed(String),
-    Rule(String),
 }
 
 /// The identity of the node with this place.
@@ -226,187 +281,21 @@ pub(super) fn id(place: usize) -> NodeId {
 }
 
 /// The place of the node with this identity.
-fn place(id: NodeId) -> usize {
+pub(super) fn place(id: NodeId) -> usize {
     id.get() as usize - 1
 }
 
-fn draw_options(rng: &mut Rng) -> Options {
+/// Options of all journals of a cluster, which begin as copies of one.
+pub(super) fn draw_options(rng: &mut Rng) -> Options {
     let mut options = Options::new(PathBuf::from(DIRECTORY));
-    options.commit = Commit::Told;
     options.segment_bytes = *rng.pick(&[16 << 10, 64 << 10, 256 << 10]);
+    options.snapshot_log_bytes = *rng.pick(&[16 << 10, 64 << 10, 1 << 20]);
     options.cache_bytes = *rng.pick(&[0, 4 << 10, 1 << 20]);
     options.reserve_bytes = 0;
     options.low_water_bytes = 0;
     options.full_margin_bytes = 0;
+    options.knows = knows();
     options.identity = rng.bits() | 1;
     options.encryption = encryption::draw(rng.fork());
     options
-}
-
-impl ClusterWorld {
-    /// Starts a node with what its disk has.
-    pub(super) fn start(&mut self, node: usize) -> Checked {
-        let seed = self.rng.bits();
-        if self.faulty && self.rng.chance(1, 10) {
-            self.nodes[node].disk.halt_after(self.rng.below(60));
-        }
-        let (checker, owner) = (&mut self.checker, &mut self.nodes[node]);
-        owner.life += 1;
-        owner.applied = 0;
-        let mut applied = 0;
-        let opened = owner.open(seed, |batch| {
-            checker.applies(node, applied, batch)?;
-            applied = batch.number;
-            Ok(())
-        });
-        owner.applied = applied;
-        let life = owner.life;
-        match opened {
-            Ok(server) if !owner.disk.is_halted() => {
-                owner.disk.forget_halt();
-                owner.server = Some(server);
-            }
-            Err(Fault::Rule(what)) => return Err(format!("node {node} cannot start: {what}")),
-            Err(Fault::Open(error)) if !owner.disk.is_halted() => {
-                return Err(format!("node {node} cannot start: {error}"));
-            }
-            Err(Fault::Failed(what)) if !owner.disk.is_halted() => {
-                return Err(format!("node {node} cannot begin its log: {what}"));
-            }
-            Ok(_) | Err(Fault::Open(_) | Fault::Failed(_)) => {
-                let how = *self.rng.pick(&[Crash::Kill, Crash::Power]);
-                owner.disk.crash(how);
-                self.at_random(1_000, 30_000, Event::Start { node, life });
-                return Ok(());
-            }
-        }
-        owner.tick_us = match self.rng.chance(1, 8) {
-            true => self.rng.between(TICK_US / 2, TICK_US * 2),
-            false => self.rng.between(42_000, 58_000),
-        };
-        self.nodes[node].dying = *self.rng.pick(&[Crash::Kill, Crash::Power]);
-        self.nodes[node].write_due = false;
-        let tick_us = self.nodes[node].tick_us;
-        self.at_random(0, tick_us, Event::Tick { node, life });
-        self.at_random(5_000, 400_000, Event::Maintain { node, life });
-        self.input(node, |_| {})
-    }
-
-    /// Gives an input to a node that runs and is not paused, and does what comes of it.
-    pub(super) fn input(&mut self, node: usize, act: impl FnOnce(&mut Server)) -> Checked {
-        if self.pause(node).is_some() {
-            return Ok(());
-        }
-        let Some(server) = &mut self.nodes[node].server else { return Ok(()) };
-        let next = server.member.journal().next_number();
-        act(server);
-        self.stats.cuts += u64::from(server.member.journal().next_number() < next);
-        self.events(node)?;
-        self.fetch(node)?;
-        self.send(node);
-        self.plan_write(node);
-        if self.nodes[node].disk.is_halted() {
-            let how = self.nodes[node].dying;
-            self.crash_by(node, how);
-        }
-        Ok(())
-    }
-
-    /// Takes everything that a member tells.
-    fn events(&mut self, node: usize) -> Checked {
-        while let Some(event) = self.nodes[node].server.as_mut().and_then(|server| server.member.poll()) {
-            match event {
-                MemberEvent::Journal(JournalEvent::Committed(batch)) => self.apply(node, &batch)?,
-                MemberEvent::Journal(JournalEvent::Failed(why)) => return self.failed(node, &why),
-                MemberEvent::Journal(other) => return Err(format!("node {node}: {other:?}")),
-                MemberEvent::Read(read) => {
-                    let owner = &mut self.nodes[node];
-                    if let Some(floor) = owner.reads.remove(&read.id) {
-                        self.checker.reads(read.index.max(owner.applied), floor)?;
-                        self.stats.answers += 1;
-                    }
-                }
-            }
-        }
-        let Some(server) = &self.nodes[node].server else { return Ok(()) };
-        let standing = server.member.standing();
-        if standing.role == Role::Leader {
-            self.checker.leads(node, self.nodes[node].life, standing.term)?;
-            self.stats.elections = self.checker.elections();
-        }
-        Ok(())
-    }
-
-    /// Applies a batch and tells whose operations it decides.
-    fn apply(&mut self, node: usize, batch: &Committed) -> Checked {
-        let owner = &mut self.nodes[node];
-        self.checker.applies(node, owner.applied, batch)?;
-        owner.applied = batch.number;
-        self.stats.records += 1;
-        let next = batch.records().count() as u64 + batch.first_index;
-        let later = owner.proposals.split_off(&(next, 0));
-        for ((index, term), operation) in std::mem::replace(&mut owner.proposals, later) {
-            if (index, term) == (batch.first_index, batch.term) {
-                self.checker.acknowledges(index, operation)?;
-                self.stats.answers += 1;
-            } else {
-                self.checker.overwrites(operation);
-                self.stats.overwritten += 1;
-            }
-        }
-        Ok(())
-    }
-
-    fn failed(&mut self, node: usize, why: &str) -> Checked {
-        let owner = &self.nodes[node];
-        if !owner.armed && !owner.disk.is_halted() {
-            return Err(format!("the journal of node {node} failed without a cause: {why}"));
-        }
-        self.crash(node);
-        Ok(())
-    }
-
-    /// Reads what followers that are behind need.
-    fn fetch(&mut self, node: usize) -> Checked {
-        let Some(server) = &mut self.nodes[node].server else { return Ok(()) };
-        for fetch in server.member.take_fetches() {
-            match server.member.fetched(fetch.read()) {
-                Ok(()) => {}
-                Err(_) if self.nodes[node].armed || self.nodes[node].disk.is_halted() => return Ok(()),
-                Err(error) => return Err(format!("node {node} cannot read its log back: {error:?}")),
-            }
-            self.stats.fetches += 1;
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, node: usize) {
-        let Some(server) = &mut self.nodes[node].server else { return };
-        for envelope in server.member.take_envelopes() {
-            let to = place(envelope.message.to);
-            let is_vote = matches!(envelope.message.body, Body::Vote { is_try: false, is_granted: true, .. });
-            let bytes = Bytes::of(envelope);
-            for delay in self.network.send(node, to, &mut self.rng) {
-                let mut bytes = bytes.clone();
-                if self.faulty && self.rng.chance(1, 3_000) {
-                    bytes.damage(&mut self.rng);
-                }
-                self.at(delay, Event::Arrive { node: to, envelope: Box::new(bytes) });
-            }
-            // Right after it has said something, and a vote above all, it matters most what the disk has.
-            if self.faulty && self.rng.chance(1, if is_vote { 8 } else { 4_000 }) {
-                return self.crash(node);
-            }
-        }
-    }
-
-    fn plan_write(&mut self, node: usize) {
-        let owner = &mut self.nodes[node];
-        let is_writing = owner.server.as_ref().is_some_and(|server| server.member.is_writing());
-        if is_writing && !std::mem::replace(&mut owner.write_due, true) {
-            let life = owner.life;
-            let slowest = if self.rng.chance(1, 4) { self.slow_write_us.max(3_000) } else { 3_000 };
-            self.at_random(100, slowest, Event::Write { node, life });
-        }
-    }
 }

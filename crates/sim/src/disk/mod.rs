@@ -50,9 +50,14 @@ impl SimDisk {
     pub fn copy(&self, rng: Rng) -> io::Result<SimDisk> {
         let copy = SimDisk::new(Path::new("/"), usize::MAX, rng);
         for (path, bytes) in self.dump() {
-            copy.create_dir(path.parent().unwrap_or(Path::new("/")))?;
-            copy.open(&path, OpenMode::CreateNew)?.write_at(&bytes, 0)?;
+            let dir = path.parent().unwrap_or(Path::new("/"));
+            copy.create_dir(dir)?;
+            let file = copy.open(&path, OpenMode::CreateNew)?;
+            file.write_at(&bytes, 0)?;
+            file.sync_data()?;
+            copy.sync_dir(dir)?;
         }
+        copy.sync_dir(Path::new("/"))?;
         Ok(copy)
     }
 

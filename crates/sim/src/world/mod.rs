@@ -69,10 +69,12 @@ pub struct Stats {
     pub elections: u64,
     /// Number of leaderships that were handed over.
     pub transfers: u64,
-    /// Number of proposals that another leader's took the place of.
-    pub overwritten: u64,
     /// Number of messages whose batches were read back from a log.
     pub fetches: u64,
+    /// Number of calls for which there was no leader, or another.
+    pub unled: u64,
+    /// Number of calls whose outcome was not known.
+    pub unknown: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -91,8 +93,9 @@ impl std::ops::AddAssign for Stats {
         self.cuts += other.cuts;
         self.elections += other.elections;
         self.transfers += other.transfers;
-        self.overwritten += other.overwritten;
         self.fetches += other.fetches;
+        self.unled += other.unled;
+        self.unknown += other.unknown;
     }
 }
 

@@ -1,0 +1,241 @@
+//! Calls of clients: what was asked of which node, and the answer when it comes.
+
+use std::sync::Arc;
+
+use sluice_engine::command::{Attach, DETACH_GRACE_MS, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
+use sluice_engine::item::Deliver;
+use sluice_engine::outcome::Reply;
+use sluice_engine::query::State;
+use sluice_engine::{Command, Error};
+use sluice_node::mailbox::Mailbox;
+use sluice_node::shard::channel::Channel;
+use sluice_node::shard::request::{
+    Answer, Attaching, Given, Proposal, Pull, PullReply, Read, ReplyTo, Request, ResultWait, ShardView,
+    WaitOutcome,
+};
+use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
+
+const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
+/// Queue of most messages.
+pub(super) const QUEUE: &str = "jobs";
+/// Lease of a receive and of an extension, in milliseconds; consumers have twice as much.
+pub(super) const LEASE_MS: u64 = 4_000;
+/// Credit of a consumer.
+const CREDIT: u32 = 3;
+
+/// A message to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    pub(super) queue: String,
+    /// Payload, unlike those of all other messages; the idempotency key as well, if there is one.
+    pub(super) payload: String,
+    pub(super) has_key: bool,
+    pub(super) delay_ms: u64,
+}
+
+/// Figures that a client has read.
+#[derive(Debug)]
+pub(super) struct Figures {
+    /// Number of messages that were ever sent.
+    pub(super) sent: u64,
+    /// Number of messages of a queue, by its counters, and as they are listed.
+    pub(super) counted: u64,
+    pub(super) listed: u64,
+}
+
+type Replied<T> = Receiver<Result<T, Error>>;
+
+/// A call, with what has to be known when it is answered.
+#[derive(Debug)]
+pub(super) enum Call {
+    Send(Message, Receiver<Answer>),
+    Pull {
+        queue: String,
+        reply: Replied<Vec<Given>>,
+    },
+    Ack(Receipt, Receiver<Answer>),
+    Release(Receipt, Receiver<Answer>),
+    Extend(Receipt, Receiver<Answer>),
+    Attach(Arc<Channel>, Replied<ConsumerId>),
+    /// Number of messages whose sends were answered before it began.
+    Count {
+        at_least: u64,
+        reply: Replied<Figures>,
+    },
+    Await(MessageId, Replied<WaitOutcome>),
+}
+
+/// The answer to a call.
+pub(super) enum Answered {
+    Sent(Result<MessageId, Error>),
+    Given(Result<Vec<Given>, Error>),
+    Settled(Result<(), Error>),
+    Attached(Result<ConsumerId, Error>),
+    Counted(Result<Figures, Error>),
+    Awaited(Result<State, Error>),
+}
+
+/// A call that waits for its answer.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) call: Call,
+    pub(super) node: usize,
+    pub(super) begun_us: u64,
+    /// Longest wait that it has asked for, in microseconds.
+    pub(super) wait_us: u64,
+}
+
+impl Waiting {
+    /// The answer, if it has come.
+    ///
+    /// # Errors
+    /// The call was dropped without an answer.
+    pub(super) fn answer(&mut self) -> Result<Option<Answered>, String> {
+        let found = match &mut self.call {
+            Call::Send(_, reply) => reply.try_recv().map(|answer| Answered::Sent(sent(answer))),
+            Call::Pull { reply, .. } => reply.try_recv().map(Answered::Given),
+            Call::Ack(_, reply) | Call::Release(_, reply) | Call::Extend(_, reply) => {
+                reply.try_recv().map(|answer| Answered::Settled(settled(answer)))
+            }
+            Call::Attach(_, reply) => reply.try_recv().map(Answered::Attached),
+            Call::Count { reply, .. } => reply.try_recv().map(Answered::Counted),
+            Call::Await(_, reply) => {
+                reply.try_recv().map(|seen| Answered::Awaited(seen.map(|seen| seen.state)))
+            }
+        };
+        match found {
+            Ok(answer) => Ok(Some(answer)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Closed) => Err(format!("{self:?} was dropped without an answer")),
+        }
+    }
+}
+
+fn sent(answer: Answer) -> Result<MessageId, Error> {
+    match answer.result? {
+        Reply::Sent { first, .. } => Ok(first),
+        other => Err(Error::Internal { reason: format!("a send was answered {other:?}") }),
+    }
+}
+
+fn settled(answer: Answer) -> Result<(), Error> {
+    answer.result?;
+    answer.results.into_iter().next().unwrap_or(Ok(()))
+}
+
+fn propose(command: &Command<'_>) -> (Request, Receiver<Answer>) {
+    let (sender, reply) = oneshot::channel();
+    (Request::Propose(Proposal::new(command, ReplyTo::Once(sender))), reply)
+}
+
+/// A client of one node.
+pub(super) struct Client<'a> {
+    pub(super) node: usize,
+    pub(super) mailbox: &'a Mailbox<Request>,
+    pub(super) now_us: u64,
+    pub(super) ticket: u64,
+}
+
+impl Client<'_> {
+    fn ask(&self, request: Request, wait_us: u64, call: Call) -> Waiting {
+        if self.mailbox.push(request).is_err() {
+            unreachable!("a mailbox has room for all calls that are open")
+        }
+        Waiting { call, node: self.node, begun_us: self.now_us, wait_us }
+    }
+
+    pub(super) fn send(&self, message: Message) -> Waiting {
+        let Message { queue, payload, has_key, delay_ms } = &message;
+        let deliver = if *delay_ms > 0 { Deliver::AfterMs(*delay_ms) } else { Deliver::Now };
+        let items = [SendItem { payload: payload.as_bytes(), deliver, ..SendItem::default() }];
+        let idempotency_key = if *has_key { payload.as_bytes() } else { b"" };
+        let send = Send { namespace: NAMESPACE, queue, idempotency_key, request_digest: 0, items: &items };
+        let (request, reply) = propose(&Command::Send(send));
+        self.ask(request, 0, Call::Send(message, reply))
+    }
+
+    pub(super) fn pull(&self, queue: &str, wait_us: u64) -> Waiting {
+        let (sender, reply) = oneshot::channel();
+        let pull = Pull {
+            ticket: self.ticket,
+            namespace: NAMESPACE,
+            queues: vec![(queue.into(), 0)].into(),
+            max_messages: 3,
+            max_bytes: 1 << 20,
+            lease_ms: LEASE_MS,
+            wait_us,
+            consumer: Box::default(),
+            room: None,
+            reply: PullReply::Once(sender),
+        };
+        let call = Call::Pull { queue: queue.to_owned(), reply };
+        self.ask(Request::Pull(Box::new(pull)), wait_us, call)
+    }
+
+    fn settle(&self, receipt: Receipt, settlement: Settlement) -> (Request, Receiver<Answer>) {
+        let items = [SettleItem { receipt, settlement, error: "", result: None }];
+        propose(&Command::Settle { namespace: NAMESPACE, items: &items })
+    }
+
+    pub(super) fn ack(&self, receipt: Receipt) -> Waiting {
+        let (request, reply) = self.settle(receipt, Settlement::Ack);
+        self.ask(request, 0, Call::Ack(receipt, reply))
+    }
+
+    pub(super) fn release(&self, receipt: Receipt) -> Waiting {
+        let (request, reply) = self.settle(receipt, Settlement::Release { delay_ms: 0 });
+        self.ask(request, 0, Call::Release(receipt, reply))
+    }
+
+    pub(super) fn extend(&self, receipt: Receipt) -> Waiting {
+        let extend = Command::Extend { namespace: NAMESPACE, items: &[(receipt, LEASE_MS)] };
+        let (request, reply) = propose(&extend);
+        self.ask(request, 0, Call::Extend(receipt, reply))
+    }
+
+    pub(super) fn attach(&self) -> Waiting {
+        let attach = Attach {
+            namespace: NAMESPACE,
+            name: "worker",
+            queues: &[QUEUE],
+            credit: CREDIT,
+            lease_ms: 2 * LEASE_MS,
+        };
+        let channel = Arc::<Channel>::default();
+        let (sender, reply) = oneshot::channel();
+        let attaching = Attaching::new(&attach, DETACH_GRACE_MS, Arc::clone(&channel), sender);
+        self.ask(Request::Attach(Box::new(attaching)), 0, Call::Attach(channel, reply))
+    }
+
+    pub(super) fn count(&self, at_least: u64) -> Waiting {
+        let (sender, reply) = oneshot::channel();
+        let read = Read(Box::new(move |looking| {
+            let _ = sender.send(looking.map(figures));
+        }));
+        self.ask(Request::Read(read), 0, Call::Count { at_least, reply })
+    }
+
+    pub(super) fn wait_for(&self, id: MessageId, wait_us: u64) -> Waiting {
+        let (reply, receiver) = oneshot::channel();
+        let wait = ResultWait { ticket: self.ticket, id, wait_us, reply };
+        self.ask(Request::Await(wait), wait_us, Call::Await(id, receiver))
+    }
+}
+
+fn figures(view: &mut ShardView<'_>) -> Figures {
+    let sent = view.engine.totals().sent;
+    let Some(queue) = view.engine.queue_id(NAMESPACE, QUEUE) else {
+        return Figures { sent, counted: 0, listed: 0 };
+    };
+    let counted = view.engine.queue(queue).map_or(0, |queue| queue.counters.states.iter().sum());
+    let (mut listed, mut cursor) = (0, None);
+    loop {
+        let page = view.engine.messages(queue, None, cursor, usize::MAX);
+        listed += page.items.len() as u64;
+        cursor = page.next;
+        if cursor.is_none() {
+            return Figures { sent, counted, listed };
+        }
+    }
+}

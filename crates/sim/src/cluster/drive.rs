@@ -1,0 +1,195 @@
+//! Steps of a node: what is given to it, and what comes of that.
+
+use sluice_journal::Journal;
+use sluice_node::shard::Step;
+use sluice_replica::{Body, Role};
+
+use super::node::{Fault, Outgoing, Server, TICK_US, place};
+use super::packet::Packet;
+use super::{ClusterWorld, Event, checker};
+use crate::disk::Crash;
+use crate::model::Checked;
+
+/// Number of steps of a shard after which it spins.
+const STEPS_MAX: u32 = 10_000;
+/// Shortest time in which a shard is woken again, in microseconds.
+const WAKE_US_MIN: u64 = 100;
+
+impl ClusterWorld {
+    /// Starts a node with what its disk has.
+    pub(super) fn start(&mut self, node: usize) -> Checked {
+        if self.faulty && self.rng.chance(1, 10) {
+            let calls = self.rng.below(60);
+            self.nodes[node].halt_opening(calls);
+        }
+        let owner = &mut self.nodes[node];
+        owner.life += 1;
+        let life = owner.life;
+        match owner.open(self.now_us, &mut self.rng) {
+            Ok(server) if !owner.is_halted() => {
+                self.checker.has(node, server.shard.engine())?;
+                owner.begin(server);
+            }
+            Err(Fault::Open(error)) if !owner.is_halted() => {
+                return Err(format!("node {node} cannot start: {error}"));
+            }
+            Err(Fault::Failed(what)) if !owner.is_halted() => {
+                return Err(format!("node {node} cannot recover: {what}"));
+            }
+            Ok(_) | Err(_) => {
+                let how = *self.rng.pick(&[Crash::Kill, Crash::Power]);
+                owner.stop(how);
+                self.at_random(1_000, 30_000, Event::Start { node, life });
+                return Ok(());
+            }
+        }
+        let tick_us = match self.rng.chance(1, 8) {
+            true => self.rng.between(TICK_US / 2, TICK_US * 2),
+            false => self.rng.between(42_000, 58_000),
+        };
+        self.nodes[node].tick_us = tick_us;
+        self.nodes[node].dying = *self.rng.pick(&[Crash::Kill, Crash::Power]);
+        self.at_random(0, tick_us, Event::Tick { node, life });
+        self.at_random(5_000, 400_000, Event::Maintain { node, life });
+        self.input(node, |_| {})
+    }
+
+    /// Gives an input to a node that runs and is not paused, and does what comes of it.
+    pub(super) fn input(&mut self, node: usize, act: impl FnOnce(&mut Server)) -> Checked {
+        if self.pause(node).is_some() {
+            return Ok(());
+        }
+        self.nodes[node].run_clock(self.now_us);
+        let Some(server) = &mut self.nodes[node].server else { return Ok(()) };
+        let next = server.shard.store().next_index();
+        act(server);
+        loop {
+            if !self.step(node)? {
+                return Ok(());
+            }
+            let Some(server) = &mut self.nodes[node].server else { return Ok(()) };
+            let out = server.outbox.take();
+            let has_read = !out.fetches.is_empty();
+            self.carry(node, out)?;
+            if !has_read {
+                break;
+            }
+        }
+        if let Some(server) = &mut self.nodes[node].server {
+            self.stats.cuts += u64::from(server.shard.store().next_index() < next);
+        }
+        self.listen(node)?;
+        self.plan(node);
+        if self.nodes[node].is_halted() {
+            let how = self.nodes[node].dying;
+            self.crash_by(node, how);
+        }
+        Ok(())
+    }
+
+    /// Lets the shard step until it has nothing to do. False: its process has ended.
+    fn step(&mut self, node: usize) -> Result<bool, String> {
+        for steps in 0.. {
+            let Some(server) = &mut self.nodes[node].server else { return Ok(false) };
+            let step = server.shard.step();
+            self.look(node)?;
+            match step {
+                Step::Worked if steps < STEPS_MAX => {}
+                Step::Worked => return Err(format!("the shard of node {node} spins")),
+                Step::Idle => return Ok(true),
+                Step::Stopped => return Err(format!("the shard of node {node} has stopped")),
+                Step::Failed => {
+                    self.failed(node)?;
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Holds what a shard has done against all others.
+    fn look(&mut self, node: usize) -> Checked {
+        let owner = &mut self.nodes[node];
+        let Some(server) = &mut owner.server else { return Ok(()) };
+        let given = server.shard.store().take();
+        for batch in &given {
+            self.checker.applies(node, owner.applied, batch)?;
+            owner.applied = batch.number;
+            self.stats.records += batch.records().count() as u64;
+        }
+        if !given.is_empty() {
+            self.checker.has(node, server.shard.engine())?;
+        }
+        let standing = server.shard.store().store.member().standing();
+        if standing.role == Role::Leader {
+            self.checker.leads(node, owner.life, standing.term)?;
+            self.stats.elections = self.checker.elections();
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, node: usize) -> Checked {
+        let owner = &self.nodes[node];
+        if !owner.armed && !owner.is_halted() {
+            let server = owner.server.as_ref();
+            let why = server.and_then(|server| server.shard.failure()).unwrap_or_default();
+            return Err(format!("the journal of node {node} failed without a cause: {why}"));
+        }
+        self.crash(node);
+        Ok(())
+    }
+
+    /// Brings on its way what a member gives to others, and reads for it what followers need.
+    fn carry(&mut self, node: usize, out: Outgoing) -> Checked {
+        for (from, why) in &out.dropped {
+            checker::may_be_dropped(why)
+                .map_err(|why| format!("node {node} drops a message of node id {}: {why}", from.get()))?;
+        }
+        let owner = &mut self.nodes[node];
+        let Some(server) = &owner.server else { return Ok(()) };
+        for fetch in out.fetches {
+            let fetched = fetch.read();
+            if let Some(error) = fetched.error().filter(|_| !owner.armed && !owner.is_halted()) {
+                return Err(format!("node {node} cannot read its log back: {error:?}"));
+            }
+            server.inbox.fetched(fetched);
+            self.stats.fetches += 1;
+        }
+        for envelope in out.envelopes {
+            let to = place(envelope.message.to);
+            let is_vote = matches!(envelope.message.body, Body::Vote { is_try: false, is_granted: true, .. });
+            let packet = Packet::of(envelope);
+            for delay in self.network.send(node, to, &mut self.rng) {
+                let mut packet = packet.clone();
+                if self.faulty && self.rng.chance(1, 3_000) {
+                    packet.damage(&mut self.rng);
+                }
+                self.at(delay, Event::Arrive { node: to, packet: Box::new(packet) });
+            }
+            // Right after it has said something, and a vote above all, it matters most what the disk has.
+            if self.faulty && self.rng.chance(1, if is_vote { 8 } else { 4_000 }) {
+                self.crash(node);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Plans the next steps of the writer and the shard.
+    fn plan(&mut self, node: usize) {
+        let (now_us, owner) = (self.now_us, &mut self.nodes[node]);
+        let Some(server) = &mut owner.server else { return };
+        let life = owner.life;
+        let is_writing = server.shard.store().store.member().is_writing();
+        let wake_us = server.shard.idle_us().map(|idle_us| now_us + idle_us.max(WAKE_US_MIN));
+        let is_earlier = |at_us: &u64| owner.wake_us.is_none_or(|before| before <= now_us || *at_us < before);
+        if let Some(at_us) = wake_us.filter(is_earlier) {
+            owner.wake_us = Some(at_us);
+            self.at(at_us - now_us, Event::Wake { node, life });
+        }
+        if is_writing && !std::mem::replace(&mut self.nodes[node].write_due, true) {
+            let slowest = if self.rng.chance(1, 4) { self.slow_write_us.max(3_000) } else { 3_000 };
+            self.at_random(100, slowest, Event::Write { node, life });
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! What clients are told, held against the log that all nodes applied. It knows nothing of how a shard works:
+//!
+//! - what is answered ok is in the log, what is answered "not done" is not;
+//! - a message is there once, however often a send with its key is repeated;
+//! - ids, tokens and numbers of consumers are given once;
+//! - what was acknowledged is not delivered again;
+//! - no lease and no delay ends early;
+//! - what is read is not older than what was answered before.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::id::{ConsumerId, MessageId, Receipt};
+use sluice_engine::outcome::Delivery;
+use sluice_engine::{Engine, Error};
+use sluice_journal::{BlobError, BlobRead};
+use sluice_node::shard::channel::Handed;
+use sluice_node::shard::request::Given;
+
+use super::calls::{Answered, Call, Figures, LEASE_MS, Message, QUEUE, Waiting};
+use crate::model::Checked;
+use crate::world::Stats;
+
+/// Part of a lease or delay that may be missing: clocks are slewed by 1/2000.
+const SLEWED: u64 = 1_000;
+/// Length of a payload, in bytes.
+const PAYLOAD_BYTES: usize = 9;
+
+/// The payload with this number.
+pub(super) fn payload(number: u64) -> String {
+    format!("<{number:07}>")
+}
+
+/// A delivery that a client has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hold {
+    pub(super) receipt: Receipt,
+    /// Time before which it does not go to others.
+    until_us: u64,
+}
+
+/// What became of the sends of a payload.
+#[derive(Debug, Default)]
+struct Fate {
+    /// Id that was answered.
+    id: Option<MessageId>,
+    /// True: a send had no answer that says what became of it.
+    is_unknown: bool,
+    /// Time before which it is not delivered.
+    not_before_us: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Judge {
+    /// Sends by their payload.
+    fates: BTreeMap<String, Fate>,
+    /// Number of messages whose sends were answered.
+    sends: u64,
+    /// Messages without an answer that says what became of them; a send with the same key may be tried again.
+    pub(super) again: Vec<Message>,
+    /// Payload of each id that was answered or delivered.
+    ids: BTreeMap<MessageId, String>,
+    payloads: BTreeMap<String, MessageId>,
+    tokens: HashSet<u64>,
+    consumers: BTreeSet<ConsumerId>,
+    pub(super) holds: BTreeMap<MessageId, Hold>,
+    /// Tokens with which messages were acked, by the answers.
+    acked: BTreeMap<MessageId, u64>,
+    not_acked: BTreeSet<MessageId>,
+    /// Number of acks that were asked for.
+    ack_tried: BTreeMap<MessageId, u32>,
+    pub(super) stats: Stats,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    NotDone,
+    Unknown,
+}
+
+impl Judge {
+    /// Number of messages whose sends were answered.
+    pub(super) fn sends(&self) -> u64 {
+        self.sends
+    }
+
+    /// Notes what a call may change from now on.
+    pub(super) fn is_asked(&mut self, waiting: &Waiting) {
+        match &waiting.call {
+            Call::Send(message, _) => {
+                let delay_us = message.delay_ms * 1_000;
+                let not_before_us = waiting.begun_us + delay_us - delay_us / SLEWED;
+                let fate = Fate { not_before_us, ..Fate::default() };
+                self.fates.entry(message.payload.clone()).or_insert(fate);
+            }
+            Call::Ack(receipt, _) => *self.ack_tried.entry(receipt.id).or_default() += 1,
+            Call::Release(receipt, _) => drop(self.holds.remove(&receipt.id)),
+            Call::Pull { .. }
+            | Call::Extend(..)
+            | Call::Attach(..)
+            | Call::Count { .. }
+            | Call::Await(..) => {}
+        }
+    }
+
+    /// A call whose node is gone has no answer.
+    pub(super) fn hears_nothing(&mut self, call: Call) {
+        self.stats.unknown += 1;
+        if let Call::Send(message, _) = call {
+            self.fates.entry(message.payload.clone()).or_default().is_unknown = true;
+            self.may_repeat(message);
+        }
+    }
+
+    fn may_repeat(&mut self, message: Message) {
+        if message.has_key {
+            self.again.push(message);
+        }
+    }
+
+    pub(super) fn hears(&mut self, waiting: Waiting, answer: Answered, now_us: u64) -> Checked {
+        let begun_us = waiting.begun_us;
+        match (waiting.call, answer) {
+            (Call::Send(message, _), Answered::Sent(result)) => self.is_sent(message, result),
+            (Call::Pull { queue, .. }, Answered::Given(result)) => {
+                self.outcome(&result)?;
+                let Ok(given) = result else { return Ok(()) };
+                if given.is_empty() && queue != QUEUE {
+                    return Err(format!("{queue} was told to be empty, after a send to it was answered"));
+                }
+                given.iter().try_for_each(|given| self.is_given(given, begun_us, now_us))
+            }
+            (Call::Ack(receipt, _), Answered::Settled(result)) => self.is_acked(receipt, result),
+            (Call::Release(..), Answered::Settled(result)) => self.settled(&result).map(drop),
+            (Call::Extend(receipt, _), Answered::Settled(result)) => {
+                let done = self.settled(&result)? == Outcome::Done && result.is_ok();
+                let hold = self.holds.get_mut(&receipt.id).filter(|hold| done && hold.receipt == receipt);
+                if let Some(hold) = hold {
+                    hold.until_us = hold.until_us.max(lease_end_us(begun_us));
+                }
+                Ok(())
+            }
+            (Call::Attach(..), Answered::Attached(result)) => {
+                self.outcome(&result)?;
+                result.map_or(Ok(()), |consumer| {
+                    once(self.consumers.insert(consumer), "the number of a consumer")
+                })
+            }
+            (Call::Count { at_least, .. }, Answered::Counted(result)) => {
+                self.outcome(&result)?;
+                result.map_or(Ok(()), |figures| is_recent(&figures, at_least))
+            }
+            (Call::Await(id, _), Answered::Awaited(result)) => match result {
+                Err(Error::MessageNotFound { .. }) if !self.ack_tried.contains_key(&id) => {
+                    Err(format!("{id} was not found, which nobody has acked"))
+                }
+                Err(Error::MessageNotFound { .. }) => Ok(()),
+                result => self.outcome(&result).map(drop),
+            },
+            _ => Err("an answer to another call".to_owned()),
+        }
+    }
+
+    fn is_sent(&mut self, message: Message, result: Result<MessageId, Error>) -> Checked {
+        let outcome = self.outcome(&result)?;
+        let fate = self.fates.entry(message.payload.clone()).or_default();
+        fate.is_unknown |= outcome == Outcome::Unknown;
+        match result {
+            Err(_) => self.may_repeat(message),
+            Ok(id) => {
+                self.sends += u64::from(fate.id.is_none());
+                fate.id = Some(id);
+                self.has_id(&message.payload, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A message and its id belong to each other for ever.
+    fn has_id(&mut self, payload: &str, id: MessageId) -> Checked {
+        let first = self.payloads.entry(payload.to_owned()).or_insert(id);
+        if *first != id {
+            return Err(format!("{payload} is there as {first} and as {id}"));
+        }
+        let first = self.ids.entry(id).or_insert_with(|| payload.to_owned());
+        if first != payload {
+            return Err(format!("{id} was given to {first} and to {payload}"));
+        }
+        Ok(())
+    }
+
+    fn is_acked(&mut self, receipt: Receipt, result: Result<(), Error>) -> Checked {
+        let result = match result {
+            Err(Error::AlreadySettled { .. }) => Ok(()),
+            other => other,
+        };
+        match self.settled(&result)? {
+            Outcome::Done if result.is_ok() => drop(self.acked.insert(receipt.id, receipt.token)),
+            Outcome::NotDone => drop(self.not_acked.insert(receipt.id)),
+            Outcome::Done | Outcome::Unknown => {}
+        }
+        Ok(())
+    }
+
+    /// Deliveries of an attached consumer.
+    pub(super) fn is_handed(&mut self, handed: &[Handed], now_us: u64) -> Checked {
+        handed.iter().try_for_each(|handed| match handed {
+            // How long ago its lease began is not known.
+            Handed::Given(given) => self.is_given(given, 0, now_us),
+            Handed::Bare(delivery) => self.is_delivered(delivery, 0, now_us),
+        })
+    }
+
+    fn is_given(&mut self, given: &Given, begun_us: u64, now_us: u64) -> Checked {
+        let bytes = match &given.blob {
+            BlobRead::Cached(bytes) => bytes.clone(),
+            BlobRead::Missing => return Err("a payload is missing".to_owned()),
+            BlobRead::OnDisk(location) => match location.read() {
+                Ok(bytes) => bytes,
+                // The disk fails at this moment.
+                Err(BlobError::Io(_)) => {
+                    return self.is_delivered(&given.delivery, 0, now_us);
+                }
+                Err(error) => return Err(format!("a payload cannot be read: {error:?}")),
+            },
+        };
+        let payload = MessageBlob::parse(&bytes).ok_or("a payload cannot be parsed")?.payload.to_vec();
+        let payload = String::from_utf8(payload).map_err(|error| error.to_string())?;
+        if self.fates.get(&payload).is_some_and(|fate| now_us < fate.not_before_us) {
+            return Err(format!("{payload} was delivered before the end of its delay"));
+        }
+        self.has_id(&payload, given.delivery.receipt.id)?;
+        self.is_delivered(&given.delivery, lease_end_us(begun_us), now_us)
+    }
+
+    fn is_delivered(&mut self, delivery: &Delivery, until_us: u64, now_us: u64) -> Checked {
+        self.stats.delivered += 1;
+        let receipt = delivery.receipt;
+        let id = receipt.id;
+        once(self.tokens.insert(receipt.token), "a token")?;
+        if self.acked.get(&id).is_some_and(|token| *token < receipt.token) {
+            return Err(format!("{id} was delivered again after its ack was answered"));
+        }
+        if let Some(held) = self.holds.get(&id) {
+            if held.receipt.token > receipt.token {
+                return Ok(());
+            }
+            if now_us < held.until_us {
+                let early_ms = (held.until_us - now_us) / 1_000;
+                return Err(format!("{id} was delivered again {early_ms} ms before the end of its lease"));
+            }
+        }
+        self.holds.insert(id, Hold { receipt, until_us });
+        Ok(())
+    }
+
+    /// The outcome of a call about a delivery, which may have ended before.
+    fn settled(&mut self, result: &Result<(), Error>) -> Result<Outcome, String> {
+        match result {
+            Err(Error::LeaseLost { .. } | Error::MessageNotFound { .. } | Error::AlreadySettled { .. }) => {
+                Ok(Outcome::Done)
+            }
+            other => self.outcome(other),
+        }
+    }
+
+    fn outcome<T>(&mut self, result: &Result<T, Error>) -> Result<Outcome, String> {
+        let (count, outcome) = match result {
+            Ok(_) => (&mut self.stats.answers, Outcome::Done),
+            Err(Error::NotLeader { .. } | Error::NoLeader {}) => (&mut self.stats.unled, Outcome::NotDone),
+            Err(Error::OutcomeUnknown {}) => (&mut self.stats.unknown, Outcome::Unknown),
+            Err(other) => return Err(format!("a call was refused: {other}")),
+        };
+        *count += 1;
+        Ok(outcome)
+    }
+
+    /// Compares what was told with the bytes of the log, and with the state that it gives.
+    pub(super) fn look_back<'a>(
+        &self,
+        log: impl Iterator<Item = &'a bytes::Bytes>,
+        engine: &Engine,
+    ) -> Checked {
+        let in_log: BTreeSet<String> = log.flat_map(|bytes| payloads(bytes)).collect();
+        for (payload, fate) in &self.fates {
+            if fate.id.is_some() && !in_log.contains(payload) {
+                return Err(format!("{payload} was answered and is not in the log"));
+            }
+            if fate.id.is_none() && !fate.is_unknown && in_log.contains(payload) {
+                return Err(format!("{payload} was told not to be done and is in the log"));
+            }
+            let lost = fate.id.filter(|id| !self.ack_tried.contains_key(id) && engine.message(*id).is_err());
+            if let Some(id) = lost {
+                return Err(format!("{id} was answered, nobody has acked it, and it is gone"));
+            }
+        }
+        if let Some(id) = self.acked.keys().find(|id| engine.message(**id).is_ok()) {
+            return Err(format!("{id} is still there after its ack was answered"));
+        }
+        let gone = |id: &&MessageId| self.ack_tried.get(id) == Some(&1) && engine.message(**id).is_err();
+        if let Some(id) = self.not_acked.iter().find(gone) {
+            return Err(format!("{id} is gone, whose ack was told not to be done"));
+        }
+        Ok(())
+    }
+}
+
+/// Time before which the lease that was asked for then does not end.
+fn lease_end_us(begun_us: u64) -> u64 {
+    let lease_us = LEASE_MS * 1_000;
+    if begun_us == 0 { 0 } else { begun_us + lease_us - lease_us / SLEWED }
+}
+
+fn is_recent(figures: &Figures, at_least: u64) -> Checked {
+    let Figures { sent, counted, listed } = figures;
+    if *sent < at_least {
+        return Err(format!("{sent} sends were counted, after {at_least} were answered"));
+    }
+    if counted != listed {
+        return Err(format!("{counted} messages are counted, and {listed} are listed"));
+    }
+    Ok(())
+}
+
+fn once(is_new: bool, what: &str) -> Checked {
+    if is_new { Ok(()) } else { Err(format!("{what} was given twice")) }
+}
+
+/// The payloads that stand in these bytes.
+fn payloads(bytes: &[u8]) -> Vec<String> {
+    let is_payload = |window: &&[u8]| {
+        let (first, last) = (window[0], window[PAYLOAD_BYTES - 1]);
+        first == b'<' && last == b'>' && window[1..PAYLOAD_BYTES - 1].iter().all(u8::is_ascii_digit)
+    };
+    let found = bytes.windows(PAYLOAD_BYTES).filter(is_payload);
+    found.map(|window| String::from_utf8_lossy(window).into_owned()).collect()
+}

@@ -1,0 +1,90 @@
+//! Wrapper of a shard's store that notes what the shard is given to apply.
+
+use sluice_journal::{
+    Batch, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Refused, Status,
+};
+use sluice_node::shard::replicated::Replicated;
+use sluice_node::shard::store::{Standing, Store};
+
+/// The wrapped store.
+pub(super) struct Witness {
+    pub(super) store: Replicated,
+    given: Vec<Committed>,
+}
+
+impl Witness {
+    pub(super) fn new(store: Replicated) -> Witness {
+        Witness { store, given: Vec::new() }
+    }
+
+    /// Takes the batches that the shard was given since the last call.
+    pub(super) fn take(&mut self) -> Vec<Committed> {
+        std::mem::take(&mut self.given)
+    }
+}
+
+impl Journal for Witness {
+    type Location = BlobLocation;
+
+    fn next_index(&self) -> u64 {
+        self.store.next_index()
+    }
+
+    fn durable_index(&self) -> u64 {
+        self.store.durable_index()
+    }
+
+    fn committed_index(&self) -> u64 {
+        self.store.committed_index()
+    }
+
+    fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
+        self.store.propose(batch, time_us, class)
+    }
+
+    fn poll(&mut self) -> Option<Event> {
+        let event = self.store.poll();
+        if let Some(Event::Committed(batch)) = &event {
+            self.given.push(batch.clone());
+        }
+        event
+    }
+
+    fn read(&mut self, key: BlobKey) -> BlobRead {
+        self.store.read(key)
+    }
+
+    fn release(&mut self, key: BlobKey) {
+        self.store.release(key);
+    }
+}
+
+impl Store for Witness {
+    fn standing(&self) -> Standing {
+        self.store.standing()
+    }
+
+    fn confirm(&mut self, round: u64) -> Option<u64> {
+        self.store.confirm(round)
+    }
+
+    fn wants_snapshot(&self) -> bool {
+        self.store.wants_snapshot()
+    }
+
+    fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32) {
+        self.store.snapshot_begin(applied_index, time_us, behaviour);
+    }
+
+    fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>> {
+        self.store.snapshot_piece(piece)
+    }
+
+    fn snapshot_finish(&mut self) {
+        self.store.snapshot_finish();
+    }
+
+    fn status(&self) -> Status {
+        self.store.status()
+    }
+}
