@@ -17,8 +17,8 @@ const PROBES: usize = 4;
 const OPEN_MAX: usize = 64;
 /// Upper limit of attached consumers.
 const CONSUMERS_MAX: usize = 3;
-/// Time within which a call is answered besides its own wait, in microseconds: it waits for a leader, hears of
-/// its end, waits for the outcome of a record in flight, and its node pauses meanwhile.
+/// Time within which a call is answered besides its own wait, in microseconds: it waits for a leader, hears
+/// of its end, waits for the outcome of a record in flight, and its node pauses meanwhile.
 const LATEST_US: u64 = 40 * SECOND_US;
 
 /// The clients of a cluster.

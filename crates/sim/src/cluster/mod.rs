@@ -1,15 +1,15 @@
 //! Three or five nodes with one shard: the real shards over the real replicas and journals, each on a faulty
-//! disk and with clocks of its own, over a network that loses, repeats, delays, reorders and cuts, with crashes,
-//! losses of power and pauses. They begin with copies of the data of one node.
+//! disk and with clocks of its own, over a network that loses, repeats, delays, reorders and cuts, with
+//! crashes, losses of power and pauses. They begin with copies of the data of one node.
 //!
 //! Unlike the other worlds this one runs by virtual time, since replicas live by it: everything that happens
 //! is an event with a time, and the seed decides the times. A run has episodes with faults, after each of
 //! which all faults end, and the cluster has to be whole again within ten virtual seconds.
 //!
-//! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`] what
-//! its shard applies, [`packet`] envelopes on their way, [`network`] delays and losses, [`faults`] everything
-//! that goes wrong, [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`] what has to be
-//! true of all nodes, [`judge`] what has to be true of what clients hear.
+//! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`]
+//! what its shard applies, [`packet`] envelopes on their way, [`network`] delays and losses, [`faults`]
+//! everything that goes wrong, [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`]
+//! what has to be true of all nodes, [`judge`] what has to be true of what clients hear.
 
 mod begun;
 mod calls;
