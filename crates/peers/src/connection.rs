@@ -130,6 +130,8 @@ async fn hear(read: &mut (impl AsyncRead + Unpin), decoder: &mut Decoder) -> Res
         match timeout(SILENCE_MAX, read.read_buf(decoder.buffer())).await {
             Ok(Ok(0)) => return Err(End::Closed),
             Ok(Ok(_)) => {}
+            // Without the last word of TLS: the peer's process was killed.
+            Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(End::Closed),
             Ok(Err(error)) => return Err(End::Broken(error)),
             Err(_) => return Err(End::Silent),
         }
