@@ -20,9 +20,15 @@ class Cluster:
     """`sluice cluster dev`, and words to talk to its nodes."""
 
     def __init__(self, directory):
+        self.directory = directory
+        self.start()
+
+    def start(self):
         env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
         command = [binary(), "cluster", "dev", "--json", "--port", "0", "--dir", "cluster"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env, cwd=directory)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env=env, cwd=self.directory
+        )
         told = json.loads(self.process.stdout.readline())
         self.nodes = told["nodes"]
         self.tls = ssl.create_default_context(cafile=told["ca"])
@@ -104,3 +110,17 @@ def test_what_a_leader_has_acknowledged_comes_from_the_next_exactly_once(cluster
     assert sorted(receive_all(cluster, after)) == list(range(MESSAGES))
     send(cluster, after, MESSAGES)
     assert sorted(receive_all(cluster, after)) == list(range(MESSAGES, MESSAGES + BATCH))
+
+
+def test_a_cluster_goes_on_with_its_data(cluster):
+    send(cluster, cluster.leader(), 0)
+    cluster.kill(cluster.nodes[-1])
+    send(cluster, cluster.leader(), BATCH)
+    assert cluster.stop() == 0
+    cluster.start()
+    # The node that was killed gets what it has missed: it does without one of the others.
+    leader = cluster.leader()
+    send(cluster, leader, 2 * BATCH)
+    cluster.kill(next(node for node in cluster.nodes[:2] if node is not leader))
+    send(cluster, leader, 3 * BATCH)
+    assert sorted(receive_all(cluster, cluster.leader())) == list(range(4 * BATCH))
