@@ -138,6 +138,18 @@ impl CallError {
         self
     }
 
+    /// Adds the address of the leader to an error that names one, if `address_of` its number knows it.
+    pub fn with_address(mut self, address_of: impl FnOnce(u64) -> Option<String>) -> CallError {
+        let leader = match self.details.iter().next() {
+            Some(("leader", Detail::Number(leader))) => Some(*leader),
+            _ => None,
+        };
+        if let Some(address) = leader.and_then(address_of) {
+            self.details.text("address", &address);
+        }
+        self
+    }
+
     /// A body of more than `limit` bytes.
     pub fn body_too_large(limit: usize) -> CallError {
         CallError::new("body_too_large", format!("the body of this request may have {limit} bytes"))
@@ -268,6 +280,19 @@ mod tests {
             ]
         );
         assert!(!error.is_ours());
+    }
+
+    #[test]
+    fn the_leader_that_an_error_names_gets_its_address() {
+        let address_of = |node| (node == 2).then(|| "two:7070".to_owned());
+        let error = CallError::from(Error::NotLeader { leader: 2 }).with_address(address_of);
+        let named: Vec<_> = error.details().iter().cloned().collect();
+        let address = Detail::Text("two:7070".to_owned());
+        assert_eq!(named, [("leader", Detail::Number(2)), ("address", address)]);
+        let unknown = CallError::from(Error::NotLeader { leader: 3 }).with_address(address_of);
+        assert_eq!(unknown.details().iter().count(), 1);
+        let other = CallError::from(Error::NoLeader {}).with_address(address_of);
+        assert_eq!(other.details().iter().count(), 0);
     }
 
     #[test]

@@ -25,5 +25,5 @@ mod net;
 mod serve;
 
 pub use net::alpn::AlpnHandler;
-pub use net::tls;
+pub use net::{nodes, tls};
 pub use serve::serve;

@@ -16,6 +16,7 @@ use crate::net::body::{Body, Inbound};
 use crate::net::context::Context;
 use crate::net::listener::{self, Stopped};
 use crate::net::options::HttpOptions;
+use crate::net::passing::sender_of;
 use crate::net::service::Service;
 
 /// Serves HTTP/1.1 and HTTP/2 on `listener` until `shutdown` resolves: over TLS when [`HttpOptions::tls`] is
@@ -50,6 +51,7 @@ impl Service for Protocols {
         peer: Arc<Peer>,
         request: Request<Inbound>,
     ) -> Response<Body> {
+        let peer = sender_of(peer, request.headers());
         if grpc::is_call(request.headers()) {
             return grpc::handle(context, activity, peer, request).await;
         }

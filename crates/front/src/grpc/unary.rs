@@ -37,6 +37,7 @@ use crate::net::errors::HttpError as _;
 use crate::net::in_flight::InFlight;
 use crate::net::memory::answers::Share;
 use crate::net::options::{BodyLimits, SMALL_BODY_BYTES_MAX};
+use crate::net::passing::Passable;
 
 /// True when a request is a gRPC call.
 pub(crate) fn is_call(headers: &HeaderMap) -> bool {
@@ -67,12 +68,13 @@ async fn respond(arrived: &Arrived, operation: Option<Operation>, body: Inbound)
     let mut by = By { peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
     let result = match begin(context, head, in_flight, &mut by, operation, is_http2) {
         Ok(()) if head.uri.path() == session::PATH => Ok(session::open(context, peer, in_flight, head, body)),
-        Ok(()) => answer(context, in_flight, head, &mut by, operation, body).await,
+        Ok(()) => answer(arrived, &mut by, operation, body).await,
         Err(error) => Err(error),
     };
     let (response, status) = match result {
         Ok(response) => (response, 200),
         Err(error) => {
+            let error = context.with_address(error);
             context.error_log.log(&error, request_id, &head.method, head.uri.path());
             let status = error.status().as_u16();
             (if is_http2 { refusal(&error) } else { closing(error) }, status)
@@ -144,13 +146,12 @@ fn check_call(head: &Parts, is_http2: bool) -> Result<(), CallError> {
 
 /// The answer: a message, or a stream of them.
 async fn answer(
-    context: &Arc<Context>,
-    in_flight: &Arc<InFlight>,
-    head: &Parts,
+    arrived: &Arrived,
     by: &mut By<'_>,
     operation: Option<Operation>,
     body: Inbound,
 ) -> Result<Response<Body>, CallError> {
+    let Arrived { context, in_flight, head, .. } = arrived;
     let path = head.uri.path();
     let (Some(operation), Some((input, output))) = (operation, schema().call(path)) else {
         return Err(no_such_call(path));
@@ -168,9 +169,16 @@ async fn answer(
     let request = Request::read(operation, input, &message)?;
     let namespace = request.namespace.unwrap_or_default();
     by.target = target(path, namespace, request.name);
+    let call = CallName { operation, namespace: request.namespace, name: request.name };
+    if context.leads_elsewhere(by.peer, &call).is_some()
+        && let Some(response) =
+            Box::pin(arrived.passed_on(&call, Passable::Read(upload.shared()), |error| refusal(&error))).await
+    {
+        return Ok(response);
+    }
     let (peer, caller, room) = (by.peer, &by.caller, &*in_flight.share);
     let asker = Asker { calls: &context.calls, peer, caller, authorization: authorization(head), room, path };
-    let permit = asker.permit(CallName { operation, namespace: request.namespace, name: request.name })?;
+    let permit = asker.permit(call)?;
     let response = match operation.kind() {
         Kind::Unary => {
             permit.check_name()?;

@@ -20,10 +20,11 @@ use super::route::table::{Found, find};
 use super::{events, hot, openapi, raw, typed};
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
-use crate::net::arrived::{Arrived, Finished};
+use crate::net::arrived::{Arrived, Finished, PassedOn};
 use crate::net::body::{Body, Inbound};
 use crate::net::context::Context;
 use crate::net::errors::HttpError as _;
+use crate::net::passing::Passable;
 use crate::net::respond;
 
 /// Answers a request.
@@ -54,11 +55,14 @@ impl Arrived {
         let mut caller = Caller::Nobody;
         let response = self.result(operation, found, &mut caller, &mut body).await.unwrap_or_else(|error| {
             context.error_log.log(&error, request_id, &head.method, head.uri.path());
-            error.into_response()
+            context.with_address(error).into_response()
         });
         let mut response = match operation {
             // Rare: its future is not to make that of every request larger.
-            Some(operation) if concerns(&context.compressor, operation) => {
+            Some(operation)
+                if concerns(&context.compressor, operation)
+                    && response.extensions().get::<PassedOn>().is_none() =>
+            {
                 Box::pin(compress(context, head, response)).await
             }
             _ => response,
@@ -85,13 +89,21 @@ impl Arrived {
             Found::OtherMethods(allow) => return Ok(other_method(head, &allow)),
             Found::Nothing => return Err(nothing_there(head)),
         };
+        let namespace = captured.namespace.as_deref();
+        let call = CallName { operation, namespace, name: &captured.name };
+        if context.leads_elsewhere(peer, &call).is_some()
+            // Rare on one node: its future is not to make that of every request larger.
+            && let Some(response) =
+                Box::pin(self.passed_on(&call, Passable::Unread(body), CallError::into_response)).await
+        {
+            return Ok(response);
+        }
         let path = head.uri.path();
         let authorization = head.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         *caller = identify(peer, operation, authorization, path)?;
         let asker =
             Asker { calls: &context.calls, peer, caller, authorization, room: &*in_flight.share, path };
-        let namespace = captured.namespace.as_deref();
-        let permit = asker.permit(CallName { operation, namespace, name: &captured.name })?;
+        let permit = asker.permit(call)?;
         check_parameters(operation, head.uri.query())?;
         operate(&Call { context, in_flight, head, permit }, body).await
     }

@@ -49,6 +49,11 @@ pub(crate) struct Finished<'f> {
 #[derive(Clone, Debug)]
 pub(crate) struct Made(pub(crate) String);
 
+/// Mark of an answer that another node has given, or that tells that it gave none: here nothing was done
+/// that the audit log of this node could record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassedOn;
+
 impl Arrived {
     /// Counts a request as one in flight; its body is for who answers it.
     pub(crate) fn new(
@@ -71,7 +76,8 @@ impl Arrived {
         mut response: Response<Body>,
         finished: Finished<'_>,
     ) -> Response<Body> {
-        if self.is_audited(finished.operation) {
+        let passed_on = response.extensions_mut().remove::<PassedOn>().is_some();
+        if self.is_audited(finished.operation) && !passed_on {
             let made = response.extensions_mut().remove::<Made>();
             let target = made.as_ref().map_or(finished.target, |Made(path)| path);
             self.record(Finished { target, ..finished }).await;

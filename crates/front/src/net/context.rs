@@ -9,6 +9,7 @@ use sluice_calls::time::now_ms;
 use super::acts::Acts;
 use super::compression::Compressor;
 use super::error_log::ErrorLog;
+use super::links::Links;
 use super::memory::answers::AnswerMemory;
 use super::memory::bodies::BodyBudget;
 use super::metrics::HttpMetrics;
@@ -25,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) answers: Arc<AnswerMemory>,
     pub(crate) compressor: Compressor,
     pub(crate) http2_limits: Arc<sluice_http2::Limits>,
+    /// Connections to other nodes of the cluster; `None`: there are none.
+    pub(crate) links: Option<Links>,
     pub(crate) acts: Acts,
     pub(crate) error_log: ErrorLog,
     pub(crate) metrics: HttpMetrics,
@@ -42,6 +45,7 @@ impl Context {
             http2_limits: Arc::new(http2_limits(&options)),
             answers: Arc::new(AnswerMemory::new(options.answers_bytes_max)),
             compressor: Compressor::new(options.compression),
+            links: options.nodes.clone().map(Links::new),
             acts: Acts::new(),
             error_log: ErrorLog::default(),
             metrics: HttpMetrics::new(),

@@ -16,6 +16,8 @@
 //! | `body` | bodies: reading those of requests within bounds, writing those of answers |
 //! | `memory` | budgets of bytes: of bodies, and of answers that are not read yet |
 //! | `compression` | compresses answers within bounds |
+//! | [`nodes`], `links` | the other nodes of a cluster, and HTTP/2 connections to them |
+//! | `passing` | requests that another node answers |
 //! | `respond`, `errors` | answers: documents, and errors in JSON |
 //! | `acts` | administrative requests, which are finished though their callers are gone |
 //! | `options` | what an operator may set, and the bounds that follow |
@@ -37,10 +39,13 @@ pub(crate) mod error_log;
 pub(crate) mod errors;
 pub(crate) mod head;
 pub(crate) mod in_flight;
+pub(crate) mod links;
 pub(crate) mod listener;
 pub(crate) mod memory;
 pub(crate) mod metrics;
+pub mod nodes;
 pub(crate) mod options;
+pub(crate) mod passing;
 mod refusal;
 pub(crate) mod respond;
 pub(crate) mod service;

@@ -10,6 +10,7 @@ use sluice_http2::Limits as Http2Limits;
 use super::alpn::AlpnHandler;
 use super::compression::Compression;
 use super::head::hosts::Hosts;
+use super::nodes::Nodes;
 use super::tls::Tls;
 
 /// Bounds and times of the HTTP front. All bounds are inclusive.
@@ -50,6 +51,8 @@ pub struct HttpOptions {
     pub tls: Option<Arc<Tls>>,
     /// Protocol beside HTTP, if [`Tls::load`] was given its name.
     pub further: Option<Arc<dyn AlpnHandler>>,
+    /// The other nodes of the cluster; `None`: there are none.
+    pub nodes: Option<Arc<dyn Nodes>>,
     /// Names by which it may be called while callers need not authenticate (default: any).
     pub hosts: Hosts,
     /// Limits of connections by address.
@@ -77,6 +80,7 @@ impl Default for HttpOptions {
             compression: Compression::default(),
             tls: None,
             further: None,
+            nodes: None,
             hosts: Hosts::any(),
             guard: Arc::new(Guard::new(GuardOptions::default())),
             allocations: None,

@@ -13,6 +13,7 @@ mod consumers;
 mod description;
 mod events;
 mod flows;
+mod forwarding;
 mod hot_calls;
 mod limits;
 mod looking;

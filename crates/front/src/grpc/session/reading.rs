@@ -17,7 +17,7 @@ use http_body_util::BodyExt as _;
 use prost::Message as _;
 use sluice_calls::access::{Caller, Denied, Peer, Right};
 use sluice_calls::permit::DEFAULT_NAMESPACE;
-use sluice_calls::{CallError, Operation};
+use sluice_calls::{CallError, CallName, Operation};
 use sluice_calls::{Fault, Read};
 use sluice_engine::{Error, Limits};
 use sluice_proto::framing::{Deframer, FramingError};
@@ -94,7 +94,7 @@ async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Out
     };
     let result = session.serve(incoming).await;
     drop(session);
-    match &result {
+    match &result.map_err(|error| context.with_address(error)) {
         Ok(()) => outbox.end(success()),
         Err(error) if error.is_denial() => outbox.cut(failure(error)),
         Err(error) => outbox.end(failure(error)),
@@ -407,6 +407,10 @@ impl Session<'_> {
         let context = Arc::clone(self.context);
         let opened = SessionCalls { context, name: name.into(), peer, caller };
         opened.asker().allow_work(name)?;
+        let call = CallName { operation: Operation::ReceiveMany, namespace: Some(name), name: "" };
+        if let Some(leader) = opened.context.leads_elsewhere(&opened.peer, &call) {
+            return Err(Error::NotLeader { leader }.into());
+        }
         opened.context.calls.check_namespace(name)?;
         self.opened = Some(opened);
         self.outbox.add(|out| encode::results(out, number, &[]));

@@ -137,6 +137,11 @@ impl<'a> HotCall<'a> {
         let started = Instant::now();
         let HotCalls { context, activity, peer } = hot;
         let (path, operation, captured) = route_of(head)?;
+        let namespace = captured.namespace.as_deref();
+        let call = calls::CallName { operation, namespace, name: &captured.name };
+        if peer.is_node() || context.leads_elsewhere(peer, &call).is_some() {
+            return None;
+        }
         let in_flight = InFlight::enter(context, activity);
         has_room(context, &in_flight, Some(operation)).ok()?;
         let authority = head.authority().or_else(|| head.field(b"host")).unwrap_or_default();
@@ -283,7 +288,7 @@ impl HotAnswer {
     #[cold]
     fn refusal(&self, error: CallError) -> DirectResponse {
         self.context.error_log.log(&error, &self.request_id, &Method::POST, &self.path);
-        let (head, body) = Response::<Body>::into_parts(error.into_response());
+        let (head, body) = Response::<Body>::into_parts(self.context.with_address(error).into_response());
         let fields = head.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         DirectResponse {
             status: head.status,

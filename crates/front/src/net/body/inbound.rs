@@ -3,17 +3,29 @@
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use sluice_http2::adapter::{BodyError, RequestBody};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// The body of a request on its way.
 #[derive(Debug)]
 pub(crate) enum Inbound {
     Http1(Unread),
     Http2(RequestBody),
+    Lent(Lent),
+}
+
+/// A body that is read elsewhere, and comes back when that is over.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    returned: oneshot::Receiver<Inbound>,
+    /// True if its connection can only go on when it was read to its end.
+    holds_up: bool,
 }
 
 /// A body of HTTP/1.1, whose connection can only go on when it was read to its end.
@@ -37,6 +49,23 @@ impl Inbound {
         match self {
             Inbound::Http1(unread) => !unread.is_broken && (unread.is_over || unread.body.is_end_stream()),
             Inbound::Http2(_) => true,
+            Inbound::Lent(lent) => !lent.holds_up,
+        }
+    }
+
+    /// Lends the body; what is left of it comes back by the sender.
+    pub(crate) fn lend(&mut self) -> (Inbound, oneshot::Sender<Inbound>) {
+        let (sender, returned) = oneshot::channel();
+        let holds_up = matches!(self, Inbound::Http1(_));
+        (std::mem::replace(self, Inbound::Lent(Lent { returned, holds_up })), sender)
+    }
+
+    /// Waits for a body that was lent, for at most so long.
+    pub(crate) async fn take_back(&mut self, time_max: Duration) {
+        if let Inbound::Lent(lent) = self
+            && let Ok(Ok(body)) = timeout(time_max, &mut lent.returned).await
+        {
+            *self = body;
         }
     }
 }
@@ -74,6 +103,7 @@ impl http_body::Body for Inbound {
             Inbound::Http2(body) => Pin::new(body)
                 .poll_frame(waker)
                 .map(|frame| frame.map(|frame| frame.map_err(InboundError::Http2))),
+            Inbound::Lent(_) => Poll::Ready(None),
         }
     }
 
@@ -81,6 +111,7 @@ impl http_body::Body for Inbound {
         match self {
             Inbound::Http1(unread) => unread.body.is_end_stream(),
             Inbound::Http2(body) => body.is_end_stream(),
+            Inbound::Lent(_) => true,
         }
     }
 
@@ -88,6 +119,7 @@ impl http_body::Body for Inbound {
         match self {
             Inbound::Http1(unread) => unread.body.size_hint(),
             Inbound::Http2(body) => body.size_hint(),
+            Inbound::Lent(_) => SizeHint::default(),
         }
     }
 }

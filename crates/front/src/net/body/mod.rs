@@ -109,6 +109,7 @@ where
 
 /// Reads what is left of a body to its end, if that is near. Tells whether the connection can go on.
 pub(crate) async fn read_rest(body: &mut Inbound, headers: &HeaderMap) -> bool {
+    body.take_back(LEFT_TIME_MAX).await;
     // Whoever waits to be told to go on is not told so for nothing.
     if !headers.contains_key(EXPECT) && body.size_hint().lower() <= LEFT_BYTES_MAX as u64 {
         drain(body, LEFT_BYTES_MAX, LEFT_TIME_MAX).await;

@@ -7,10 +7,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response};
-use sluice_http2::Connection;
 use sluice_http2::adapter::{Adapter, RequestBody};
 use sluice_http2::drive::{Driver, Handler, Wire};
 use sluice_http2::emit::EmitMode;
+use sluice_http2::limits::Allowance;
+use sluice_http2::{Connection, Limits};
 
 use super::stalls::CountStalls;
 use super::{Conversation, Served};
@@ -29,12 +30,21 @@ impl Served<'_> {
             async { Ok::<_, Infallible>(answer.await) }
         });
         let hot = S::hot(Arc::clone(context), Arc::clone(&self.activity), Arc::clone(&self.peer));
-        let limits = Arc::clone(&context.http2_limits);
+        let limits = match self.peer.is_node() {
+            false => Arc::clone(&context.http2_limits),
+            true => Arc::new(of_node(&context.http2_limits)),
+        };
         let adapter = Adapter::with_direct(calls, hot, &limits);
         let connection = |now_us| Connection::new(limits, EmitMode::Auto, now_us);
         let handler = CountStalls::new(adapter, &context.metrics);
         self.converse(Driver::new(wire, handler, connection)).await;
     }
+}
+
+/// The limits of a connection of another node, over which the clients of that node end their requests early.
+fn of_node(limits: &Limits) -> Limits {
+    let unlimited = Allowance { burst: u32::MAX, per_second: u32::MAX };
+    Limits { resets: unlimited, late_frames: unlimited, ..limits.clone() }
 }
 
 /// A function as a service.

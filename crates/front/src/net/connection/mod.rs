@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use rustls::pki_types::CertificateDer;
 use sluice_calls::access::{ConnectionSlot, Peer};
 use sluice_http2::drive::{Plain, Tls as TlsWire};
 use tokio::net::TcpStream;
@@ -38,7 +39,7 @@ use super::alpn::AlpnHandler;
 use super::context::Context;
 use super::options::{HttpOptions, SEND_BUFFER_BYTES};
 use super::service::Service;
-use super::tls::{HandshakeFailure, ShownCertificate, client_certificate};
+use super::tls::{HandshakeFailure, ShownCertificate, client_certificates};
 
 /// Grace period of a connection that was told to close.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
@@ -68,8 +69,7 @@ pub(super) async fn serve<S: Service>(
             tokio::spawn(hand_over(further, stream, shown, slot));
         }
         Ok(stream) => {
-            let certificate = client_certificate(&stream).map(AsRef::as_ref);
-            let peer = Peer::new(context.calls.access(), slot, certificate);
+            let peer = peer_of(&context, slot, client_certificates(&stream));
             let shown = ShownCertificate::of(tls, changes, &stream);
             Served { shown, ..Served::new(&context, peer, stopping) }.over_tls::<S>(stream).await;
         }
@@ -101,6 +101,15 @@ async fn hand_over(
     tokio::select! {
         () = refused(&mut shown) => {}
         () = further.serve(stream) => {}
+    }
+}
+
+/// The other end of a connection over which these certificates were shown, its own first.
+fn peer_of(context: &Context, slot: ConnectionSlot, shown: &[CertificateDer<'_>]) -> Peer {
+    let access = context.calls.access();
+    match &context.options.nodes {
+        Some(nodes) if nodes.is_node(shown) => Peer::node(access, slot),
+        _ => Peer::new(access, slot, shown.first().map(AsRef::as_ref)),
     }
 }
 

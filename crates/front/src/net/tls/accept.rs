@@ -130,9 +130,9 @@ impl ShownCertificate {
     }
 }
 
-/// The certificate that the client has shown, if it has shown one.
-pub(crate) fn client_certificate(stream: &TlsStream<TcpStream>) -> Option<&CertificateDer<'static>> {
-    stream.get_ref().1.peer_certificates()?.first()
+/// The certificates that the client has shown, its own first; none if it has shown none.
+pub(crate) fn client_certificates(stream: &TlsStream<TcpStream>) -> &[CertificateDer<'static>] {
+    stream.get_ref().1.peer_certificates().unwrap_or_default()
 }
 
 async fn tell_clear_text(mut stream: TcpStream, first: u8) {

@@ -23,7 +23,7 @@ use rustls::server::{NoServerSessionStorage, ProducesTickets, WebPkiClientVerifi
 use tokio::sync::watch;
 
 pub use accept::HandshakeFailure;
-pub(crate) use accept::{ShownCertificate, client_certificate};
+pub(crate) use accept::{ShownCertificate, client_certificates};
 use files::{Contents, Read};
 
 /// Time before a certificate's end from which it is reported at each check.

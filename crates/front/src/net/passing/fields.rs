@@ -1,0 +1,75 @@
+//! Header fields of requests that one node of a cluster passes on to another: whose they are. They count on
+//! the connection of a node alone; what a client sends of them is never passed on.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use data_encoding::BASE64;
+use http::header::{
+    CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+    TE, TRANSFER_ENCODING, UPGRADE,
+};
+use sluice_calls::access::Peer;
+
+/// Address of the client; each request that is passed on has it.
+const FOR: HeaderName = HeaderName::from_static("sluice-forwarded-for");
+/// Certificate that the client has shown in its handshake, in DER, as base64.
+const CERTIFICATE: HeaderName = HeaderName::from_static("sluice-forwarded-certificate");
+/// Beginning of the names of all such fields.
+const PREFIX: &str = "sluice-forwarded-";
+
+/// Fields that are about one connection (RFC 9110 §7.6.1), and those that stand elsewhere in HTTP/2.
+const HOP_BY_HOP: [HeaderName; 10] = [
+    CONNECTION,
+    EXPECT,
+    HOST,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
+/// The fields of a request as it is passed on for a client.
+pub(super) fn fields_for(peer: &Peer, headers: &HeaderMap) -> HeaderMap {
+    let mut fields = headers.clone();
+    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    for name in named.flat_map(|value| value.split(',')) {
+        fields.remove(name.trim());
+    }
+    for name in HOP_BY_HOP {
+        fields.remove(name);
+    }
+    let forged: Vec<HeaderName> =
+        fields.keys().filter(|name| name.as_str().starts_with(PREFIX)).cloned().collect();
+    for name in forged {
+        fields.remove(name);
+    }
+    // gRPC asks for it of every hop; here trailers are always passed back.
+    if headers.contains_key(TE) {
+        fields.insert(TE, HeaderValue::from_static("trailers"));
+    }
+    if let Ok(address) = HeaderValue::from_str(&peer.address().to_string()) {
+        fields.insert(FOR, address);
+    }
+    if let Some(shown) = peer.certificate()
+        && let Ok(shown) = HeaderValue::from_str(&BASE64.encode(shown))
+    {
+        fields.insert(CERTIFICATE, shown);
+    }
+    fields
+}
+
+/// The peer whose request this is: the client that a node has passed it on for, or the peer itself.
+pub(crate) fn sender_of(peer: Arc<Peer>, headers: &HeaderMap) -> Arc<Peer> {
+    if !peer.is_node() {
+        return peer;
+    }
+    let Some(address) = headers.get(FOR) else { return peer };
+    let address = address.to_str().ok().and_then(|text| text.parse::<IpAddr>().ok());
+    // One that cannot be read is a certificate of nobody.
+    let shown = headers.get(CERTIFICATE).map(|value| BASE64.decode(value.as_bytes()).unwrap_or_default());
+    peer.client(address.unwrap_or(peer.address()), shown.as_deref()).unwrap_or(peer)
+}

@@ -1,0 +1,171 @@
+//! Requests that another node of the cluster answers, since it leads their shard.
+//!
+//! They are passed on before their caller is authenticated and, but for gRPC, whose messages name the
+//! namespace, before their body is read: the leader does both, by the client's address, certificate and
+//! fields. Body and answer go through as they come. As long as nothing of a request has left, it is tried
+//! again, at the leader as it is known then, which may be this node.
+//!
+//! `fields` are the header fields of such a request, on both nodes; `body` is its body.
+
+mod body;
+mod fields;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::response::Response;
+use http::uri::{Authority, Scheme, Uri};
+use http::{Request, Version};
+use sluice_calls::access::Peer;
+use sluice_calls::operation::Trait;
+use sluice_calls::{CallError, CallName};
+use sluice_engine::Error;
+use tokio::time::{Instant, sleep};
+
+use self::body::ForwardBody;
+use self::fields::fields_for;
+use super::arrived::{Arrived, PassedOn, REQUEST_ID};
+use super::body::{Body, Inbound};
+use super::context::Context;
+use super::head::hosts::host_of;
+use super::links::{AnswerBody, LinkBody, Unanswered};
+use super::nodes::Nodes;
+
+pub(crate) use self::fields::sender_of;
+
+/// Time for which a request is tried again that has not left, without that of the last try.
+const UNSENT_TIME_MAX: Duration = Duration::from_secs(3);
+/// Pause before such a request is tried again.
+const UNSENT_PAUSE: Duration = Duration::from_millis(50);
+
+impl Context {
+    /// Number of the node that leads the shard of a call, if it is another and the call was not passed on
+    /// before.
+    #[inline]
+    pub(crate) fn leads_elsewhere(&self, peer: &Peer, call: &CallName<'_>) -> Option<u64> {
+        self.links.as_ref()?;
+        if peer.is_forwarded() { None } else { call.leader_elsewhere(&self.calls) }
+    }
+
+    /// Adds the leader's address to an error that names the leader.
+    pub(crate) fn with_address(&self, error: CallError) -> CallError {
+        match &self.links {
+            None => error,
+            Some(links) => error.with_address(|leader| links.nodes().address(leader)),
+        }
+    }
+}
+
+/// The body of a request that may be passed on.
+pub(crate) enum Passable<'b> {
+    /// A body of which nothing was read.
+    Unread(&'b mut Inbound),
+    /// A body that was read.
+    Read(Bytes),
+}
+
+impl Passable<'_> {
+    fn lend(&mut self) -> ForwardBody {
+        match self {
+            Passable::Unread(body) => ForwardBody::lent(body.lend()),
+            Passable::Read(bytes) => ForwardBody::whole(bytes.clone()),
+        }
+    }
+
+    /// Takes the body of a request back that has not left, and is dropped by now.
+    async fn take_back(&mut self) {
+        if let Passable::Unread(body) = self {
+            body.take_back(UNSENT_PAUSE).await;
+        }
+    }
+}
+
+impl Arrived {
+    /// Passes a call on when another node leads its shard, with `refusal` as the form of errors. `None`: this
+    /// node answers it.
+    pub(crate) async fn passed_on(
+        &self,
+        call: &CallName<'_>,
+        body: Passable<'_>,
+        refusal: impl FnOnce(CallError) -> Response<Body>,
+    ) -> Option<Response<Body>> {
+        Some(self.pass_on(call, body).await?.unwrap_or_else(|error| {
+            let Arrived { context, request_id, head, .. } = self;
+            context.error_log.log(&error, request_id, &head.method, head.uri.path());
+            passed_on(refusal(error))
+        }))
+    }
+
+    /// As [`Arrived::passed_on`].
+    ///
+    /// # Errors
+    /// `no_leader` when nothing was done, since the leader is not reached; `outcome_unknown` when its answer
+    /// was lost; `shutting_down` for what may wait while this node stops.
+    async fn pass_on(
+        &self,
+        call: &CallName<'_>,
+        mut body: Passable<'_>,
+    ) -> Option<Result<Response<Body>, CallError>> {
+        let links = self.context.links.as_ref()?;
+        let until = Instant::now() + UNSENT_TIME_MAX;
+        loop {
+            let node = self.context.leads_elsewhere(&self.peer, call)?;
+            let request = self.outgoing(links.nodes(), node, body.lend());
+            let reason = tokio::select! {
+                answer = links.send(node, request) => match answer {
+                    Ok(answer) => return Some(Ok(passed_back(answer))),
+                    Err(Unanswered::Unsent(reason)) => reason,
+                    Err(Unanswered::Lost(reason)) => return Some(Err(lost(call, &reason))),
+                },
+                () = self.context.calls.stopping(), if call.operation.is(Trait::Long) => {
+                    return Some(Err(Error::ShuttingDown {}.into()));
+                }
+            };
+            body.take_back().await;
+            if Instant::now() >= until {
+                tracing::debug!(node, "the leader is not reached: {reason}");
+                return Some(Err(Error::NoLeader {}.into()));
+            }
+            sleep(UNSENT_PAUSE).await;
+        }
+    }
+
+    /// The request as the leader gets it.
+    fn outgoing(&self, nodes: &dyn Nodes, node: u64, body: ForwardBody) -> Request<LinkBody> {
+        let mut request = Request::new(LinkBody::new(body));
+        *request.method_mut() = self.head.method.clone();
+        *request.version_mut() = Version::HTTP_2;
+        *request.headers_mut() = fields_for(&self.peer, &self.head.headers);
+        request.headers_mut().insert(REQUEST_ID, self.request_id.clone());
+        let mut target = std::mem::take(request.uri_mut()).into_parts();
+        // A page's origin is compared with it.
+        let host = host_of(&self.head).parse::<Authority>().ok();
+        let host = host.or_else(|| nodes.address(node)?.parse().ok());
+        target.authority = Some(host.unwrap_or(Authority::from_static("localhost")));
+        target.scheme = Some(Scheme::HTTPS);
+        target.path_and_query = self.head.uri.path_and_query().cloned();
+        *request.uri_mut() = Uri::from_parts(target).unwrap_or_default();
+        request
+    }
+}
+
+/// The answer of the leader as an answer of this node.
+fn passed_back(answer: Response<AnswerBody>) -> Response<Body> {
+    let (head, body) = answer.into_parts();
+    let mut response = Response::new(Body::other(body));
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    passed_on(response)
+}
+
+/// Marks an answer that is not this node's own.
+fn passed_on(mut response: Response<Body>) -> Response<Body> {
+    response.extensions_mut().insert(PassedOn);
+    response
+}
+
+/// The error of a call whose answer was lost. A call that only looks has done nothing.
+fn lost(call: &CallName<'_>, reason: &str) -> CallError {
+    tracing::debug!("the answer of the leader is lost: {reason}");
+    if call.operation.only_looks() { Error::NoLeader {}.into() } else { Error::OutcomeUnknown {}.into() }
+}

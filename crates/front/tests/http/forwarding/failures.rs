@@ -1,0 +1,108 @@
+//! Leaders that are not reached, or are lost.
+
+use std::convert::Infallible;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http2::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use sluice_front::nodes::Wire;
+use tokio::time::timeout;
+
+use super::SEND;
+use super::support::{ASKED, Cluster, LEADER};
+use crate::waits::{soon, until_receives_wait};
+
+/// A node that breaks off when a request has come.
+async fn one_that_breaks_off() -> io::Result<Box<dyn Wire>> {
+    let (here, there) = tokio::io::duplex(1 << 16);
+    tokio::spawn(async move {
+        let (came, coming) = tokio::sync::oneshot::channel::<()>();
+        let came = std::sync::Mutex::new(Some(came));
+        let service = service_fn(move |_: Request<Incoming>| {
+            drop(came.lock().unwrap().take());
+            std::future::pending::<Result<http::Response<Full<Bytes>>, Infallible>>()
+        });
+        let serving = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(there), service);
+        tokio::select! {
+            _ = serving => {}
+            _ = coming => {}
+        }
+    });
+    Ok(Box::new(here))
+}
+
+#[tokio::test]
+async fn a_leader_that_is_not_reached_has_done_nothing() {
+    let cluster = Cluster::new().await;
+    cluster.others.reach(LEADER, || async { Err(io::Error::other("it is gone")) });
+    for asked in [("POST", "/v1/queues/jobs/messages", SEND), ("PUT", "/v1/queues/jobs", "{}")] {
+        let answer = soon(cluster.ops(asked.0, asked.1, asked.2)).await;
+        assert_eq!((answer.status, answer.code()), (503, "no_leader".to_owned()));
+        assert_eq!(answer.header("retry-after"), "1");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_tells_nothing_of_a_change() {
+    let cluster = Cluster::new().await;
+    cluster.others.reach(LEADER, one_that_breaks_off);
+    let sent = soon(cluster.ops("POST", "/v1/queues/jobs/messages", SEND)).await;
+    assert_eq!(sent.code(), "outcome_unknown");
+    let looked = soon(cluster.ops("GET", "/v1/queues/jobs", "")).await;
+    assert_eq!(looked.code(), "no_leader");
+}
+
+#[tokio::test]
+async fn a_request_that_has_not_left_goes_to_the_next_leader() {
+    let cluster = Cluster::new().await;
+    cluster.others.reach(LEADER, || async { Err(io::Error::other("it is gone")) });
+    let large = serde_json::json!({"payload": "x".repeat(1 << 20)}).to_string();
+    let sending = cluster.ops("POST", "/v1/queues/jobs/messages", &large);
+    let electing = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cluster.leader_is(None);
+    };
+    let (sent, ()) = tokio::join!(sending, electing);
+    assert_eq!(sent.status, 201);
+    assert_eq!(cluster.sent().await, [1, 0]);
+}
+
+#[tokio::test]
+async fn a_connection_that_has_ended_is_made_anew() {
+    let cluster = Cluster::new().await;
+    let through = cluster.others.clone();
+    cluster.others.reach(LEADER, one_that_breaks_off);
+    assert_eq!(cluster.ops("POST", "/v1/queues/jobs/messages", SEND).await.code(), "outcome_unknown");
+    drop(through);
+    cluster.reach_leader();
+    assert_eq!(cluster.ops("POST", "/v1/queues/jobs/messages", SEND).await.status, 201);
+}
+
+#[tokio::test]
+async fn what_was_passed_on_is_never_passed_on_again() {
+    let cluster = Cluster::new().await;
+    let standing = sluice_node::shard::store::Standing::Follower { leader: Some(ASKED) };
+    cluster.leader.node.leaders().iter().for_each(|leader| leader.set(standing));
+    let sent = soon(cluster.ops("POST", "/v1/queues/jobs/messages", SEND)).await;
+    assert_eq!(sent.status, 201, "the shard of a node alone serves it");
+    assert_eq!(cluster.sent().await, [0, 1]);
+}
+
+#[tokio::test]
+async fn receives_that_wait_at_another_node_end_when_this_one_stops() {
+    let mut cluster = Cluster::new().await;
+    let mut client = cluster.http2(&cluster.ops).await;
+    let waiting =
+        tokio::spawn(async move { client.post("/v1/queues/jobs/receive", r#"{"wait_ms":60000}"#).await });
+    until_receives_wait(&cluster.leader, 1).await;
+    cluster.asked.begin_stop();
+    let ended = timeout(Duration::from_secs(3), waiting).await.unwrap().unwrap();
+    assert_eq!(ended.code(), "shutting_down");
+    until_receives_wait(&cluster.leader, 0).await;
+}

@@ -1,0 +1,76 @@
+//! What waits and what is large, passed on.
+
+use http_body_util::BodyExt as _;
+
+use super::SEND;
+use super::support::Cluster;
+use crate::waits::{soon, until, until_receives_wait};
+
+const WAIT: &str = r#"{"wait_ms":60000}"#;
+
+#[tokio::test]
+async fn a_receive_that_waits_gets_what_comes_to_the_leader() {
+    let cluster = Cluster::new().await;
+    let mut client = cluster.http2(&cluster.ops).await;
+    let waiting = tokio::spawn(async move { client.post("/v1/queues/jobs/receive", WAIT).await });
+    until_receives_wait(&cluster.leader, 1).await;
+    assert_eq!(cluster.ops_at_leader("POST", "/v1/queues/jobs/messages", SEND).await.status, 201);
+    let received = soon(waiting).await.unwrap();
+    assert_eq!(received.json()["messages"][0]["payload"], "a");
+}
+
+#[tokio::test]
+async fn a_receive_whose_client_is_gone_takes_nothing() {
+    let cluster = Cluster::new().await;
+    let mut client = cluster.http2(&cluster.ops).await;
+    let waiting = tokio::spawn(async move { client.post("/v1/queues/jobs/receive", WAIT).await });
+    until_receives_wait(&cluster.leader, 1).await;
+    waiting.abort();
+    until_receives_wait(&cluster.leader, 0).await;
+    assert_eq!(cluster.ops("POST", "/v1/queues/jobs/messages", SEND).await.status, 201);
+    let received = cluster.ops("POST", "/v1/queues/jobs/receive", "{}").await.json();
+    assert_eq!(received["messages"][0]["attempt"], 1);
+}
+
+#[tokio::test]
+async fn more_receives_wait_than_one_connection_carries() {
+    let cluster = Cluster::new().await;
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        let client = cluster.http2(&cluster.ops).await;
+        for _ in 0..30 {
+            let mut client = client.clone();
+            waiting.push(tokio::spawn(async move { client.post("/v1/queues/jobs/receive", WAIT).await }));
+        }
+    }
+    until_receives_wait(&cluster.leader, 90).await;
+    assert_eq!(cluster.ops("POST", "/v1/queues/others/messages", SEND).await.status, 201);
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
+    until_receives_wait(&cluster.leader, 0).await;
+}
+
+#[tokio::test]
+async fn a_body_is_passed_on_without_memory_for_it() {
+    let cluster = Cluster::with(|http| http.bodies_bytes_max = 1).await;
+    let payload = "x".repeat(1 << 20);
+    let body = serde_json::json!({"payload": payload}).to_string();
+    assert_eq!(cluster.ops("POST", "/v1/queues/jobs/messages", &body).await.status, 201);
+    let received = cluster.ops("POST", "/v1/queues/jobs/receive", "{}").await;
+    assert_eq!(received.json()["messages"][0]["payload"], payload);
+    cluster.leader_is(None);
+    assert_eq!(cluster.ops("POST", "/v1/queues/jobs/messages", &body).await.code(), "overloaded");
+}
+
+#[tokio::test]
+async fn events_come_as_they_happen() {
+    let cluster = Cluster::new().await;
+    cluster.ops("PUT", "/v1/queues/jobs", "{}").await;
+    let mut client = cluster.http2(&cluster.ops).await;
+    let mut events = client.get("/v1/queues/jobs/events").await.into_body();
+    until(async || {
+        cluster.ops("POST", "/v1/queues/jobs/messages", SEND).await;
+        let frame = soon(events.frame()).await.unwrap().unwrap();
+        String::from_utf8_lossy(frame.data_ref().unwrap()).contains("\"sent\"")
+    })
+    .await;
+}
