@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand"
 	"net"
@@ -18,22 +20,24 @@ const answerWithin = 1500 * time.Millisecond
 
 // client makes one call at a time, to the node that has answered last.
 type client struct {
-	number    int
-	random    *rand.Rand
-	addresses []string
-	at        int
-	http      http.Client
-	recorder  *recorder
+	number   int
+	random   *rand.Rand
+	servers  []string // URLs
+	at       int
+	http     http.Client
+	recorder *recorder
 }
 
-func newClient(number int, seed int64, addresses []string, recorder *recorder) *client {
+// newClient is for servers of one cluster, or for one server; without secrets it speaks clear text.
+func newClient(number int, seed int64, servers []string, secrets *tls.Config, recorder *recorder) *client {
+	transport := &http.Transport{DisableCompression: true, TLSClientConfig: secrets}
 	return &client{
-		number:    number,
-		random:    rand.New(rand.NewSource(seed)),
-		addresses: addresses,
-		at:        number % len(addresses),
-		http:      http.Client{Timeout: answerWithin, Transport: &http.Transport{DisableCompression: true}},
-		recorder:  recorder,
+		number:   number,
+		random:   rand.New(rand.NewSource(seed)),
+		servers:  servers,
+		at:       number % len(servers),
+		http:     http.Client{Timeout: answerWithin, Transport: transport},
+		recorder: recorder,
 	}
 }
 
@@ -56,7 +60,7 @@ func (client *client) call(method, path string, body any, headers map[string]str
 		}
 		content = once{bytes.NewReader(text)}
 	}
-	request, err := http.NewRequest(method, "http://"+client.addresses[client.at]+path, content)
+	request, err := http.NewRequest(method, client.servers[client.at]+path, content)
 	if err != nil {
 		panic(err) // paths are the program's own
 	}
@@ -80,10 +84,23 @@ func (client *client) call(method, path string, body any, headers map[string]str
 		answer.Outcome, answer.Code = outcome(response.StatusCode, answer.body)
 	}
 	if answer.Outcome == history.Refused || answer.Outcome == history.Unknown {
-		client.at = (client.at + 1) % len(client.addresses)
+		client.at = (client.at + 1) % len(client.servers)
 		client.pause(again)
 	}
 	return answer
+}
+
+// insist repeats a call that may be repeated until it succeeds.
+func (client *client) insist(method, path string, body any) (answer, error) {
+	for since := time.Now(); ; {
+		answer := client.call(method, path, body, nil)
+		if answer.Outcome == history.OK {
+			return answer, nil
+		}
+		if time.Since(since) > calmMax {
+			return answer, fmt.Errorf("%s %s fails for %v: %s", method, path, calmMax, answer.Code)
+		}
+	}
 }
 
 // unanswered is the outcome of a call without a whole answer.

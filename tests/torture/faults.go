@@ -4,24 +4,19 @@ import (
 	"fmt"
 	"math/rand"
 	"os/exec"
-	"slices"
 	"syscall"
 	"time"
-
-	"sluice.torture/history"
 )
 
-const (
-	// calmMax bounds the time from the end of a fault until a send succeeds.
-	calmMax = 10 * time.Second
-	// failsWithin bounds the time from a sync that fails until the server has ended.
-	failsWithin = 15 * time.Second
-)
+// failsWithin bounds the time from a sync that fails until the server has ended.
+const failsWithin = 15 * time.Second
 
-// fault is done to one node, and is over when `run` returns.
+// fault is done to a node, or to it and others, and is over when `run` returns.
 type fault struct {
 	name string
-	run  func(*rand.Rand, *node) error
+	// jumps is the most nodes of a cluster whose time may jump forwards by it, as a start follows wall clocks.
+	jumps int
+	run   func(random *rand.Rand, node *node, others []*node) error
 }
 
 // during returns a time from a tenth of the most to the most.
@@ -31,12 +26,12 @@ func during(random *rand.Rand, most time.Duration) time.Duration {
 
 // ofProcess are the faults that need nothing of the machine.
 var ofProcess = []fault{
-	{"kill -9", func(random *rand.Rand, node *node) error {
+	{"kill -9", 0, func(random *rand.Rand, node *node, _ []*node) error {
 		node.kill()
 		time.Sleep(during(random, time.Second))
 		return node.start()
 	}},
-	{"kill -9 twice", func(random *rand.Rand, node *node) error {
+	{"kill -9 twice", 0, func(random *rand.Rand, node *node, _ []*node) error {
 		node.kill()
 		if err := node.start(); err != nil {
 			return err
@@ -45,18 +40,18 @@ var ofProcess = []fault{
 		node.kill()
 		return node.start()
 	}},
-	{"restart", func(_ *rand.Rand, node *node) error {
+	{"restart", 0, func(_ *rand.Rand, node *node, _ []*node) error {
 		if err := node.stop(); err != nil {
 			return err
 		}
 		return node.start()
 	}},
-	{"freeze", func(random *rand.Rand, node *node) error {
+	{"freeze", 0, func(random *rand.Rand, node *node, _ []*node) error {
 		node.signal(syscall.SIGSTOP)
 		time.Sleep(during(random, 3*time.Second))
 		return node.signal(syscall.SIGCONT)
 	}},
-	{"kill -9 while frozen", func(random *rand.Rand, node *node) error {
+	{"kill -9 while frozen", 0, func(random *rand.Rand, node *node, _ []*node) error {
 		node.signal(syscall.SIGSTOP)
 		time.Sleep(during(random, time.Second))
 		node.kill()
@@ -66,14 +61,14 @@ var ofProcess = []fault{
 
 // ofFullDisk need a disk for each node.
 var ofFullDisk = []fault{
-	{"full disk", func(random *rand.Rand, node *node) error {
+	{"full disk", 0, func(random *rand.Rand, node *node, _ []*node) error {
 		if err := node.disk.fill(); err != nil {
 			return err
 		}
 		time.Sleep(during(random, 3*time.Second))
 		return node.disk.free()
 	}},
-	{"kill -9 on a full disk", func(random *rand.Rand, node *node) error {
+	{"kill -9 on a full disk", 0, func(random *rand.Rand, node *node, _ []*node) error {
 		if err := node.disk.fill(); err != nil {
 			return err
 		}
@@ -92,7 +87,7 @@ var ofFullDisk = []fault{
 
 // ofBadDisk need strace.
 var ofBadDisk = []fault{
-	{"failing disk", func(_ *rand.Rand, node *node) error {
+	{"failing disk", 0, func(_ *rand.Rand, node *node, _ []*node) error {
 		tracer, err := inject(node.process.Process.Pid, "fdatasync:error=EIO")
 		if err != nil {
 			return err
@@ -103,7 +98,7 @@ var ofBadDisk = []fault{
 		}
 		return node.start()
 	}},
-	{"hanging disk", func(random *rand.Rand, node *node) error {
+	{"hanging disk", 0, func(random *rand.Rand, node *node, _ []*node) error {
 		hang := during(random, 2*time.Second)
 		fault := fmt.Sprintf("fdatasync:delay_enter=%d", hang.Microseconds())
 		tracer, err := inject(node.process.Process.Pid, fault)
@@ -116,9 +111,6 @@ var ofBadDisk = []fault{
 	}},
 }
 
-// clockJumps is the fault in which the time of a server may jump: a start follows the wall clock.
-const clockJumps = "clock that jumps, and kill -9"
-
 // anyShift is a shift of a clock, forwards or back.
 func anyShift(random *rand.Rand) time.Duration {
 	return time.Duration(random.Int63n(int64(2*shiftMax))) - shiftMax
@@ -126,7 +118,7 @@ func anyShift(random *rand.Rand) time.Duration {
 
 // ofClock need libfaketime.
 var ofClock = []fault{
-	{"clock that jumps and comes back", func(random *rand.Rand, node *node) error {
+	{"clock that jumps and comes back", 0, func(random *rand.Rand, node *node, _ []*node) error {
 		before := node.clock.shifted
 		if err := node.clock.shift(anyShift(random)); err != nil {
 			return err
@@ -134,7 +126,7 @@ var ofClock = []fault{
 		time.Sleep(shiftSeen)
 		return node.clock.shift(before)
 	}},
-	{clockJumps, func(random *rand.Rand, node *node) error {
+	{"clock that jumps, and kill -9", 1, func(random *rand.Rand, node *node, _ []*node) error {
 		if err := node.clock.shift(anyShift(random)); err != nil {
 			return err
 		}
@@ -143,15 +135,60 @@ var ofClock = []fault{
 	}},
 }
 
+// ofCluster need several nodes.
+var ofCluster = []fault{
+	{"kill -9 of all nodes but one", 0, func(random *rand.Rand, node *node, others []*node) error {
+		return killAll(random, others)
+	}},
+	{"kill -9 of all nodes", nodesMax, func(random *rand.Rand, node *node, others []*node) error {
+		return killAll(random, append(others, node))
+	}},
+	{"kill -9 of one node, freeze of another", 0, func(random *rand.Rand, node *node, others []*node) error {
+		others[0].signal(syscall.SIGSTOP)
+		defer others[0].signal(syscall.SIGCONT)
+		node.kill()
+		time.Sleep(during(random, 2*time.Second))
+		return node.start()
+	}},
+	{"restart of one node after the other", 0, func(_ *rand.Rand, node *node, others []*node) error {
+		for _, node := range append(others, node) {
+			if err := node.stop(); err != nil {
+				return err
+			}
+			if err := node.start(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}},
+}
+
+// killAll kills nodes at once, and starts them again after a while.
+func killAll(random *rand.Rand, nodes []*node) error {
+	for _, node := range nodes {
+		node.kill()
+	}
+	time.Sleep(during(random, time.Second))
+	for _, node := range nodes {
+		if err := node.start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // none is for a storm alone.
-var none = fault{"", func(random *rand.Rand, _ *node) error {
+var none = fault{"", 0, func(random *rand.Rand, _ *node, _ []*node) error {
 	time.Sleep(during(random, 2*time.Second))
 	return nil
 }}
 
 // possible returns the faults that can be made here, and says which cannot.
-func possible(mounts bool) (faults []fault, leftOut []string) {
+func possible(nodes int, mounts bool) (faults []fault, leftOut []string) {
 	faults = append([]fault{none, none}, ofProcess...)
+	if nodes > 1 {
+		faults = append(faults, ofCluster...)
+	}
 	if mounts {
 		faults = append(faults, ofFullDisk...)
 	} else {
@@ -168,60 +205,4 @@ func possible(mounts bool) (faults []fault, leftOut []string) {
 		leftOut = append(leftOut, "wrong clocks (libfaketime is not installed)")
 	}
 	return faults, leftOut
-}
-
-// strike makes one fault after another until the time is over, each once before any comes again. All servers
-// run in the end, and can be reached.
-func (run *run) strike(faults []fault) error {
-	random := rand.New(rand.NewSource(run.seed))
-	storms := ofClients
-	if len(run.nodes) > 1 {
-		storms = append(slices.Clone(storms), ofPeers...)
-	}
-	var order []int
-	for time.Since(run.recorder.begin) < run.length {
-		if len(order) == 0 {
-			order = random.Perm(len(faults))
-		}
-		fault, storm := faults[order[0]], storms[random.Intn(len(storms))]
-		order = order[1:]
-		node := run.nodes[random.Intn(len(run.nodes))]
-		record := history.Record{Kind: history.Fault, Call: run.recorder.now()}
-		record.Note = fmt.Sprintf("%s: %s, %s", node.name, fault.name, storm.name)
-		storm.blow(run.network, random, node.index)
-		err := fault.run(random, node)
-		run.network.calm()
-		record.Return = run.recorder.now()
-		if fault.name == clockJumps {
-			record.Code = history.Jump
-		}
-		run.recorder.add(record)
-		run.struck[fault.name]++
-		run.struck[storm.name]++
-		if err == nil {
-			err = run.calm(random)
-		}
-		if err != nil {
-			return fmt.Errorf("%s, at %.3f s: %w", record.Note, float64(record.Call)/1e9, err)
-		}
-	}
-	return nil
-}
-
-// calm waits until a send succeeds that was called after the fault, and a little longer.
-func (run *run) calm(random *rand.Rand) error {
-	for since := run.recorder.now(); !run.recorder.hasSentSince(since); time.Sleep(time.Millisecond) {
-		waited := time.Duration(run.recorder.now() - since)
-		run.longest = max(run.longest, waited)
-		if waited > calmMax {
-			return fmt.Errorf("no send succeeds within %v after it", calmMax)
-		}
-	}
-	time.Sleep(during(random, time.Second))
-	for _, node := range run.nodes {
-		if err := node.check(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -15,6 +15,9 @@ import (
 	"sluice.torture/history"
 )
 
+// nodesMax is the most nodes of a cluster.
+const nodesMax = 5
+
 // drawnMax is the most messages without an order of their calls that are drawn.
 const drawnMax = 3
 
@@ -29,8 +32,8 @@ func main() {
 	folder := flag.String("folder", "", "where history, logs and data go; it is emptied before")
 	mounts := flag.Bool("mounts", false, "give each node a disk that can be full, in the process's own namespace")
 	flag.Parse()
-	if flag.NArg() > 0 || *nodes != 1 {
-		exit([]string{"expected flags alone, and --nodes 1: nodes do not form a cluster yet"})
+	if flag.NArg() > 0 || *nodes < 1 || *nodes > nodesMax {
+		exit([]string{fmt.Sprintf("expected flags alone, and --nodes from 1 to %d", nodesMax)})
 	}
 	length := time.Duration(*minutes * float64(time.Minute))
 	fmt.Printf("torture: %d nodes, %v, seed %d, history in %s\n", *nodes, length, *seed, *folder)
@@ -50,7 +53,7 @@ func exit(problems []string) {
 
 // torture runs, checks and reports; the problems.
 func torture(program, folder string, seed int64, nodes int, length time.Duration, mounts bool) []string {
-	faults, leftOut := possible(mounts)
+	faults, leftOut := possible(nodes, mounts)
 	for _, fault := range leftOut {
 		if os.Getenv("CI") != "" {
 			return []string{"with CI set, nothing may be left out: " + fault}

@@ -26,7 +26,7 @@ const (
 type node struct {
 	index   int
 	name    string
-	program string
+	command []string // program and arguments of the server
 	folder  string
 	disk    disk
 	clock   *clock
@@ -37,7 +37,7 @@ type node struct {
 
 // newNode makes the folder of a node under `within`, with a disk of its own if it may be mounted.
 func newNode(index int, program, within string, network *network, mounts bool) (*node, error) {
-	name := fmt.Sprintf("node-%d", index+1)
+	name := nodeName(index)
 	folder := filepath.Join(within, name)
 	disk := disk{filepath.Join(folder, "disk")}
 	if err := os.MkdirAll(disk.path, 0o755); err != nil {
@@ -52,8 +52,12 @@ func newNode(index int, program, within string, network *network, mounts bool) (
 	if err := clock.shift(0); err != nil {
 		return nil, err
 	}
+	command := []string{
+		program, "serve", "--json", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(disk.path, "data"),
+		"--durability", "always", "--reserve", "8MiB",
+	}
 	return &node{
-		index: index, name: name, program: program, folder: folder, disk: disk, clock: clock, network: network,
+		index: index, name: name, command: command, folder: folder, disk: disk, clock: clock, network: network,
 	}, nil
 }
 
@@ -64,8 +68,7 @@ func (node *node) start() error {
 		return err
 	}
 	defer log.Close()
-	node.process = exec.Command(node.program, "serve", "--json", "--listen", "127.0.0.1:0",
-		"--data-dir", filepath.Join(node.disk.path, "data"), "--durability", "always", "--reserve", "8MiB")
+	node.process = exec.Command(node.command[0], node.command[1:]...)
 	node.process.Dir = node.folder
 	node.process.Env = append(node.clock.environment(), "HOME="+node.folder)
 	node.process.Stderr = log

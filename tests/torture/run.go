@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ type run struct {
 	length   time.Duration
 	nodes    []*node
 	network  *network
+	cluster  *cluster // nil: there is one node, in clear text
 	recorder *recorder
 	struck   map[string]int // faults, by name
 	longest  time.Duration  // from the end of a fault until a send succeeded
@@ -35,12 +37,24 @@ func newRun(program, folder string, seed int64, nodes int, length time.Duration,
 		return nil, err
 	}
 	run := &run{seed: seed, length: length, network: network, recorder: recorder, struck: map[string]int{}}
+	if nodes > 1 {
+		if run.cluster, err = newCluster(folder, nodes); err != nil {
+			return nil, err
+		}
+	}
 	for index := range nodes {
 		node, err := newNode(index, program, folder, network, mounts)
 		if err != nil {
 			return nil, err
 		}
 		run.nodes = append(run.nodes, node)
+	}
+	if run.cluster != nil {
+		if err := run.cluster.found(run.nodes); err != nil {
+			return nil, err
+		}
+	}
+	for _, node := range run.nodes {
 		if err := node.start(); err != nil {
 			return nil, err
 		}
@@ -50,11 +64,15 @@ func newRun(program, folder string, seed int64, nodes int, length time.Duration,
 
 // client is one with random numbers of its own.
 func (run *run) client(number int) *client {
-	var addresses []string
-	for _, proxy := range run.network.clients {
-		addresses = append(addresses, proxy.address())
+	scheme, secrets := "http://", (*tls.Config)(nil)
+	if run.cluster != nil {
+		scheme, secrets = "https://", run.cluster.clients
 	}
-	return newClient(number, run.seed+int64(number), addresses, run.recorder)
+	var servers []string
+	for _, proxy := range run.network.clients {
+		servers = append(servers, scheme+proxy.address())
+	}
+	return newClient(number, run.seed+int64(number), servers, secrets, run.recorder)
 }
 
 // torture lets clients work while faults happen, then lets them finish, and lists what there is.
@@ -64,9 +82,8 @@ func (run *run) torture(faults []fault) error {
 		settings := map[string]any{
 			"max_attempts": 10_000, "max_deliveries": 65_535, "backoff": map[string]any{"kind": "none"},
 		}
-		answer := observer.call("PUT", "/v1/queues/"+queueName(number), settings, nil)
-		if answer.Outcome != history.OK {
-			return fmt.Errorf("there is no queue: %s", answer.Code)
+		if _, err := observer.insist("PUT", "/v1/queues/"+queueName(number), settings); err != nil {
+			return err
 		}
 	}
 	load := &workload{}
@@ -83,7 +100,6 @@ func (run *run) torture(faults []fault) error {
 	working.end()
 	reading.end()
 	for number := 0; number < queues && err == nil; number++ {
-		figures(observer, queueName(number))
 		err = list(observer, queueName(number))
 	}
 	if err == nil {

@@ -240,16 +240,16 @@ func list(client *client, queue string) error {
 		if cursor != "" {
 			path += "&cursor=" + url.QueryEscape(cursor)
 		}
-		answer := client.call("GET", path, nil, nil)
+		answer, err := client.insist("GET", path, nil)
+		if err != nil {
+			return err
+		}
 		var page struct {
 			Messages []struct{ ID, State, Payload string }
 			Next     string
 		}
-		if answer.Outcome == history.OK {
-			read(answer.body, &page, &answer.Record)
-		}
-		if answer.Outcome != history.OK {
-			return fmt.Errorf("the list of %s is not to be had: %s", queue, answer.Code)
+		if err := json.Unmarshal(answer.body, &page); err != nil {
+			return err
 		}
 		for _, message := range page.Messages {
 			record := answer.Record

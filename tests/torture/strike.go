@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"time"
+
+	"sluice.torture/history"
+)
+
+// calmMax bounds the time from the end of a fault until a send succeeds.
+const calmMax = 10 * time.Second
+
+// strike makes one fault after another until the time is over, each once before any comes again. All servers
+// run in the end, and can be reached.
+func (run *run) strike(faults []fault) error {
+	random := rand.New(rand.NewSource(run.seed))
+	storms := ofClients
+	if len(run.nodes) > 1 {
+		storms = append(slices.Clone(storms), ofPeers...)
+	}
+	var order []int
+	for time.Since(run.recorder.begin) < run.length {
+		if len(order) == 0 {
+			order = random.Perm(len(faults))
+		}
+		fault, storm := faults[order[0]], storms[random.Intn(len(storms))]
+		order = order[1:]
+		shuffled := slices.Clone(run.nodes)
+		random.Shuffle(len(shuffled), func(a, b int) { shuffled[a], shuffled[b] = shuffled[b], shuffled[a] })
+		node, others := shuffled[0], shuffled[1:]
+		record := history.Record{Kind: history.Fault, Call: run.recorder.now()}
+		record.Note = fmt.Sprintf("%s: %s, %s", node.name, fault.name, storm.name)
+		storm.blow(run.network, random, node.index)
+		err := fault.run(random, node, others)
+		run.network.calm()
+		record.Return = run.recorder.now()
+		if len(run.nodes) <= fault.jumps {
+			record.Code = history.Jump
+		}
+		run.recorder.add(record)
+		run.struck[fault.name]++
+		run.struck[storm.name]++
+		if err == nil {
+			err = run.calm(random)
+		}
+		if err != nil {
+			return fmt.Errorf("%s, at %.3f s: %w", record.Note, float64(record.Call)/1e9, err)
+		}
+	}
+	return nil
+}
+
+// calm waits until a send succeeds that was called after the fault, and a little longer.
+func (run *run) calm(random *rand.Rand) error {
+	for since := run.recorder.now(); !run.recorder.hasSentSince(since); time.Sleep(time.Millisecond) {
+		waited := time.Duration(run.recorder.now() - since)
+		run.longest = max(run.longest, waited)
+		if waited > calmMax {
+			return fmt.Errorf("no send succeeds within %v after it", calmMax)
+		}
+	}
+	time.Sleep(during(random, time.Second))
+	for _, node := range run.nodes {
+		if err := node.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
