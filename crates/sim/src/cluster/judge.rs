@@ -1,4 +1,4 @@
-//! What clients are told, held against the log that all nodes applied. It knows nothing of how a shard works:
+//! Answers to clients, held against the log that all nodes applied. It knows nothing of how a shard works:
 //!
 //! - what is answered ok is in the log, what is answered "not done" is not;
 //! - a message is there once, however often a send with its key is repeated;
@@ -39,7 +39,7 @@ pub(super) struct Hold {
     until_us: u64,
 }
 
-/// What became of the sends of a payload.
+/// Fate of the sends of a payload.
 #[derive(Debug, Default)]
 struct Fate {
     /// Id that was answered.

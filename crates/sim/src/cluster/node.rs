@@ -29,11 +29,11 @@ pub(super) const TICK_US: u64 = 50_000;
 /// Largest difference between two wall clocks, in microseconds.
 const WALL_US: u64 = 7_200 * SECOND_US;
 
-/// What a member gives to others. Clones share it.
+/// Carrier of a member: it keeps what the member gives to others. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outbox(Arc<Mutex<Outgoing>>);
 
-/// What a member has given to others.
+/// Envelopes and orders that a member has given to others.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     pub(super) envelopes: Vec<Envelope>,

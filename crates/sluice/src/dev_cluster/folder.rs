@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sluice_peers::{ClusterId, Identity};
 use sluice_replica::NodeId;
 
-use super::server::begin_data;
+use super::server::{NodeFiles, begin_data};
 use crate::cert::{Files, Folder, Maker};
 use crate::terminal::{CliError, Result};
 
@@ -50,14 +50,9 @@ impl DevFolder {
         Ok(folder)
     }
 
-    /// The data directory of a node.
-    pub(super) fn data(&self, number: u16) -> PathBuf {
-        self.node(number).join("data")
-    }
-
-    /// The certificate and key of a node.
-    pub(super) fn certificate(&self, number: u16) -> Files {
-        self.tls.files(&name(number))
+    /// The files of a node.
+    pub(super) fn files(&self, number: u16) -> NodeFiles {
+        NodeFiles { data: self.data(number), certificate: self.tls.files(&name(number)), ca: self.ca() }
     }
 
     /// The certificate of the CA, of nodes and of clients.
@@ -68,6 +63,10 @@ impl DevFolder {
     /// The certificate and key of an administrator.
     pub(super) fn admin(&self) -> Files {
         self.tls.files(ADMIN)
+    }
+
+    fn data(&self, number: u16) -> PathBuf {
+        self.node(number).join("data")
     }
 
     fn node(&self, number: u16) -> PathBuf {

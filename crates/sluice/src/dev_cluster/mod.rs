@@ -40,7 +40,7 @@ pub(crate) async fn run(args: DevArgs, out: Out) -> Result<u8> {
     let members = numbered.collect::<Vec<String>>().join(",");
     let mut servers = Vec::new();
     for (port, number) in ports.iter().zip(1..) {
-        servers.push(Server::start(&folder, number, *port, &members)?);
+        servers.push(Server::start(&folder.files(number), number, *port, &members)?);
     }
     for server in &mut servers {
         server.ready().await?;
@@ -83,7 +83,7 @@ fn show(folder: &DevFolder, servers: &[Server], out: Out) -> Result<()> {
         .iter()
         .map(|server| {
             json!({"node": server.number, "url": server.url, "pid": server.pid,
-                "data_dir": folder.data(server.number).display().to_string()})
+                "data_dir": folder.files(server.number).data.display().to_string()})
         })
         .collect();
     let value =

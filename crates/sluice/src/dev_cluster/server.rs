@@ -1,14 +1,25 @@
 //! One server of a cluster that runs on one machine: a process, whose log goes to stderr with its name.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 
-use super::folder::DevFolder;
+use crate::cert::Files;
 use crate::terminal::{CliError, Out, Result};
+
+/// The files of a node.
+#[derive(Debug)]
+pub(super) struct NodeFiles {
+    /// The data directory.
+    pub(super) data: PathBuf,
+    /// The certificate and key.
+    pub(super) certificate: Files,
+    /// The certificate of the CA, of nodes and of clients.
+    pub(super) ca: PathBuf,
+}
 
 /// A server that runs.
 #[derive(Debug)]
@@ -23,16 +34,15 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts the server of a node at a port of the loopback interface.
-    pub(super) fn start(folder: &DevFolder, number: u16, port: u16, members: &str) -> Result<Server> {
-        let files = folder.certificate(number);
-        let mut command = serve(&folder.data(number), port)?;
+    pub(super) fn start(files: &NodeFiles, number: u16, port: u16, members: &str) -> Result<Server> {
+        let mut command = serve(&files.data, port)?;
         command
             .arg("--tls-cert")
-            .arg(files.cert)
+            .arg(&files.certificate.cert)
             .arg("--tls-key")
-            .arg(files.key)
+            .arg(&files.certificate.key)
             .arg("--tls-client-ca")
-            .arg(folder.ca())
+            .arg(&files.ca)
             .args(["--cluster-members", members]);
         let mut server = Server::spawn(command, number)?;
         if let Some(log) = server.child.stderr.take() {

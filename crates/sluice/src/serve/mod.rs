@@ -240,6 +240,7 @@ fn http_options(config: &Config) -> HttpOptions {
         metrics_queues_max: config.http_metrics_queues.as_usize(),
         compression: config.http_compression,
         tls: None,
+        nodes: None,
         further: None,
         hosts: Hosts::any(),
         guard: Arc::new(Guard::new(guard_options(config))),
