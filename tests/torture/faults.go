@@ -93,6 +93,9 @@ var ofBadDisk = []fault{
 			return err
 		}
 		defer tracer.end()
+		if node.ends(failed, 2*time.Second) != nil {
+			node.network.calm() // a node to which nobody sends anything writes nothing
+		}
 		if err := node.ends(failed, failsWithin); err != nil {
 			return err
 		}
