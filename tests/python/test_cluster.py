@@ -124,3 +124,19 @@ def test_a_cluster_goes_on_with_its_data(cluster):
     cluster.kill(next(node for node in cluster.nodes[:2] if node is not leader))
     send(cluster, leader, 3 * BATCH)
     assert sorted(receive_all(cluster, cluster.leader())) == list(range(4 * BATCH))
+
+
+def test_the_next_leader_knows_the_namespaces_that_were_made_and_deleted(cluster):
+    leader = cluster.leader()
+    for name in ("kept", "gone"):
+        status, answer = cluster.request(leader, "PUT", f"/v1/namespaces/{name}", {})
+        assert status == 201, answer
+    status, answer = cluster.request(leader, "DELETE", "/v1/namespaces/gone")
+    assert status in (200, 204), answer
+    cluster.kill(leader)
+    after = cluster.leader()
+    path = "/v1/namespaces/{}/queues/jobs/messages"
+    status, answer = cluster.request(after, "POST", path.format("kept"), {"payload": "x"})
+    assert status == 201, answer
+    status, answer = cluster.request(after, "POST", path.format("gone"), {"payload": "x"})
+    assert answer["error"]["code"] == "namespace_not_found", answer

@@ -61,6 +61,8 @@ pub(crate) enum Writing {
     /// The shard's thread for little, and a thread of its own for much, so that the next batch gathers during
     /// a sync.
     Threaded(Writer),
+    /// A thread of its own: a disk that hangs must not hold up the shard of a cluster, which has to notice.
+    Apart(Writer),
 }
 
 impl Writing {
@@ -68,7 +70,15 @@ impl Writing {
     pub(crate) fn writer(&self) -> Option<&Writer> {
         match self {
             Writing::Memory => None,
-            Writing::Inline(writer) | Writing::Threaded(writer) => Some(writer),
+            Writing::Inline(writer) | Writing::Threaded(writer) | Writing::Apart(writer) => Some(writer),
+        }
+    }
+
+    /// The writer, if it has a thread of its own.
+    pub(crate) fn on_its_own(&self) -> Option<&Writer> {
+        match self {
+            Writing::Memory | Writing::Inline(_) => None,
+            Writing::Threaded(writer) | Writing::Apart(writer) => Some(writer),
         }
     }
 }
@@ -146,7 +156,7 @@ fn write<S: Store, C: Clock>(shard: &Shard<S, C>, writing: &Writing) {
         Writing::Threaded(writer) if writes_inline(shard.in_flight(), shard.in_flight_bytes()) => {
             writer.step();
         }
-        Writing::Threaded(writer) => writer.notify(),
+        Writing::Threaded(writer) | Writing::Apart(writer) => writer.notify(),
     }
 }
 

@@ -38,7 +38,7 @@ impl std::fmt::Debug for Node {
 
 pub(crate) struct Inner {
     pub(crate) mailboxes: Vec<Mailbox<Request>>,
-    pub(crate) placement: Placement,
+    pub(crate) placement: Arc<Placement>,
     /// One per shard.
     pub(crate) leaders: Vec<Leader>,
     pub(crate) inboxes: Inboxes,

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
-use sluice_engine::Error;
 use sluice_engine::id::NamespaceId;
+use sluice_engine::outcome::{Outcome, Reply};
 use sluice_engine::query::NamespaceView;
+use sluice_engine::{Engine, Error, deleted_namespace};
 
 /// Where a namespace lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +21,7 @@ struct Tables {
     by_id: HashMap<NamespaceId, u32>,
 }
 
-/// The table, shared by all callers.
+/// The table; all callers and shard 0 share it.
 #[derive(Debug, Default)]
 pub(crate) struct Placement {
     tables: RwLock<Tables>,
@@ -28,12 +29,31 @@ pub(crate) struct Placement {
 
 impl Placement {
     /// Takes up the namespaces that shard 0 knows.
-    pub(crate) fn from_views(views: &[NamespaceView]) -> Placement {
-        let placement = Placement::default();
+    pub(crate) fn take_up(&self, views: &[NamespaceView]) {
         for view in views {
-            placement.insert(&view.name, NamespacePlace { namespace: view.id, shard: view.shard });
+            self.insert(&view.name, NamespacePlace { namespace: view.id, shard: view.shard });
         }
-        placement
+    }
+
+    /// Follows a record that shard 0 has applied: another node may have proposed it.
+    pub(crate) fn follow(&self, engine: &Engine, outcome: &Outcome, body: &[u8]) {
+        if let Reply::Namespace { namespace } = outcome.reply
+            && let Some(view) = engine.namespace(namespace)
+        {
+            self.take_up(&[view]);
+        }
+        if let Some(deleted) = deleted_namespace(body)
+            && engine.namespace(deleted).is_none()
+        {
+            self.forget(deleted);
+        }
+    }
+
+    fn forget(&self, namespace: NamespaceId) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        if tables.by_id.remove(&namespace).is_some() {
+            tables.by_name.retain(|_, place| place.namespace != namespace);
+        }
     }
 
     pub(crate) fn insert(&self, name: &str, place: NamespacePlace) {

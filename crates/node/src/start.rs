@@ -48,6 +48,7 @@ struct Starting<'a> {
     failing: watch::Sender<Option<String>>,
     /// Namespaces as shard 0 knows them.
     placed: Vec<NamespaceView>,
+    placement: Arc<Placement>,
     /// Number that shard 0 gives to the next namespace.
     next_namespace: NamespaceId,
     /// Ways to the other nodes; `None`: the node is alone.
@@ -94,6 +95,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         threads: Threads::default(),
         failing,
         placed: Vec::new(),
+        placement: Arc::default(),
         next_namespace: NamespaceId::DEFAULT,
         ways: None,
         backups: Vec::new(),
@@ -108,7 +110,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         }
     };
     let inner = Inner {
-        placement: Placement::from_views(&starting.placed),
+        placement: starting.placement,
         mailboxes: starting.mailboxes,
         leaders: starting.leaders,
         inboxes,
@@ -192,6 +194,7 @@ impl Starting<'_> {
         self.keyrings.push(opened.keyring);
         self.reports.push(report);
         let writing = match self.options.durability {
+            _ if self.ways.is_some() => Writing::Apart(writer.clone()),
             Durability::Always => Writing::Threaded(writer.clone()),
             Durability::Interval(_) | Durability::Os => Writing::Inline(writer.clone()),
         };
@@ -199,8 +202,11 @@ impl Starting<'_> {
             let parts = ways.parts(number, Arc::new(Inbox::new(wake)));
             let store = Replicated::new(journal, writer, hard_state, parts)?;
             let log_clock = LogClock::follow(&SystemClock::new(), last_time_us);
-            let shard = self.shard(number, engine, store, log_clock);
+            let mut shard = self.shard(number, engine, store, log_clock);
             self.know_namespaces(number, &shard)?;
+            if number == 0 {
+                shard.followed_by(Arc::clone(&self.placement));
+            }
             self.set_going(number, shard, writing, events)?;
         } else {
             journal.set_waker(wake);
@@ -296,6 +302,7 @@ impl Starting<'_> {
             return Ok(());
         }
         self.placed = shard.engine().namespaces();
+        self.placement.take_up(&self.placed);
         self.next_namespace = shard.engine().next_namespace();
         self.check_placement()
     }
@@ -307,7 +314,7 @@ impl Starting<'_> {
         writing: Writing,
         events: EventFlag,
     ) -> Result<(), StartError> {
-        if let Writing::Threaded(writer) = &writing {
+        if let Some(writer) = writing.on_its_own() {
             let writer = writer.clone();
             self.threads.spawn(format!("writer-{number}"), move || run_writer(&writer))?;
         }
@@ -339,6 +346,8 @@ impl Starting<'_> {
             if let Some(report) = self.reports.get_mut(number as usize) {
                 report.notes.push(note);
             }
+            self.placement.remove(&name);
+            self.placement.take_up(std::slice::from_ref(&adoption.namespace));
             adoption.enter(&mut self.placed);
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use crate::BEHAVIOUR_VERSION;
 use crate::error::Error;
+use crate::id::NamespaceId;
 use crate::record::decode;
 use crate::record::decode::{Kind, kind_of};
 use crate::record::table::RareRecord;
@@ -31,6 +32,15 @@ pub fn consensus_entry(body: &[u8]) -> Option<&[u8]> {
     let Ok(Kind::Rare) = kind_of(body) else { return None };
     match decode::rare(body) {
         Ok(RareRecord::Consensus { entry }) => Some(entry),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// The namespace that a record deletes, if it can be; `None`: the record is another.
+pub fn deleted_namespace(body: &[u8]) -> Option<NamespaceId> {
+    let Ok(Kind::Rare) = kind_of(body) else { return None };
+    match decode::rare(body) {
+        Ok(RareRecord::NamespaceDelete { namespace, .. }) => Some(namespace),
         Ok(_) | Err(_) => None,
     }
 }
@@ -63,7 +73,7 @@ mod tests {
     use super::*;
     use crate::Command;
     use crate::command::RecordSink;
-    use crate::id::{ConsumerId, NamespaceId};
+    use crate::id::ConsumerId;
 
     struct Body(Vec<u8>);
 
@@ -94,6 +104,9 @@ mod tests {
         assert_eq!(check_known(&consensus), Ok(()));
         assert_eq!(consensus_entry(&consensus), Some(&b"members"[..]));
         assert_eq!([consensus_entry(&epoch(BEHAVIOUR_VERSION)), consensus_entry(&[])], [None, None]);
+        let delete = body(&Command::NamespaceDelete { namespace: NamespaceId(7), force: true });
+        assert_eq!(deleted_namespace(&delete), Some(NamespaceId(7)));
+        assert_eq!([deleted_namespace(&consensus), deleted_namespace(&[])], [None, None]);
         let mut tick = body(&Command::Tick);
         assert_eq!(check_known(&tick), Ok(()));
         tick[1] = 250;

@@ -94,6 +94,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
     fn apply(&mut self, time_us: u64, index: u64, body: &[u8]) {
         self.engine.apply(time_us, index, body, &mut self.outcome);
         self.figures.records += 1;
+        if let Some(placement) = &self.placement {
+            placement.follow(&self.engine, &self.outcome, body);
+        }
         for blob in self.outcome.released.drain(..) {
             self.store.release(BlobKey { index: blob.index, item: blob.item });
         }

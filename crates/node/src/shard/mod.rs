@@ -23,12 +23,14 @@ mod snapshot;
 mod standing;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use sluice_engine::{Engine, Error, Outcome};
 
 use crate::api::EventOptions;
 use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::{Load, Mailbox};
+use crate::placement::Placement;
 use applying::Applying;
 use damage::Damaged;
 use leader::Leader;
@@ -89,6 +91,8 @@ pub struct Shard<S, C> {
     figures: ShardFigures,
     stopping: bool,
     failure: Option<String>,
+    /// Table of namespaces that follows this shard: it is shard 0, and other nodes may lead it.
+    placement: Option<Arc<Placement>>,
     now_us: u64,
     monotonic_us: u64,
 }
@@ -134,9 +138,15 @@ impl<S: Store, C: Clock> Shard<S, C> {
             figures: ShardFigures::default(),
             stopping: false,
             failure: None,
+            placement: None,
             now_us: 0,
             monotonic_us: 0,
         }
+    }
+
+    /// Lets a table of namespaces follow this shard.
+    pub(crate) fn followed_by(&mut self, placement: Arc<Placement>) {
+        self.placement = Some(placement);
     }
 
     /// The state.
