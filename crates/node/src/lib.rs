@@ -39,6 +39,10 @@ mod metrics;
 mod namespaces;
 mod pending;
 mod placement;
+#[cfg(feature = "plant")]
+pub mod plant;
+#[cfg(not(feature = "plant"))]
+mod plant;
 mod queue_defaults;
 mod queue_limits;
 mod queues;

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One row for each bug: its meaning, its name on the command line, and its name in the engine or in the
-/// journal or in the replica. Bugs without the last are planted outside: in the disk, beside the journal, or
+/// One row for each bug: its meaning, its name on the command line, and its name in the engine, the journal,
+/// the replica or the node. Bugs without the last are planted outside: in the disk, beside the journal, or
 /// in the steps of a start. Those in the journal are for a journal whose owner commits.
 macro_rules! plants {
     ($(
         $(#[$doc:meta])*
         $plant:ident = $name:literal
-            $(in engine as $engine:ident)? $(in journal as $journal:ident)? $(in replica as $replica:ident)?,
+            $(in engine as $engine:ident)? $(in journal as $journal:ident)? $(in replica as $replica:ident)?
+            $(in node as $node:ident)?,
     )*) => {
         /// A planted bug.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +43,14 @@ macro_rules! plants {
             pub fn in_replica(self) -> Option<sluice_replica::plant::Plant> {
                 match self {
                     $($(Plant::$plant => Some(sluice_replica::plant::Plant::$replica),)?)*
+                    _ => None,
+                }
+            }
+
+            /// The node's planted bug; `None`: planted outside of the node.
+            pub fn in_node(self) -> Option<sluice_node::plant::Plant> {
+                match self {
+                    $($(Plant::$plant => Some(sluice_node::plant::Plant::$node),)?)*
                     _ => None,
                 }
             }
@@ -105,6 +114,14 @@ plants! {
     AttachAnything = "attach_anything" in replica as AttachAnything,
     /// A member does not keep term and vote in its journal.
     HardStateNotKept = "hard_state_not_kept" in replica as HardStateNotKept,
+    /// A leader answers a read without asking the others.
+    ReadAlone = "read_alone" in replica as ReadAlone,
+    /// A shard answers from its state without the others' confirmation.
+    ConfirmAlone = "confirm_alone" in node as ConfirmAlone,
+    /// The end of a leadership leaves out who waits without a record.
+    ForgetWaiters = "forget_waiters" in node as ForgetWaiters,
+    /// Callers are answered with what stands at the index of their record, whatever its term.
+    DecideByIndex = "decide_by_index" in node as DecideByIndex,
 }
 
 impl fmt::Display for Plant {

@@ -63,3 +63,23 @@ fn skipped_syncs_are_found() {
 fn a_record_that_is_cut_too_many_is_found() {
     finds(Plant::CutValidRecordAtRecovery);
 }
+
+#[test]
+fn reads_without_a_round_are_found() {
+    finds(Plant::ReadAlone);
+}
+
+#[test]
+fn answers_from_a_state_that_nobody_confirmed_are_found() {
+    finds(Plant::ConfirmAlone);
+}
+
+#[test]
+fn waits_that_the_end_of_a_leadership_leaves_out_are_found() {
+    finds(Plant::ForgetWaiters);
+}
+
+#[test]
+fn answers_to_another_record_at_the_same_index_are_found() {
+    finds(Plant::DecideByIndex);
+}

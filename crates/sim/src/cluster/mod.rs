@@ -127,6 +127,7 @@ impl ClusterWorld {
     pub fn new(seed: u64, plant: Option<Plant>, verbose: bool) -> Result<ClusterWorld, String> {
         sluice_replica::plant::plant(plant.and_then(Plant::in_replica));
         sluice_journal::plant::plant(plant.and_then(Plant::in_journal));
+        sluice_node::plant::plant(plant.and_then(Plant::in_node));
         let mut rng = Rng::new(seed);
         let count = if rng.chance(2, 3) { 3 } else { 5 };
         let options = draw_options(&mut rng);

@@ -23,6 +23,7 @@ use super::Shard;
 use super::store::Store;
 use crate::api::EventOptions;
 use crate::clock::Clock;
+use crate::plant::{self, Plant};
 use crate::shard::channel::DetachedBy;
 use consumers::Consumers;
 use feeds::Feeds;
@@ -158,7 +159,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Ends the leadership of this shard, which goes on: see [`Leading::step_down`]. Receives end empty and
     /// waits for results with the state of now, as they would at the end of their time.
     pub(super) fn step_down(&mut self) {
-        self.end_all_waits();
+        if !plant::is(Plant::ForgetWaiters) {
+            self.end_all_waits();
+        }
         self.leading.step_down();
         self.watch_nothing();
     }

@@ -1,0 +1,40 @@
+//! Bugs planted on purpose, to see that the simulator finds them. Without the feature `plant`, which the
+//! simulator alone switches on, the answer is no at compile time, and nothing of them is in the program.
+
+#![cfg_attr(not(feature = "plant"), allow(unreachable_pub))] // The simulator plants from outside of the crate.
+
+/// A bug that can be planted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(feature = "plant"), allow(dead_code))] // Nobody constructs those of the simulator.
+pub enum Plant {
+    /// A leader answers from its state without the others' confirmation.
+    ConfirmAlone,
+    /// The end of a leadership leaves out who waits without a record.
+    ForgetWaiters,
+    /// Callers are answered with what stands at the index of their record, whatever its term.
+    DecideByIndex,
+}
+
+#[cfg(feature = "plant")]
+thread_local! {
+    static PLANTED: std::cell::Cell<Option<Plant>> = const { std::cell::Cell::new(None) };
+}
+
+/// Plants a bug into all shards of this thread, or none.
+#[cfg(feature = "plant")]
+pub fn plant(bug: Option<Plant>) {
+    PLANTED.set(bug);
+}
+
+/// True: this bug is planted.
+#[cfg(feature = "plant")]
+pub(crate) fn is(bug: Plant) -> bool {
+    PLANTED.get() == Some(bug)
+}
+
+/// False: no bug is planted.
+#[cfg(not(feature = "plant"))]
+#[inline(always)]
+pub(crate) const fn is(_: Plant) -> bool {
+    false
+}
