@@ -46,6 +46,8 @@ pub struct Shard {
     shard: u64,
     /// Number of its start: one more with each.
     epoch: u64,
+    /// True when this node leads the shard; else its figures may be behind those of the node that does.
+    leads: bool,
     /// Queues, without those that the server keeps for itself.
     queues: u64,
     /// Messages by state, without those that the server keeps for itself.
@@ -96,6 +98,7 @@ impl Shard {
         Shard {
             shard: shard as u64,
             epoch: figures.epoch,
+            leads: figures.leads,
             queues: figures.queues,
             counts: Counts::from(&figures.counters),
             bytes: figures.counters.bytes,
@@ -155,5 +158,6 @@ mod tests {
         let status = to_value(Show {}.run(&permit).await.unwrap().answer).unwrap();
         assert_eq!((status["ready"].as_bool(), status["shards"].as_array().unwrap().len()), (Some(true), 1));
         assert_eq!(status["shards"][0]["counts"]["ready"], 0);
+        assert_eq!(status["shards"][0]["leads"], true);
     }
 }

@@ -331,6 +331,8 @@ pub struct ShardMetrics {
     pub mailbox: u64,
     /// Epoch of this start.
     pub epoch: u64,
+    /// True when this node leads the shard; else the other figures may be behind.
+    pub leads: bool,
     /// Metrics of the journal.
     pub journal: JournalStatus,
 }

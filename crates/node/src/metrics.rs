@@ -7,11 +7,12 @@ use crate::handle::Node;
 use crate::shard::request::ShardView;
 
 impl Node {
-    /// Metrics of every shard; a shard that is stopping is left out.
+    /// Metrics of every shard, as this node has its state; a shard that is stopping is left out.
     pub async fn metrics(&self) -> NodeMetrics {
-        let mut shards = Vec::new();
-        for (number, mailbox) in self.inner.mailboxes.iter().enumerate() {
-            if let Ok(mut figures) = self.look(number as u32, figures).await {
+        let (node, mut shards) = (self.stale(), Vec::new());
+        for (number, (mailbox, leader)) in self.inner.mailboxes.iter().zip(self.leaders()).enumerate() {
+            if let Ok(mut figures) = node.look(number as u32, figures).await {
+                figures.leads = leader.is_here();
                 figures.mailbox = mailbox.len() as u64;
                 shards.push(figures);
             }
@@ -39,6 +40,7 @@ fn figures(at: &mut ShardView<'_>) -> ShardMetrics {
         waiting_receives: at.waiting as u64,
         consumers: at.engine.consumer_totals(),
         event_readers: at.event_readers as u64,
+        leads: false,
         mailbox: 0,
         epoch: at.engine.epoch(),
         // A journal in memory counts nothing itself.

@@ -28,6 +28,11 @@ impl Leader {
         Some(self.0.load(Ordering::Relaxed)).filter(|node| *node < UNKNOWN)
     }
 
+    /// True when this node leads.
+    pub fn is_here(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == HERE
+    }
+
     /// Number of the node that leads, where this node has the number `own`. `None`: no leader is known.
     pub fn number(&self, own: u64) -> Option<u64> {
         match self.0.load(Ordering::Relaxed) {
