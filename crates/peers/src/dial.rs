@@ -9,11 +9,13 @@ use sluice_replica::NodeId;
 use tokio::net::TcpStream;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_rustls::{TlsConnector, TlsStream};
+use tokio_rustls::{TlsConnector, TlsStream, client};
 
-use crate::GREETING_MAX;
 use crate::connection::End;
+use crate::identity::Identity;
 use crate::shared::{Failure, Shared};
+use crate::tls::PeerFiles;
+use crate::{ALPN, GREETING_MAX};
 
 /// First and longest pause between two attempts. Each is twice the last, less a random part of up to a half.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -48,22 +50,48 @@ pub(crate) async fn keep_connected(shared: Arc<Shared>, node: NodeId, address: S
 }
 
 async fn connect(shared: &Arc<Shared>, node: NodeId, address: &str) -> Result<End, Failure> {
-    let connecting = handshake(shared, address);
+    let connecting = handshake(&shared.files, address, ALPN);
     let stream = timeout(GREETING_MAX, connecting).await;
     let stream = stream.unwrap_or_else(|_| Err("it does not answer in time".to_owned()));
-    shared.greet(stream.map_err(Failure::Unreached)?, node).await
+    let stream = stream.map_err(Failure::Unreached)?;
+    shared.greet(TlsStream::Client(stream), node).await
 }
 
-async fn handshake(shared: &Arc<Shared>, address: &str) -> Result<TlsStream<TcpStream>, String> {
-    let files = shared.files.clone();
-    let config = spawn_blocking(move || files.client_config()).await.map_err(|error| error.to_string())??;
+impl PeerFiles {
+    /// Connects to another node at the address `HOST:PORT`, by the protocol with this name in ALPN.
+    ///
+    /// # Errors
+    ///
+    /// The node is not reached, speaks no such protocol, or is another one.
+    pub async fn connect(
+        &self,
+        node: Identity,
+        address: &str,
+        alpn: &'static [u8],
+    ) -> Result<client::TlsStream<TcpStream>, String> {
+        let stream = handshake(self, address, alpn).await?;
+        let leaf = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let there = Identity::of_certificate(leaf.ok_or("it has shown no certificate")?);
+        let there = there.map_err(|error| error.to_string())?;
+        if there == node { Ok(stream) } else { Err(format!("{there} is there instead")) }
+    }
+}
+
+async fn handshake(
+    files: &PeerFiles,
+    address: &str,
+    alpn: &'static [u8],
+) -> Result<client::TlsStream<TcpStream>, String> {
+    let files = files.clone();
+    let config = spawn_blocking(move || files.client_config(alpn)).await;
+    let config = config.map_err(|error| error.to_string())??;
     let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
     // Without it, it is only slower.
     let _ = stream.set_nodelay(true);
     // No name is compared, and with an address none is sent.
     let name = ServerName::IpAddress(stream.peer_addr().map_err(|error| error.to_string())?.ip().into());
     let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-    stream.map(TlsStream::Client).map_err(|error| format!("the handshake failed: {error}"))
+    stream.map_err(|error| format!("the handshake failed: {error}"))
 }
 
 /// A pause without a random part of up to a half, so that nodes that have lost each other do not all come

@@ -33,12 +33,12 @@ pub struct PeerFiles {
 }
 
 impl PeerFiles {
-    /// The settings for connections to other nodes.
+    /// The settings for connections to other nodes, by the protocol with this name in ALPN.
     ///
     /// # Errors
     ///
     /// A file that cannot be read or used, which the text names.
-    pub fn client_config(&self) -> Result<ClientConfig, String> {
+    pub fn client_config(&self, alpn: &[u8]) -> Result<ClientConfig, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = Arc::new(NodeVerifier { roots: self.roots()?, provider: Arc::clone(&provider) });
         let key = PrivateKeyDer::from_pem_file(&self.key);
@@ -52,7 +52,7 @@ impl PeerFiles {
         let mut config = config.map_err(|error| {
             format!("{} with the key {}: {error}", self.cert.display(), self.key.display())
         })?;
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![alpn.to_vec()];
         config.resumption = Resumption::disabled();
         Ok(config)
     }
@@ -67,6 +67,13 @@ impl PeerFiles {
         let verifier = verifier.map_err(|error| Refusal::Untrusted(error.to_string()))?;
         let verified = verifier.verify_client_cert(leaf, between, UnixTime::now());
         verified.map(drop).map_err(|error| Refusal::Untrusted(error.to_string()))
+    }
+
+    /// The node that a client is, by the certificates that it has shown, its own first. `None`: they name no
+    /// node, or the cluster's CA has not signed them. Reads files only for who claims to be a node.
+    pub fn node_of(&self, shown: &[CertificateDer<'_>]) -> Option<Identity> {
+        let named = Identity::of_certificate(shown.first()?).ok()?;
+        self.check_client(shown).ok().map(|()| named)
     }
 
     fn roots(&self) -> Result<RootCertStore, String> {

@@ -24,7 +24,7 @@ struct Raw {
 
 impl Raw {
     async fn connect(to: &TestNode, files: &PeerFiles) -> Raw {
-        let config = files.client_config().unwrap();
+        let config = files.client_config(sluice_peers::ALPN).unwrap();
         let stream = TcpStream::connect(to.address).await.unwrap();
         let name = ServerName::IpAddress(to.address.ip().into());
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use sluice_calls::server::OwnNode;
 use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_front::AlpnHandler;
+use sluice_front::nodes::Nodes;
 use sluice_front::tls::first_certificate;
 use sluice_node::{ClusterOptions, Node, Transport};
 use sluice_peers::hello::Formats;
@@ -20,6 +21,7 @@ use sluice_replica::{Envelope, Members, NodeId};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use super::other_nodes::OtherNodes;
 use crate::config::Config;
 use crate::terminal::{CliError, Result};
 
@@ -29,6 +31,7 @@ pub(super) struct ClusterNode {
     incoming: Arc<Incoming>,
     options: ClusterOptions,
     own: OwnNode,
+    others: Arc<OtherNodes>,
 }
 
 /// The name in ALPN by which other nodes ask for a connection; `None`: the server is alone.
@@ -67,6 +70,8 @@ impl ClusterNode {
         let incoming = Arc::new(Incoming::default());
         let receiver: Arc<dyn Receiver> = incoming.clone();
         let files = PeerFiles { cert, key, ca };
+        let others =
+            Arc::new(OtherNodes { own: identity, addresses: addresses.clone(), files: files.clone() });
         let peers =
             Peers::start(PeersOptions { local, members: members.clone(), addresses, files }, receiver);
         let own = OwnNode {
@@ -76,7 +81,7 @@ impl ClusterNode {
         };
         let transport = Arc::new(Outgoing(peers.clone()));
         let options = ClusterOptions { id: identity.node, members, transport };
-        Ok(Some(ClusterNode { peers, incoming, options, own }))
+        Ok(Some(ClusterNode { peers, incoming, options, own, others }))
     }
 
     /// The settings for the node.
@@ -87,6 +92,11 @@ impl ClusterNode {
     /// The server as a node, for its calls.
     pub(super) fn own_node(&self) -> OwnNode {
         self.own.clone()
+    }
+
+    /// The other nodes, for requests that one of them answers.
+    pub(super) fn others(&self) -> Arc<dyn Nodes> {
+        self.others.clone()
     }
 
     /// Gives messages of other nodes to this one from now on. Returns the handler of their connections.

@@ -2,7 +2,8 @@
 //!
 //! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
 //! the limit of open files, `security` TLS and rights, `auto` the certificates of `--tls auto`, `names` the
-//! names in them, `cluster` connections to other nodes, `stopping` signals.
+//! names in them, `cluster` connections to other nodes, `other_nodes` the way of requests to them, `stopping`
+//! signals.
 
 mod address;
 mod auto;
@@ -11,6 +12,7 @@ mod cluster;
 mod logging;
 mod names;
 mod open_files;
+mod other_nodes;
 mod pages;
 mod security;
 mod stopping;
@@ -131,6 +133,7 @@ fn serve_until_stopped(
         let mut options = http_options(config);
         options.tls = security.tls.clone();
         let own_node = cluster.as_ref().map(ClusterNode::own_node);
+        options.nodes = cluster.as_ref().map(ClusterNode::others);
         options.further = cluster.map(|cluster| cluster.deliver_to(node.clone()));
         options.allocations = allocations;
         options.hosts = hosts(config, security.tls.is_some(), address);
