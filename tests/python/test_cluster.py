@@ -52,16 +52,27 @@ class Cluster:
             return None, None
 
     def leader(self):
-        """The node that answers; it waits until there is one."""
+        """The node that says that it leads; waits until there is one."""
         found = []
 
+        def leads(node):
+            status, answer = self.request(node, "GET", "/v1/status")
+            return status == 200 and all(shard["leads"] for shard in answer["shards"])
+
         def look():
-            leads = [node for node in self.nodes if self.request(node, "GET", "/v1/queues")[0] == 200]
-            found[:] = leads
-            return len(leads) == 1
+            found[:] = [node for node in self.nodes if leads(node)]
+            return len(found) == 1
 
         until(look, "one node leads")
         return found[0]
+
+    def until_all_answer(self):
+        """Waits until every node answers calls of clients."""
+
+        def answers(node):
+            return self.request(node, "GET", "/v1/queues")[0] == 200
+
+        until(lambda: all(answers(node) for node in self.nodes), "every node answers")
 
     def kill(self, node):
         os.kill(node["pid"], signal.SIGKILL)
@@ -97,9 +108,6 @@ def receive_all(cluster, leader):
 
 def test_what_a_leader_has_acknowledged_comes_from_the_next_exactly_once(cluster):
     leader = cluster.leader()
-    follower = next(node for node in cluster.nodes if node is not leader)
-    status, answer = cluster.request(follower, "GET", "/v1/queues")
-    assert answer["error"]["code"] == "not_leader", answer
     for first in range(0, MESSAGES, BATCH):
         send(cluster, leader, first)
     cluster.kill(leader)
@@ -140,3 +148,41 @@ def test_the_next_leader_knows_the_namespaces_that_were_made_and_deleted(cluster
     assert status == 201, answer
     status, answer = cluster.request(after, "POST", path.format("gone"), {"payload": "x"})
     assert answer["error"]["code"] == "namespace_not_found", answer
+
+
+def test_any_node_answers_any_call(cluster):
+    cluster.until_all_answer()
+    for at, node in enumerate(cluster.nodes):
+        send(cluster, node, at * BATCH)
+    expected = list(range(len(cluster.nodes) * BATCH))
+    half = len(expected) // 2
+    status, answer = cluster.request(cluster.nodes[0], "POST", "/v1/queues/jobs/receive", {"max": half})
+    assert status == 200, answer
+    receipts = [message["receipt"] for message in answer["messages"]]
+    status, acked = cluster.request(cluster.nodes[1], "POST", "/v1/ack", {"receipts": receipts})
+    assert status == 200, acked
+    numbers = [int(message["payload"]) for message in answer["messages"]]
+    assert sorted(numbers + receive_all(cluster, cluster.nodes[2])) == expected
+
+
+def test_the_nodes_that_are_left_answer_any_call(cluster):
+    cluster.until_all_answer()
+    cluster.kill(cluster.leader())
+    cluster.until_all_answer()
+    for at, node in enumerate(cluster.nodes):
+        send(cluster, node, at * BATCH)
+    expected = list(range(len(cluster.nodes) * BATCH))
+    assert sorted(receive_all(cluster, cluster.nodes[0])) == expected
+
+
+def test_who_asks_any_node_is_known_to_the_leader(cluster):
+    cluster.until_all_answer()
+    for at, node in enumerate(cluster.nodes):
+        status, answer = cluster.request(node, "PUT", f"/v1/queues/q{at}", {})
+        assert status == 201, answer
+        status, answer = cluster.request(node, "GET", "/v1/whoami")
+        assert (status, answer["name"]) == (200, "admin")
+    status, audit = cluster.request(cluster.nodes[0], "GET", "/v1/admin/audit")
+    assert status == 200, audit
+    made = [(entry["who"], entry["operation"]) for entry in audit["entries"]]
+    assert made == [("admin", "queue_put")] * len(cluster.nodes)
