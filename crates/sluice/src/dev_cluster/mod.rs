@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::terminal::{CliError, Out, Result};
 use folder::DevFolder;
-use server::Server;
+use server::{Server, arguments};
 
 /// Number of nodes.
 const NODES: u16 = 3;
@@ -30,6 +30,18 @@ pub(crate) struct DevArgs {
     /// Port of the first node; the others take the next ones. 0: free ports.
     #[arg(long, default_value_t = 7070, value_name = "PORT")]
     port: u16,
+    /// Make the folder and print the command of each node, without starting any.
+    #[arg(long)]
+    no_start: bool,
+}
+
+/// A node, and how it is started.
+#[derive(Debug)]
+struct Start {
+    number: u16,
+    url: String,
+    /// Arguments of this program.
+    arguments: Vec<String>,
 }
 
 /// Runs the nodes until a signal, or until all have ended.
@@ -38,9 +50,17 @@ pub(crate) async fn run(args: DevArgs, out: Out) -> Result<u8> {
     let ports = ports(args.port)?;
     let numbered = ports.iter().zip(1..).map(|(port, number)| format!("{number}=127.0.0.1:{port}"));
     let members = numbered.collect::<Vec<String>>().join(",");
+    let start = |(port, number)| {
+        let arguments = arguments(&folder.files(number), port, &members);
+        Start { number, url: format!("https://127.0.0.1:{port}"), arguments }
+    };
+    let starts: Vec<Start> = ports.into_iter().zip(1..).map(start).collect();
+    if args.no_start {
+        return show_starts(&folder, &starts, out).map(|()| 0);
+    }
     let mut servers = Vec::new();
-    for (port, number) in ports.iter().zip(1..) {
-        servers.push(Server::start(&folder.files(number), number, *port, &members)?);
+    for start in &starts {
+        servers.push(Server::start(start.number, &start.arguments)?);
     }
     for server in &mut servers {
         server.ready().await?;
@@ -76,9 +96,25 @@ fn ports(first: u16) -> Result<Vec<u16>> {
     ports.map_err(|e| CliError::failed(format!("no free ports: {e}")))
 }
 
+/// Paths of the CA, and of the certificate and key of an administrator.
+fn credentials(folder: &DevFolder) -> [String; 3] {
+    let admin = folder.admin();
+    [folder.ca(), admin.cert, admin.key].map(|path| path.display().to_string())
+}
+
+fn show_starts(folder: &DevFolder, starts: &[Start], out: Out) -> Result<()> {
+    let node = |start: &Start| json!({"node": start.number, "url": start.url, "arguments": start.arguments});
+    let nodes: Vec<_> = starts.iter().map(node).collect();
+    let [ca, cert, key] = credentials(folder);
+    let value = json!({"nodes": nodes, "ca": ca, "cert": cert, "key": key});
+    out.show(&value, |_| {
+        let command = |start: &Start| format!("sluice {}\n", start.arguments.join(" "));
+        starts.iter().map(command).collect()
+    })
+}
+
 fn show(folder: &DevFolder, servers: &[Server], out: Out) -> Result<()> {
-    let (ca, admin) = (folder.ca(), folder.admin());
-    let (ca, cert, key) = (ca.display(), admin.cert.display(), admin.key.display());
+    let [ca, cert, key] = credentials(folder);
     let nodes: Vec<_> = servers
         .iter()
         .map(|server| {
@@ -86,8 +122,7 @@ fn show(folder: &DevFolder, servers: &[Server], out: Out) -> Result<()> {
                 "data_dir": folder.files(server.number).data.display().to_string()})
         })
         .collect();
-    let value =
-        json!({"nodes": nodes, "ca": ca.to_string(), "cert": cert.to_string(), "key": key.to_string()});
+    let value = json!({"nodes": nodes, "ca": ca, "cert": cert, "key": key});
     out.show(&value, |_| {
         let mut text =
             "The cluster is ready; its nodes agree on a leader within about a second.\n\n".to_owned();

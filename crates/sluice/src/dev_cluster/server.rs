@@ -33,18 +33,9 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the server of a node at a port of the loopback interface.
-    pub(super) fn start(files: &NodeFiles, number: u16, port: u16, members: &str) -> Result<Server> {
-        let mut command = serve(&files.data, port)?;
-        command
-            .arg("--tls-cert")
-            .arg(&files.certificate.cert)
-            .arg("--tls-key")
-            .arg(&files.certificate.key)
-            .arg("--tls-client-ca")
-            .arg(&files.ca)
-            .args(["--cluster-members", members]);
-        let mut server = Server::spawn(command, number)?;
+    /// Starts the server of a node with its arguments.
+    pub(super) fn start(number: u16, arguments: &[String]) -> Result<Server> {
+        let mut server = Server::spawn(arguments, number, Stdio::piped())?;
         if let Some(log) = server.child.stderr.take() {
             tokio::spawn(pass_on(number, log));
         }
@@ -82,7 +73,12 @@ impl Server {
         self.is_over = true;
     }
 
-    fn spawn(mut command: Command, number: u16) -> Result<Server> {
+    fn spawn(arguments: &[String], number: u16, log: Stdio) -> Result<Server> {
+        let program = std::env::current_exe();
+        let program = program.map_err(|e| CliError::failed(format!("cannot find this program: {e}")))?;
+        let mut command = Command::new(program);
+        command.args(arguments).arg("--json");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         // A group of its own: Ctrl-C is for the parent, which ends the servers in order.
         let spawned = command.process_group(0).spawn();
         let child = spawned.map_err(|e| CliError::failed(format!("cannot start node {number}: {e}")))?;
@@ -93,26 +89,30 @@ impl Server {
 
 /// Makes a data directory: a server begins it and stops.
 pub(super) async fn begin_data(data: &Path) -> Result<()> {
-    let mut command = serve(data, 0)?;
-    command.stderr(Stdio::inherit());
-    let mut server = Server::spawn(command, 1)?;
+    let mut server = Server::spawn(&serve(data, 0), 1, Stdio::inherit())?;
     server.ready().await?;
     server.terminate();
     let _ = server.child.wait().await;
     Ok(())
 }
 
-fn serve(data: &Path, port: u16) -> Result<Command> {
-    let program = std::env::current_exe();
-    let program = program.map_err(|e| CliError::failed(format!("cannot find this program: {e}")))?;
-    let mut command = Command::new(program);
-    command
-        .args(["serve", "--json", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"])
-        .arg(data)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    Ok(command)
+/// Arguments of this program for the server of a node at a port of the loopback interface. `members`: the
+/// value of `cluster_members`.
+pub(super) fn arguments(files: &NodeFiles, port: u16, members: &str) -> Vec<String> {
+    let mut arguments = serve(&files.data, port);
+    arguments.extend([
+        format!("--tls-cert={}", files.certificate.cert.display()),
+        format!("--tls-key={}", files.certificate.key.display()),
+        format!("--tls-client-ca={}", files.ca.display()),
+        format!("--cluster-members={members}"),
+    ]);
+    arguments
+}
+
+/// Arguments of a server that is alone.
+fn serve(data: &Path, port: u16) -> Vec<String> {
+    let (listen, data) = (format!("--listen=127.0.0.1:{port}"), format!("--data-dir={}", data.display()));
+    vec!["serve".to_owned(), listen, data]
 }
 
 /// Writes the log of a node to stderr, with its number before each line.
