@@ -8,6 +8,9 @@ use crate::options::Options;
 
 const FIRST_DELAY: Duration = Duration::from_millis(25);
 const DELAY_MAX: Duration = Duration::from_secs(5);
+/// Longest delay before the servers of a cluster are asked once more which of them leads. They agree on a
+/// leader within about a second: a longer delay would add to that.
+const LEADER_DELAY_MAX: Duration = Duration::from_millis(100);
 /// Codes of refusals before anything was done, whatever the request.
 const NOTHING_DONE: [&str; 5] = ["overloaded", "shutting_down", "not_leader", "no_leader", "rate_limited"];
 
@@ -31,20 +34,34 @@ pub(crate) struct Tries {
     others: u32,
     /// Number of servers that were passed on from since the last delay.
     passed_on: u32,
+    /// True when the next try asks another server than the last.
+    to_another: bool,
     /// True when the next try asks a server that was not asked since the last delay.
     is_elsewhere: bool,
+    /// Number of delays so far, the one before the next try among them.
+    delays: u32,
 }
 
 impl Tries {
     /// The tries of a request that one server can be asked, and `others`.
     pub(crate) fn new(others: u32) -> Tries {
-        Tries { started: Instant::now(), count: 0, others, passed_on: 0, is_elsewhere: false }
+        Tries {
+            started: Instant::now(),
+            count: 0,
+            others,
+            passed_on: 0,
+            to_another: false,
+            is_elsewhere: false,
+            delays: 0,
+        }
     }
 
     /// Notes whether the next try asks another server: each of them is asked once without a delay.
     pub(crate) fn passes_on(&mut self, to_another: bool) {
+        self.to_another = to_another;
         self.is_elsewhere = to_another && self.passed_on < self.others;
         self.passed_on = if self.is_elsewhere { self.passed_on + 1 } else { 0 };
+        self.delays += u32::from(!self.is_elsewhere);
     }
 
     /// Delay before the next try; `None`: the error is final.
@@ -69,13 +86,14 @@ impl Tries {
     }
 
     /// Between half and all of an exponentially growing delay, so that many clients do not return at once;
-    /// never less than the server asked for.
+    /// never less than the server asked for, unless another one is asked.
     fn delay(&self, error: &ClientError) -> Duration {
-        let asked = match error {
-            ClientError::Server { retry_after, .. } => retry_after.unwrap_or(Duration::ZERO),
-            _ => Duration::ZERO,
+        let (asked, most) = match error {
+            _ if self.to_another => (Duration::ZERO, LEADER_DELAY_MAX),
+            ClientError::Server { retry_after, .. } => (retry_after.unwrap_or(Duration::ZERO), DELAY_MAX),
+            _ => (Duration::ZERO, DELAY_MAX),
         };
-        let grown = FIRST_DELAY.saturating_mul(1 << self.count.saturating_sub(1).min(16)).min(DELAY_MAX);
+        let grown = FIRST_DELAY.saturating_mul(1 << self.delays.saturating_sub(1).min(16)).min(most);
         let jitter = grown.mul_f64((random() % 1000) as f64 / 2000.0);
         if asked.is_zero() { grown / 2 + jitter } else { asked + jitter }
     }
@@ -168,9 +186,20 @@ mod tests {
     #[test]
     fn delays_grow_and_stay_below_the_cap() {
         let error = server(503, "shutting_down", None);
-        for count in 1..40 {
-            let delay = Tries { count, ..Tries::new(0) }.delay(&error);
-            assert!(delay <= DELAY_MAX, "{count}: {delay:?}");
+        for delays in 1..40 {
+            let delay = Tries { delays, ..Tries::new(0) }.delay(&error);
+            assert!(delay <= DELAY_MAX, "{delays}: {delay:?}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_without_a_leader_is_asked_again_soon() {
+        let error = server(503, "not_leader", Some(Duration::from_secs(1)));
+        let mut tries = Tries::new(2);
+        for _ in 0..40 {
+            tries.passes_on(true);
+            let delay = tries.next_delay(&error, Safety::Once, &Options::default());
+            assert!(delay.expect("it may be repeated") <= LEADER_DELAY_MAX, "{delay:?}");
         }
     }
 }
