@@ -1,12 +1,12 @@
 //! The address of the server under test, and the credentials of its clients.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use sluice_client::{Client, Credentials, Options};
 
-use super::certificates::Certificates;
+use super::certificates::Pair;
 
-/// A server, as its clients reach it.
+/// A server or a cluster, as its clients reach it.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint {
     url: String,
@@ -19,24 +19,40 @@ impl Endpoint {
         Endpoint { url: format!("http://{address}"), credentials: Credentials::default() }
     }
 
-    /// A server of ours with these certificates, which asks each client for one.
-    pub(super) fn mutual_tls(address: &str, certificates: &Certificates) -> Result<Endpoint, String> {
-        let read = |path: PathBuf| {
-            std::fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    /// A server of ours that asks each client for a certificate. `ca`: the CA of the server's certificate;
+    /// `client`: the certificate to show.
+    pub(super) fn mutual_tls(url: &str, ca: &Path, client: &Pair) -> Result<Endpoint, String> {
+        let read = |path: &Path| {
+            std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
         };
-        let client = certificates.client();
         let credentials = Credentials {
-            ca: Some(read(certificates.ca().cert)?),
-            cert: Some(read(client.cert)?),
-            key: Some(read(client.key)?),
+            ca: Some(read(ca)?),
+            cert: Some(read(&client.cert)?),
+            key: Some(read(&client.key)?),
             token: None,
         };
-        Ok(Endpoint { url: format!("https://{address}"), credentials })
+        Ok(Endpoint { url: url.to_owned(), credentials })
+    }
+
+    /// A server or, with several URLs that are separated by commas, a cluster, with the credentials of this
+    /// one.
+    pub(super) fn at(&self, urls: &str) -> Endpoint {
+        Endpoint { url: urls.to_owned(), credentials: self.credentials.clone() }
     }
 
     /// A server that was running before, reached with these credentials.
     pub(super) fn named(url: &str, credentials: Credentials) -> Endpoint {
         Endpoint { url: url.to_owned(), credentials }
+    }
+
+    /// True with TLS.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.url.starts_with("https://")
+    }
+
+    /// URL of the server; of a cluster several, separated by commas.
+    pub(super) fn url(&self) -> &str {
+        &self.url
     }
 
     /// `host:port`.

@@ -8,14 +8,15 @@
 //! about.
 //!
 //! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against
-//! a server that is started as a child; `load` loops that send and work, and the ledger of every message;
-//! `wire` HTTP/2 alone; `compare` two files of figures; `report`, `table`, `stats` what they print; `setup`,
-//! `certificates`, `endpoint`, `server` what they start and reach, `process`, `disk`, `files` what they
-//! watch.
+//! a server that is started as a child, `cluster` against several; `load` loops that send and work, and the
+//! ledger of every message; `wire` HTTP/2 alone; `compare` two files of figures; `report`, `table`, `stats`
+//! what they print; `setup`, `certificates`, `endpoint`, `server` what they start and reach, `process`,
+//! `disk`, `files` what they watch.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backlog;
 mod certificates;
+mod cluster;
 mod compare;
 mod crash;
 mod disk;
@@ -62,6 +63,9 @@ pub enum BenchVerb {
     Backlog(backlog::BacklogArgs),
     /// Kill a server (kill -9) under full load repeatedly, and check that nothing acknowledged is lost
     Crash(crash::CrashArgs),
+    /// Measure three nodes of a cluster beside one server and beside three independent ones: messages per
+    /// second, processor time, pauses of writes when the leader fails
+    Cluster(cluster::ClusterArgs),
     /// Serve fixed bodies over HTTP/2 from one thread, for load generators, with Sluice's HTTP/2 or hyper's
     Wire(wire::WireArgs),
     /// Compare two files of results, and fail when a figure became worse
@@ -111,6 +115,7 @@ pub fn run(verb: &BenchVerb, credentials: ReadCredentials) -> Result<Outcome, St
         BenchVerb::Flood(args) => flood::run(args),
         BenchVerb::Backlog(args) => backlog::run(args),
         BenchVerb::Crash(args) => crash::run(args),
+        BenchVerb::Cluster(args) => cluster::run(args),
         BenchVerb::Wire(args) => wire::run(args),
     };
     report.map(Outcome::from)

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -132,7 +132,20 @@ impl Server {
     /// Starts a server on a data directory and waits until it serves. Blocks.
     pub(super) fn start(data_dir: &Path, options: &ServerOptions) -> Result<Server, String> {
         let address = free_address()?;
-        let log = data_dir.with_extension("log");
+        let arguments = options.arguments(&address, data_dir)?;
+        let endpoint = match options.tls {
+            true => {
+                let made = certificates(data_dir);
+                Endpoint::mutual_tls(&format!("https://{address}"), &made.ca().cert, &made.client())?
+            }
+            false => Endpoint::clear_text(&address),
+        };
+        Server::spawn(&arguments, endpoint, data_dir.with_extension("log"))
+    }
+
+    /// Starts this program with these arguments, by which it serves at `endpoint`, and waits until it does.
+    /// What it says is added to the file `log`. Blocks.
+    pub(super) fn spawn(arguments: &[String], endpoint: Endpoint, log: PathBuf) -> Result<Server, String> {
         let output = File::options()
             .create(true)
             .append(true)
@@ -140,17 +153,8 @@ impl Server {
             .map_err(|error| format!("cannot write {}: {error}", log.display()))?;
         let output_too =
             output.try_clone().map_err(|error| format!("cannot write {}: {error}", log.display()))?;
-        let arguments = options.arguments(&address, data_dir)?;
-        let endpoint = match options.tls {
-            true => Endpoint::mutual_tls(&address, &certificates(data_dir))?,
-            false => Endpoint::clear_text(&address),
-        };
-        let mut command = this_program()?;
-        for setting in OWN_SETTINGS {
-            command.env_remove(setting);
-        }
         let started = Instant::now();
-        let child = command
+        let child = own_settings(this_program()?)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(output)
@@ -159,7 +163,10 @@ impl Server {
             .map_err(|error| format!("cannot start a server: {error}"))?;
         let mut server = Server { child, endpoint, log, ready_after: Duration::ZERO };
         let endpoint = server.endpoint.clone();
-        let is_ready = || if options.tls { is_ready_over_tls(&endpoint) } else { is_ready(&address) };
+        let is_ready = || match endpoint.is_encrypted() {
+            true => is_ready_over_tls(&endpoint),
+            false => is_ready(endpoint.address()),
+        };
         server.wait_until(is_ready, started)?;
         Ok(server)
     }
@@ -220,6 +227,14 @@ impl Server {
         let end = lines[lines.len().saturating_sub(10)..].join("\n");
         if end.is_empty() { failure.to_owned() } else { format!("{failure}; it said:\n{end}") }
     }
+}
+
+/// A command of this program without the settings of its environment.
+pub(super) fn own_settings(mut command: Command) -> Command {
+    for setting in OWN_SETTINGS {
+        command.env_remove(setting);
+    }
+    command
 }
 
 impl Drop for Server {

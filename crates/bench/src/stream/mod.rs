@@ -21,7 +21,7 @@ use super::stats::Samples;
 pub(super) use pace::Rate;
 use paced::tell_server_cpu;
 use phases::SessionPhases;
-pub(super) use phases::{combined, paced};
+pub(super) use phases::{combined, finish, paced, queue_name, sent, worked};
 pub(super) use sessions::{SessionLoad, SessionRun, check, error_of, next};
 
 /// Default duration of a run at a constant rate, and its duration in a smoke test.

@@ -48,16 +48,8 @@ pub(super) async fn run(
     let ledger = Arc::new(Ledger::new());
     let begin = |amount| SessionRun::new(admin, &queue, &ledger, shape, amount);
 
-    let sending = begin(shape.amount);
-    let (before, start_ns) = (ledger.sent_count(), ledger.now_ns());
-    let times = all(shape.sessions, || send(Arc::clone(&sending))).await?;
-    let send_done = done(ledger.sent_count() - before, start_ns, ledger.now_ns(), times);
-
-    let working = begin(Amount::Messages(0));
-    working.sending_done.store(true, Ordering::Release);
-    let (before, start_ns) = (ledger.acked_count(), ledger.now_ns());
-    let times = all(shape.sessions, || work(Arc::clone(&working))).await?;
-    let work_done = done(ledger.acked_count() - before, start_ns, ledger.last_ack_ns(), times);
+    let send_done = sent(&begin(shape.amount)).await?;
+    let work_done = worked(&begin(Amount::Messages(0))).await?;
 
     let cpu_before = target.usage()?;
     let combined = combined(&begin(shape.amount)).await?;
@@ -84,7 +76,8 @@ pub(super) async fn run_paced(
     Ok(paced)
 }
 
-fn queue_name() -> String {
+/// The queue of all runs of this process.
+pub(crate) fn queue_name() -> String {
     format!("bench-stream-{}", std::process::id())
 }
 
@@ -95,13 +88,28 @@ fn cpu_us(before: Option<Usage>, after: Option<Usage>, messages: u64) -> Option<
 }
 
 /// Checks that each message was acked exactly once, and deletes the queue, in which none may be left.
-async fn finish(admin: &Client, queue: &str, ledger: &Ledger) -> Result<(), String> {
+pub(crate) async fn finish(admin: &Client, queue: &str, ledger: &Ledger) -> Result<(), String> {
     ledger.verify()?;
     match admin.queue_delete(queue).await {
         Ok(0) => Ok(()),
         Ok(left) => Err(format!("{left} messages were left after everything was acked")),
         Err(error) => Err(format!("cannot delete {queue}: {error}")),
     }
+}
+
+/// Sends only, as fast as may be. The times of the frames.
+pub(crate) async fn sent(run: &Arc<SessionRun>) -> Result<Done, String> {
+    let (before, start_ns) = (run.ledger.sent_count(), run.ledger.now_ns());
+    let times = all(run.shape.sessions, || send(Arc::clone(run))).await?;
+    Ok(done(run.ledger.sent_count() - before, start_ns, run.ledger.now_ns(), times))
+}
+
+/// Takes and acks all that is there, as fast as may be. The times from send to delivery.
+pub(crate) async fn worked(run: &Arc<SessionRun>) -> Result<Done, String> {
+    run.sending_done.store(true, Ordering::Release);
+    let (before, start_ns) = (run.ledger.acked_count(), run.ledger.now_ns());
+    let times = all(run.shape.sessions, || work(Arc::clone(run))).await?;
+    Ok(done(run.ledger.acked_count() - before, start_ns, run.ledger.last_ack_ns(), times))
 }
 
 /// Sends and works at once, as fast as may be. The times from send to delivery.
