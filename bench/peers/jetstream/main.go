@@ -38,6 +38,7 @@ type settings struct {
 	batch    int
 	rate     int // messages a second; 0: as many as can be
 	memory   bool
+	replicas int // copies of the stream and its consumer, on as many servers
 }
 
 func (s settings) storage() nats.StorageType {
@@ -112,12 +113,14 @@ func prepare(s settings) error {
 	}
 	_, err = c.js.AddStream(&nats.StreamConfig{
 		Name: stream, Subjects: []string{subject}, Retention: nats.WorkQueuePolicy, Storage: s.storage(),
+		Replicas: s.replicas,
 	})
 	if err != nil {
 		return fmt.Errorf("create the stream: %w", err)
 	}
 	_, err = c.js.AddConsumer(stream, &nats.ConsumerConfig{
 		Durable: consumer, AckPolicy: nats.AckExplicitPolicy, MaxAckPending: 1 << 16,
+		Replicas: s.replicas,
 	})
 	return err
 }
@@ -241,7 +244,7 @@ func run(s settings) (map[string]any, error) {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.url, "url", "nats://127.0.0.1:4222", "server")
+	flag.StringVar(&s.url, "url", "nats://127.0.0.1:4222", "server, or several of one cluster, separated by commas")
 	flag.IntVar(&s.messages, "messages", 200_000, "messages to move")
 	flag.DurationVar(&s.duration, "seconds", 0, "send for so long instead, as in 30s")
 	flag.IntVar(&s.payload, "payload", 128, "bytes of a payload, at least 16")
@@ -249,6 +252,7 @@ func main() {
 	flag.IntVar(&s.batch, "batch", 64, "messages of a fetch, and unconfirmed publishes of a connection")
 	flag.IntVar(&s.rate, "rate", 0, "instead: single messages a second, at even distances, for 5 s or -seconds")
 	flag.BoolVar(&s.memory, "memory", false, "keep the stream in memory")
+	flag.IntVar(&s.replicas, "replicas", 1, "copies of the stream and its consumer, on as many servers")
 	flag.Parse()
 	if s.payload < numberBytes || s.workers < 1 || s.batch < 1 || s.messages < 1 || s.rate < 0 || s.rate > rateMax {
 		fmt.Fprintln(os.Stderr, "jetstream: --payload must be at least 16, --rate 0 to 10,000,000, the others 1 or more")
