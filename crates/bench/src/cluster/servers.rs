@@ -9,7 +9,7 @@ use crate::server::{Server, ServerOptions};
 /// Number of independent servers, as many as the cluster has nodes.
 const INDEPENDENT: usize = 3;
 
-/// Which servers are under the load.
+/// Group of servers under the load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Group {
     /// A server alone.
