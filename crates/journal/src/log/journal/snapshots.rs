@@ -1,0 +1,65 @@
+//! Snapshots of the state: when one is due, and the hand-over of its pieces.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{DiskJournal, SnapshotTrigger};
+use crate::log::snapshot::{Head, Work};
+
+impl DiskJournal {
+    /// True when a snapshot is due: by the length of the log, by the space that it would free, or on request.
+    pub fn wants_snapshot(&self) -> bool {
+        let SnapshotTrigger { log_bytes, last_len, live_blobs, requested, running } = self.snapshots;
+        if running || !self.shared.live_known.load(Relaxed) || self.shared.failure().is_some() {
+            return false;
+        }
+        let enough = self.shared.options.snapshot_log_bytes;
+        let dead = self.shared.dead_uncovered.load(Relaxed);
+        // After most of the messages have gone, the next snapshot is far smaller than the one on disk.
+        let shrunk = last_len >= enough && self.index.live_blobs() * 2 < live_blobs;
+        let frees_room = self.shared.space.dead_kept().is_some_and(|kept| dead > kept);
+        let much_dead = frees_room || dead >= (enough / 2).max(last_len / 2);
+        requested || log_bytes >= enough.max(last_len) || much_dead || shrunk
+    }
+
+    /// Makes [`DiskJournal::wants_snapshot`] true, once.
+    pub fn request_snapshot(&mut self) {
+        self.snapshots.requested = true;
+    }
+
+    /// Begins a snapshot of the state just after record `applied_index`, at the logged time `time_us`.
+    /// `behaviour` is stored with the snapshot and not interpreted.
+    pub fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32) {
+        self.snapshots.requested = false;
+        self.snapshots.running = true;
+        self.snapshots.log_bytes = 0;
+        self.snapshots.live_blobs = self.index.live_blobs();
+        self.shared.snapshot.push(Work::Begin(Head { applied_index, time_us, behaviour }));
+        self.shared.maintenance_signal.notify();
+    }
+
+    /// Takes the next piece of the snapshot (up to 1 GiB; 64 KiB to 1 MiB serve best). `Err` gives it back
+    /// while maintenance is behind.
+    pub fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>> {
+        let result = self.shared.snapshot.push_piece(piece);
+        self.shared.maintenance_signal.notify();
+        result
+    }
+
+    /// Ends the snapshot; maintenance puts it in place.
+    pub fn snapshot_finish(&mut self) {
+        self.shared.snapshot.push(Work::Finish);
+        self.shared.maintenance_signal.notify();
+    }
+
+    /// Gives the snapshot up; maintenance removes what was written.
+    pub fn snapshot_abort(&mut self) {
+        self.snapshots.running = false;
+        self.shared.snapshot.push(Work::Abort);
+        self.shared.maintenance_signal.notify();
+    }
+
+    /// True from the beginning of a snapshot until it is in place or given up.
+    pub fn snapshot_running(&self) -> bool {
+        self.snapshots.running
+    }
+}
