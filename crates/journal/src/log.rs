@@ -40,6 +40,7 @@ pub(crate) mod sealing;
 pub(crate) mod shared;
 pub(crate) mod signal;
 pub(crate) mod snapshot;
+mod snapshot_writer;
 mod space;
 pub(crate) mod spans;
 pub(crate) mod table;

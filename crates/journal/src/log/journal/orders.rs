@@ -152,9 +152,9 @@ impl DiskJournal {
     /// last `poll`, and the waker is called when it grows. A crash leaves what these orders have
     /// made of the log, and then some of those after them, from the first on.
     ///
-    /// A batch is durable as the durability setting asks: with `interval` and `os` it is written, and a power loss
-    /// may take it. Cuts and hard states are synced whatever the durability, a cut with every batch before
-    /// it.
+    /// A batch is durable as the durability setting asks: with `interval` and `os` it is written, and a power
+    /// loss may take it. Cuts and hard states are synced whatever the durability, a cut with every batch
+    /// before it.
     pub fn durable_orders(&self) -> u64 {
         self.shared.durable_orders()
     }

@@ -4,19 +4,13 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
-use crate::disk::File;
 use crate::file_kind::Kind;
-use crate::keys::chunks::Appender;
-use crate::log::files::Handle;
-use crate::log::manifest::SnapshotFile;
-use crate::log::shared::{Note, Shared};
-use crate::log::snapshot::{Encoder, Head, Work};
+use crate::log::shared::Note;
+use crate::log::snapshot::{Head, Work};
+use crate::log::snapshot_writer::SnapshotWriter;
 
-/// Bytes gathered for one write.
-const WRITE_BYTES: usize = 1 << 20;
-
-/// Bytes after which they are synced, so that a sync of the log beside it has little to wait for.
-const SYNC_BYTES: u64 = 2 << 20;
+/// Bytes taken over in one step.
+const STEP_BYTES: usize = 1 << 20;
 
 /// Time between a failure for lack of space and the next snapshot, in microseconds.
 const RETRY_US: u64 = 2_000_000;
@@ -24,20 +18,11 @@ const RETRY_US: u64 = 2_000_000;
 /// Where the snapshot stands.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotWriting {
-    building: Option<Building>,
+    building: Option<SnapshotWriter>,
     /// Given up: what still comes of it is dropped.
     given_up: bool,
     /// When to tell the shard that it was given up.
     tell_at_us: Option<u64>,
-}
-
-#[derive(Debug)]
-struct Building {
-    handle: Handle,
-    encoder: Encoder,
-    head: Head,
-    file: Appender,
-    unsynced: u64,
 }
 
 impl SnapshotWriting {
@@ -55,7 +40,7 @@ impl Maintenance {
             self.shared.tell(Note::SnapshotFailed);
         }
         let mut taken = 0;
-        while taken < WRITE_BYTES {
+        while taken < STEP_BYTES {
             let Some(work) = self.shared.snapshot.pop() else { break };
             taken += 1;
             match work {
@@ -79,10 +64,7 @@ impl Maintenance {
     fn begin_snapshot(&mut self, head: Head) -> io::Result<()> {
         self.snapshots.given_up = true;
         self.remove_building();
-        let handle = self.shared.create(Kind::Snapshot)?;
-        let mut file = Appender::new(handle.file.clone(), handle.seal.chunks().cloned());
-        let encoder = Encoder::begin(self.shared.identity, &head, &mut file.buffer);
-        self.snapshots.building = Some(Building { handle, encoder, head, file, unsynced: 0 });
+        self.snapshots.building = Some(SnapshotWriter::begin(&self.shared, head)?);
         self.snapshots.given_up = false;
         Ok(())
     }
@@ -94,7 +76,7 @@ impl Maintenance {
             }
             return Ok(());
         };
-        let handle = building.handle.clone();
+        let handle = building.handle().clone();
         match self.place_snapshot(building) {
             Ok(len) => {
                 self.look_soon();
@@ -112,18 +94,13 @@ impl Maintenance {
         }
     }
 
-    fn place_snapshot(&self, mut building: Building) -> io::Result<u64> {
-        building.encoder.finish(&mut building.file.buffer);
-        building.file.finish()?;
-        building.handle.file.sync_data()?;
-        self.shared.count_syncs(1);
+    fn place_snapshot(&self, building: SnapshotWriter) -> io::Result<u64> {
+        let named = building.finish(&self.shared)?;
         // Everything that the snapshot holds must also be in the log, whatever the durability: recovery
         // relies on it.
         self.sync_log()?;
         self.shared.sync_dir()?;
-        let Building { handle, head: Head { applied_index, time_us, .. }, file, .. } = building;
-        let len = file.len();
-        let named = SnapshotFile { number: handle.number, applied_index, time_us, len };
+        let len = named.len;
         let synced_to = self.writer.synced_to();
         let old = self.shared.change_manifest(|manifest| {
             manifest.note_synced(synced_to);
@@ -145,22 +122,7 @@ impl Maintenance {
 
     fn remove_building(&mut self) {
         if let Some(building) = self.snapshots.building.take() {
-            self.shared.discard(&building.handle);
+            self.shared.discard(building.handle());
         }
-    }
-}
-
-impl Building {
-    fn add(&mut self, shared: &Shared, piece: &[u8]) -> io::Result<()> {
-        self.encoder.piece(piece, &mut self.file.buffer);
-        if self.file.buffer.len() >= WRITE_BYTES {
-            self.unsynced += self.file.write()?;
-        }
-        if self.unsynced >= SYNC_BYTES {
-            self.handle.file.sync_data()?;
-            shared.count_syncs(1);
-            self.unsynced = 0;
-        }
-        Ok(())
     }
 }
