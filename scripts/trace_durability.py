@@ -89,13 +89,13 @@ def parse(lines) -> list[Call]:
 
 
 class Named:
-    """What a manifest says: format version 8, of crates/journal/src/log/manifest.rs."""
+    """What a manifest says: format version 9, of crates/journal/src/log/manifest.rs."""
 
     def __init__(self, data: bytes):
         magic, version = struct.unpack_from("<8sI", data)
-        if magic != b"SLUICEMF" or version != 8:
-            raise ValueError(f"not a manifest of format 8: {data[:12]!r}")
-        self.data, self.at = data, 16 + 61 + 9
+        if magic != b"SLUICEMF" or version != 9:
+            raise ValueError(f"not a manifest of format 9: {data[:12]!r}")
+        self.data, self.at = data, 16 + 61 + 17
         hard_state = self.take("I")
         self.at += hard_state + 36
         self.sealed, self.tables = [], []
@@ -110,7 +110,10 @@ class Named:
             self.blobs.append(self.take("QQQI")[0])
             ranges = self.take("I")
             self.at += ranges * 16
-        self.snapshot = [self.take("QQQQ")[0]] if self.take("B") else []
+        self.snapshot = [self.take("QQQQQQ")[0]] if self.take("B") else []
+        if self.snapshot:
+            label = self.take("I")
+            self.at += label
         self.take("Q")  # the keyring that it relies on
         if self.at != len(data):
             raise ValueError(f"a manifest of {len(data)} bytes has {self.at} bytes of fields")

@@ -14,7 +14,7 @@ from trace_durability import check  # noqa: E402
 LOG = "/d/000000000001.log"
 SOCKET = "TCP:[127.0.0.1:1->127.0.0.1:2]"
 # A manifest that names the open segment 1 and nothing else.
-MANIFEST = b"SLUICEMF\x08\0\0\0".ljust(16 + 61 + 13 + 36 + 4, b"\0") + b"\1\0\0\0\1".ljust(28 + 4 + 1 + 8, b"\0")
+MANIFEST = b"SLUICEMF\x09\0\0\0".ljust(16 + 61 + 21 + 36 + 4, b"\0") + b"\1\0\0\0\1".ljust(28 + 4 + 1 + 8, b"\0")
 REQUESTS = [{"id": "r1", "what": "send", "needles": [b"mark".hex()]}]
 SOUND = [
     f'openat(AT_FDCWD</>, "{LOG}", O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC, 0600) = 5<{LOG}>',

@@ -52,6 +52,6 @@ pub use maintenance::{Maintenance, Notice};
 pub use manifest::{holds_journal, journal_file, owner_of};
 pub use read_back::{LogGone, LogReader};
 pub use replay::Replay;
-pub use snapshot::SnapshotReader;
+pub use snapshot::{SnapshotReader, StateHead};
 pub use uncommitted::Entry;
 pub use writer::Writer;

@@ -15,7 +15,7 @@ use crate::log::header::{HEADER, Position};
 use crate::log::index::{FoundBlob, Index};
 use crate::log::manifest::Link;
 use crate::log::read_back::LogSegments;
-use crate::log::shared::{Begun, Note, Order, Proposal, Shared};
+use crate::log::shared::{BatchPlace, Begun, Note, Order, Proposal, Shared};
 use crate::log::spans::budget_of;
 use crate::log::uncommitted::{Entry, Uncommitted};
 use crate::open_error::OpenError;
@@ -41,6 +41,8 @@ pub struct DiskJournal {
     /// Number of the next proposed batch.
     next_number: u64,
     last_time_us: u64,
+    /// State of the chain after the last batch that was given.
+    given: Link,
     /// Number of orders given.
     orders: u64,
     notes: VecDeque<Note>,
@@ -53,7 +55,19 @@ pub struct DiskJournal {
     batches: u64,
     records: u64,
     snapshots: SnapshotTrigger,
+    /// Bytes that the owner keeps with snapshots.
+    label: Vec<u8>,
     failure_told: bool,
+}
+
+/// Ends of the log found by an opening.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    /// State of the chain after the last batch, and after the last committed one.
+    pub(crate) log: Link,
+    pub(crate) committed: Link,
+    /// Time of the last batch, in microseconds since the Unix epoch.
+    pub(crate) time_us: u64,
 }
 
 /// State that decides when the next snapshot is due.
@@ -78,8 +92,7 @@ impl SnapshotTrigger {
 impl DiskJournal {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        end: &Link,
-        last_time_us: u64,
+        ends: Ends,
         index: Index,
         segments: LogSegments,
         tail: Option<Uncommitted>,
@@ -89,9 +102,10 @@ impl DiskJournal {
         let cache = Cache::new(cache_bytes - budget_of(cache_bytes));
         DiskJournal {
             shared,
-            next_index: end.next_index,
-            next_number: end.next_number,
-            last_time_us,
+            next_index: ends.log.next_index,
+            next_number: ends.log.next_number,
+            last_time_us: ends.time_us,
+            given: ends.committed,
             orders: 0,
             notes: VecDeque::new(),
             index,
@@ -102,6 +116,7 @@ impl DiskJournal {
             batches: 0,
             records: 0,
             snapshots,
+            label: Vec::new(),
             failure_told: false,
         }
     }
@@ -222,7 +237,11 @@ impl DiskJournal {
         self.notes.pop_front()
     }
 
-    fn committed(&mut self, committed: Committed, records: u32, offset: u64) -> Event {
+    fn committed(&mut self, committed: Committed, records: u32, place: BatchPlace) -> Event {
+        let BatchPlace { offset, checksum } = place;
+        let Committed { first_index, number, term, time_us, .. } = committed;
+        let (next_index, next_number) = (first_index + u64::from(records), number + 1);
+        self.given = Link { next_index, next_number, previous: checksum, term, time_us };
         self.index.push(&committed.bytes, offset);
         self.segments.given(committed.number, offset + committed.bytes.len() as u64);
         self.cache.push(committed.first_index, offset, committed.bytes.clone());
@@ -238,21 +257,21 @@ impl DiskJournal {
         while let Some(begun) = tail.next_segment() {
             next_segment(&self.shared, &mut self.index, &mut self.segments, begun);
         }
-        let (entry, offset) = tail.next_committed()?;
+        let (entry, place) = tail.next_committed()?;
         let Entry { first_index, records, number, term, time_us, bytes, .. } = entry;
-        let end = offset + bytes.len() as u64;
+        let end = place.offset + bytes.len() as u64;
         self.shared.set_given(Position { segment: self.index.growing(), offset: end });
-        Some(self.committed(Committed { first_index, number, term, time_us, bytes }, records, offset))
+        Some(self.committed(Committed { first_index, number, term, time_us, bytes }, records, place))
     }
 
     fn take_note(&mut self, note: Note) -> Option<Event> {
         match note {
-            Note::Batch { written, offset } => match &mut self.tail {
+            Note::Batch { written, place } => match &mut self.tail {
                 None => {
                     let records = written.records;
-                    return Some(self.committed(written.committed(), records, offset));
+                    return Some(self.committed(written.committed(), records, place));
                 }
-                Some(tail) => tail.written(written.first_index, offset),
+                Some(tail) => tail.written(written.first_index, place),
             },
             Note::Segment(begun) => match &mut self.tail {
                 None => next_segment(&self.shared, &mut self.index, &mut self.segments, begun),

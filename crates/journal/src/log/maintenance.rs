@@ -430,7 +430,7 @@ impl Maintenance {
             let manifest = lock(&self.shared.manifest);
             bytes += manifest.sealed.iter().map(|s| s.len + s.table_len).sum::<u64>();
             bytes += manifest.blob_files.iter().map(|b| b.data_len + b.table_len).sum::<u64>();
-            bytes += manifest.snapshot.map_or(0, |s| s.len);
+            bytes += manifest.snapshot.as_ref().map_or(0, |s| s.len);
             manifest.sealed.len() + manifest.blob_files.len() + manifest.open.len()
         };
         bytes += lock(&self.shared.complete).iter().map(|complete| complete.holder.len).sum::<u64>();

@@ -20,7 +20,7 @@ use crate::options::{Commit, Options, Owner};
 
 /// Version of the formats of all files in a journal's directory, and of backups. It grows with each change of
 /// any of them; other versions are refused.
-pub(crate) const FORMAT_VERSION: u32 = 8;
+pub(crate) const FORMAT_VERSION: u32 = 9;
 
 /// Name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest";
@@ -114,12 +114,17 @@ pub(crate) struct BlobFile {
 }
 
 /// The latest snapshot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SnapshotFile {
     pub(crate) number: u64,
     pub(crate) applied_index: u64,
     pub(crate) time_us: u64,
     pub(crate) len: u64,
+    /// Number and term of the batch that ends with record `applied_index`; 0: none does.
+    pub(crate) last_number: u64,
+    pub(crate) last_term: u64,
+    /// Bytes that the owner keeps with it.
+    pub(crate) label: Vec<u8>,
 }
 
 /// Distance from the last term to the next where the clock has not passed the last one. Ids that the engine
@@ -146,6 +151,9 @@ pub(crate) struct Manifest {
     /// Index of a record up to which the log was committed when the manifest was written; it may lie behind
     /// the end of what a power loss has left.
     pub(crate) committed: u64,
+    /// Index of the record from which on the state refers to no blob that was released elsewhere before the
+    /// state was received; 0: it never did.
+    pub(crate) whole_from: u64,
     /// The owner's hard state.
     pub(crate) hard_state: Vec<u8>,
     /// State of the chain before the first open segment.
@@ -199,6 +207,7 @@ impl Manifest {
             closed: false,
             told: false,
             committed: 0,
+            whole_from: 0,
             hard_state: Vec::new(),
             open_start: Link { next_index: 1, next_number: 1, ..Link::default() },
             sealed: Vec::new(),
@@ -211,7 +220,7 @@ impl Manifest {
 
     /// Index of the last record in the snapshot; 0: no snapshot.
     pub(crate) fn applied_index(&self) -> u64 {
-        self.snapshot.map_or(0, |snapshot| snapshot.applied_index)
+        self.snapshot.as_ref().map_or(0, |snapshot| snapshot.applied_index)
     }
 
     /// The term of the next opening. Under [`Commit::Own`]: `term_min` if that is above the last term, else
@@ -247,7 +256,7 @@ impl Manifest {
             Kind::Log => self.open.iter().any(|o| o.number == number) || sealed(number).is_some(),
             Kind::Table => sealed(number).is_some_and(|s| s.table_len > 0),
             Kind::Blobs => self.blob_files.iter().any(|b| b.number == number),
-            Kind::Snapshot => self.snapshot.is_some_and(|s| s.number == number),
+            Kind::Snapshot => self.snapshot.as_ref().is_some_and(|s| s.number == number),
         }
     }
 
@@ -279,8 +288,8 @@ impl Manifest {
         body.push(u8::from(self.closed));
         body.push(u8::from(self.told));
         body.put_u64(self.committed);
-        body.put_u32(self.hard_state.len() as u32);
-        body.extend_from_slice(&self.hard_state);
+        body.put_u64(self.whole_from);
+        put_bytes(&mut body, &self.hard_state);
         put_link(&mut body, &self.open_start);
         body.put_u32(self.sealed.len() as u32);
         for segment in &self.sealed {
@@ -310,10 +319,13 @@ impl Manifest {
             }
         }
         body.push(u8::from(self.snapshot.is_some()));
-        if let Some(snapshot) = &self.snapshot {
-            for value in [snapshot.number, snapshot.applied_index, snapshot.time_us, snapshot.len] {
-                body.put_u64(value);
+        if let Some(SnapshotFile { number, applied_index, time_us, len, last_number, last_term, label }) =
+            &self.snapshot
+        {
+            for value in [number, applied_index, time_us, len, last_number, last_term] {
+                body.put_u64(*value);
             }
+            put_bytes(&mut body, label);
         }
         body.put_u64(self.keyring);
         let mut out = MAGIC.to_vec();
@@ -359,11 +371,12 @@ impl Manifest {
             let ranges = b.ranges.iter().flat_map(|(first, end)| [*first, *end]);
             [b.number, b.data_len, b.table_len].into_iter().chain(ranges)
         });
-        let snapshot = self.snapshot.iter().flat_map(|s| [s.number, s.applied_index, s.len]);
+        let snapshot = self.snapshot.iter().flat_map(|s| [s.number, s.applied_index, s.len, s.last_number]);
         let Position { segment, offset } = self.synced_to;
         let own =
             [self.owner.start, self.next_file, self.term, segment, offset, self.committed, self.keyring];
         own.into_iter()
+            .chain([self.whole_from])
             .chain(self.open_start.counts())
             .chain(sealed)
             .chain(self.open.iter().flat_map(|o| [o.number, o.len, o.end]))
@@ -402,6 +415,16 @@ impl Manifest {
     }
 }
 
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.put_u32(bytes.len() as u32);
+    out.extend_from_slice(bytes);
+}
+
+fn bytes(reader: &mut Reader<'_>) -> Option<Vec<u8>> {
+    let len = reader.count(1)?;
+    reader.take(len).map(<[u8]>::to_vec)
+}
+
 fn put_link(out: &mut Vec<u8>, link: &Link) {
     out.put_u64(link.next_index);
     out.put_u64(link.next_number);
@@ -429,8 +452,8 @@ fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
     manifest.closed = reader.u8()? == 1;
     manifest.told = reader.u8()? == 1;
     manifest.committed = reader.u64()?;
-    let hard_state = reader.count(1)?;
-    manifest.hard_state = reader.take(hard_state)?.to_vec();
+    manifest.whole_from = reader.u64()?;
+    manifest.hard_state = bytes(reader)?;
     manifest.open_start = link(reader)?;
     for _ in 0..reader.count(100)? {
         manifest.sealed.push(Sealed {
@@ -465,6 +488,9 @@ fn decode_body(reader: &mut Reader<'_>) -> Option<Manifest> {
             applied_index: reader.u64()?,
             time_us: reader.u64()?,
             len: reader.u64()?,
+            last_number: reader.u64()?,
+            last_term: reader.u64()?,
+            label: bytes(reader)?,
         });
     }
     manifest.keyring = reader.u64()?;
@@ -489,7 +515,7 @@ mod tests {
         });
         manifest.open =
             vec![OpenSegment { number: 2, len: 4096, end: 512 }, OpenSegment { number: 3, len: 0, end: 0 }];
-        (manifest.told, manifest.committed) = (true, 7);
+        (manifest.told, manifest.committed, manifest.whole_from) = (true, 7, 8);
         manifest.hard_state = b"term and vote".to_vec();
         manifest.blob_files.push(BlobFile {
             number: 4,
@@ -498,7 +524,15 @@ mod tests {
             table_checksum: 3,
             ranges: vec![(1, 5), (9, 12)],
         });
-        manifest.snapshot = Some(SnapshotFile { number: 5, applied_index: 8, time_us: 1, len: 2 });
+        manifest.snapshot = Some(SnapshotFile {
+            number: 5,
+            applied_index: 8,
+            time_us: 1,
+            len: 2,
+            last_number: 4,
+            last_term: 7,
+            label: b"members".to_vec(),
+        });
         manifest.keyring = 11;
         manifest.closed = true;
         manifest
@@ -528,7 +562,7 @@ mod tests {
     #[test]
     fn another_format_is_told_from_damage() {
         let mut bytes = example().encode();
-        for other in [1, 9] {
+        for other in [1, 8, 10] {
             bytes[8] = other;
             let error = Manifest::decode(Path::new("manifest"), &bytes).unwrap_err();
             let OpenError::Format { found, known, .. } = error else { panic!("{error}") };

@@ -34,7 +34,7 @@ use crate::log::file_keys::Keys;
 use crate::log::files::{Files, Handle};
 use crate::log::header::{HEADER, Position};
 use crate::log::index::{Current, Index};
-use crate::log::journal::{DiskJournal, SnapshotTrigger};
+use crate::log::journal::{DiskJournal, Ends, SnapshotTrigger};
 use crate::log::maintenance::Maintenance;
 use crate::log::manifest::{BlobFile, Link, MANIFEST, Manifest, RESTORING, Sealed};
 use crate::log::read_back::LogSegments;
@@ -161,7 +161,7 @@ impl Opening {
         stretches.push(moved.stretch);
         let replay =
             Replay::new(self.manifest.identity, self.manifest.term, self.manifest.applied_index(), stretches);
-        let last_len = self.manifest.snapshot.map_or(0, |s| s.len);
+        let last_len = self.manifest.snapshot.as_ref().map_or(0, |s| s.len);
         let snapshots = SnapshotTrigger::found(log_bytes, last_len);
         let committed = Position { segment: moved.handle.number, offset: len };
         let hard_state = self.manifest.hard_state.clone();
@@ -180,9 +180,9 @@ impl Opening {
         let state = WriterState::new(moved.handle, moved.offset, moved.prefilled, link, moved.begins);
         let writer = Writer::new(shared.clone(), state);
         let tail = shared.is_told().then(|| Uncommitted::found(&given, moved.held));
-        let last_time_us = self.report.last_time_us;
+        let ends = Ends { log: link, committed: given, time_us: self.report.last_time_us };
         Ok(Recovered {
-            journal: DiskJournal::new(shared.clone(), &link, last_time_us, index, segments, tail, snapshots),
+            journal: DiskJournal::new(shared.clone(), ends, index, segments, tail, snapshots),
             maintenance: Maintenance::new(shared.clone(), writer.clone(), entries),
             shared,
             writer,

@@ -46,6 +46,15 @@ impl Proposal {
     }
 }
 
+/// Where a batch is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BatchPlace {
+    /// Offset of its records in the segment.
+    pub(crate) offset: u64,
+    /// Checksum of its head, which the next batch continues.
+    pub(crate) checksum: u32,
+}
+
 /// Order to the writer; orders are carried out one after the other.
 #[derive(Debug)]
 pub(crate) enum Order {
@@ -60,9 +69,9 @@ pub(crate) enum Order {
 /// Message from writer or maintenance to the shard's part, in order.
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// A batch is written; its records are at `offset` of the segment that began last. Under
-    /// [`Commit::Own`] it is durable too, and so committed.
-    Batch { written: Proposal, offset: u64 },
+    /// A batch is written, at this place of the segment that began last. Under [`Commit::Own`] it is durable
+    /// too, and so committed.
+    Batch { written: Proposal, place: BatchPlace },
     /// The records up to this index are durable ([`Commit::Told`] only).
     Durable { last_index: u64 },
     /// The tail is cut durably where the batch at this position began; `handle` grows from there.

@@ -35,15 +35,37 @@ struct PipeState {
     bytes: usize,
 }
 
-/// Head of a snapshot.
+/// Head of a state: its place in the log, and what its owner keeps with it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct StateHead {
+    /// Index of the last record that is applied.
+    pub applied_index: u64,
+    /// Number of the batch that ends with this record; 0: none does.
+    pub number: u64,
+    /// Term of that batch.
+    pub term: u64,
+    /// Logged time, in microseconds since the Unix epoch.
+    pub time_us: u64,
+    /// Version of the owner's behaviour.
+    pub behaviour: u32,
+    /// Bytes of the owner ([`crate::DiskJournal::label_snapshots`]).
+    pub label: Vec<u8>,
+}
+
+/// Head of a snapshot's file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Head {
-    pub(crate) applied_index: u64,
-    pub(crate) time_us: u64,
-    pub(crate) behaviour: u32,
+struct Head {
+    applied_index: u64,
+    time_us: u64,
+    behaviour: u32,
 }
 
 impl Head {
+    fn of(state: &StateHead) -> Head {
+        let StateHead { applied_index, time_us, behaviour, .. } = *state;
+        Head { applied_index, time_us, behaviour }
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&MAGIC);
         out.put_u64(self.applied_index);
@@ -67,7 +89,7 @@ impl Head {
 /// Steps of writing a snapshot, in order.
 #[derive(Debug)]
 pub(crate) enum Work {
-    Begin(Head),
+    Begin(StateHead),
     Piece(Vec<u8>),
     Finish,
     Abort,
@@ -108,9 +130,9 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    pub(crate) fn begin(identity: u64, head: &Head, out: &mut Vec<u8>) -> Encoder {
+    pub(crate) fn begin(identity: u64, state: &StateHead, out: &mut Vec<u8>) -> Encoder {
         let start = out.len();
-        head.encode(out);
+        Head::of(state).encode(out);
         let mut sums = crc32fast::Hasher::new();
         sums.update(&out[start..]);
         Encoder { identity, sums, pieces: 0 }

@@ -8,7 +8,7 @@ use crate::keys::chunks::Appender;
 use crate::log::files::Handle;
 use crate::log::manifest::SnapshotFile;
 use crate::log::shared::Shared;
-use crate::log::snapshot::{Encoder, Head};
+use crate::log::snapshot::{Encoder, StateHead};
 
 /// Bytes gathered for one write.
 const WRITE_BYTES: usize = 1 << 20;
@@ -21,14 +21,14 @@ const SYNC_BYTES: u64 = 2 << 20;
 pub(crate) struct SnapshotWriter {
     handle: Handle,
     encoder: Encoder,
-    head: Head,
+    head: StateHead,
     file: Appender,
     unsynced: u64,
 }
 
 impl SnapshotWriter {
     /// Makes the file.
-    pub(crate) fn begin(shared: &Shared, head: Head) -> io::Result<SnapshotWriter> {
+    pub(crate) fn begin(shared: &Shared, head: StateHead) -> io::Result<SnapshotWriter> {
         let handle = shared.create(Kind::Snapshot)?;
         let mut file = Appender::new(handle.file.clone(), handle.seal.chunks().cloned());
         let encoder = Encoder::begin(shared.identity, &head, &mut file.buffer);
@@ -60,7 +60,15 @@ impl SnapshotWriter {
         self.file.finish()?;
         self.handle.file.sync_data()?;
         shared.count_syncs(1);
-        let Head { applied_index, time_us, .. } = self.head;
-        Ok(SnapshotFile { number: self.handle.number, applied_index, time_us, len: self.file.len() })
+        let StateHead { applied_index, number, term, time_us, label, .. } = self.head;
+        Ok(SnapshotFile {
+            number: self.handle.number,
+            applied_index,
+            time_us,
+            len: self.file.len(),
+            last_number: number,
+            last_term: term,
+            label,
+        })
     }
 }

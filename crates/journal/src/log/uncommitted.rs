@@ -12,7 +12,7 @@ use bytes::Bytes;
 use crate::log::files::Handle;
 use crate::log::header::{Header, Position};
 use crate::log::manifest::Link;
-use crate::log::shared::{Begun, Proposal};
+use crate::log::shared::{BatchPlace, Begun, Proposal};
 use crate::plant::{self, Plant};
 use crate::seam::event::TailError;
 use crate::seam::sealed::SealedBatch;
@@ -62,18 +62,19 @@ impl Entry {
     }
 }
 
-/// A batch of the tail, and where its records are in its segment; `None`: it is not written.
+/// A batch of the tail, and where it is in its segment; `None`: it is not written.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) entry: Entry,
-    pub(crate) offset: Option<u64>,
+    pub(crate) place: Option<BatchPlace>,
 }
 
 impl Held {
     /// A batch that was found on the disk.
     pub(crate) fn found(header: &Header, records: &[u8]) -> Held {
         let entry = Entry::found(header, records.to_vec());
-        Held { entry, offset: Some(header.records_at()) }
+        let place = BatchPlace { offset: header.records_at(), checksum: header.checksum };
+        Held { entry, place: Some(place) }
     }
 }
 
@@ -142,7 +143,7 @@ impl Uncommitted {
     }
 
     pub(crate) fn push(&mut self, entry: Entry) {
-        self.held.push_back(Held { entry, offset: None });
+        self.held.push_back(Held { entry, place: None });
     }
 
     /// Commits the records up to this one; those that are committed already change nothing.
@@ -176,13 +177,13 @@ impl Uncommitted {
     }
 
     /// Notes that a batch is written.
-    pub(crate) fn written(&mut self, first_index: u64, offset: u64) {
+    pub(crate) fn written(&mut self, first_index: u64, place: BatchPlace) {
         if first_index > self.uncut_index() {
             return;
         }
         let at = self.held.binary_search_by_key(&first_index, |held| held.entry.first_index);
         if let Ok(at) = at {
-            self.held[at].offset = Some(offset);
+            self.held[at].place = Some(place);
         }
     }
 
@@ -220,13 +221,13 @@ impl Uncommitted {
         if is_due { self.segments.pop_front() } else { None }
     }
 
-    /// Takes the next batch that is committed and written, with the offset of its records.
-    pub(crate) fn next_committed(&mut self) -> Option<(Entry, u64)> {
+    /// Takes the next batch that is committed and written, with its place.
+    pub(crate) fn next_committed(&mut self) -> Option<(Entry, BatchPlace)> {
         let front = self.held.front()?;
-        let offset = front.offset.filter(|_| front.entry.last_index() <= self.committed_index)?;
+        let place = front.place.filter(|_| front.entry.last_index() <= self.committed_index)?;
         let Held { entry, .. } = self.held.pop_front()?;
         self.given = (entry.term, entry.time_us);
-        Some((entry, offset))
+        Some((entry, place))
     }
 
     /// Index of the first record of the tail.

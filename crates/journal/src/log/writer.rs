@@ -25,7 +25,7 @@ use crate::log::header::next_sector;
 use crate::log::header::{Header, Position, front};
 use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
-use crate::log::shared::{Begun, Fresh, Note, Order, Proposal, Shared};
+use crate::log::shared::{BatchPlace, Begun, Fresh, Note, Order, Proposal, Shared};
 use crate::options::Durability;
 use crate::plant::{self, Plant};
 
@@ -412,7 +412,8 @@ impl Writer {
         }
         let Proposal { records, term, time_us, bytes, .. } = &proposal;
         let offset = state.encode(&self.shared, bytes, *records, *term, *time_us)?;
-        state.staged.push(Note::Batch { written: proposal, offset });
+        let place = BatchPlace { offset, checksum: state.link.previous };
+        state.staged.push(Note::Batch { written: proposal, place });
         state.buffered_orders += 1;
         Ok(())
     }

@@ -324,7 +324,7 @@ fn a_backup_of_another_format_is_refused() {
 
 #[test]
 fn a_backup_does_not_write_elsewhere() {
-    let mut stream = b"SLUICEBK\x08\0\0\0\x01".to_vec();
+    let mut stream = b"SLUICEBK\x09\0\0\0\x01".to_vec();
     let name = b"../evil";
     stream.extend_from_slice(&(name.len() as u16).to_le_bytes());
     stream.extend_from_slice(name);

@@ -3,7 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{DiskJournal, SnapshotTrigger};
-use crate::log::snapshot::{Head, Work};
+use crate::log::snapshot::{StateHead, Work};
+
+/// Largest label of a snapshot in bytes.
+const LABEL_BYTES_MAX: usize = 256;
 
 impl DiskJournal {
     /// True when a snapshot is due: by the length of the log, by the space that it would free, or on request.
@@ -26,14 +29,30 @@ impl DiskJournal {
         self.snapshots.requested = true;
     }
 
+    /// Keeps up to 256 bytes, such as the members of a cluster, with each snapshot that begins from now on.
+    ///
+    /// # Panics
+    /// When there are more.
+    pub fn label_snapshots(&mut self, label: &[u8]) {
+        let len = label.len();
+        assert!(len <= LABEL_BYTES_MAX, "a label has at most {LABEL_BYTES_MAX} bytes, not {len}");
+        self.label = label.to_vec();
+    }
+
     /// Begins a snapshot of the state just after record `applied_index`, at the logged time `time_us`.
     /// `behaviour` is stored with the snapshot and not interpreted.
+    ///
+    /// Other nodes can be sent a state that ends with a whole batch, and no other.
     pub fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32) {
         self.snapshots.requested = false;
         self.snapshots.running = true;
         self.snapshots.log_bytes = 0;
         self.snapshots.live_blobs = self.index.live_blobs();
-        self.shared.snapshot.push(Work::Begin(Head { applied_index, time_us, behaviour }));
+        let is_whole = applied_index + 1 == self.given.next_index;
+        let (number, term) = if is_whole { (self.given.last_number(), self.given.term) } else { (0, 0) };
+        let label = self.label.clone();
+        let head = StateHead { applied_index, number, term, time_us, behaviour, label };
+        self.shared.snapshot.push(Work::Begin(head));
         self.shared.maintenance_signal.notify();
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Maintenance;
 use crate::file_kind::Kind;
 use crate::log::shared::Note;
-use crate::log::snapshot::{Head, Work};
+use crate::log::snapshot::{StateHead, Work};
 use crate::log::snapshot_writer::SnapshotWriter;
 
 /// Bytes taken over in one step.
@@ -61,7 +61,7 @@ impl Maintenance {
         Ok(taken > 0)
     }
 
-    fn begin_snapshot(&mut self, head: Head) -> io::Result<()> {
+    fn begin_snapshot(&mut self, head: StateHead) -> io::Result<()> {
         self.snapshots.given_up = true;
         self.remove_building();
         self.snapshots.building = Some(SnapshotWriter::begin(&self.shared, head)?);
