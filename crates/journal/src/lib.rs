@@ -41,9 +41,8 @@ pub use keys::{Encryption, Random, RootKey, RootKeys};
 pub use log::blob::{BlobLocation, BlobRead};
 pub use log::file_keys::keys_needed;
 pub use log::read_ahead::{read_together, take_ahead};
-pub use log::{
-    DiskJournal, Entry, LogGone, LogReader, Maintenance, Notice, Replay, SnapshotReader, StateHead, Writer,
-};
+pub use log::{DiskJournal, Entry, LogGone, LogReader, Maintenance, Notice, Replay, SnapshotReader, Writer};
+pub use log::{Received, Receiving, StateHead, StatePart, StateReader};
 pub use log::{holds_journal, journal_file, owner_of};
 pub use memory::MemoryJournal;
 pub use open::Opened;
@@ -54,6 +53,6 @@ pub use rotation::{KeyStatus, KeyUse, Keyring};
 pub use seam::Journal;
 pub use seam::batch::{Batch, Record, RecordWriter, Records};
 pub use seam::blob::{BlobError, BlobKey};
-pub use seam::event::{Class, Committed, Event, Refused, TailError};
+pub use seam::event::{Class, Committed, Event, InstallError, Refused, TailError};
 pub use seam::sealed::SealedBatch;
 pub use status::{Cut, RecoveryReport, Status};

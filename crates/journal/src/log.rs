@@ -21,6 +21,7 @@
 //! [`Writer`], and [`Maintenance`]. Each is a set of steps; threads are somebody else's.
 
 pub(crate) mod blob;
+mod blob_file;
 pub(crate) mod blob_holder;
 mod cache;
 pub(crate) mod file_keys;
@@ -32,6 +33,8 @@ mod maintenance;
 pub(crate) mod manifest;
 pub(crate) mod read_ahead;
 mod read_back;
+mod received;
+mod receiving;
 pub(crate) mod recovery;
 pub(crate) mod replay;
 pub(crate) mod scan;
@@ -43,6 +46,7 @@ pub(crate) mod snapshot;
 mod snapshot_writer;
 mod space;
 pub(crate) mod spans;
+mod state_reader;
 pub(crate) mod table;
 mod uncommitted;
 mod writer;
@@ -51,7 +55,10 @@ pub use journal::DiskJournal;
 pub use maintenance::{Maintenance, Notice};
 pub use manifest::{holds_journal, journal_file, owner_of};
 pub use read_back::{LogGone, LogReader};
+pub use received::Received;
+pub use receiving::Receiving;
 pub use replay::Replay;
 pub use snapshot::{SnapshotReader, StateHead};
+pub use state_reader::{StatePart, StateReader};
 pub use uncommitted::Entry;
 pub use writer::Writer;

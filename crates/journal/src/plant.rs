@@ -14,6 +14,14 @@ pub enum Plant {
     HardStateUnsynced,
     /// An opening numbers batches from 1 again.
     RestartNumbers,
+    /// A state is installed without the part of the growing segment that was given.
+    ForgetGrowingSegment,
+    /// A state is installed without a sync of the log that stays.
+    SealUnsynced,
+    /// Files without live blobs are removed while the state by which these are dead is not in place.
+    FreeBeforeInstalled,
+    /// The record up to which blobs of a state may be missing is not kept.
+    ForgetWholeFrom,
     /// Orders count as durable before they are synced.
     DurableBeforeSync,
 }

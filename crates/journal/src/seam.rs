@@ -32,8 +32,9 @@ use event::{Class, Event, Refused};
 /// [`crate::DiskJournal::durable_orders`] tells what `on_persist_ready` is to know, and the commit index is
 /// told to [`crate::DiskJournal::commit`]; [`crate::DiskJournal::cut`] cuts the tail, and
 /// [`crate::DiskJournal::read_on`] reads the log back for members that are behind. Purging is logical,
-/// because segments with live blobs stay, and a snapshot on the wire is a backup stream: the state plus
-/// every live blob.
+/// because segments with live blobs stay. Who needs what is gone gets a state: the newest snapshot
+/// ([`crate::DiskJournal::read_state`]), and of its live blobs those that are missing there
+/// ([`crate::DiskJournal::install`]).
 pub trait Journal: Send {
     /// Location of a blob on disk.
     type Location;

@@ -141,6 +141,16 @@ impl BlobHolder {
         true
     }
 
+    /// Makes these blobs the live ones; for the shard's thread only. Of a file that is served they were live
+    /// before.
+    pub(crate) fn become_live(&self, live: &Live) {
+        for (word, bits) in self.live.iter().zip(&live.bits) {
+            word.store(*bits, Relaxed);
+        }
+        self.live_blobs.store(live.blobs, Relaxed);
+        self.live_bytes.store(live.bytes, Relaxed);
+    }
+
     pub(crate) fn location(&self, ordinal: u32) -> BlobLocation {
         self.handle.location(&self.table, self.table.key(ordinal), self.table.place(ordinal))
     }

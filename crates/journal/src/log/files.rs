@@ -337,6 +337,13 @@ impl Handle {
         }
     }
 
+    /// Removes a file that no manifest names: the next start would do so, this saves the room until then.
+    pub(crate) fn discard(&self) {
+        let files = &self.file.files;
+        let _ = files.disk.remove(&self.path);
+        files.keys.forget(self.number);
+    }
+
     /// Length of the content, in bytes.
     pub(crate) fn held_len(&self) -> io::Result<u64> {
         let len = self.file.len()?;

@@ -1,5 +1,7 @@
 //! Index of blobs: which file holds each, and whether it is live. Used by the shard's thread alone.
 
+mod install;
+
 use std::sync::Arc;
 
 use crate::log::blob::BlobLocation;
@@ -96,6 +98,11 @@ impl Index {
             self.ranges.push(range);
         }
         Complete { start: old.start, end: start, holder }
+    }
+
+    /// Handle of the growing segment.
+    pub(crate) fn growing_handle(&self) -> &Handle {
+        &self.current.handle
     }
 
     /// Number of the growing segment.

@@ -1,5 +1,6 @@
 //! The shard's part of a journal on disk: proposing, committed batches, finding blobs.
 
+mod install;
 mod orders;
 mod snapshots;
 
@@ -17,6 +18,7 @@ use crate::log::manifest::Link;
 use crate::log::read_back::LogSegments;
 use crate::log::shared::{BatchPlace, Begun, Note, Order, Proposal, Shared};
 use crate::log::spans::budget_of;
+use crate::log::state_reader::PlacedSnapshot;
 use crate::log::uncommitted::{Entry, Uncommitted};
 use crate::open_error::OpenError;
 use crate::options::Durability;
@@ -43,12 +45,16 @@ pub struct DiskJournal {
     last_time_us: u64,
     /// State of the chain after the last batch that was given.
     given: Link,
+    /// Index of the record from which on no blob of the state is missing.
+    whole_from: u64,
     /// Number of orders given.
     orders: u64,
     notes: VecDeque<Note>,
     index: Index,
     segments: LogSegments,
     cache: Cache,
+    /// Number of the order by which a state is being installed.
+    installing: Option<u64>,
     /// The uncommitted tail; `None`: what is durable is committed.
     tail: Option<Uncommitted>,
     cache_misses: u64,
@@ -81,11 +87,14 @@ pub(crate) struct SnapshotTrigger {
     live_blobs: u64,
     requested: bool,
     running: bool,
+    /// The newest snapshot, which other nodes may be sent ([`crate::Commit::Told`] only).
+    newest: Option<PlacedSnapshot>,
 }
 
 impl SnapshotTrigger {
-    pub(crate) fn found(log_bytes: u64, last_len: u64) -> SnapshotTrigger {
-        SnapshotTrigger { log_bytes, last_len, ..SnapshotTrigger::default() }
+    pub(crate) fn found(log_bytes: u64, newest: Option<PlacedSnapshot>) -> SnapshotTrigger {
+        let last_len = newest.as_ref().map_or(0, |newest| newest.named.len);
+        SnapshotTrigger { log_bytes, last_len, newest, ..SnapshotTrigger::default() }
     }
 }
 
@@ -96,21 +105,25 @@ impl DiskJournal {
         index: Index,
         segments: LogSegments,
         tail: Option<Uncommitted>,
-        snapshots: SnapshotTrigger,
+        mut snapshots: SnapshotTrigger,
     ) -> DiskJournal {
+        snapshots.newest.take_if(|_| tail.is_none());
         let cache_bytes = shared.options.cache_bytes;
         let cache = Cache::new(cache_bytes - budget_of(cache_bytes));
+        let whole_from = lock(&shared.manifest).whole_from;
         DiskJournal {
             shared,
             next_index: ends.log.next_index,
             next_number: ends.log.next_number,
             last_time_us: ends.time_us,
             given: ends.committed,
+            whole_from,
             orders: 0,
             notes: VecDeque::new(),
             index,
             segments,
             cache,
+            installing: None,
             tail,
             cache_misses: 0,
             batches: 0,
@@ -133,10 +146,11 @@ impl DiskJournal {
     /// releases are ignored and no space is freed.
     ///
     /// # Errors
-    /// A blob that is missing or has another length: damage.
+    /// A blob that is missing or has another length: damage. Missing may be what another node had released
+    /// before it sent the state ([`DiskJournal::install`]), until the record that releases it is replayed.
     pub fn set_live(&mut self, live: impl IntoIterator<Item = (BlobKey, u32)>) -> Result<(), OpenError> {
         for (key, len) in live {
-            if !self.index.revive(key, len) {
+            if !self.index.revive(key, len) && self.given.next_index > self.whole_from {
                 let what =
                     format!("no file holds blob {} of this record, {len} bytes, which is live", key.item);
                 return Err(OpenError::damaged(&self.shared.options.dir, 0, Some(key.index), what));
@@ -210,12 +224,7 @@ impl DiskJournal {
             return Err(Refused::Failed(what.clone()));
         }
         assert!(bytes <= BATCH_BYTES_MAX, "a batch has at most {BATCH_BYTES_MAX} bytes, and not {bytes}");
-        self.shared.space.room_for(class, (HEADER + bytes) as u64)?;
-        if self.shared.space.taken.fetch_add((HEADER + bytes) as u64, Relaxed) == 0 {
-            // The first since free space was looked at.
-            self.shared.maintenance_signal.notify();
-        }
-        Ok(())
+        self.shared.take_room(class, (HEADER + bytes) as u64)
     }
 
     /// Queues a batch that is committed when it is durable.
@@ -264,7 +273,15 @@ impl DiskJournal {
         Some(self.committed(Committed { first_index, number, term, time_us, bytes }, records, place))
     }
 
+    /// True for what is told of the former log while a state is being installed.
+    fn is_outdated(&self, note: &Note) -> bool {
+        self.installing.is_some() && note.is_of_log()
+    }
+
     fn take_note(&mut self, note: Note) -> Option<Event> {
+        if self.is_outdated(&note) {
+            return None;
+        }
         match note {
             Note::Batch { written, place } => match &mut self.tail {
                 None => {
@@ -279,6 +296,7 @@ impl DiskJournal {
             },
             Note::Durable { last_index } => self.tail.iter_mut().for_each(|tail| tail.durable(last_index)),
             Note::Cut { at, handle, start } => self.cut_done(at, handle, start),
+            Note::Installed { handle, start, placed } => self.installed(handle, start, placed),
             Note::Moved { sources, target } => {
                 sources.iter().for_each(|number| self.segments.forget(*number));
                 self.index.begin_move(sources, target);
@@ -288,9 +306,10 @@ impl DiskJournal {
                 self.index.drop_file(number);
                 self.retire();
             }
-            Note::SnapshotDone { len } => {
+            Note::SnapshotDone { placed } => {
                 self.snapshots.running = false;
-                self.snapshots.last_len = len;
+                self.snapshots.last_len = placed.named.len;
+                self.snapshots.newest = self.tail.is_some().then_some(placed);
             }
             Note::SnapshotFailed => self.snapshots.running = false,
             Note::Damaged(key) => {

@@ -1,6 +1,7 @@
 //! Background work of a journal, in bounded steps.
 
 mod compact;
+mod install;
 mod notice;
 mod prepare;
 mod scrub;
@@ -17,9 +18,7 @@ use crate::disk::File;
 use crate::disk::shortage::{is_full, is_out_of_handles, is_passing};
 use crate::file_kind::Kind;
 use crate::lock::lock;
-use crate::log::manifest::Sealed;
 use crate::log::sealed_file::{NeededLog, SealedFile};
-use crate::log::sealing::write_table;
 use crate::log::shared::{Note, Shared};
 use crate::log::table::Table;
 use crate::log::writer::Writer;
@@ -75,6 +74,7 @@ pub struct Maintenance {
 /// A job, beside those that follow the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Job {
+    Install,
     Look,
     Snapshot,
     Compact,
@@ -82,8 +82,8 @@ enum Job {
     Prepare,
 }
 
-/// In this order, so that what frees room comes before what takes some.
-const JOBS: [Job; 5] = [Job::Look, Job::Snapshot, Job::Compact, Job::Seal, Job::Prepare];
+/// In this order: the writer waits for an installation, and what frees room comes before what takes some.
+const JOBS: [Job; 6] = [Job::Install, Job::Look, Job::Snapshot, Job::Compact, Job::Seal, Job::Prepare];
 
 impl Maintenance {
     pub(crate) fn new(shared: Arc<Shared>, writer: Writer, entries: Vec<SealedFile>) -> Maintenance {
@@ -179,6 +179,7 @@ impl Maintenance {
 
     fn run(&mut self, job: Job, now_us: u64) -> io::Result<bool> {
         match job {
+            Job::Install => self.install(),
             Job::Look => self.look_through(now_us),
             Job::Snapshot => self.write_snapshot(now_us),
             Job::Compact => self.compact(now_us),
@@ -201,7 +202,7 @@ impl Maintenance {
             Job::Compact => self.give_up_compaction(now_us),
             Job::Prepare => self.give_up_preparing(),
             Job::Look => self.look_wanted = true,
-            Job::Seal => {}
+            Job::Install | Job::Seal => {}
         }
         self.retry_at_us[job as usize] = now_us + RETRY_US;
     }
@@ -302,17 +303,8 @@ impl Maintenance {
     fn seal_segment(&self, complete: &crate::log::shared::Complete) -> io::Result<SealedFile> {
         self.sync_log()?;
         let holder = &complete.holder;
-        let sealed = Sealed {
-            number: holder.number(),
-            start: complete.start,
-            end: complete.end,
-            len: holder.len,
-            table_len: 0,
-            table_checksum: 0,
-        };
-        let sealed = write_table(&self.shared.files, &sealed, &holder.table)?;
+        let sealed = complete.write_table(&self.shared)?;
         if sealed.table_len > 0 {
-            self.shared.count_syncs(1);
             self.shared.sync_dir()?;
         }
         let synced_to = self.writer.synced_to();
@@ -391,7 +383,7 @@ impl Maintenance {
             .map(|entry| entry.holder.number())
             .filter(|number| !busy.contains(number))
             .collect();
-        if dead.is_empty() {
+        if dead.is_empty() || self.shared.is_installing() {
             return Ok(());
         }
         self.sync_log()?;

@@ -161,6 +161,16 @@ impl LogSegments {
         self.growing = Part::begun(handle, start);
     }
 
+    /// Forgets all segments but the growing one.
+    pub(crate) fn forget_complete(&mut self) {
+        self.complete.clear();
+    }
+
+    /// Offset in the growing segment where the batches end that were given.
+    pub(crate) fn given_len(&self) -> u64 {
+        self.growing.len
+    }
+
     /// Notes that a batch of the growing segment, which ends at this offset, was given.
     pub(crate) fn given(&mut self, number: u64, offset: u64) {
         (self.growing.end, self.growing.len) = (number + 1, offset);

@@ -45,6 +45,7 @@ use crate::log::shared::Shared;
 use crate::log::snapshot::SnapshotReader;
 use crate::log::space::RESERVE;
 use crate::log::spans::{Spans, budget_of};
+use crate::log::state_reader::PlacedSnapshot;
 use crate::log::table::{LogTable, Table};
 use crate::log::uncommitted::Uncommitted;
 use crate::log::writer::{Writer, WriterState};
@@ -161,8 +162,7 @@ impl Opening {
         stretches.push(moved.stretch);
         let replay =
             Replay::new(self.manifest.identity, self.manifest.term, self.manifest.applied_index(), stretches);
-        let last_len = self.manifest.snapshot.as_ref().map_or(0, |s| s.len);
-        let snapshots = SnapshotTrigger::found(log_bytes, last_len);
+        let snapshots = SnapshotTrigger::found(log_bytes, self.newest(snapshot.as_ref()));
         let committed = Position { segment: moved.handle.number, offset: len };
         let hard_state = self.manifest.hard_state.clone();
         let shared = Arc::new(Shared::new(
@@ -192,6 +192,12 @@ impl Opening {
             hard_state,
             report: self.report,
         })
+    }
+
+    /// The snapshot that was opened.
+    fn newest(&self, opened: Option<&SnapshotReader>) -> Option<PlacedSnapshot> {
+        let (reader, named) = opened.zip(self.manifest.snapshot.clone())?;
+        Some(PlacedSnapshot { handle: reader.handle().clone(), named, behaviour: reader.behaviour })
     }
 
     /// Opens the files that get no more blobs.

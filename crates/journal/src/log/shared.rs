@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -16,12 +16,16 @@ use crate::lock::lock;
 use crate::log::blob_holder::BlobHolder;
 use crate::log::files::{Files, Handle};
 use crate::log::header::Position;
-use crate::log::manifest::{Link, MANIFEST, Manifest};
+use crate::log::manifest::{Link, MANIFEST, Manifest, Sealed};
+use crate::log::received::Received;
+use crate::log::sealing::write_table;
 use crate::log::signal::Signal;
 use crate::log::space::Space;
+use crate::log::state_reader::PlacedSnapshot;
 use crate::options::{Commit, Options};
+use crate::plant::{self, Plant};
 use crate::seam::blob::BlobKey;
-use crate::seam::event::Committed;
+use crate::seam::event::{Class, Committed, Refused};
 
 /// Tries, and pause between two, of syncing the directory without file handles: 30 s in all.
 const HANDLE_TRIES: u32 = 3_000;
@@ -64,6 +68,20 @@ pub(crate) enum Order {
     Cut(u64),
     /// Keep the owner's hard state, durably, before anything later is written.
     HardState(Vec<u8>),
+    /// Put a state in place of the former one and of its log, durably.
+    Install(Box<Installation>),
+}
+
+/// State that is to be put in place.
+#[derive(Debug)]
+pub(crate) struct Installation {
+    pub(crate) received: Received,
+    /// Index of the record from which on no blob of the state is missing.
+    pub(crate) whole_from: u64,
+    /// State of the chain behind it.
+    pub(crate) link: Link,
+    /// The part of the segment that grew which was given; `None`: nothing was.
+    pub(crate) complete: Option<Complete>,
 }
 
 /// Message from writer or maintenance to the shard's part, in order.
@@ -76,6 +94,8 @@ pub(crate) enum Note {
     Durable { last_index: u64 },
     /// The tail is cut durably where the batch at this position began; `handle` grows from there.
     Cut { at: Position, handle: Handle, start: Link },
+    /// A state is in place; `handle` grows behind it.
+    Installed { handle: Handle, start: Link, placed: PlacedSnapshot },
     /// The previous segment is complete, and this one grows.
     Segment(Begun),
     /// `target` holds the live blobs of `sources` from now on.
@@ -83,11 +103,26 @@ pub(crate) enum Note {
     /// The file with this number had no live blob and is removed.
     Dropped { number: u64 },
     /// A snapshot is in place.
-    SnapshotDone { len: u64 },
+    SnapshotDone { placed: PlacedSnapshot },
     /// A snapshot could not be written for lack of room.
     SnapshotFailed,
     /// The scrub found a damaged blob.
     Damaged(BlobKey),
+}
+
+impl Note {
+    /// True for what concerns the log and its snapshots, and not files with blobs.
+    pub(crate) fn is_of_log(&self) -> bool {
+        match self {
+            Note::Batch { .. }
+            | Note::Durable { .. }
+            | Note::Cut { .. }
+            | Note::Segment(_)
+            | Note::SnapshotDone { .. }
+            | Note::SnapshotFailed => true,
+            Note::Installed { .. } | Note::Moved { .. } | Note::Dropped { .. } | Note::Damaged(_) => false,
+        }
+    }
 }
 
 /// A segment to which the log goes on.
@@ -100,11 +135,29 @@ pub(crate) struct Begun {
 }
 
 /// A complete segment, all of whose batches are committed; to be sealed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Complete {
     pub(crate) start: Link,
     pub(crate) end: Link,
     pub(crate) holder: Arc<BlobHolder>,
+}
+
+impl Complete {
+    /// Writes its table; the directory is yet to be synced. Returns what the manifest is to say of it.
+    pub(crate) fn write_table(&self, shared: &Shared) -> io::Result<Sealed> {
+        let holder = &self.holder;
+        let sealed = Sealed {
+            number: holder.number(),
+            start: self.start,
+            end: self.end,
+            len: holder.len,
+            table_len: 0,
+            table_checksum: 0,
+        };
+        let sealed = write_table(&shared.files, &sealed, &holder.table)?;
+        shared.count_syncs(u64::from(sealed.table_len > 0));
+        Ok(sealed)
+    }
 }
 
 /// A prepared, empty segment.
@@ -171,6 +224,8 @@ pub(crate) struct Shared {
     pub(crate) roll: AtomicBool,
     /// True while the shard takes over the blobs of a compaction.
     pub(crate) moving: AtomicBool,
+    /// True while a state is being installed, by which blobs are dead that the former state refers to.
+    installing: AtomicBool,
     /// Dead bytes in files that no snapshot covers.
     pub(crate) dead_uncovered: AtomicU64,
     pub(crate) writer_signal: Signal,
@@ -224,6 +279,7 @@ impl Shared {
             released: AtomicBool::new(false),
             roll: AtomicBool::new(false),
             moving: AtomicBool::new(false),
+            installing: AtomicBool::new(false),
             dead_uncovered: AtomicU64::new(0),
             writer_signal: Signal::default(),
             maintenance_signal: files.signal().clone(),
@@ -272,6 +328,18 @@ impl Shared {
 
     pub(crate) fn committed_index(&self) -> u64 {
         self.committed_index.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether a state is being installed: before it lets blobs die, and when it is in place.
+    pub(crate) fn set_installing(&self, is_installing: bool) {
+        self.installing.store(is_installing, Ordering::Relaxed);
+        fence(Ordering::Release);
+    }
+
+    /// True when blobs that were seen dead may be so by a state that is not in place yet.
+    pub(crate) fn is_installing(&self) -> bool {
+        fence(Ordering::Acquire);
+        self.installing.load(Ordering::Relaxed) && !plant::is(Plant::FreeBeforeInstalled)
     }
 
     /// Fails the journal for good: nothing is committed afterwards.
@@ -344,12 +412,24 @@ impl Shared {
         }
     }
 
-    /// Removes a file that no manifest names: the next start would do so, this saves the room until then.
-    /// After a failure it stays, since the manifest on the disk may be one that names it.
+    /// Counts room for bytes of this class as taken.
+    ///
+    /// # Errors
+    /// There is too little.
+    pub(crate) fn take_room(&self, class: Class, bytes: u64) -> Result<(), Refused> {
+        self.space.room_for(class, bytes)?;
+        if self.space.taken.fetch_add(bytes, Ordering::Relaxed) == 0 {
+            // The first since free space was looked at.
+            self.maintenance_signal.notify();
+        }
+        Ok(())
+    }
+
+    /// Removes a file that no manifest names, as [`Handle::discard`]. After a failure it stays, since the
+    /// manifest on the disk may be one that names it.
     pub(crate) fn discard(&self, handle: &Handle) {
         if self.failure().is_none() {
-            let _ = self.disk.remove(&handle.path);
-            self.files.keys().forget(handle.number);
+            handle.discard();
         }
     }
 

@@ -257,6 +257,11 @@ impl SnapshotReader {
         Ok(None)
     }
 
+    /// Handle of the file.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     fn read(&self, buffer: &mut [u8], offset: u64) -> Result<(), OpenError> {
         self.handle.read_held_exact(buffer, offset)
     }

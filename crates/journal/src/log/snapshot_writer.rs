@@ -9,6 +9,7 @@ use crate::log::files::Handle;
 use crate::log::manifest::SnapshotFile;
 use crate::log::shared::Shared;
 use crate::log::snapshot::{Encoder, StateHead};
+use crate::log::state_reader::PlacedSnapshot;
 
 /// Bytes gathered for one write.
 const WRITE_BYTES: usize = 1 << 20;
@@ -54,14 +55,15 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// Writes and syncs the rest; the name is yet to be synced. Returns what the manifest is to say of it.
-    pub(crate) fn finish(mut self, shared: &Shared) -> io::Result<SnapshotFile> {
+    /// Writes and syncs the rest; the name is yet to be synced.
+    pub(crate) fn finish(mut self, shared: &Shared) -> io::Result<PlacedSnapshot> {
         self.encoder.finish(&mut self.file.buffer);
         self.file.finish()?;
         self.handle.file.sync_data()?;
         shared.count_syncs(1);
-        let StateHead { applied_index, number, term, time_us, label, .. } = self.head;
-        Ok(SnapshotFile {
+        self.handle.file.only_read();
+        let StateHead { applied_index, number, term, time_us, behaviour, label } = self.head;
+        let named = SnapshotFile {
             number: self.handle.number,
             applied_index,
             time_us,
@@ -69,6 +71,7 @@ impl SnapshotWriter {
             last_number: number,
             last_term: term,
             label,
-        })
+        };
+        Ok(PlacedSnapshot { handle: self.handle, named, behaviour })
     }
 }

@@ -123,6 +123,11 @@ impl BlobTable {
         self.places.push(place);
     }
 
+    /// True when it has this blob.
+    pub(crate) fn has(&self, key: BlobKey) -> bool {
+        self.keys.binary_search(&key).is_ok()
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(4 + self.keys.len() * BLOB_ENTRY);
         out.put_u32(self.keys.len() as u32);

@@ -13,6 +13,7 @@ use crate::log::files::Handle;
 use crate::log::header::{Header, Position};
 use crate::log::manifest::Link;
 use crate::log::shared::{BatchPlace, Begun, Proposal};
+use crate::log::snapshot::StateHead;
 use crate::plant::{self, Plant};
 use crate::seam::event::TailError;
 use crate::seam::sealed::SealedBatch;
@@ -90,6 +91,8 @@ pub(crate) struct Uncommitted {
     durable_index: u64,
     /// Term and time of the last batch that left the tail as committed.
     given: (u64, u64),
+    /// Index that may be noted while a state is being installed; `None`: none is.
+    installing: Option<u64>,
 }
 
 impl Uncommitted {
@@ -104,6 +107,7 @@ impl Uncommitted {
             committed_index,
             durable_index,
             given: (given.term, given.time_us),
+            installing: None,
         }
     }
 
@@ -116,8 +120,11 @@ impl Uncommitted {
     }
 
     /// Index of the last committed record that no cut on its way has in its range: until the cut is done, the
-    /// log on the disk has another record there.
+    /// log on the disk has another record there. So it has while a state is being installed.
     pub(crate) fn notable_index(&self) -> u64 {
+        if let Some(index) = self.installing {
+            return index;
+        }
         if plant::is(Plant::NoteCommitAcrossCut) {
             return self.committed_index;
         }
@@ -174,6 +181,26 @@ impl Uncommitted {
         self.cuts.push_back(index);
         self.durable_index = self.durable_index.min(index - 1);
         Ok(Some(number))
+    }
+
+    /// Begins anew behind a state. What is durable of the former log ends with what was given of it.
+    pub(crate) fn install(&mut self, state: &StateHead, given_index: u64) {
+        let durable_index = self.durable_index.min(given_index);
+        let (notable, given) = (self.notable_index(), (state.term, state.time_us));
+        *self = Uncommitted {
+            held: VecDeque::new(),
+            segments: VecDeque::new(),
+            cuts: VecDeque::new(),
+            committed_index: state.applied_index,
+            durable_index,
+            given,
+            installing: Some(notable),
+        };
+    }
+
+    /// Notes that the state up to this record is in place.
+    pub(crate) fn installed(&mut self, applied_index: u64) {
+        (self.installing, self.durable_index) = (None, applied_index);
     }
 
     /// Notes that a batch is written.

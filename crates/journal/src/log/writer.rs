@@ -7,6 +7,7 @@
 //! Under [`Commit::Told`](crate::Commit::Told) the shard is told of batches that are written before they are
 //! synced, since the sync does not commit them.
 
+mod install;
 mod marks;
 mod orders;
 
@@ -127,6 +128,16 @@ impl WriterState {
     /// Size of the current segment when full, in bytes.
     fn fits(&self, shared: &Shared) -> u64 {
         if self.prefilled > 0 { self.prefilled } else { shared.options.segment_bytes }
+    }
+
+    /// Goes on in another segment, which is synced up to `end`, behind `link`. Its last batch tells that the
+    /// log is committed up to record `committed`.
+    fn go_on(&mut self, fresh: Fresh, end: Position, link: Link, committed: u64) {
+        let Fresh { handle, prefilled } = fresh;
+        self.segment = handle;
+        (self.prefilled, self.offset, self.link) = (prefilled, next_sector(end.offset), link);
+        (self.written, self.synced, self.last_batch, self.marked) = (end, end, end, end);
+        self.marked_committed = committed;
     }
 
     fn idle(&self) -> bool {
@@ -344,14 +355,14 @@ impl Writer {
             return Ok(false);
         }
         let mut room = true;
-        while room && !(state.buffer.is_empty() && state.todo.is_empty()) {
+        while room && !(state.buffer.is_empty() && state.todo.is_empty() || state.is_held()) {
             if state.buffer.is_empty() {
                 room = self.gather(state)?;
             }
             room = room && (state.buffer.is_empty() || self.write(state)?);
         }
         self.shared.space.stalled.store(!room, Relaxed);
-        if !room {
+        if !room || state.is_held() {
             self.shared.maintenance_signal.notify();
         }
         if plant::is(Plant::DurableBeforeSync) {
@@ -375,7 +386,7 @@ impl Writer {
     fn gather(&self, state: &mut WriterState) -> Result<bool, String> {
         while let Some(order) = state.todo.front() {
             let Order::Write(proposal) = order else {
-                if !state.buffer.is_empty() {
+                if !state.buffer.is_empty() || state.is_held() {
                     break;
                 }
                 if !self.carry_out(state)? {

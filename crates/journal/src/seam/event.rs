@@ -79,6 +79,22 @@ pub enum TailError {
     Failed(String),
 }
 
+/// Reason for which a state was not installed. Nothing was changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum InstallError {
+    /// The journal commits by its own rule ([`crate::Commit::Own`]).
+    NoTail,
+    /// The state is not newer than what is committed.
+    Behind {
+        /// Index of the last committed record.
+        committed_index: u64,
+    },
+    /// A live blob of the state is missing, or has another length.
+    Blob(BlobKey),
+    /// An earlier write or sync failed, with this error.
+    Failed(String),
+}
+
 /// A committed batch.
 #[derive(Clone, Debug)]
 pub struct Committed {

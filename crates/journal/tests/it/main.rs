@@ -7,6 +7,7 @@ mod bad_input;
 mod crypt;
 mod faulty;
 mod handles;
+mod install;
 mod numbers;
 mod read_back;
 mod recovery;

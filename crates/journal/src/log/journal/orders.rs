@@ -154,8 +154,9 @@ impl DiskJournal {
     ///
     /// A batch is durable as the durability setting asks: with `interval` and `os` it is written, and a power
     /// loss may take it. Cuts and hard states are synced whatever the durability, a cut with every batch
-    /// before it.
+    /// before it. A state counts as durable from the `poll` on that knows it to be in place.
     pub fn durable_orders(&self) -> u64 {
-        self.shared.durable_orders()
+        let durable = self.shared.durable_orders();
+        self.installing.map_or(durable, |order| durable.min(order - 1))
     }
 }

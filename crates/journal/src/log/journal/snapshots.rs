@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{DiskJournal, SnapshotTrigger};
 use crate::log::snapshot::{StateHead, Work};
+use crate::log::state_reader::StateReader;
 
 /// Largest label of a snapshot in bytes.
 const LABEL_BYTES_MAX: usize = 256;
@@ -11,7 +12,7 @@ const LABEL_BYTES_MAX: usize = 256;
 impl DiskJournal {
     /// True when a snapshot is due: by the length of the log, by the space that it would free, or on request.
     pub fn wants_snapshot(&self) -> bool {
-        let SnapshotTrigger { log_bytes, last_len, live_blobs, requested, running } = self.snapshots;
+        let SnapshotTrigger { log_bytes, last_len, live_blobs, requested, running, .. } = self.snapshots;
         if running || !self.shared.live_known.load(Relaxed) || self.shared.failure().is_some() {
             return false;
         }
@@ -75,6 +76,12 @@ impl DiskJournal {
         self.snapshots.running = false;
         self.shared.snapshot.push(Work::Abort);
         self.shared.maintenance_signal.notify();
+    }
+
+    /// A reader of the newest snapshot for another node; for [`crate::Commit::Told`]. `None`: there is none
+    /// that ends with a whole batch.
+    pub fn read_state(&self) -> Option<StateReader> {
+        StateReader::new(self.shared.identity, self.snapshots.newest.as_ref()?)
     }
 
     /// True from the beginning of a snapshot until it is in place or given up.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Maintenance;
-use crate::disk::File;
 use crate::file_kind::Kind;
 use crate::keys::chunks::Appender;
+use crate::log::blob_file::end_blob_file;
 use crate::log::blob_holder::BlobHolder;
 use crate::log::files::Handle;
-use crate::log::manifest::BlobFile;
 use crate::log::read_ahead::ReadAhead;
 use crate::log::sealed_file::{NeededLog, SealedFile};
 use crate::log::shared::Note;
@@ -70,6 +69,8 @@ impl Maintenance {
             if compaction.next < compaction.work.len() {
                 let copied = compaction.copy_some()?;
                 self.shared.counters.compacted_bytes.fetch_add(copied, Relaxed);
+            } else if self.shared.is_installing() {
+                self.give_up_compaction(now_us);
             } else if let Some(compaction) = self.compaction.take() {
                 self.finish_compaction(compaction)?;
             }
@@ -166,17 +167,6 @@ impl Maintenance {
     }
 
     fn place_compaction(&self, compaction: &mut Compaction) -> io::Result<SealedFile> {
-        let data_len = compaction.file.len();
-        let table = Table::Blobs(std::mem::take(&mut compaction.table));
-        let bytes = table.encode();
-        compaction.file.buffer.extend_from_slice(&bytes);
-        compaction.file.finish()?;
-        compaction.handle.file.sync_data()?;
-        self.shared.count_syncs(1);
-        compaction.handle.file.only_read();
-        // What was released, and is not copied, must not come back after a power loss.
-        self.sync_log()?;
-        self.shared.sync_dir()?;
         let mut ranges: Vec<(u64, u64)> =
             compaction.sources.iter().flat_map(|source| source.ranges.iter().copied()).collect();
         ranges.sort_unstable();
@@ -187,19 +177,18 @@ impl Maintenance {
             }
             adjacent
         });
-        let named = BlobFile {
-            number: compaction.handle.number,
-            data_len,
-            table_len: bytes.len() as u64,
-            table_checksum: crc32fast::hash(&bytes),
-            ranges: ranges.clone(),
-        };
+        let table = Table::Blobs(std::mem::take(&mut compaction.table));
+        let Compaction { handle, file, .. } = compaction;
+        let named = end_blob_file(&self.shared, handle, file, &table, ranges.clone())?;
+        let len = named.data_len + named.table_len;
+        // What was released, and is not copied, must not come back after a power loss.
+        self.sync_log()?;
+        self.shared.sync_dir()?;
         let sources: Vec<u64> = compaction.source_numbers().collect();
         self.shared.change_manifest(|manifest| {
             manifest.forget(&sources);
             manifest.blob_files.push(named);
         })?;
-        let len = data_len + bytes.len() as u64;
         Ok(SealedFile::new(Arc::new(BlobHolder::new(compaction.handle.clone(), table, len)), ranges))
     }
 

@@ -8,6 +8,7 @@ use crate::file_kind::Kind;
 use crate::log::shared::Note;
 use crate::log::snapshot::{StateHead, Work};
 use crate::log::snapshot_writer::SnapshotWriter;
+use crate::log::state_reader::PlacedSnapshot;
 
 /// Bytes taken over in one step.
 const STEP_BYTES: usize = 1 << 20;
@@ -78,12 +79,12 @@ impl Maintenance {
         };
         let handle = building.handle().clone();
         match self.place_snapshot(building) {
-            Ok(len) => {
+            Ok(placed) => {
                 self.look_soon();
                 // Almost all of it is covered now; the shard must not think otherwise until that look.
                 self.shared.dead_uncovered.store(0, Relaxed);
                 self.shared.counters.snapshots.fetch_add(1, Relaxed);
-                self.shared.tell(Note::SnapshotDone { len });
+                self.shared.tell(Note::SnapshotDone { placed });
                 Ok(())
             }
             Err(error) => {
@@ -94,23 +95,22 @@ impl Maintenance {
         }
     }
 
-    fn place_snapshot(&self, building: SnapshotWriter) -> io::Result<u64> {
-        let named = building.finish(&self.shared)?;
+    fn place_snapshot(&self, building: SnapshotWriter) -> io::Result<PlacedSnapshot> {
+        let placed = building.finish(&self.shared)?;
         // Everything that the snapshot holds must also be in the log, whatever the durability: recovery
         // relies on it.
         self.sync_log()?;
         self.shared.sync_dir()?;
-        let len = named.len;
         let synced_to = self.writer.synced_to();
         let old = self.shared.change_manifest(|manifest| {
             manifest.note_synced(synced_to);
-            manifest.snapshot.replace(named)
+            manifest.snapshot.replace(placed.named.clone())
         })?;
         if let Some(old) = old {
             self.shared.files.remove(Kind::Snapshot, old.number);
             self.shared.files.keys().forget(old.number);
         }
-        Ok(len)
+        Ok(placed)
     }
 
     pub(super) fn give_up_snapshot(&mut self) {
@@ -120,7 +120,7 @@ impl Maintenance {
         }
     }
 
-    fn remove_building(&mut self) {
+    pub(super) fn remove_building(&mut self) {
         if let Some(building) = self.snapshots.building.take() {
             self.shared.discard(building.handle());
         }

@@ -12,7 +12,7 @@ use crate::disk::File;
 use crate::disk::shortage::is_passing;
 use crate::file_kind::Kind;
 use crate::lock::lock;
-use crate::log::header::{Header, Position, next_sector};
+use crate::log::header::{Header, Position};
 use crate::log::manifest::{Link, OpenSegment};
 use crate::log::sealing::append_batch;
 use crate::log::shared::{Fresh, Note, Order, Shared};
@@ -37,7 +37,7 @@ impl Writer {
         let done = match state.todo.front() {
             Some(Order::Cut(index)) => self.cut(state, *index)?,
             Some(Order::HardState(kept)) => self.keep(kept)?,
-            Some(Order::Write(_)) | None => return Ok(true),
+            Some(Order::Write(_) | Order::Install(_)) | None => return Ok(true),
         };
         if done {
             state.todo.pop_front();
@@ -72,11 +72,8 @@ impl Writer {
             return Ok(false);
         }
         state.begins.truncate(place);
-        let Fresh { handle, prefilled } = fresh;
-        state.segment = handle.clone();
-        (state.prefilled, state.offset, state.link) = (prefilled, next_sector(end.offset), next);
-        (state.written, state.synced, state.last_batch, state.marked) = (end, end, end, end);
-        state.marked_committed = self.shared.committed_index();
+        let handle = fresh.handle.clone();
+        state.go_on(fresh, end, next, self.shared.committed_index());
         self.shared.maintenance_signal.notify();
         state.ready.push(Note::Cut { at, handle, start: link });
         Ok(true)
@@ -84,7 +81,12 @@ impl Writer {
 
     /// The first batch of a segment that continues the log after `link`: one without records. Returns its
     /// bytes, and the chain after it.
-    fn marker(&self, state: &WriterState, fresh: &Fresh, link: Link) -> Result<(Vec<u8>, Link), String> {
+    pub(super) fn marker(
+        &self,
+        state: &WriterState,
+        fresh: &Fresh,
+        link: Link,
+    ) -> Result<(Vec<u8>, Link), String> {
         let mut header = Header {
             checksum: 0,
             at: Position { segment: fresh.handle.number, offset: 0 },
@@ -105,7 +107,7 @@ impl Writer {
         Ok((bytes, Link::after(&header)))
     }
 
-    fn write_marker(&self, fresh: &Fresh, marker: &[u8]) -> io::Result<()> {
+    pub(super) fn write_marker(&self, fresh: &Fresh, marker: &[u8]) -> io::Result<()> {
         fresh.handle.file.write_at(marker, 0)?;
         self.shared.count_syncs(1);
         fresh.handle.file.sync_data()
