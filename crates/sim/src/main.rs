@@ -110,7 +110,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
     println!(
         "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
          {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts, {} elections, {} transfers, \
-         {} read back, {} without a leader, {} unknown in {:.1} s",
+         {} read back, {} without a leader, {} unknown, {} installed in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -128,6 +128,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.fetches,
         stats.unled,
         stats.unknown,
+        stats.installs,
         time.as_secs_f64()
     );
 }

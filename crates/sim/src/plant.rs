@@ -104,6 +104,14 @@ plants! {
     HardStateUnsynced = "hard_state_unsynced" in journal as HardStateUnsynced,
     /// An opening numbers batches from 1 again.
     RestartNumbers = "restart_numbers" in journal as RestartNumbers,
+    /// A state is installed without the part of the growing segment that was given.
+    ForgetGrowingSegment = "forget_growing_segment" in journal as ForgetGrowingSegment,
+    /// A state is installed without a sync of the log that stays.
+    SealUnsynced = "seal_unsynced" in journal as SealUnsynced,
+    /// Files without live blobs are removed while the state by which these are dead is not in place.
+    FreeBeforeInstalled = "free_before_installed" in journal as FreeBeforeInstalled,
+    /// The record up to which blobs of a state may be missing is not kept.
+    ForgetWholeFrom = "forget_whole_from" in journal as ForgetWholeFrom,
     /// Orders to a journal count as durable before they are synced.
     DurableBeforeSync = "durable_before_sync" in journal as DurableBeforeSync,
     /// A member acknowledges batches before they are synced.

@@ -56,5 +56,9 @@ are_found! {
     note_commit_across_cut: NoteCommitAcrossCut,
     hard_state_unsynced: HardStateUnsynced,
     restart_numbers: RestartNumbers,
+    forget_growing_segment: ForgetGrowingSegment,
+    seal_unsynced: SealUnsynced,
+    free_before_installed: FreeBeforeInstalled,
+    forget_whole_from: ForgetWholeFrom,
     durable_before_sync: DurableBeforeSync,
 }

@@ -25,6 +25,10 @@ impl OwnerWorld {
     /// Begins a backup, or continues one.
     pub(super) fn back_up(&mut self) -> Checked {
         let Some(mut running) = self.backing_up.take() else {
+            // Until a state is known to be in place, the former one may be backed up.
+            if !self.model.is_installed() {
+                return Ok(());
+            }
             let begun = self.server.as_ref().map(|server| server.backups.begin());
             let given = self.model.given;
             self.backing_up = begun.map(|backup| BackingUp { backup, stream: Vec::new(), given });

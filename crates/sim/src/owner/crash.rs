@@ -26,7 +26,7 @@ impl OwnerWorld {
             power = true;
             self.disk.crash(Crash::Power);
         }
-        (self.server, self.snapshot, self.backing_up) = (None, None, None);
+        (self.incoming, self.backing_up, self.snapshot, self.server) = (None, None, None, None);
         self.reading.crash();
         self.armed = false;
         self.stats.restarts += 1;
@@ -51,6 +51,22 @@ impl OwnerWorld {
         self.crash(crash)
     }
 
+    /// Waits until no state is being installed; `false`: it takes longer.
+    fn end_installation(&mut self) -> Result<bool, String> {
+        for _ in 0..5 {
+            if self.model.is_installed() || self.disk.is_halted() {
+                break;
+            }
+            self.now_us += 100_000;
+            self.with(|server, now_us| {
+                server.maintain(now_us);
+                server.write();
+            })?;
+            self.poll()?;
+        }
+        Ok(self.model.is_installed() && !self.disk.is_halted())
+    }
+
     /// Stops the journal in order, and starts it again: nothing may be missing.
     pub(super) fn stop(&mut self) -> Checked {
         if self.short || self.armed {
@@ -58,6 +74,9 @@ impl OwnerWorld {
         }
         self.with(|server, _| server.write())?;
         self.poll()?;
+        if !self.end_installation()? {
+            return Ok(());
+        }
         let Some(server) = &self.server else { return Ok(()) };
         match server.writer.finish() {
             Ok(()) => self.model.closed(true),

@@ -8,11 +8,13 @@
 //! goes back, and is never lost while a batch survives that came after it; blobs of committed batches can be
 //! read, those of the tail cannot; snapshots and backups hold nothing uncommitted; batches have the numbers
 //! that they were proposed with, and can be read back as long as no snapshot replaces them; an order that is
-//! told to be durable is.
+//! told to be durable is; a state of the
+//! others is installed as a whole or not at all, with the blobs that it refers to but those that are gone.
 
 mod backup;
 mod batch;
 mod crash;
+mod incoming;
 mod model;
 mod orders;
 mod pieces;
@@ -30,6 +32,7 @@ use crate::plant::Plant;
 use crate::rng::Rng;
 use crate::world::{Stats, encryption};
 use backup::BackingUp;
+use incoming::Incoming;
 use model::Model;
 use read_back::ReadingBack;
 use server::Server;
@@ -60,6 +63,7 @@ pub struct OwnerWorld {
     /// The state that is being written as a snapshot: its blobs, and the pieces that are not handed over.
     snapshot: Option<Vec<Vec<u8>>>,
     backing_up: Option<BackingUp>,
+    incoming: Option<Incoming>,
     reading: ReadingBack,
     verbose: bool,
     stats: Stats,
@@ -76,6 +80,8 @@ struct Rates {
     crash: u64,
     fail: u64,
     fill: u64,
+    /// Commits of the others without this node, and steps of receiving a state.
+    others: u64,
 }
 
 /// Step of the scheduler.
@@ -94,6 +100,9 @@ enum Step {
     KeepFrom,
     Snapshot,
     Backup,
+    OthersCommit,
+    Receive,
+    SendState,
     Time,
     Crash,
     Stop,
@@ -121,6 +130,7 @@ impl OwnerWorld {
             crash: *rng.pick(&[0, 1, 3]),
             fail: *rng.pick(&[0, 0, 1]),
             fill: *rng.pick(&[0, 0, 1]),
+            others: *rng.pick(&[0, 1, 4]),
         };
         let mut world = OwnerWorld {
             rng,
@@ -137,6 +147,7 @@ impl OwnerWorld {
             short: false,
             snapshot: None,
             backing_up: None,
+            incoming: None,
             reading: ReadingBack::default(),
             verbose,
             stats: Stats::default(),
@@ -168,6 +179,9 @@ impl OwnerWorld {
             (1, Step::KeepFrom),
             (4, Step::Snapshot),
             (if self.backing_up.is_some() { 20 } else { 1 }, Step::Backup),
+            (rates.others, Step::OthersCommit),
+            (if self.incoming.is_some() { 20 } else { rates.others }, Step::Receive),
+            (1, Step::SendState),
             (15, Step::Time),
             (rates.crash, Step::Crash),
             (u64::from(rates.crash > 0), Step::Stop),
@@ -200,6 +214,9 @@ impl OwnerWorld {
             Step::KeepFrom => self.keep_from(),
             Step::Snapshot => self.take_snapshot(),
             Step::Backup => self.back_up(),
+            Step::OthersCommit => self.others_commit(),
+            Step::Receive => self.receive(),
+            Step::SendState => self.send_state(),
             Step::Time => {
                 self.now_us += *self.rng.pick(&[100, 30_000, 1_500_000]);
                 Ok(())

@@ -5,7 +5,7 @@
 //! committed log is that of all members: what of it a node has lost in a crash, its owner proposes again, and
 //! whatever stands in its place is cut.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sluice_journal::BlobKey;
@@ -19,6 +19,8 @@ enum Order {
     Batch(Arc<Proposed>),
     Cut(u64),
     HardState(u64),
+    /// A state that has applied so many batches of the committed log.
+    Install(usize),
 }
 
 /// The log as the owner and the other members know it.
@@ -45,6 +47,22 @@ pub(super) struct Model {
     /// Number of the last hard state: given, and durable.
     pub(super) state: u64,
     state_kept: u64,
+    /// State that was installed last, and the one before it.
+    pub(super) installed: Installed,
+    former: Installed,
+    /// Number of orders with that state, the last of them.
+    install_order: usize,
+}
+
+/// State that was installed.
+#[derive(Debug, Default)]
+pub(super) struct Installed {
+    /// Index of its last record.
+    index: u64,
+    /// Blobs that it refers to, and that no node has any more.
+    pub(super) gone: BTreeSet<BlobKey>,
+    /// Index of the record from which on all of them are released.
+    pub(super) whole_from: u64,
 }
 
 /// Log found by a start.
@@ -89,6 +107,24 @@ impl Model {
         self.state
     }
 
+    /// Installs the state that has applied so many batches of the committed log.
+    pub(super) fn install(&mut self, batches: usize, mut gone: BTreeSet<BlobKey>, whole_from: u64) {
+        self.orders.push(Order::Install(batches));
+        self.install_order = self.orders.len();
+        self.log = self.cluster[..batches].to_vec();
+        let index = last_index(&self.log);
+        (self.told, self.given) = (index, index);
+        self.live = self.live_at(index);
+        gone.retain(|key| self.live.contains_key(key));
+        let installed = Installed { index, gone, whole_from };
+        self.former = std::mem::replace(&mut self.installed, installed);
+    }
+
+    /// True when no state is being installed.
+    pub(super) fn is_installed(&self) -> bool {
+        self.install_order <= self.durable
+    }
+
     /// Commits this node's log up to a record.
     pub(super) fn commit(&mut self, index: u64) {
         self.told = index;
@@ -122,6 +158,10 @@ impl Model {
         for (number, order) in (1..=found).zip(&self.orders).skip(self.durable) {
             match order {
                 Order::Cut(_) => self.synced = number,
+                Order::Install(batches) => {
+                    self.synced = number;
+                    self.floor = self.floor.max(last_index(&self.cluster[..*batches]));
+                }
                 Order::HardState(state) => self.state_kept = *state,
                 Order::Batch(_) => {}
             }
@@ -180,13 +220,16 @@ impl Model {
         let survived = self.find(&log, if power { self.synced } else { self.durable })?;
         let states = self.orders[..survived].iter().map(|order| match order {
             Order::HardState(number) => *number,
-            Order::Batch(_) | Order::Cut(_) => 0,
+            Order::Batch(_) | Order::Cut(_) | Order::Install(_) => 0,
         });
         let least = states.max().unwrap_or(0).max(self.state_kept);
         if !(least..=self.state).contains(&found.hard_state) {
             return Err(format!("hard state {}, expected {least} to {}", found.hard_state, self.state));
         }
         self.check_snapshot(found)?;
+        if found.applied < self.installed.index {
+            self.installed = std::mem::take(&mut self.former);
+        }
         self.begin(log, told, found.hard_state);
         Ok(())
     }
@@ -199,6 +242,7 @@ impl Model {
                 match order {
                     Order::Batch(batch) => replayed.push(batch.clone()),
                     Order::Cut(index) => replayed.retain(|batch| batch.first_index < *index),
+                    Order::Install(batches) => replayed = self.cluster[..*batches].to_vec(),
                     Order::HardState(_) => {}
                 }
             }
@@ -239,7 +283,7 @@ impl Model {
         (self.base, self.log) = (log.clone(), log);
         self.orders.clear();
         (self.told, self.given, self.floor) = (told, told, told);
-        (self.synced, self.durable) = (0, 0);
+        (self.synced, self.durable, self.install_order) = (0, 0, 0);
         (self.state, self.state_kept) = (state, state);
     }
 

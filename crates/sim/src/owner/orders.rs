@@ -14,11 +14,17 @@ use crate::model::Checked;
 impl OwnerWorld {
     /// Proposes the next batch of the committed log that this node misses, or else a new one.
     pub(super) fn propose(&mut self) -> Checked {
+        if let Some(conflict) = self.model.conflict() {
+            return self.cut_from(conflict);
+        }
         let next_index = self.model.next_index();
         let at = self.model.cluster.partition_point(|batch| batch.first_index < next_index);
         let batch = match self.model.cluster.get(at) {
             Some(missing) => missing.clone(),
-            None => Arc::new(self.draw_batch(next_index)),
+            None => {
+                let live: Vec<BlobKey> = self.model.live.keys().copied().collect();
+                Arc::new(self.draw_batch(self.model.log.last().cloned(), &live))
+            }
         };
         let Some(server) = &mut self.server else { return Ok(()) };
         let mut encoded = batch.encode();
@@ -42,19 +48,23 @@ impl OwnerWorld {
         Ok(())
     }
 
-    fn draw_batch(&mut self, first_index: u64) -> Proposed {
-        let last = self.model.log.last();
-        let (number, least, time_us) = last.map_or((0, 1, 0), |last| (last.number, last.term, last.time_us));
+    /// Draws the batch behind this one; `live` are blobs that it may release.
+    pub(super) fn draw_batch(&mut self, last: Option<Arc<Proposed>>, live: &[BlobKey]) -> Proposed {
+        let (number, least, time_us) =
+            last.as_ref().map_or((0, 1, 0), |last| (last.number, last.term, last.time_us));
+        let first_index = last.map_or(1, |last| last.last_index() + 1);
         // A leader hands on batches of terms before its own, too.
         self.term += u64::from(self.rng.chance(1, 8));
         let term = if self.rng.chance(1, 6) { least } else { self.term.max(least) };
-        let live: Vec<BlobKey> = self.model.live.keys().copied().collect();
-        let records = draw(&mut self.rng, &mut self.next_number, &live);
+        let records = draw(&mut self.rng, &mut self.next_number, live);
         Proposed { first_index, number: number + 1, term, time_us: time_us.max(self.now_us), records }
     }
 
     /// Proposes what this node misses of the committed log.
     pub(super) fn catch_up(&mut self) -> Checked {
+        if let Some(conflict) = self.model.conflict() {
+            self.cut_from(conflict)?;
+        }
         let missing = (last_index(&self.model.cluster) + 1).saturating_sub(self.model.next_index());
         for _ in 0..missing {
             if self.model.next_index() <= last_index(&self.model.cluster) {
@@ -70,8 +80,10 @@ impl OwnerWorld {
         let durable = server.journal.durable_index();
         let patient = self.rng.chance(self.rates.patient, 100);
         let told = self.model.told;
+        let agreed = self.model.conflict().map_or(u64::MAX, |conflict| conflict - 1);
         let ends = self.model.log.iter().map(|batch| batch.last_index());
-        let ends: Vec<u64> = ends.filter(|end| *end > told && (!patient || *end <= durable)).collect();
+        let ends: Vec<u64> =
+            ends.filter(|end| (told + 1..=agreed).contains(end) && (!patient || *end <= durable)).collect();
         if ends.is_empty() {
             return Ok(());
         }
@@ -171,7 +183,7 @@ impl OwnerWorld {
                 Err(error) => return Err(format!("{key:?} cannot be read: {error:?}")),
             },
         };
-        let expected = self.model.live.get(&key);
+        let expected = self.model.live.get(&key).filter(|_| !self.model.installed.gone.contains(&key));
         if found.as_ref() == expected {
             return Ok(());
         }

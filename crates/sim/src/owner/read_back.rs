@@ -37,6 +37,12 @@ impl ReadingBack {
         self.covered = self.covered.max(index);
     }
 
+    /// Notes that a state up to a record is being installed: what was kept before is not any more.
+    pub(super) fn install(&mut self, index: u64) {
+        self.kept = None;
+        self.note_snapshot(index);
+    }
+
     /// Forgets what ends with the process.
     pub(super) fn crash(&mut self) {
         (self.reader, self.kept) = (None, None);

@@ -75,6 +75,8 @@ pub struct Stats {
     pub unled: u64,
     /// Number of calls whose outcome was not known.
     pub unknown: u64,
+    /// Number of states that were installed.
+    pub installs: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -96,6 +98,7 @@ impl std::ops::AddAssign for Stats {
         self.fetches += other.fetches;
         self.unled += other.unled;
         self.unknown += other.unknown;
+        self.installs += other.installs;
     }
 }
 
