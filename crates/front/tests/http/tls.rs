@@ -271,6 +271,19 @@ async fn half_open_handshakes_do_not_hinder_others() {
     }
 }
 
+#[tokio::test]
+async fn a_stop_does_not_wait_for_handshakes() {
+    let ca = Ca::new();
+    let files = ca.files(&ca.server(Valid::Now));
+    let mut server = start(Arc::new(Tls::load(files, None, Duration::from_secs(60)).unwrap())).await;
+    let _half_open = Bare::connect(server.address).await;
+    // Connections are taken in their order.
+    let client = TlsClient::new(&ca, None, "http/1.1");
+    assert_eq!(client.call(server.address, "GET", "/healthz").await.unwrap().status, 200);
+    server.begin_stop();
+    assert_eq!(soon(server.stopped()).await.connections_cut, 0);
+}
+
 /// Answers with the certificate of its client, if there is one, and goes on until its client ends.
 #[derive(Debug)]
 struct Echo;

@@ -49,7 +49,7 @@ pub(super) async fn serve<S: Service>(
     context: Arc<Context>,
     stream: TcpStream,
     slot: ConnectionSlot,
-    stopping: watch::Receiver<bool>,
+    mut stopping: watch::Receiver<bool>,
 ) {
     context.metrics.connections.fetch_add(1, Ordering::Relaxed);
     let _open = OpenConnection::new(&context);
@@ -62,7 +62,13 @@ pub(super) async fn serve<S: Service>(
         return Served::new(&context, peer, stopping).in_clear_text::<S>(stream).await;
     };
     let changes = tls.changes();
-    match tls.accept(stream).await {
+    let accepted = tokio::select! {
+        biased;
+        // Nothing was asked yet: a stop need not wait for who says nothing.
+        _ = stopping.wait_for(|stopping| *stopping) => return,
+        accepted = tls.accept(stream) => accepted,
+    };
+    match accepted {
         Ok(stream) if let Some(further) = chosen(&context.options, &stream) => {
             let shown = ShownCertificate::of(tls, changes, &stream);
             // Not one of the listener's connections: the last answers may need it.
