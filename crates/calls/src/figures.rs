@@ -1,4 +1,5 @@
-//! Figures for metrics, the readiness of the server, and its backup.
+//! Figures for metrics, the readiness of the server, and its backup. Figures are those of this node's own
+//! state, which may be behind where another node leads.
 
 use std::io;
 
@@ -30,7 +31,7 @@ pub async fn metrics(permit: &Permit<'_>) -> NodeMetrics {
 /// # Errors
 /// Those of the node.
 pub async fn namespaces(permit: &Permit<'_>) -> Result<Vec<NamespaceView>, CallError> {
-    Ok(permit.node().namespaces().await?)
+    Ok(permit.node().stale().namespaces().await?)
 }
 
 /// The first queues of a namespace by name, at most `most`.
@@ -42,7 +43,7 @@ pub async fn queues(
     namespace: NamespaceId,
     most: usize,
 ) -> Result<Vec<QueueView>, CallError> {
-    Ok(permit.node().queues(namespace, "", None, most).await?)
+    Ok(permit.node().stale().queues(namespace, "", None, most).await?)
 }
 
 /// The first consumers of a namespace, at most `most`.
@@ -54,7 +55,7 @@ pub async fn consumers(
     namespace: NamespaceId,
     most: usize,
 ) -> Result<Vec<ConsumerView>, CallError> {
-    Ok(permit.node().consumers(namespace, None, most).await?)
+    Ok(permit.node().stale().consumers(namespace, None, most).await?)
 }
 
 /// A consistent copy of everything, piece by piece.

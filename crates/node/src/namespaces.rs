@@ -243,17 +243,19 @@ impl Node {
         view.ok_or_else(|| Error::NamespaceNotFound { namespace: name.to_owned() })
     }
 
-    /// All namespaces by name, each as its shard sees it.
+    /// All namespaces by name, each as its shard sees it; where another node leads the shard, as this node
+    /// has its state.
     ///
     /// # Errors
     /// `shutting_down`, `overloaded`.
     pub async fn namespaces(&self) -> Result<Vec<NamespaceView>, Error> {
         let mut views = Vec::new();
-        for shard in 0..self.inner.mailboxes.len() as u32 {
+        for (shard, leader) in (0..).zip(self.leaders()) {
+            let node = if leader.elsewhere().is_some() { self.stale() } else { self.clone() };
             let mut after = None;
             loop {
                 let seen =
-                    self.look(shard, move |at| at.engine.namespaces_after(after, LOOK_NAMESPACES)).await?;
+                    node.look(shard, move |at| at.engine.namespaces_after(after, LOOK_NAMESPACES)).await?;
                 let full = seen.len() == LOOK_NAMESPACES;
                 after = seen.last().map(|view| view.id);
                 views.extend(seen.into_iter().filter(|view| view.shard == shard));
