@@ -4,6 +4,7 @@
 mod backlog;
 mod bulk;
 mod closing;
+mod cluster;
 mod consumers;
 mod delivery;
 mod directory;
