@@ -7,8 +7,6 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(feature = "plant"), allow(dead_code))] // Nobody constructs those of the simulator.
 pub enum Plant {
-    /// A leader answers from its state without the others' confirmation.
-    ConfirmAlone,
     /// The end of a leadership leaves out who waits without a record.
     ForgetWaiters,
     /// Callers are answered with what stands at the index of their record, whatever its term.

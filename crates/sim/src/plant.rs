@@ -124,8 +124,6 @@ plants! {
     HardStateNotKept = "hard_state_not_kept" in replica as HardStateNotKept,
     /// A leader answers a read without asking the others.
     ReadAlone = "read_alone" in replica as ReadAlone,
-    /// A shard answers from its state without the others' confirmation.
-    ConfirmAlone = "confirm_alone" in node as ConfirmAlone,
     /// The end of a leadership leaves out who waits without a record.
     ForgetWaiters = "forget_waiters" in node as ForgetWaiters,
     /// Callers are answered with what stands at the index of their record, whatever its term.

@@ -70,11 +70,6 @@ fn reads_without_a_round_are_found() {
 }
 
 #[test]
-fn answers_from_a_state_that_nobody_confirmed_are_found() {
-    finds(Plant::ConfirmAlone);
-}
-
-#[test]
 fn waits_that_the_end_of_a_leadership_leaves_out_are_found() {
     finds(Plant::ForgetWaiters);
 }

@@ -13,7 +13,6 @@ use super::request::Request;
 use super::store::{Standing, Store};
 use crate::clock::Clock;
 use crate::mailbox::Letter;
-use crate::plant::{self, Plant};
 
 /// Time for which a request waits for a leader, or for a leader's confirmation, in microseconds.
 const HOLD_US: u64 = 5_000_000;
@@ -238,9 +237,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             }
         };
         self.place.round = Some(round);
-        let confirmed = self.store.confirm(self.place.rounds);
-        let is_shown = confirmed.is_some_and(|index| index <= self.engine.applied_index());
-        if !is_shown && !plant::is(Plant::ConfirmAlone) {
+        if self.store.confirm(self.place.rounds).is_none_or(|index| index > self.engine.applied_index()) {
             return false;
         }
         self.place.round = None;

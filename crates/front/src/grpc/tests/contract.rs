@@ -28,6 +28,7 @@ const NOT_HERE: &[Operation] = &[
     Operation::Backup,
     Operation::KeysShow,
     Operation::KeysRotate,
+    Operation::ClusterShow,
     Operation::TokenList,
     Operation::TokenCreate,
     Operation::TokenRevoke,
