@@ -20,12 +20,18 @@ const BEFORE: Duration = Duration::from_millis(300);
 /// Time after which the client asks another node, when one does not answer.
 const ANSWER_WITHIN: Duration = Duration::from_millis(500);
 
+/// The table of pauses, with a row for each fault.
+pub(super) fn table() -> Table {
+    Table::new(&["fault", "tries", "messages", "median ms", "longest ms"])
+}
+
 /// Runs so many tries of a fault. Tells the longest pause of writes.
 pub(super) async fn measure(
     nodes: &mut Nodes,
     fault: Fault,
     tries: u32,
     payload_bytes: usize,
+    table: &mut Table,
     report: &mut Report,
 ) -> Result<(), String> {
     let mut pauses = Vec::new();
@@ -38,10 +44,8 @@ pub(super) async fn measure(
     }
     let (longest, median) =
         (pauses.iter().copied().fold(0.0, f64::max), pauses.iter().copied().collect::<Samples>().median());
-    let mut table = Table::new(&["fault", "tries", "messages", "median ms", "longest ms"]);
     let cells = [f64::from(tries), written as f64, median, longest].map(figure);
     table.row([vec![fault.key().to_owned()], cells.to_vec()].concat());
-    report.table("pause of writes when the leader fails", table);
     report.row(fault.key(), json!({ "pauses_ms": pauses, "median_ms": median, "messages": written }));
     report.figure(&format!("failover_{}_ms", fault.key()), longest);
     Ok(())

@@ -141,13 +141,16 @@ async fn measure(
         }
         nodes = servers.stop_others()?;
     }
+    let mut pauses = failover::table();
     for fault in args.rows.iter().filter_map(|row| row.fault()) {
         if fault == Fault::Disk && !has_strace() {
             report.note("the row of a hung disk needs strace and was left out");
             continue;
         }
-        failover::measure(&mut nodes, fault, args.tries(), args.payload as usize, report).await?;
+        let (tries, payload_bytes) = (args.tries(), args.payload as usize);
+        failover::measure(&mut nodes, fault, tries, payload_bytes, &mut pauses, report).await?;
     }
+    report.table("pause of writes when the leader fails", pauses);
     report.note("a planned change of the leader is not measured: there is no call for it yet");
     nodes.stop()?;
     // Every run fails when one message is not acked exactly once, so to have come here is the proof.
