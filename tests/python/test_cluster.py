@@ -86,10 +86,21 @@ def cluster(tmp_path):
     assert cluster.stop() == 0
 
 
-def send(cluster, leader, first):
+def try_send(cluster, node, first):
     messages = [{"payload": str(number)} for number in range(first, first + BATCH)]
-    status, answer = cluster.request(leader, "POST", "/v1/queues/jobs/messages", {"messages": messages})
+    return cluster.request(node, "POST", "/v1/queues/jobs/messages", {"messages": messages})
+
+
+def send(cluster, leader, first):
+    status, answer = try_send(cluster, leader, first)
     assert status == 201, answer
+
+
+def is_sent(cluster, node, first):
+    """False: nothing was done, for no node leads just now."""
+    status, answer = try_send(cluster, node, first)
+    assert status == 201 or answer["error"]["code"] in ("not_leader", "no_leader"), answer
+    return status == 201
 
 
 def receive_all(cluster, leader):
@@ -186,3 +197,17 @@ def test_who_asks_any_node_is_known_to_the_leader(cluster):
     assert status == 200, audit
     made = [(entry["who"], entry["operation"]) for entry in audit["entries"]]
     assert made == [("admin", "queue_put")] * len(cluster.nodes)
+
+
+def test_a_leader_that_stops_hands_over_first(cluster):
+    leader = cluster.leader()
+    others = [node for node in cluster.nodes if node is not leader]
+    send(cluster, leader, 0)
+    os.kill(leader["pid"], signal.SIGTERM)
+    cluster.nodes.remove(leader)
+    began = time.monotonic()
+    for first in range(BATCH, 6 * BATCH, BATCH):
+        until(lambda: is_sent(cluster, others[0], first), "the next leader takes sends")
+    # Without a word of the leader the others would wait for half a second and more before they elect one.
+    assert time.monotonic() - began < 5
+    assert sorted(receive_all(cluster, cluster.leader())) == list(range(6 * BATCH))

@@ -63,6 +63,12 @@ impl Inboxes {
             inbox.envelope(envelope);
         }
     }
+
+    /// Orders a shard to hand over its leadership. False: the node is alone, or the shard has ended.
+    pub(crate) fn hand_over(&self, shard: usize) -> bool {
+        let inbox = self.0.get(shard).and_then(Weak::upgrade);
+        inbox.as_ref().inspect(|inbox| inbox.hand_over()).is_some()
+    }
 }
 
 impl Ways {

@@ -1,16 +1,34 @@
 //! The node in its cluster: messages of other nodes, and leaders of shards, by which requests are passed on
 //! to the node that can serve them.
 
+use std::time::{Duration, Instant};
+
 use sluice_replica::Envelope;
 
 use crate::handle::Node;
 use crate::shard::leader::Leader;
+
+/// Pause before a shard is ordered again to hand over its leadership: the others may not have been heard of.
+const HAND_OVER_PAUSE: Duration = Duration::from_millis(20);
 
 impl Node {
     /// Takes in a message of another node for the replica of a shard, on any thread. Never blocks; the
     /// message is lost when too many wait, or when there is no such shard.
     pub fn deliver(&self, shard: u16, envelope: Envelope) {
         self.inner.inboxes.deliver(shard, envelope);
+    }
+
+    /// Hands all leaderships of this node to others, as a node does before it stops; waits until that is
+    /// done, at most this long. A server alone has none to hand over.
+    pub async fn hand_over(&self, within: Duration) {
+        let deadline = Instant::now() + within;
+        let orders =
+            |(shard, leader): (usize, &Leader)| leader.is_here() && self.inner.inboxes.hand_over(shard);
+        while self.leaders().iter().enumerate().filter(|led| orders(*led)).count() > 0
+            && Instant::now() < deadline
+        {
+            tokio::time::sleep(HAND_OVER_PAUSE).await;
+        }
     }
 
     /// Leaders of the shards, in their order.

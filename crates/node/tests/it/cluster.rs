@@ -89,6 +89,11 @@ async fn agree(durability: Durability) {
     assert_eq!(refused, Err(Error::NotLeader { leader: leads as u64 + 1 }));
     let taken = receive(at(leads), "jobs", 10, 0).await.unwrap();
     assert_eq!(payloads(&taken), [&b"alone"[..], b"together"]);
+    let began = Instant::now();
+    at(leads).hand_over(Duration::from_secs(10)).await;
+    let next = leader(&nodes);
+    assert!(next != leads && began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    send(at(next), "jobs", &[b"afterwards"]).await;
     // The threads of a node end with it, those between nodes among them.
     for place in 0..3 {
         at(place).shutdown(Duration::from_secs(10)).await.unwrap();

@@ -256,6 +256,18 @@ impl Replica {
         Ok(())
     }
 
+    /// The other voter to hand the leadership to: of those that were heard of lately the one with most of the
+    /// log. `None`: this replica does not lead, or nobody was heard of.
+    pub fn successor(&self) -> Option<NodeId> {
+        self.check_leader().ok()?;
+        let tracker = self.library.raft.prs();
+        let heard = self.members.voters().iter().filter_map(|voter| {
+            let progress = tracker.get(voter.get()).filter(|progress| progress.recent_active)?;
+            (*voter != self.id).then_some((progress.matched, *voter))
+        });
+        heard.max().map(|(_, voter)| voter)
+    }
+
     /// Asks for the index up to which the log has to be applied, so that a read of the state sees everything
     /// that was acknowledged before. The answer is in [`Ready::reads`], after one round to a majority; when
     /// the round or the leadership is lost there is none, and the owner asks again.

@@ -205,6 +205,15 @@ impl Member {
         Ok(())
     }
 
+    /// Hands the leadership to the member that is fittest: see [`Replica::successor`]. Does nothing where this
+    /// one does not lead, or has heard of nobody.
+    pub fn hand_over(&mut self) {
+        if let Some(to) = self.replica.successor() {
+            // A successor is a member, and only leaders have one.
+            let _ = self.transfer_leader(to);
+        }
+    }
+
     /// Takes the next event; `None`: there is none now. The owner has applied the batches that it was given
     /// before.
     pub fn poll(&mut self) -> Option<MemberEvent> {

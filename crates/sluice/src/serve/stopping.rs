@@ -13,6 +13,9 @@ use crate::terminal::{CliError, Result};
 /// Exit code when a second signal ends the process at once; shells use it for SIGINT.
 const INTERRUPTED: i32 = 130;
 
+/// Longest time for handing the leaderships of a node to others before it stops.
+const HAND_OVER: Duration = Duration::from_secs(1);
+
 /// Says when to stop, and why.
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
@@ -43,6 +46,9 @@ impl Stopping {
                 _ = terminate.recv() => announce_stop("SIGTERM"),
                 reason = node.failed() => Some(reason),
             };
+            if failure.is_none() {
+                node.hand_over(HAND_OVER).await;
+            }
             *end.lock().unwrap_or_else(PoisonError::into_inner) =
                 Shutdown { since: Some(Instant::now()), failure };
             begin.send_replace(true);

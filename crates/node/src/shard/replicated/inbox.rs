@@ -21,6 +21,8 @@ pub(super) enum Input {
     Fetched(Box<Fetched>),
     /// Order to hand the leadership to this member.
     Transfer(NodeId),
+    /// Order to hand the leadership to the member that is fittest.
+    HandOver,
     /// A tick of the clock.
     Tick,
 }
@@ -80,6 +82,11 @@ impl Inbox {
     /// Orders to hand the leadership to this member, where this one leads and that one follows.
     pub fn transfer_leader(&self, to: NodeId) {
         self.put(self.waiting(), Input::Transfer(to));
+    }
+
+    /// Orders to hand the leadership, if this member has it, to the one that is fittest.
+    pub fn hand_over(&self) {
+        self.put(self.waiting(), Input::HandOver);
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

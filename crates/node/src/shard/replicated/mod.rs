@@ -134,6 +134,7 @@ impl Replicated {
                         tracing::error!(?error, "a part of the log could not be read for a follower");
                     }
                 }
+                Input::HandOver => self.member.hand_over(),
                 Input::Transfer(to) => {
                     // Refused where it does not lead any more: then there is nothing to hand over.
                     let _ = self.member.transfer_leader(to);
