@@ -205,8 +205,8 @@ impl Member {
         Ok(())
     }
 
-    /// Hands the leadership to the member that is fittest: see [`Replica::successor`]. Does nothing where this
-    /// one does not lead, or has heard of nobody.
+    /// Hands the leadership to the member that is fittest: see [`Replica::successor`]. Does nothing where
+    /// this one does not lead, or has heard of nobody.
     pub fn hand_over(&mut self) {
         if let Some(to) = self.replica.successor() {
             // A successor is a member, and only leaders have one.
