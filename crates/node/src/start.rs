@@ -131,6 +131,18 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
     Ok(Node { inner: Arc::new(inner), is_stale: false })
 }
 
+/// Checks that a node of a cluster has a log to begin with: nodes whose logs do not begin alike never agree.
+fn expect_data(data_dir: &Path, shards: u32) -> Result<(), StartError> {
+    match (0..shards).find(|shard| !holds_journal(&shard_dir(data_dir, *shard))) {
+        None => Ok(()),
+        Some(shard) => Err(StartError::Refused(format!(
+            "{} has no data of shard {shard}: each node of a cluster begins with a copy of the data directory of one \
+             server, made while that is stopped",
+            data_dir.display()
+        ))),
+    }
+}
+
 /// Term of a start in memory: that of the time, and more than those of the earlier starts of this process, of
 /// which two can fall into one millisecond.
 fn memory_term() -> u64 {
@@ -150,6 +162,7 @@ impl Starting<'_> {
             return Ok(Inboxes::default());
         };
         if let Some(cluster) = cluster {
+            expect_data(dir, shards)?;
             let kept_bytes = self.share_of_disk(dir) / 4;
             self.ways = Some(Ways::new(cluster, self.seed()?, kept_bytes, &self.threads)?);
         }

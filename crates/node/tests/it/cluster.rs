@@ -105,3 +105,12 @@ fn a_node_of_a_cluster_has_a_data_directory() {
     let refused = Node::start_in_cluster(options(None), cluster(1, &Nodes::default())).unwrap_err();
     assert!(matches!(refused, StartError::Refused(_)), "{refused}");
 }
+
+#[test]
+fn a_node_of_a_cluster_does_not_begin_without_data_and_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let refused = Node::start_in_cluster(options(Some(&data)), cluster(1, &Nodes::default())).unwrap_err();
+    assert!(matches!(&refused, StartError::Refused(why) if why.contains("copy")), "{refused}");
+    assert!(!data.exists());
+}
