@@ -46,18 +46,25 @@ impl Stopping {
                 _ = terminate.recv() => announce_stop("SIGTERM"),
                 reason = node.failed() => Some(reason),
             };
+            let second = async {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+                tracing::warn!("second signal: ending the process at once");
+                std::process::exit(INTERRUPTED);
+            };
+            tokio::pin!(second);
             if failure.is_none() {
-                node.hand_over(HAND_OVER).await;
+                tokio::select! {
+                    () = node.hand_over(HAND_OVER) => {}
+                    () = &mut second => {}
+                }
             }
             *end.lock().unwrap_or_else(PoisonError::into_inner) =
                 Shutdown { since: Some(Instant::now()), failure };
             begin.send_replace(true);
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            tracing::warn!("second signal: ending the process at once");
-            std::process::exit(INTERRUPTED);
+            second.await;
         });
         Ok(stopping)
     }
