@@ -54,6 +54,7 @@ mod tests {
             (Operation::TokenCreate, None, "", Some(2)),
             (Operation::WhoAmI, None, "", Some(2)),
             (Operation::Status, None, "", None),
+            (Operation::ClusterShow, None, "", None),
             (Operation::Health, None, "", None),
             (Operation::Backup, None, "", None),
         ] {

@@ -5,9 +5,8 @@
 //! and messages (`engine`).
 //!
 //! Map: [`operation`] the table of operations; [`permit`], [`access`] and [`standing`] authorisation;
-//! `leading` the node that answers a call;
-//! [`call`] the trait of a call with one answer and the codec of a protocol, [`unary`] the list of these
-//! calls; one module for each topic of calls ([`queues`], [`messages`], [`schedules`], …); [`hot`] the calls
+//! `leading` the node that answers a call; [`call`] the trait of a call with one answer and the codec of a
+//! protocol, [`unary`] the list of these calls; one module for each topic of calls ([`queues`], [`messages`], [`schedules`], …); [`hot`] the calls
 //! that move messages, [`digest`] the fingerprint of a send that tells a repeat from a misuse of its
 //! idempotency key; [`value`], [`settings`] and [`payload`] the types of fields, `schema` their schemas;
 //! [`error`], [`fault`] and [`codes`] errors, faults in requests, and the status of each code in every
