@@ -6,12 +6,13 @@
 //!
 //! Map: [`operation`] the table of operations; [`permit`], [`access`] and [`standing`] authorisation;
 //! `leading` the node that answers a call; [`call`] the trait of a call with one answer and the codec of a
-//! protocol, [`unary`] the list of these calls; one module for each topic of calls ([`queues`], [`messages`], [`schedules`], …); [`hot`] the calls
-//! that move messages, [`digest`] the fingerprint of a send that tells a repeat from a misuse of its
-//! idempotency key; [`value`], [`settings`] and [`payload`] the types of fields, `schema` their schemas;
-//! [`error`], [`fault`] and [`codes`] errors, faults in requests, and the status of each code in every
-//! protocol, [`near`] suggestions for unknown names; [`server`] the server behind all calls, [`room`] the
-//! memory for their answers; `system` the lists that a server keeps.
+//! protocol, [`unary`] the list of these calls; one module for each topic of calls ([`queues`],
+//! [`messages`], [`schedules`], …); [`hot`] the calls that move messages, [`digest`] the fingerprint of a
+//! send that tells a repeat from a misuse of its idempotency key; [`value`], [`settings`] and [`payload`]
+//! the types of fields, `schema` their schemas; [`error`], [`fault`] and [`codes`] errors, faults in
+//! requests, and the status of each code in every protocol, [`near`] suggestions for unknown names;
+//! [`server`] the server behind all calls, [`room`] the memory for their answers; `system` the lists that a
+//! server keeps.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

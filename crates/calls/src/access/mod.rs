@@ -12,8 +12,8 @@
 //! Map: `right` rights and roles, `scope` what certificates and tokens allow by themselves, `pattern` names
 //! with `*`, `policy` the policy file, `certificate` who a client certificate is for, `tokens` what a token
 //! is, `identity` the decision, `peer` who is at the other end of a connection, `clients` for whom another
-//! node of the cluster speaks over one, `rate` how often they may ask, `guard` who may connect, `store` tokens
-//! in namespace `$sys`, `audit` who has done what, `refusals` who was refused, and how often.
+//! node of the cluster speaks over one, `rate` how often they may ask, `guard` who may connect, `store`
+//! tokens in namespace `$sys`, `audit` who has done what, `refusals` who was refused, and how often.
 
 mod audit;
 mod certificate;
