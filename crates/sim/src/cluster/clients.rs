@@ -65,8 +65,13 @@ impl ClusterWorld {
 
     fn transfer(&mut self, node: usize) {
         let to = super::node::id(self.rng.index(self.nodes.len()));
+        let is_to_the_fittest = self.rng.chance(1, 2);
         if let Some(server) = &self.nodes[node].server {
-            server.inbox.transfer_leader(to);
+            if is_to_the_fittest {
+                server.inbox.hand_over()
+            } else {
+                server.inbox.transfer_leader(to)
+            }
             self.stats.transfers += 1;
         }
     }
