@@ -16,7 +16,9 @@ use sluice_proto::framing::frame;
 use sluice_proto::v1;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::{ClientFrame, Message, SendMany, SettleMany};
-use sluice_replica::{Campaign, Descriptor, Entry, Members, NodeId, Position, ReadId, Snapshot};
+use sluice_replica::{
+    Campaign, Change, Content, Descriptor, Entry, Members, NodeId, Position, ReadId, Snapshot,
+};
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 
@@ -168,8 +170,10 @@ fn replica(corpus: &Corpus) {
 
     let at = |term, index| Position { term, index };
     let batch = Descriptor { first_record: 1, records: 2, time_us: 3, bytes: 4, checksum: 5 };
-    let entries =
-        vec![Entry { position: at(2, 2), batch: None }, Entry { position: at(2, 3), batch: Some(batch) }];
+    let change = Change::Add(NodeId::new(4).expect("not 0"));
+    let contents = [Content::Begin, Content::Batch(batch), Content::Members(change)];
+    let entries = contents.into_iter().zip(2..);
+    let entries = entries.map(|(content, index)| Entry { position: at(2, index), content }).collect();
     let voters = [1, 2, 3].map(|id| NodeId::new(id).expect("not 0")).to_vec();
     let members = Members::new(voters, Vec::new(), 3).expect("the members are right");
     let vote = |is_try| Body::Vote { is_try, is_granted: true, commit: at(0, 0) };
@@ -211,7 +215,7 @@ fn peers(corpus: &Corpus) {
     let batches = [&b"three"[..], b"", b"batches"].map(bytes::Bytes::from_static).to_vec();
     let entry = |(index, batch): (u64, &bytes::Bytes)| Entry {
         position: Position { term: 2, index },
-        batch: Some(Descriptor {
+        content: Content::Batch(Descriptor {
             first_record: index,
             records: 1,
             time_us: 3,

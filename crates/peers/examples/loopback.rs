@@ -17,7 +17,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use sluice_peers::hello::Formats;
 use sluice_peers::{ALPN, Answering, ClusterId, Identity, Local, PeerFiles, Peers, PeersOptions, Receiver};
-use sluice_replica::{Body, Descriptor, Entry, Envelope, Members, Message, NodeId, Position};
+use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Members, Message, NodeId, Position};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -113,7 +113,7 @@ fn envelope(lengths: &[usize]) -> Envelope {
     let entry = |(index, batch): (u64, &Bytes)| {
         let (bytes, checksum) = (batch.len() as u32, 0);
         let batch = Descriptor { first_record: index, records: 1, time_us: 1, bytes, checksum };
-        Entry { position: Position { term: 1, index }, batch: Some(batch) }
+        Entry { position: Position { term: 1, index }, content: Content::Batch(batch) }
     };
     let entries: Vec<Entry> = (1..).zip(&batches).map(entry).collect();
     let body = if entries.is_empty() {

@@ -288,7 +288,7 @@ fn cut(reason: &str) -> &str {
 fn sliced(message: &Message, batches: &Bytes) -> Option<Vec<Bytes>> {
     let entries = if let Body::Append { entries, .. } = &message.body { entries.as_slice() } else { &[] };
     let mut end = 0_usize;
-    let slices = entries.iter().filter_map(|entry| entry.batch).map(|batch| {
+    let slices = entries.iter().filter_map(|entry| entry.batch()).map(|batch| {
         let start = end;
         end = start.checked_add(batch.bytes as usize).filter(|end| *end <= batches.len())?;
         Some(batches.slice(start..end))

@@ -128,7 +128,7 @@ fn append_bytes(envelope: &Envelope) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use sluice_replica::{Descriptor, Entry, Message, NodeId, Position};
+    use sluice_replica::{Content, Descriptor, Entry, Message, NodeId, Position};
 
     use super::*;
 
@@ -144,7 +144,7 @@ mod tests {
 
     fn append(term: u64, bytes: usize) -> Envelope {
         let batch = Descriptor { first_record: 1, records: 1, time_us: 1, bytes: bytes as u32, checksum: 0 };
-        let entries = vec![Entry { position: Position { term, index: 1 }, batch: Some(batch) }];
+        let entries = vec![Entry { position: Position { term, index: 1 }, content: Content::Batch(batch) }];
         let message = message(term, Body::Append { previous: Position::default(), commit: 0, entries });
         Envelope { message, batches: vec![Bytes::from(vec![0; bytes])] }
     }

@@ -31,6 +31,12 @@ pub struct Durable {
     /// Index up to which the owner has applied the log, from that of the base on; entries above it are given
     /// again.
     pub applied: u64,
+    /// True: the disk may have lost a part of what this node has promised to others, as after a loss of power
+    /// where not every write was synced. Then the node starts under a new number, above all that were given:
+    /// it keeps what it has of state and log, is bound by no promise, and follows once a leader has put it in
+    /// the place of the former ([`crate::Change::Replace`]). Nobody votes or acknowledges as the former any
+    /// more; where that leaves no majority of voters, the cluster waits.
+    pub has_forgotten: bool,
 }
 
 /// Reason for which a replica cannot start.
@@ -40,11 +46,18 @@ pub enum StartError {
     Members,
     /// The ticks are out of their range.
     Ticks,
+    /// A node that may have forgotten its promises starts under a number that was given before.
+    Forgetful {
+        /// The number.
+        node: NodeId,
+    },
     /// The journal's hard state is not one of a replica.
     HardState,
     /// The entry is not the next one, or its term is lower than that of the one before or higher than the
     /// last term seen.
     Entry(Position),
+    /// The batch of this entry holds what no member writes.
+    Content(Position),
     /// More is applied than the log holds, or less than it begins with.
     AppliedOutsideLog {
         /// Index up to which the owner has applied the log.
@@ -63,9 +76,16 @@ impl fmt::Display for StartError {
             StartError::Ticks => {
                 f.write_str("heartbeats need at least 1 tick, elections more than heartbeats")
             }
+            StartError::Forgetful { node } => {
+                let number = node.get();
+                write!(f, "number {number} was given to a node that may have forgotten what it promised")
+            }
             StartError::HardState => f.write_str("the journal's hard state is not that of a replica"),
             StartError::Entry(at) => {
                 write!(f, "the entry at index {}, term {} does not follow those before it", at.index, at.term)
+            }
+            StartError::Content(at) => {
+                write!(f, "the entry at index {}, term {} is of no kind that is known", at.index, at.term)
             }
             StartError::AppliedOutsideLog { applied, base, last } => {
                 write!(f, "index {applied} is applied, but the log begins behind {base} and ends with {last}")
@@ -95,6 +115,7 @@ impl Durable {
             base: Snapshot { position, members },
             entries: Vec::new(),
             applied: position.index,
+            has_forgotten: false,
         }
     }
 

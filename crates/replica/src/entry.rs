@@ -83,14 +83,60 @@ impl Descriptor {
 pub struct Entry {
     /// Place in the log.
     pub position: Position,
-    /// Description of the entry's batch; `None`: an entry that a leader makes to begin its term, which has no
-    /// records.
-    pub batch: Option<Descriptor>,
+    /// Content.
+    pub content: Content,
+}
+
+/// Content of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Beginning of a leader's term; no records.
+    Begin,
+    /// A batch of records.
+    Batch(Descriptor),
+    /// A change of the members; no records.
+    Members(Change),
+}
+
+/// Change of the members of a cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A node becomes a learner. Its number is above all that were ever given.
+    Add(NodeId),
+    /// A learner becomes a voter.
+    Promote(NodeId),
+    /// A voter becomes a learner.
+    Demote(NodeId),
+    /// A member leaves.
+    Remove(NodeId),
+    /// A member that has lost its state leaves, and returns as a learner with a new number.
+    Replace {
+        /// The number that it had.
+        old: NodeId,
+        /// Its number from now on, above all that were ever given.
+        new: NodeId,
+    },
 }
 
 impl Entry {
     /// Length of the entry's batch, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.batch.map_or(0, |batch| u64::from(batch.bytes))
+        self.batch().map_or(0, |batch| u64::from(batch.bytes))
+    }
+
+    /// Description of the entry's batch.
+    pub fn batch(&self) -> Option<Descriptor> {
+        match self.content {
+            Content::Batch(batch) => Some(batch),
+            Content::Begin | Content::Members(_) => None,
+        }
+    }
+
+    /// The change of the members that the entry is.
+    pub fn change(&self) -> Option<Change> {
+        match self.content {
+            Content::Members(change) => Some(change),
+            Content::Begin | Content::Batch(_) => None,
+        }
     }
 }

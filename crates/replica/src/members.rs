@@ -1,7 +1,7 @@
 //! Members of a cluster, and states of the shard that name them.
 
 use crate::MEMBERS_MAX;
-use crate::entry::{NodeId, Position};
+use crate::entry::{Change, NodeId, Position};
 
 /// Members of a cluster. Voters elect leaders and commit entries; learners only follow.
 ///
@@ -55,10 +55,56 @@ impl Members {
         self.iter().any(|member| member == node)
     }
 
+    /// The members behind a change. `None`: it adds a number that is not new, or more than [`MEMBERS_MAX`],
+    /// concerns a node that is not there as it should be, or leaves no voter.
+    pub fn after(&self, change: Change) -> Option<Members> {
+        let mut after = self.clone();
+        match change {
+            Change::Add(node) => after.add(node)?,
+            Change::Promote(node) => {
+                take(&mut after.learners, node)?;
+                insert(&mut after.voters, node);
+            }
+            Change::Demote(node) => {
+                take(&mut after.voters, node)?;
+                insert(&mut after.learners, node);
+            }
+            Change::Remove(node) => after.remove(node)?,
+            Change::Replace { old, new } => {
+                after.remove(old)?;
+                after.add(new)?;
+            }
+        }
+        let is_whole = !after.voters.is_empty() && after.iter().count() <= MEMBERS_MAX;
+        is_whole.then_some(after)
+    }
+
+    fn add(&mut self, node: NodeId) -> Option<()> {
+        let is_new = node.get() > self.highest;
+        self.highest = node.get();
+        insert(&mut self.learners, node);
+        is_new.then_some(())
+    }
+
+    fn remove(&mut self, node: NodeId) -> Option<()> {
+        take(&mut self.learners, node).or_else(|| take(&mut self.voters, node))
+    }
+
     /// True: the node was a member and was removed.
     pub fn is_removed(&self, node: NodeId) -> bool {
         node.get() <= self.highest && !self.contains(node)
     }
+}
+
+fn take(nodes: &mut Vec<NodeId>, node: NodeId) -> Option<()> {
+    let at = nodes.binary_search(&node).ok()?;
+    nodes.remove(at);
+    Some(())
+}
+
+fn insert(nodes: &mut Vec<NodeId>, node: NodeId) {
+    let at = nodes.partition_point(|other| *other < node);
+    nodes.insert(at, node);
 }
 
 /// Place in the log up to which a state has applied it, and the members that are in force there.

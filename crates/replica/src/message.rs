@@ -84,6 +84,23 @@ pub enum Body {
     TimeoutNow,
 }
 
+impl Body {
+    /// True: an answer, which only a member can be asked for.
+    pub(crate) fn is_answer(&self) -> bool {
+        match self {
+            Body::Appended { .. }
+            | Body::AppendRefused { .. }
+            | Body::HeartbeatSeen { .. }
+            | Body::Vote { .. } => true,
+            Body::Append { .. }
+            | Body::Heartbeat { .. }
+            | Body::AskVote { .. }
+            | Body::Snapshot(_)
+            | Body::TimeoutNow => false,
+        }
+    }
+}
+
 /// Kind of a campaign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Campaign {

@@ -51,12 +51,24 @@ pub enum Plant {
     AckBeforeInstall,
     /// Ticks and messages are taken while a state is being installed.
     StepWhileInstalling,
+    /// A sole voter leads before its vote is synced.
+    LeadBeforeSync,
+    /// Learners vote, and count for commits.
+    CountLearners,
+    /// A start takes the members of its base for those in force.
+    StaleMembers,
+    /// A change of the members is in force when it is appended.
+    MembersWhenAppended,
+    /// A change of the members is taken while one is under way.
+    SecondChange,
+    /// A node that has lost its state returns with the number that it had.
+    ForgetfulVoter,
 }
 
 #[cfg(feature = "plant")]
 impl Plant {
     /// The bugs of a replica alone; those of a member with a journal are planted by the simulator.
-    pub const ALL: [Plant; 19] = [
+    pub const ALL: [Plant; 25] = [
         Plant::VoteBeforeSync,
         Plant::AckBeforeSync,
         Plant::SyncTooEarly,
@@ -76,6 +88,12 @@ impl Plant {
         Plant::CompactBeyondApplied,
         Plant::AckBeforeInstall,
         Plant::StepWhileInstalling,
+        Plant::LeadBeforeSync,
+        Plant::CountLearners,
+        Plant::StaleMembers,
+        Plant::MembersWhenAppended,
+        Plant::SecondChange,
+        Plant::ForgetfulVoter,
     ];
 }
 

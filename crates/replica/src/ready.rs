@@ -1,7 +1,7 @@
 //! Work for the owner of a replica, and answers to what the owner asks.
 
-use crate::entry::{Entry, NodeId, Position, ReadId};
-use crate::members::Snapshot;
+use crate::entry::{Change, Entry, NodeId, Position, ReadId};
+use crate::members::{Members, Snapshot};
 use crate::message::Message;
 
 /// Work that came of the inputs since the last one was taken.
@@ -20,6 +20,8 @@ pub struct Ready {
     /// Followers that need entries which this leader has forgotten: each needs a state of the shard, by
     /// [`crate::Replica::send_snapshot`].
     pub lagging: Vec<NodeId>,
+    /// Members in force, when they have changed.
+    pub members: Option<Members>,
     /// Standing of this replica, when it has changed. Reads and proposals that are under way are the former
     /// leader's: reads are lost, proposals are decided by what is committed at their index.
     pub standing: Option<Standing>,
@@ -46,8 +48,18 @@ pub struct Write {
     /// Entries to be written.
     pub append: Option<Append>,
     /// True: sync it, and tell [`crate::Replica::persisted`] its number. False: only the commit index has
-    /// changed, which may be written at any time or not at all.
+    /// changed, which may be written at any time behind the cuts of earlier writes, or not at all.
     pub must_sync: bool,
+    /// True: the commit index of the hard state is to be synced like the rest of it, since it covers a change
+    /// of the members. False: it may be forgotten.
+    pub keeps_commit: bool,
+}
+
+impl Write {
+    /// Lets the commit index be synced with the rest.
+    pub(crate) fn keep_commit(&mut self) {
+        (self.must_sync, self.keeps_commit) = (true, true);
+    }
 }
 
 /// State that a replica must not forget.
@@ -145,6 +157,27 @@ pub enum Refused {
         /// The node.
         node: NodeId,
     },
+    /// The node is not another voter.
+    NotAVoter {
+        /// The node.
+        node: NodeId,
+    },
+    /// The last change of the members is under way: see [`crate::Replica::is_changing`].
+    ChangeUnderWay,
+    /// The change does not fit the members: see [`crate::Members::after`].
+    ChangeUnfit {
+        /// The change.
+        change: Change,
+    },
+    /// The leader can neither be removed nor be made a learner: hand the leadership over first.
+    Leads,
+    /// The learner is more than one message behind the leader.
+    Behind {
+        /// The learner.
+        node: NodeId,
+    },
+    /// The leader has not heard lately of a majority of those who would be voters.
+    NoMajority,
     /// The node needs no state now, is not heard of, or one is on its way to it.
     NotLagging {
         /// The node.

@@ -3,19 +3,20 @@
 //! Layout, little endian: version `u8`, kind `u8`, sender, receiver and term `u64` each, the fields of the
 //! kind in the order of [`Body`], and the CRC-32 of all that. A position is index and term, `u64` each; a
 //! choice and an option are one byte, 0 or 1, the option's value behind it. Entries are their number `u32`
-//! and for each its term, whether it has a batch, and the descriptor of that; indexes follow from the
-//! position before them. Members are the numbers of voters and of learners, `u8` each, these nodes, and the
-//! highest number given, `u64` each. There is one encoding of each message, and nothing behind it.
+//! and for each its term, the kind of its content `u8`, and the descriptor or the change; indexes follow from
+//! the position before them. A change is its kind `u8` and one or two nodes. Members are the numbers of
+//! voters and of learners, `u8` each, these nodes, and the highest number given, `u64` each. There is one
+//! encoding of each message, and nothing behind it.
 
 use std::fmt;
 
-use crate::entry::{Descriptor, Entry, NodeId, Position, ReadId};
+use crate::entry::{Change, Content, Descriptor, Entry, NodeId, Position, ReadId};
 use crate::members::{Members, Snapshot};
 use crate::message::{Body, Campaign, Message};
 use crate::{INDEX_MAX, MEMBERS_MAX, MESSAGE_ENTRIES_MAX};
 
 /// Version of the layout.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Length of the longest message, in bytes.
 pub const MESSAGE_LEN_MAX: usize = 80 + MESSAGE_ENTRIES_MAX * ENTRY_LEN_MAX;
@@ -107,6 +108,20 @@ fn kind(body: &Body) -> u8 {
     }
 }
 
+/// The bytes of a change.
+pub(crate) fn encode_change(change: Change) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Writer(&mut bytes).change(change);
+    bytes
+}
+
+/// The change of these bytes, and nothing behind it.
+pub(crate) fn decode_change(bytes: &[u8]) -> Result<Change, WireError> {
+    let mut reader = Reader(bytes);
+    let change = reader.change()?;
+    if reader.0.is_empty() { Ok(change) } else { Err(WireError::Length) }
+}
+
 /// The bytes of members.
 pub(crate) fn encode_members(members: &Members) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -146,11 +161,31 @@ impl Writer<'_> {
         self.0.extend_from_slice(&(entries.len() as u32).to_le_bytes());
         for entry in entries {
             self.u64(entry.position.term);
-            self.u8(u8::from(entry.batch.is_some()));
-            if let Some(batch) = entry.batch {
-                self.0.extend_from_slice(&batch.encode());
+            match entry.content {
+                Content::Begin => self.u8(0),
+                Content::Batch(batch) => {
+                    self.u8(1);
+                    self.0.extend_from_slice(&batch.encode());
+                }
+                Content::Members(change) => {
+                    self.u8(2);
+                    self.change(change);
+                }
             }
         }
+    }
+
+    fn change(&mut self, change: Change) {
+        let (kind, node, new) = match change {
+            Change::Add(node) => (0, node, None),
+            Change::Promote(node) => (1, node, None),
+            Change::Demote(node) => (2, node, None),
+            Change::Remove(node) => (3, node, None),
+            Change::Replace { old, new } => (4, old, Some(new)),
+        };
+        self.u8(kind);
+        self.u64(node.get());
+        new.into_iter().for_each(|new| self.u64(new.get()));
     }
 
     fn members(&mut self, members: &Members) {
@@ -251,10 +286,27 @@ impl Reader<'_> {
         (1..=u64::from(count))
             .map(|step| {
                 let position = Position { term: self.u64()?, index: previous.index + step };
-                let batch = if self.is()? { Some(Descriptor::decode(&self.take()?)) } else { None };
-                Ok(Entry { position, batch })
+                let content = match self.u8()? {
+                    0 => Content::Begin,
+                    1 => Content::Batch(Descriptor::decode(&self.take()?)),
+                    2 => Content::Members(self.change()?),
+                    other => return Err(WireError::Value(other.into())),
+                };
+                Ok(Entry { position, content })
             })
             .collect()
+    }
+
+    fn change(&mut self) -> Result<Change, WireError> {
+        let (kind, node) = (self.u8()?, self.node()?);
+        Ok(match kind {
+            0 => Change::Add(node),
+            1 => Change::Promote(node),
+            2 => Change::Demote(node),
+            3 => Change::Remove(node),
+            4 => Change::Replace { old: node, new: self.node()? },
+            other => return Err(WireError::Value(other.into())),
+        })
     }
 
     fn nodes(&mut self, count: u8) -> Result<Vec<NodeId>, WireError> {

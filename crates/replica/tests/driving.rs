@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)] // A test that fails says where.
 
 use sluice_replica::{
-    BATCH_BYTES_MAX, Body, Config, Descriptor, Durable, IN_FLIGHT_BYTES_MAX, Members, Message, NodeId,
-    Position, READS_MAX, Ready, Refused, Rejected, Replica, Role, Snapshot, UNCOMMITTED_BYTES_MAX,
+    BATCH_BYTES_MAX, Body, Config, Content, Descriptor, Durable, IN_FLIGHT_BYTES_MAX, Members, Message,
+    NodeId, Position, READS_MAX, Ready, Refused, Rejected, Replica, Role, Snapshot, UNCOMMITTED_BYTES_MAX,
 };
 
 fn node(id: u64) -> NodeId {
@@ -71,10 +71,13 @@ fn sent_bytes(ready: &[Ready], to: u64) -> u64 {
 fn one_member_leads_and_commits_alone() {
     let mut replica = start(1);
     campaign(&mut replica);
+    assert_eq!(replica.standing().role, Role::Candidate, "its vote is not synced");
+    let mut all = sync(&mut replica);
     let at = replica.propose(batch(10)).unwrap();
-    let committed: Vec<_> = sync(&mut replica).into_iter().flat_map(|ready| ready.committed).collect();
+    all.extend(sync(&mut replica));
+    let committed: Vec<_> = all.into_iter().flat_map(|ready| ready.committed).collect();
     assert_eq!(committed.last().map(|entry| entry.position), Some(at));
-    assert_eq!(committed.iter().filter(|entry| entry.batch.is_none()).count(), 1);
+    assert_eq!(committed.iter().filter(|entry| entry.content == Content::Begin).count(), 1);
 }
 
 #[test]
@@ -170,8 +173,8 @@ fn only_a_leader_takes_requests() {
     assert_eq!(follower.transfer_leader(node(3)), Err(refused));
 
     let mut replica = leader();
-    assert_eq!(replica.transfer_leader(node(1)), Err(Refused::NotAMember { node: node(1) }));
-    assert_eq!(replica.transfer_leader(node(9)), Err(Refused::NotAMember { node: node(9) }));
+    assert_eq!(replica.transfer_leader(node(1)), Err(Refused::NotAVoter { node: node(1) }));
+    assert_eq!(replica.transfer_leader(node(9)), Err(Refused::NotAVoter { node: node(9) }));
     replica.transfer_leader(node(2)).unwrap();
     let sent: Vec<_> = sync(&mut replica).into_iter().flat_map(|ready| ready.messages).collect();
     assert!(sent.iter().any(|message| message.body == Body::TimeoutNow));

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)] // A test that fails says where.
 
 use sluice_replica::{
-    Body, Campaign, Config, Descriptor, Durable, Entry, HardState, Members, Message, NodeId, Position,
-    ReadId, Rejected, Replica, Role, Snapshot, StartError, wire,
+    Body, Campaign, Change, Config, Content, Descriptor, Durable, Entry, HardState, Members, Message, NodeId,
+    Position, ReadId, Rejected, Replica, Role, Snapshot, StartError, wire,
 };
 
 fn node(id: u64) -> NodeId {
@@ -12,7 +12,7 @@ fn node(id: u64) -> NodeId {
 
 fn entry(term: u64, index: u64) -> Entry {
     let batch = Descriptor { first_record: index, records: 1, time_us: 0, bytes: 10, checksum: 0 };
-    Entry { position: Position { term, index }, batch: Some(batch) }
+    Entry { position: Position { term, index }, content: Content::Batch(batch) }
 }
 
 fn config() -> Config {
@@ -96,10 +96,13 @@ fn a_follower_refuses_what_contradicts_its_state() {
 #[test]
 fn strangers_and_messages_of_others_are_refused() {
     let heartbeat = message(4, Body::Heartbeat { commit: 0, read: None });
-    for from in [node(1), node(4)] {
-        let forged = Message { from, ..heartbeat.clone() };
-        assert_eq!(follower().step(&forged), Err(Rejected::UnknownSender { from }));
-    }
+    let forged = Message { from: node(1), ..heartbeat.clone() };
+    assert_eq!(follower().step(&forged), Err(Rejected::UnknownSender { from: node(1) }));
+    // A leader may be newer than the members that are known; who answers is one of them.
+    let newer = Message { from: node(4), ..heartbeat.clone() };
+    assert_eq!(follower().step(&newer), Ok(()));
+    let answer = Message { from: node(4), ..message(4, Body::Appended { index: 5, commit: 0 }) };
+    assert_eq!(follower().step(&answer), Err(Rejected::UnknownSender { from: node(4) }));
     let lost = Message { to: node(3), ..heartbeat.clone() };
     assert_eq!(follower().step(&lost), Err(Rejected::NotForUs { to: node(3) }));
     let mut replica = follower();
@@ -182,7 +185,13 @@ impl Noise {
         let campaign = [Campaign::Try, Campaign::Election, Campaign::Transfer][self.below(3) as usize];
         let previous = self.position();
         let entries = (1..=self.below(4)).map(|step| {
-            entry(previous.term.saturating_add(self.below(2)), previous.index.saturating_add(step))
+            let made =
+                entry(previous.term.saturating_add(self.below(2)), previous.index.saturating_add(step));
+            let change = [Change::Add(node(4)), Change::Remove(node(1)), Change::Demote(node(2))];
+            match self.below(8) {
+                0 => Entry { content: Content::Members(change[self.below(3) as usize]), ..made },
+                _ => made,
+            }
         });
         let entries: Vec<Entry> = entries.collect();
         let body = match self.below(10) {
@@ -220,14 +229,19 @@ fn noise_never_stops_a_replica() {
                 Ok(()) => taken += 1,
                 Err(_) => refused += 1,
             }
-            match noise.below(7) {
+            match noise.below(8) {
                 0 => (0..noise.below(25)).for_each(|_| replica.tick()),
-                1 => drop(replica.propose(entry(0, 0).batch.unwrap())),
+                1 => drop(replica.propose(entry(0, 0).batch().unwrap())),
                 2 => drop(replica.read_index()),
                 3 => drop(replica.transfer_leader(node(2))),
                 4 => {
                     replica.applied(noise.below(9));
                     replica.compact(noise.below(9));
+                }
+                5 => {
+                    let (old, new) = (node(1 + noise.below(3)), node(4 + noise.below(4)));
+                    let changes = [Change::Add(new), Change::Remove(old), Change::Replace { old, new }];
+                    let _ = replica.propose_members(changes[noise.below(3) as usize]);
                 }
                 _ => {}
             }

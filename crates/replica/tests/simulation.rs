@@ -21,7 +21,8 @@ fn seeds_are_clean() {
     }
     println!("{total:?}");
     let Coverage { overwritten, full, transfers, crashes, cuts_of_tails, stale, damaged, .. } = total;
-    let Coverage { late, compactions, installs, failed_transfers, .. } = total;
+    let Coverage { late, compactions, installs, failed_transfers, changes, strangers, .. } = total;
+    let Coverage { sizes: [_, one, two, three, four, five], losses, fallbacks, removed, .. } = total;
     let counts = [
         overwritten,
         full,
@@ -34,6 +35,16 @@ fn seeds_are_clean() {
         compactions,
         installs,
         failed_transfers,
+        changes,
+        strangers,
+        one,
+        two,
+        three,
+        four,
+        five,
+        losses,
+        fallbacks,
+        removed,
     ];
     assert!(counts.iter().all(|count| *count > 0));
 }

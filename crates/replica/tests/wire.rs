@@ -3,7 +3,7 @@
 
 use sluice_replica::wire::{VERSION, WireError, decode, encode};
 use sluice_replica::{
-    Body, Campaign, Descriptor, Entry, Members, Message, NodeId, Position, ReadId, Snapshot,
+    Body, Campaign, Change, Content, Descriptor, Entry, Members, Message, NodeId, Position, ReadId, Snapshot,
 };
 
 const AT: Position = Position { term: 3, index: 17 };
@@ -13,9 +13,18 @@ fn messages() -> Vec<Message> {
     let members = Members::new(vec![from, to], vec![learner], 7).unwrap();
     let batch =
         Descriptor { first_record: 40, records: 3, time_us: 1_700_000_000_000_000, bytes: 900, checksum: 7 };
+    let changed = |index, change| {
+        let position = Position { term: 4, index };
+        Entry { position, content: Content::Members(change) }
+    };
     let entries = vec![
-        Entry { position: Position { term: 3, index: 18 }, batch: Some(batch) },
-        Entry { position: Position { term: 4, index: 19 }, batch: None },
+        Entry { position: Position { term: 3, index: 18 }, content: Content::Batch(batch) },
+        Entry { position: Position { term: 4, index: 19 }, content: Content::Begin },
+        changed(20, Change::Add(learner)),
+        changed(21, Change::Promote(learner)),
+        changed(22, Change::Demote(to)),
+        changed(23, Change::Remove(to)),
+        changed(24, Change::Replace { old: from, new: learner }),
     ];
     let bodies = [
         Body::Append { previous: AT, commit: 16, entries },

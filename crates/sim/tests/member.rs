@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use sluice_journal::{
     Batch, Class, Commit, DiskJournal, Event, Journal, Maintenance, Opened, Options, SealedBatch, Writer,
 };
 use sluice_replica::{
-    Body, Config, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId, NotProposed, Position,
-    Refused, Role, Start,
+    Body, Config, Content, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId, NotProposed,
+    OwnRecords, Position, Refused, Role, Start,
 };
 use sluice_sim::disk::{Call, CallFailure, SimDisk};
 use sluice_sim::rng::Rng;
@@ -24,9 +23,19 @@ fn node(number: u64) -> NodeId {
 /// An entry without a batch, behind `previous`, from the leader of term 2.
 fn append(previous: Position) -> Envelope {
     let position = Position { term: 2, index: previous.index + 1 };
-    let entries = vec![Entry { position, batch: None }];
+    let entries = vec![Entry { position, content: Content::Begin }];
     let body = Body::Append { previous, commit: 1, entries };
     Envelope { message: Message { from: node(1), to: node(2), term: 2, body }, batches: Vec::new() }
+}
+
+/// Records of entries without a batch.
+const OWN_RECORDS: OwnRecords =
+    OwnRecords { write: |batch, held| batch.record(0).body(&[OWN, held].concat()), held };
+
+const OWN: &[u8] = b"members: ";
+
+fn held(body: &[u8]) -> Option<&[u8]> {
+    body.strip_prefix(OWN)
 }
 
 /// A member with its journal on a simulated disk.
@@ -45,14 +54,13 @@ impl Rig {
         (options.commit, options.reserve_bytes, options.identity) = (Commit::Told, 0, 7);
         let opened = DiskJournal::open(Arc::new(disk.for_next_process()), options).expect("an empty disk");
         let Opened { mut journal, writer, maintenance, .. } = opened;
-        let begin = record(b"begin");
-        let first = SealedBatch::received(1, 1, 0, begin.clone()).expect("one whole record");
+        let first = SealedBatch::received(1, 1, 0, OWN_RECORDS.begin()).expect("one whole record");
         journal.append(1, first).expect("a journal that works");
         writer.step();
         journal.commit(1).expect("a batch of the tail");
         assert!(matches!(journal.poll(), Some(Event::Committed(_))));
         let members = Members::new((1..=voters).map(node).collect(), Vec::new(), voters).expect("voters");
-        let start = Start::read(&journal, members, Vec::new(), begin, u64::MAX).expect("a whole log");
+        let start = Start::read(&journal, members, Vec::new(), OWN_RECORDS, u64::MAX).expect("a whole log");
         let config = Config { id: node(id), heartbeat_ticks: 2, election_ticks: ELECTION_TICKS };
         let member = Member::new(&config, journal, start, 1).expect("a whole state");
         Rig { disk, member, writer, maintenance }
@@ -63,12 +71,6 @@ impl Rig {
         self.writer.step();
         while self.member.poll().is_some() {}
     }
-}
-
-fn record(body: &[u8]) -> Bytes {
-    let mut batch = Batch::new();
-    batch.record(0).body(body);
-    batch.take().0
 }
 
 #[test]

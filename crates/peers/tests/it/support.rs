@@ -13,7 +13,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use sluice_peers::hello::Formats;
 use sluice_peers::{ALPN, Answering, ClusterId, Identity, Local, PeerFiles, Peers, PeersOptions, Receiver};
-use sluice_replica::{Body, Descriptor, Entry, Envelope, Members, Message, NodeId, Position};
+use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Members, Message, NodeId, Position};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -38,7 +38,7 @@ pub(crate) fn append(from: u64, to: u64, term: u64, lengths: &[usize]) -> Envelo
         let checksum = crc32fast::hash(batch);
         let bytes = batch.len() as u32;
         let batch = Descriptor { first_record: index, records: 1, time_us: 1, bytes, checksum };
-        Entry { position: Position { term, index }, batch: Some(batch) }
+        Entry { position: Position { term, index }, content: Content::Batch(batch) }
     };
     let entries = (1..).zip(&batches).map(entry).collect();
     let body = Body::Append { previous: Position::default(), commit: 0, entries };

@@ -17,8 +17,13 @@ pub enum Rejected {
         /// Its receiver.
         to: NodeId,
     },
-    /// The sender is no other member.
+    /// The sender of an answer is no other member.
     UnknownSender {
+        /// The sender.
+        from: NodeId,
+    },
+    /// The sender was a member, and was removed.
+    Removed {
         /// The sender.
         from: NodeId,
     },
@@ -34,6 +39,11 @@ pub enum Rejected {
     },
     /// An entry does not follow the one before it, or is too large.
     Entry(Position),
+    /// A change of the members behind another one that is not known to be committed.
+    SecondChange {
+        /// Index of the later one.
+        index: u64,
+    },
     /// More entries than [`MESSAGE_ENTRIES_MAX`].
     TooManyEntries {
         /// Their number.
@@ -71,10 +81,14 @@ impl fmt::Display for Rejected {
         match self {
             Rejected::NotForUs { to } => write!(f, "the message is for node {}", to.get()),
             Rejected::UnknownSender { from } => write!(f, "node {} is no other member", from.get()),
+            Rejected::Removed { from } => write!(f, "node {} was removed", from.get()),
             Rejected::Term { term } => write!(f, "term {term} is impossible"),
             Rejected::Index { index } => write!(f, "index {index} is impossible"),
             Rejected::Entry(at) => {
                 write!(f, "the entry at index {}, term {} does not follow or is too large", at.index, at.term)
+            }
+            Rejected::SecondChange { index } => {
+                write!(f, "the members change at index {index} before the last change is committed")
             }
             Rejected::TooManyEntries { entries } => {
                 write!(f, "{entries} entries, where a message has at most {MESSAGE_ENTRIES_MAX}")
@@ -112,6 +126,8 @@ pub(super) struct View<'a> {
     pub matched: Position,
     /// True: the disk has not synced all that it was given.
     pub is_writing: bool,
+    /// True: this node must not become leader yet.
+    pub must_not_win: bool,
     /// True: a state is being installed.
     pub is_installing: bool,
 }
@@ -126,7 +142,11 @@ pub(super) fn check(view: &View<'_>, message: &Message) -> Result<(), Rejected> 
     if to != view.id {
         return Err(Rejected::NotForUs { to });
     }
-    if from == view.id || !view.members.contains(from) {
+    if view.members.is_removed(from) && from != view.id {
+        return Err(Rejected::Removed { from });
+    }
+    // A leader or candidate may be newer than the members that are known here.
+    if from == view.id || (message.body.is_answer() && !view.members.contains(from)) {
         return Err(Rejected::UnknownSender { from });
     }
     if view.is_installing {
@@ -251,7 +271,7 @@ fn vote(view: &View<'_>, term: u64, is_try: bool, is_granted: bool) -> Result<()
         (false, true) => term < view.term || (term == view.term && !view.is_writing),
         (_, false) => true,
     };
-    if is_for_us { Ok(()) } else { Err(Rejected::Stale) }
+    if is_for_us && !view.must_not_win { Ok(()) } else { Err(Rejected::Stale) }
 }
 
 /// A state neither begins before the log nor contradicts what is committed.
@@ -267,6 +287,9 @@ fn snapshot(view: &View<'_>, snapshot: &Snapshot, term: u64) -> Result<(), Rejec
 fn timeout_now(view: &View<'_>, message: &Message) -> Result<(), Rejected> {
     if message.term > view.term {
         return Err(Rejected::Term { term: message.term });
+    }
+    if view.must_not_win {
+        return Err(Rejected::Stale);
     }
     leader(view, message)
 }

@@ -1,13 +1,14 @@
 //! Our types as the library's, and back. The library's encoding of them is never used.
 
 use raft::eraftpb::{
-    ConfState, Entry as LibraryEntry, HardState as LibraryState, Message as LibraryMessage,
-    MessageType as Kind, Snapshot as LibrarySnapshot,
+    ConfChange, ConfChangeType, ConfState, Entry as LibraryEntry, EntryType, HardState as LibraryState,
+    Message as LibraryMessage, MessageType as Kind, Snapshot as LibrarySnapshot,
 };
 
-use crate::entry::{Descriptor, Entry, NodeId, Position, ReadId};
+use crate::entry::{Change, Content, Descriptor, Entry, NodeId, Position, ReadId};
 use crate::members::{Members, Snapshot};
 use crate::message::{Body, Campaign, Message};
+use crate::plant::{self, Plant};
 use crate::ready::HardState;
 use crate::wire;
 
@@ -25,11 +26,42 @@ pub(super) fn our_hard_state(state: &LibraryState) -> HardState {
 }
 
 pub(super) fn entry(entry: &Entry) -> LibraryEntry {
-    LibraryEntry {
-        term: entry.position.term,
-        index: entry.position.index,
-        data: entry.batch.map(|batch| data(&batch)).unwrap_or_default().into(),
-        ..LibraryEntry::default()
+    let mut to =
+        LibraryEntry { term: entry.position.term, index: entry.position.index, ..LibraryEntry::default() };
+    match entry.content {
+        Content::Begin => {}
+        Content::Batch(batch) => to.data = data(&batch).into(),
+        Content::Members(members) => {
+            to.set_entry_type(EntryType::EntryConfChange);
+            to.context = change(members).into();
+        }
+    }
+    to
+}
+
+/// The context of the entry with this change. Its data is empty, so that the library has nothing to decode.
+pub(super) fn change(change: Change) -> Vec<u8> {
+    wire::encode_change(change)
+}
+
+/// The library's steps of a change.
+pub(super) fn steps(change: Change) -> Vec<ConfChange> {
+    let step = |kind, node: NodeId| {
+        let mut step = ConfChange { node_id: node.get(), ..ConfChange::default() };
+        step.set_change_type(kind);
+        step
+    };
+    let learner = if plant::is(Plant::CountLearners) {
+        ConfChangeType::AddNode
+    } else {
+        ConfChangeType::AddLearnerNode
+    };
+    match change {
+        Change::Add(node) => vec![step(learner, node)],
+        Change::Demote(node) => vec![step(ConfChangeType::AddLearnerNode, node)],
+        Change::Promote(node) => vec![step(ConfChangeType::AddNode, node)],
+        Change::Remove(node) => vec![step(ConfChangeType::RemoveNode, node)],
+        Change::Replace { old, new } => vec![step(ConfChangeType::RemoveNode, old), step(learner, new)],
     }
 }
 
@@ -38,13 +70,19 @@ pub(super) fn data(batch: &Descriptor) -> Vec<u8> {
     batch.encode().to_vec()
 }
 
-/// The entry; what is no descriptor has been made by the library.
+/// The entry; what is neither a descriptor nor a change has been made by the library.
 pub(super) fn our_entry(entry: &LibraryEntry) -> Entry {
     let batch: Option<&[u8; Descriptor::LEN]> = entry.data.as_ref().try_into().ok();
-    Entry {
-        position: Position { term: entry.term, index: entry.index },
-        batch: batch.map(Descriptor::decode),
-    }
+    let change = match entry.get_entry_type() {
+        EntryType::EntryConfChange => wire::decode_change(&entry.context).ok(),
+        EntryType::EntryNormal | EntryType::EntryConfChangeV2 => None,
+    };
+    let content = match (batch, change) {
+        (Some(batch), _) => Content::Batch(Descriptor::decode(batch)),
+        (None, Some(change)) => Content::Members(change),
+        (None, None) => Content::Begin,
+    };
+    Entry { position: Position { term: entry.term, index: entry.index }, content }
 }
 
 pub(super) fn members(members: &Members) -> ConfState {

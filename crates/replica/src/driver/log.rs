@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use raft::eraftpb::Entry as LibraryEntry;
 use raft::{GetEntriesContext, RaftState, Storage, StorageError};
 
-use super::convert;
+use super::{convert, membership};
 use crate::config::Durable;
 use crate::entry::{Entry, Position};
 use crate::members::{Members, Snapshot};
@@ -29,7 +29,7 @@ pub(super) struct Log {
 impl Log {
     /// The log at the start. A commit index that the log does not reach is lowered: it was written without a
     /// sync, and may have outlived entries. An applied index raises it, since only committed entries are
-    /// applied.
+    /// applied, and so do changes of the members.
     pub(super) fn new(state: HardState, durable: &Durable, entries: &[Entry], members: &Members) -> Log {
         let mut log = Log {
             base: durable.base.position,
@@ -39,7 +39,7 @@ impl Log {
             started: RaftState::new(convert::hard_state(&state), convert::members(members)),
         };
         log.append(&Append { keep: log.base.index, entries: entries.to_vec() });
-        let commit = state.commit.max(durable.applied);
+        let commit = state.commit.max(durable.applied).max(membership::shown_committed(entries));
         log.started.hard_state.commit =
             if crate::plant::is(crate::plant::Plant::TrustCommit) { commit } else { commit.min(log.last()) };
         log

@@ -5,19 +5,20 @@
 //! - After each input everything that came of it is taken from the library ([`settle`]), so that nothing of
 //!   one role is left over in the next.
 //! - What a follower or candidate says waits until the disk has synced all that was given to it before; what
-//!   a leader says goes at once.
+//!   a leader says goes at once, but for a sole voter, which elects itself: its vote is synced first.
 //! - Only messages that [`check`] has passed are stepped, and none of the kinds that are forwarded.
 //! - Election timeouts come from a seed ([`timeouts`]), so that runs repeat.
 //! - Bytes in flight and uncommitted are bounded here ([`flow`]), since the library sees descriptors.
 //!
 //! Map: [`log`] the descriptors as the library reads them, [`convert`] types, [`check`] messages from
-//! outside, [`settle`] what comes of an input, [`snapshots`] states for followers, [`flow`] bytes in flight,
-//! [`timeouts`] the seed, `planted` bugs.
+//! outside, [`settle`] what comes of an input, [`snapshots`] states for followers, [`membership`] changes of
+//! the members, [`flow`] bytes in flight, [`timeouts`] the seed, `planted` bugs.
 
 pub(crate) mod check;
 mod convert;
 mod flow;
 mod log;
+mod membership;
 #[cfg(feature = "plant")]
 mod planted;
 mod settle;
@@ -32,7 +33,7 @@ use self::check::{Rejected, View};
 use self::log::Log;
 use self::timeouts::Timeouts;
 use crate::config::{Config, Durable, StartError};
-use crate::entry::{Descriptor, NodeId, Position, ReadId};
+use crate::entry::{Descriptor, Entry, NodeId, Position, ReadId};
 use crate::members::Members;
 use crate::message::Message;
 use crate::plant::{self, Plant};
@@ -45,6 +46,12 @@ pub struct Replica {
     id: NodeId,
     /// Members in force.
     members: Members,
+    /// Index of the last change of the members that is applied, or a later one.
+    changed: u64,
+    /// Highest commit index that the owner was given to write.
+    commit_seen: u64,
+    /// Number of the last write that keeps a commit index for good.
+    commit_kept: u64,
     timeouts: Timeouts,
     /// Output of the inputs since the owner took the last.
     ready: Ready,
@@ -54,6 +61,10 @@ pub struct Replica {
     written: u64,
     /// Number of the last write that is synced.
     synced: u64,
+    /// Last term and vote that the owner was given to write.
+    oath: (u64, Option<NodeId>),
+    /// Number of the write of these.
+    sworn: u64,
     /// Number of the last write that cut entries.
     cut: u64,
     /// Number of the last thing that was taken from the library.
@@ -82,13 +93,16 @@ impl Replica {
         config.check()?;
         durable.check()?;
         let (mut state, mut entries) = (durable.hard_state, durable.entries.as_slice());
-        if plant::is(Plant::ForgetVote) {
+        if durable.has_forgotten && config.id.get() <= membership::highest(durable) {
+            return Err(StartError::Forgetful { node: config.id });
+        }
+        if plant::is(Plant::ForgetVote) || durable.has_forgotten {
             state.vote = None;
         }
         if plant::is(Plant::ForgetLastEntry) && entries.len() as u64 > durable.applied {
             entries = &entries[..entries.len() - 1];
         }
-        let members = durable.base.members.clone();
+        let (members, changed) = membership::at_start(durable);
         let log = Log::new(state, durable, entries, &members);
         let settings = raft::Config {
             id: config.id.get(),
@@ -109,11 +123,16 @@ impl Replica {
             library,
             id: config.id,
             members,
+            changed,
+            commit_seen: 0,
+            commit_kept: 0,
             timeouts: Timeouts::new(seed, config.election_ticks),
             ready: Ready::default(),
             held: VecDeque::new(),
             written: 0,
             synced: 0,
+            oath: (state.term, state.vote),
+            sworn: 0,
             cut: 0,
             installing: None,
             lagging: Vec::new(),
@@ -123,13 +142,14 @@ impl Replica {
             #[cfg(feature = "plant")]
             given: durable.applied,
         };
+        replica.commit_seen = replica.library.raft.raft_log.committed;
         replica.settle();
         Ok(replica)
     }
 
     /// Lets one tick of the owner's clock pass. While a state is being installed it does nothing.
     pub fn tick(&mut self) {
-        if self.is_installing() {
+        if self.is_installing() || self.must_not_win() {
             return;
         }
         self.library.tick();
@@ -149,16 +169,18 @@ impl Replica {
         let view = View {
             id: self.id,
             members: &self.members,
-            role: standing.role,
+            role: self.role(),
             term: standing.term,
             leader: standing.leader,
             last: self.library.raft.raft_log.last_index(),
             commit: self.position_of_commit(),
             matched: Position { term, index: matched },
             is_writing: self.synced < self.written,
+            must_not_win: self.must_not_win(),
             is_installing: self.is_installing(),
         };
         check::check(&view, message)?;
+        self.check_changes(message)?;
         #[cfg(feature = "plant")]
         self.step_planted(message);
         // An error says that the sender is unknown or a proposal is dropped; neither can be here.
@@ -227,6 +249,7 @@ impl Replica {
         let log = &self.library.raft.raft_log;
         let index = index.min(log.committed).min(log.persisted);
         if index > log.applied && self.installing.is_none() {
+            self.change_members_to(index);
             self.library.advance_apply_to(index);
             self.settle();
         }
@@ -240,7 +263,7 @@ impl Replica {
         self.library.mut_store().compact(to.min(end));
     }
 
-    /// Hands the leadership to another member, as soon as that has the whole log. Proposals are refused
+    /// Hands the leadership to another voter, as soon as that has the whole log. Proposals are refused
     /// meanwhile, and are taken again when it has not worked within an election's ticks.
     ///
     /// # Errors
@@ -248,8 +271,8 @@ impl Replica {
     /// The reason for which nothing was begun.
     pub fn transfer_leader(&mut self, to: NodeId) -> Result<(), Refused> {
         self.check_leader()?;
-        if to == self.id || !self.members.contains(to) {
-            return Err(Refused::NotAMember { node: to });
+        if to == self.id || !self.members.voters().contains(&to) {
+            return Err(Refused::NotAVoter { node: to });
         }
         self.library.transfer_leader(to.get());
         self.settle();
@@ -305,12 +328,27 @@ impl Replica {
     /// The present standing.
     pub fn standing(&self) -> Standing {
         let raft = &self.library.raft;
-        let role = match raft.state {
+        let is_elected = self.synced >= self.sworn || plant::is(Plant::LeadBeforeSync);
+        let role = match self.role() {
+            Role::Leader if !is_elected => Role::Candidate,
+            role @ (Role::Leader | Role::Candidate | Role::Follower) => role,
+        };
+        Standing { role, term: raft.term, leader: NodeId::new(raft.leader_id) }
+    }
+
+    /// The role as the library has it: a sole voter leads before its vote is synced.
+    fn role(&self) -> Role {
+        match self.library.raft.state {
             StateRole::Follower => Role::Follower,
             StateRole::PreCandidate | StateRole::Candidate => Role::Candidate,
             StateRole::Leader => Role::Leader,
-        };
-        Standing { role, term: raft.term, leader: NodeId::new(raft.leader_id) }
+        }
+    }
+
+    /// True: whatever makes this sole voter the leader has to wait until all that it has written is synced;
+    /// the library relies on it.
+    fn must_not_win(&self) -> bool {
+        self.synced < self.written && self.role() != Role::Leader && self.members.voters() == [self.id]
     }
 
     /// Compares the state with what has to hold in it between two inputs, for tests.
@@ -320,6 +358,11 @@ impl Replica {
     /// A sentence on what does not hold.
     pub fn audit(&self) -> Result<(), &'static str> {
         let raft = &self.library.raft;
+        let log = self.library.store();
+        let unknown = (raft.raft_log.committed + 1..=log.last()).filter_map(|index| log.get(index));
+        if unknown.filter_map(Entry::change).nth(1).is_some() {
+            return Err("two changes of the members are not known to be committed");
+        }
         if raft.state != StateRole::Leader {
             return Ok(());
         }

@@ -46,6 +46,16 @@ impl Replica {
         }
     }
 
+    /// Bugs in appending entries.
+    pub(super) fn append_planted(&mut self, append: &Append) {
+        if !plant::is(Plant::MembersWhenAppended) {
+            return;
+        }
+        for entry in &append.entries {
+            entry.change().into_iter().for_each(|change| self.change_members(change));
+        }
+    }
+
     /// Bugs in the commit index.
     pub(super) fn commit_planted(&mut self) {
         let raft = &mut self.library.raft;

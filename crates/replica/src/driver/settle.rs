@@ -5,7 +5,7 @@ use raft::StateRole;
 use super::{Replica, convert};
 use crate::message::{Body, Message};
 use crate::plant::{self, Plant};
-use crate::ready::{Append, Read, Write};
+use crate::ready::{Append, Read, Role, Write};
 
 impl Replica {
     /// Takes everything that the library has to say. Ends each input.
@@ -38,10 +38,15 @@ impl Replica {
         let append =
             entries.first().map(|first| first.position.index - 1).map(|keep| Append { keep, entries });
         let install = convert::our_snapshot(part.snapshot());
-        self.write(Write { number: self.taken, hard_state, install, append, must_sync: part.must_sync() });
+        let (number, must_sync) = (self.taken, part.must_sync());
+        self.write(Write { number, hard_state, install, append, must_sync, keeps_commit: false });
 
         for message in part.take_messages().iter().filter_map(convert::our_message) {
-            self.ready.messages.push(message);
+            if self.standing().role == Role::Leader {
+                self.ready.messages.push(message);
+            } else {
+                self.held.push_back((self.sworn, message));
+            }
         }
         for message in part.take_persisted_messages().iter().filter_map(convert::our_message) {
             if self.goes_early(&message) {
@@ -63,15 +68,14 @@ impl Replica {
 
     /// Adds to what the owner has to write.
     fn write(&mut self, part: Write) {
-        let Write { number, hard_state, install, append, must_sync } = part;
+        let Write { number, hard_state, install, append, must_sync, .. } = part;
         let is_state_only = install.is_none() && append.is_none();
         if hard_state.is_none() && is_state_only {
             return;
         }
         let must_sync = must_sync && !(is_state_only && plant::is(Plant::HardStateUnsynced));
-        if must_sync {
-            self.written = number;
-        }
+        #[cfg(feature = "plant")]
+        append.iter().for_each(|append| self.append_planted(append));
         let write = self.ready.write.get_or_insert_with(Write::default);
         write.number = number;
         write.must_sync |= must_sync;
@@ -79,19 +83,34 @@ impl Replica {
         if let Some(snapshot) = install {
             self.cut = number;
             self.installing = Some(snapshot.position.index);
+            self.changed = snapshot.position.index;
             self.members = snapshot.members.clone();
+            self.ready.members = Some(snapshot.members.clone());
             self.library.mut_store().install(snapshot.position);
             (write.install, write.append) = (Some(snapshot), None);
         }
-        let Some(append) = append else { return };
-        let log = self.library.mut_store();
-        if append.keep < log.last() {
-            self.cut = number;
+        if let Some(append) = append {
+            let log = self.library.mut_store();
+            if append.keep < log.last() {
+                self.cut = number;
+            }
+            log.append(&append);
+            match &mut write.append {
+                Some(before) => before.join(append),
+                none => *none = Some(append),
+            }
         }
-        log.append(&append);
-        match &mut write.append {
-            Some(before) => before.join(append),
-            none => *none = Some(append),
+        let oath = hard_state.map_or(self.oath, |state| (state.term, state.vote));
+        if oath != self.oath {
+            (self.oath, self.sworn) = (oath, number);
+        }
+        let keeps_commit = hard_state.is_some_and(|state| self.commits_change(state.commit));
+        if keeps_commit {
+            self.commit_kept = number;
+            self.ready.write.iter_mut().for_each(Write::keep_commit);
+        }
+        if must_sync || keeps_commit {
+            self.written = number;
         }
     }
 

@@ -69,7 +69,7 @@ impl Envelope {
             | Body::TimeoutNow
             | Body::Snapshot(_) => &[],
         };
-        entries.iter().filter_map(|entry| Some((entry.position, entry.batch?)))
+        entries.iter().filter_map(|entry| Some((entry.position, entry.batch()?)))
     }
 }
 

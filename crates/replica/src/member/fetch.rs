@@ -50,7 +50,7 @@ fn attach(mut message: Message, read: &[sluice_journal::Entry]) -> Option<Envelo
         (entry.position.index, entry.position.term) == (read.number, read.term)
     };
     let same = entries.iter().zip(read).take_while(is_same).count();
-    let pairs = entries.iter().zip(read).take(same).filter(|(entry, _)| entry.batch.is_some());
+    let pairs = entries.iter().zip(read).take(same).filter(|(entry, _)| entry.batch().is_some());
     let batches = pairs.map(|(_, read)| read.bytes.clone()).collect();
     entries.truncate(same);
     (same > 0).then_some(Envelope { message, batches })

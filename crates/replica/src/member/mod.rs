@@ -1,18 +1,18 @@
 //! One node's member of a shard's replicated log: a [`Replica`], and the journal that holds its batches.
 //!
-//! An entry of the log is a batch of the journal with the same number. The entry with which a leader begins a
-//! term has no batch of its own; in the journal it is a batch of one record, which the owner names and whose
-//! application changes nothing.
+//! An entry of the log is a batch of the journal with the same number. An entry with which a leader begins a
+//! term, or which changes the members, has no batch of its own; in the journal it is a batch of one record,
+//! in a form that the owner names ([`OwnRecords`]) and whose application changes nothing.
 //!
 //! The owner gives inputs (ticks, envelopes of other members, proposals, reads), and takes events from
 //! [`Member::poll`] and envelopes from [`Member::take_envelopes`] after each. Nothing here blocks: the
 //! journal's writer syncs on another thread.
 //!
-//! Map: [`envelope`] messages with their batches, `entries` entries of batches, [`fetch`] batches read back
+//! Map: [`envelope`] messages with their batches, [`entries`] entries of batches, [`fetch`] batches read back
 //! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `stall`
 //! disks that hang, [`start`] the state at a start, `state` the hard state's bytes.
 
-mod entries;
+pub mod entries;
 pub mod envelope;
 pub mod fetch;
 mod output;
@@ -23,9 +23,9 @@ mod state;
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use sluice_journal::{Batch, BlobError, Class, DiskJournal, Event, Journal, SealedBatch};
 
+use self::entries::OwnRecords;
 use self::envelope::{Envelope, Unattached};
 use self::fetch::{Fetch, Fetched, Fetches};
 use self::recent::Recent;
@@ -42,8 +42,7 @@ use crate::ready::{Read, Refused, Role, Standing};
 pub struct Member {
     replica: Replica,
     journal: DiskJournal,
-    /// Encoded record of an entry without a batch.
-    begin: Bytes,
+    records: OwnRecords,
     recent: Recent,
     envelopes: Vec<Envelope>,
     fetches: Fetches,
@@ -101,16 +100,25 @@ impl Member {
     ///
     /// Settings or a state that contradict themselves.
     pub fn new(config: &Config, journal: DiskJournal, start: Start, seed: u64) -> Result<Member, StartError> {
-        let Start { base, hard_state, begin, mut entries, kept_bytes } = start;
+        let Start { base, hard_state, records, entries, kept_bytes } = start;
+        let mut entries = entries?;
         let given = entries.last().map_or(base.position, |entry| entry.position);
-        entries.extend(journal.tail(0).map(|batch| entries::of_batch(batch, &begin)));
+        for batch in journal.tail(0) {
+            entries.push(records.entry(batch)?);
+        }
         let last_term = entries.last().map_or(base.position.term, |entry| entry.position.term);
         let hard_state = state::found(&hard_state, last_term).ok_or(StartError::HardState)?;
-        let durable = Durable { base, hard_state: state::decode(&hard_state), entries, applied: given.index };
+        let durable = Durable {
+            base,
+            hard_state: state::decode(&hard_state),
+            entries,
+            applied: given.index,
+            has_forgotten: false,
+        };
         let mut member = Member {
             replica: Replica::new(config, &durable, seed)?,
             journal,
-            begin,
+            records,
             recent: Recent::default(),
             envelopes: Vec::new(),
             fetches: Fetches::default(),

@@ -5,7 +5,7 @@ use sluice_journal::{Event, Journal, LogGone, SealedBatch, TailError};
 
 use super::envelope::Envelope;
 use super::{Dropped, Member, Supplied, state};
-use crate::entry::{Entry, Position};
+use crate::entry::{Content, Entry, Position};
 use crate::message::{Body, Message};
 use crate::plant::{self, Plant};
 use crate::ready::{Append, Write};
@@ -26,7 +26,7 @@ impl Member {
         let mut place = before.map(|batch| batch.last_index() + 1);
         for entry in entries {
             place = place.or_else(|| self.first_place(entry.position.index));
-            let (first, records) = entry.batch.map_or((place, 1), |it| (Some(it.first_record), it.records));
+            let (first, records) = entry.batch().map_or((place, 1), |it| (Some(it.first_record), it.records));
             if place.is_some() && first != place {
                 return Err(Dropped::Place(entry.position));
             }
@@ -44,10 +44,10 @@ impl Member {
         (number == first).then_some(place)
     }
 
-    /// The batch of an entry without a batch.
-    fn begin_batch(&self) -> SealedBatch {
+    /// The batch of an entry without a batch, of one record.
+    fn own_batch(&self, record: Bytes) -> SealedBatch {
         let (place, time_us) = (self.journal.next_index(), self.journal.last_time_us());
-        SealedBatch::received(place, 1, time_us, self.begin.clone()).expect("one whole record")
+        SealedBatch::received(place, 1, time_us, record).expect("one whole record")
     }
 
     /// Hands a write to the journal: the hard state, then the cut, then the batches.
@@ -82,9 +82,10 @@ impl Member {
     /// Appends the batch of an entry; false: the journal has failed, of which it tells its owner.
     fn append(&mut self, entry: Entry, supplied: &mut Supplied) -> bool {
         let Position { term, .. } = entry.position;
-        let batch = match entry.batch {
-            None => self.begin_batch(),
-            Some(_) => {
+        let batch = match entry.content {
+            Content::Begin => self.own_batch(self.records.begin()),
+            Content::Members(change) => self.own_batch(self.records.change(change)),
+            Content::Batch(_) => {
                 let at = supplied.iter().position(|(at, _)| *at == entry.position);
                 supplied.swap_remove(at.expect("an entry comes with its batch")).1
             }
@@ -104,7 +105,7 @@ impl Member {
         let Body::Append { entries, .. } = &message.body else {
             return self.envelopes.push(Envelope { message, batches: Vec::new() });
         };
-        let described = entries.iter().filter(|entry| entry.batch.is_some());
+        let described = entries.iter().filter(|entry| entry.batch().is_some());
         let batches: Option<Vec<Bytes>> =
             described.map(|entry| self.batch_in_memory(entry.position.index)).collect();
         let first = entries.first().map_or(0, |entry| entry.position.index);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sluice_replica::{Entry, Position};
+use sluice_replica::{Content, Entry, Members, Position, Snapshot};
 
 /// Counts of what a run has covered.
 #[derive(Clone, Copy, Default, Debug)]
@@ -20,6 +20,12 @@ pub(crate) struct Coverage {
     pub(crate) compactions: u64,
     pub(crate) installs: u64,
     pub(crate) failed_transfers: u64,
+    pub(crate) changes: u64,
+    pub(crate) sizes: [u64; 6],
+    pub(crate) losses: u64,
+    pub(crate) fallbacks: u64,
+    pub(crate) removed: u64,
+    pub(crate) strangers: u64,
     pub(crate) stale: u64,
     pub(crate) damaged: u64,
     pub(crate) faults: u64,
@@ -45,6 +51,12 @@ impl Coverage {
         self.compactions += other.compactions;
         self.installs += other.installs;
         self.failed_transfers += other.failed_transfers;
+        self.changes += other.changes;
+        (0..6).for_each(|size| self.sizes[size] += other.sizes[size]);
+        self.losses += other.losses;
+        self.fallbacks += other.fallbacks;
+        self.removed += other.removed;
+        self.strangers += other.strangers;
         self.stale += other.stale;
         self.damaged += other.damaged;
         self.faults += other.faults;
@@ -57,6 +69,8 @@ pub(crate) struct Checker {
     pub(crate) log: Vec<Entry>,
     /// Digest of the state behind each entry.
     digests: Vec<u64>,
+    /// Members in force, each from the index on behind which they are.
+    configs: Vec<(u64, Members)>,
     /// Leader of each term: node and life.
     leaders: BTreeMap<u64, (usize, u64)>,
     /// Operation that was acknowledged at each index.
@@ -67,16 +81,43 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
-    pub(crate) fn new() -> Checker {
-        let base = Entry { position: Position { term: 1, index: 1 }, batch: None };
+    pub(crate) fn new(members: Members) -> Checker {
+        let base = Entry { position: Position { term: 1, index: 1 }, content: Content::Begin };
         Checker {
             log: vec![base],
             digests: vec![0],
+            configs: vec![(1, members)],
             leaders: BTreeMap::new(),
             acknowledged: BTreeMap::new(),
             overwritten: BTreeSet::new(),
             coverage: Coverage::default(),
         }
+    }
+
+    /// The members behind all that was applied.
+    pub(crate) fn members(&self) -> &Members {
+        &self.configs.last().expect("there are first members").1
+    }
+
+    /// The index from which on the last members are in force.
+    pub(crate) fn changed(&self) -> u64 {
+        self.configs.last().expect("there are first members").0
+    }
+
+    /// A node has these members in force behind the entries that it has applied.
+    pub(crate) fn has_members(&self, node: usize, there: &Snapshot) -> Result<(), String> {
+        let index = there.position.index;
+        let later = self.configs.partition_point(|(from, _)| *from <= index);
+        let members = &self.configs[later.saturating_sub(1)].1;
+        if there.members == *members {
+            return Ok(());
+        }
+        Err(format!("node {node} has {:?} in force at index {index}, not {members:?}", there.members))
+    }
+
+    /// The members in force before an index, and those before these.
+    pub(crate) fn members_before(&self, index: u64) -> impl Iterator<Item = &Members> {
+        self.configs.iter().rev().filter(move |(from, _)| *from < index).take(2).map(|(_, members)| members)
     }
 
     /// Digest of the state behind this index, which somebody has applied.
@@ -121,6 +162,10 @@ impl Checker {
             None if self.log.len() as u64 == before => {
                 self.log.push(*entry);
                 self.digests.push(digest);
+                if let Some(after) = entry.change().and_then(|change| self.members().after(change)) {
+                    self.coverage.sizes[after.voters().len().min(5)] += 1;
+                    self.configs.push((index, after));
+                }
                 Ok(())
             }
             None => Err(format!("node {node} starts with {before} applied, which nobody has applied")),
@@ -148,7 +193,7 @@ impl Checker {
     }
 
     fn holds(&self, index: u64, operation: u32) -> Result<(), String> {
-        let batch = self.log.get(index as usize - 1).and_then(|entry| entry.batch);
+        let batch = self.log.get(index as usize - 1).and_then(Entry::batch);
         if batch.is_some_and(|batch| batch.checksum == operation) {
             return Ok(());
         }
@@ -181,7 +226,7 @@ impl Checker {
         for (index, operation) in &self.acknowledged {
             self.holds(*index, *operation)?;
         }
-        let batches = self.log.iter().filter_map(|entry| entry.batch);
+        let batches = self.log.iter().filter_map(Entry::batch);
         match batches.map(|batch| batch.checksum).find(|operation| self.overwritten.contains(operation)) {
             Some(operation) => Err(format!("operation {operation} is in the log and was said not to be")),
             None => Ok(()),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sluice_replica::{Durable, Snapshot, Write};
+use sluice_replica::{Durable, HardState, Snapshot, Write};
 
 use super::rng::Rng;
 
@@ -15,24 +15,63 @@ pub(crate) struct Disk {
     queue: VecDeque<(Write, u64)>,
     /// Number of writes that the running sync covers; 0: none runs.
     syncing: usize,
+    /// An earlier state of the disk, to which it may fall back, with the digest of its base.
+    earlier: (Durable, u64),
 }
 
 impl Disk {
     /// A disk with this state.
     pub(crate) fn new(durable: Durable) -> Disk {
-        Disk { durable, digest: 0, queue: VecDeque::new(), syncing: 0 }
+        Disk {
+            durable: durable.clone(),
+            digest: 0,
+            queue: VecDeque::new(),
+            syncing: 0,
+            earlier: (durable, 0),
+        }
     }
 
-    /// Takes a write. A commit index alone may be on the disk at once, before anything that was written
-    /// earlier.
-    pub(crate) fn write(&mut self, write: Write, digest: u64, rng: &mut Rng) {
-        if !write.must_sync && rng.chance(1, 2) {
-            if let Some(state) = write.hard_state {
-                self.durable.hard_state.commit = state.commit;
+    /// Takes a write. A commit index that need not be kept may be lost, or, when it comes alone and no cut is
+    /// on its way, be on the disk at once.
+    pub(crate) fn write(&mut self, mut write: Write, digest: u64, rng: &mut Rng) {
+        let (is_alone, is_cutting) = (!write.must_sync, self.is_cutting());
+        if let Some(state) = write.hard_state.as_mut().filter(|_| !write.keeps_commit) {
+            match rng.below(3) {
+                0 if is_alone && !is_cutting => self.durable.hard_state.commit = state.commit,
+                1 => state.commit = 0,
+                _ => {}
             }
-        } else {
-            self.queue.push_back((write, digest));
         }
+        self.queue.push_back((write, digest));
+    }
+
+    /// True: a part of the log is to be replaced.
+    fn is_cutting(&self) -> bool {
+        let mut last = self.durable.base.position.index + self.durable.entries.len() as u64;
+        self.queue.iter().any(|(write, _)| {
+            let keep = write.append.as_ref().map_or(last, |append| append.keep);
+            let is_cut = write.install.is_some() || keep < last;
+            last = write.append.as_ref().map_or(last, |append| keep + append.entries.len() as u64);
+            is_cut
+        })
+    }
+
+    /// Changes of the members behind this index that the disk may keep.
+    pub(crate) fn changes_behind(&self, index: u64) -> usize {
+        let appended = self.queue.iter().filter_map(|(write, _)| write.append.as_ref());
+        let entries = self.durable.entries.iter().chain(appended.flat_map(|append| &append.entries));
+        entries.filter(|entry| entry.position.index > index && entry.change().is_some()).count()
+    }
+
+    /// Falls back to an earlier state, and forgets what came later.
+    pub(crate) fn fall_back(&mut self) {
+        (self.queue, self.syncing) = (VecDeque::new(), 0);
+        (self.durable, self.digest) = self.earlier.clone();
+    }
+
+    /// Keeps the present state as the one to fall back to.
+    pub(crate) fn remember(&mut self) {
+        self.earlier = (self.durable.clone(), self.digest);
     }
 
     /// Keeps a state, and forgets the entries up to there, which are synced.
@@ -95,7 +134,8 @@ impl Disk {
     fn apply(&mut self, write: &Write, digest: u64, entries_max: usize) {
         let durable = &mut self.durable;
         if let Some(state) = write.hard_state {
-            durable.hard_state = state;
+            let commit = durable.hard_state.commit.max(state.commit);
+            durable.hard_state = HardState { commit, ..state };
         }
         if let Some(snapshot) = &write.install {
             durable.base = snapshot.clone();

@@ -9,9 +9,9 @@ impl World {
         let count = self.nodes.len();
         let node = match self.leader() {
             Some(leader) if self.rng.chance(1, 2) => leader,
-            _ => self.rng.index(count),
+            _ => self.any_node(),
         };
-        match self.rng.below(17) {
+        match self.rng.below(19) {
             0..4 => self.crash(node),
             4 => (0..count).for_each(|node| self.crash(node)),
             5 => (0..count).for_each(|node| {
@@ -42,12 +42,24 @@ impl World {
                 self.slow_sync_us = if self.rng.chance(1, 2) { self.rng.between(5_000, 400_000) } else { 0 }
             }
             14 => self.lifetime = if self.rng.chance(1, 2) { self.rng.between(20, 200) } else { LIFETIME },
+            15 if self.can_lose(node) => self.lose(node),
+            16 => self.wanted = [1, 2, 3, 3, 5][self.rng.index(5)],
             _ => self.network.join(),
         }
         // A cluster that is never whole gets nothing done.
         if self.rng.chance(1, 3) {
             self.network.join();
             self.lifetime = LIFETIME;
+        }
+    }
+
+    /// A node, mostly a member.
+    fn any_node(&mut self) -> usize {
+        let is_member = |node: &usize| self.checker.members().contains(self.nodes[*node].id);
+        let members: Vec<usize> = (0..self.nodes.len()).filter(is_member).collect();
+        match members.as_slice() {
+            members if self.rng.chance(5, 6) && !members.is_empty() => members[self.rng.index(members.len())],
+            _ => self.rng.index(self.nodes.len()),
         }
     }
 

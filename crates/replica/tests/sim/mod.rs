@@ -1,9 +1,9 @@
-//! A simulation of three or five replicas by a seed: each with a disk of its own, over a network that loses,
+//! A simulation of one to five replicas by a seed: each with a disk of its own, over a network that loses,
 //! repeats, delays, reorders and cuts, with crashes, pauses and clocks of different speed.
 //!
 //! Map: [`rng`] chance, [`disk`] what survives a crash, [`network`] what arrives, [`node`] the owner of a
-//! replica, [`owner`] what it does in its own time, [`checker`] what has to be true, [`faults`] what goes
-//! wrong, [`world`] events in their order.
+//! replica, [`owner`] what it does in its own time, [`operator`] changes of the members, [`checker`] what has
+//! to be true, [`faults`] what goes wrong, [`world`] events in their order.
 
 pub(crate) mod checker;
 pub(crate) mod disk;
@@ -11,6 +11,7 @@ pub(crate) mod faults;
 #[path = "../../../sim/src/cluster/network.rs"]
 pub(crate) mod network;
 pub(crate) mod node;
+pub(crate) mod operator;
 pub(crate) mod owner;
 pub(crate) mod rng;
 pub(crate) mod world;

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use sluice_replica::{Config, Durable, Entry, Members, NodeId, ReadId, Replica, Role, Snapshot};
+use sluice_replica::{Config, Durable, Entry, NodeId, ReadId, Replica, Role, Snapshot};
 
 use super::checker::Checker;
 use super::disk::Disk;
 use super::rng::Rng;
 
 pub(crate) struct Node {
+    pub(crate) id: NodeId,
     /// Number of starts.
     pub(crate) life: u64,
+    /// True: the disk has lost something since the last start.
+    pub(crate) has_forgotten: bool,
     /// None: it is down.
     pub(crate) replica: Option<Replica>,
     pub(crate) disk: Disk,
@@ -35,13 +38,14 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn new(nodes: usize) -> Node {
-        let voters = (0..nodes).map(node_id).collect();
-        let members = Members::new(voters, Vec::new(), nodes as u64).expect("the members are right");
+    /// A node with this first state.
+    pub(crate) fn new(id: NodeId, durable: Durable) -> Node {
         Node {
+            id,
             life: 0,
+            has_forgotten: false,
             replica: None,
-            disk: Disk::new(Durable::first(members)),
+            disk: Disk::new(durable),
             applied: 0,
             digest: 0,
             incoming: None,
@@ -59,6 +63,7 @@ impl Node {
         let mut durable: Durable = self.disk.crash(rng);
         let base = durable.base.position.index;
         durable.applied = if rng.chance(1, 2) { base } else { rng.between(base, self.applied.max(base)) };
+        durable.has_forgotten = std::mem::take(&mut self.has_forgotten);
         self.life += 1;
         self.applied = durable.applied;
         let is_base = self.applied == base;
@@ -66,7 +71,7 @@ impl Node {
         self.written = base + durable.entries.len() as u64;
         self.tick_us =
             if rng.chance(1, 8) { rng.between(25_000, 100_000) } else { rng.between(42_000, 58_000) };
-        let config = Config { id: node_id(id), heartbeat_ticks: 2, election_ticks: 10 };
+        let config = Config { id: self.id, heartbeat_ticks: 2, election_ticks: 10 };
         let replica = Replica::new(&config, &durable, rng.bits());
         self.replica = Some(replica.map_err(|error| format!("node {id} cannot start: {error}"))?);
         Ok(())
@@ -105,18 +110,8 @@ impl Node {
 
 /// The digest of a state behind one more entry.
 fn digest(before: u64, entry: &Entry) -> u64 {
-    let operation = entry.batch.map_or(0, |batch| u64::from(batch.checksum) + 1);
+    let operation = entry.batch().map_or(0, |batch| u64::from(batch.checksum) + 1);
     let mixed =
         before ^ entry.position.index.rotate_left(40) ^ entry.position.term.rotate_left(20) ^ operation;
     Rng::new(mixed).bits()
-}
-
-/// The identity of the node with this place.
-pub(crate) fn node_id(place: usize) -> NodeId {
-    NodeId::new(place as u64 + 1).expect("one more than a place is not 0")
-}
-
-/// The place of the node with this identity.
-pub(crate) fn place(id: NodeId) -> usize {
-    id.get() as usize - 1
 }

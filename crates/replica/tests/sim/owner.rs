@@ -3,7 +3,6 @@
 
 use sluice_replica::{Message, NodeId, Snapshot};
 
-use super::node::place;
 use super::world::{Event, World};
 
 impl World {
@@ -22,7 +21,11 @@ impl World {
     pub(crate) fn apply(&mut self, node: usize, entries_max: usize) -> Result<(), String> {
         for _ in 0..entries_max {
             let Some(entry) = self.nodes[node].given.pop_front() else { break };
+            let is_new = entry.position.index > self.checker.log.len() as u64;
             self.nodes[node].apply(node, &entry, &mut self.checker)?;
+            if is_new {
+                self.check_commit(&entry)?;
+            }
             if self.dies(node) {
                 return Ok(());
             }
@@ -86,11 +89,12 @@ impl World {
     ) {
         let (to, life) = (message.to, self.nodes[node].life);
         let digest = self.checker.digest(snapshot.position.index);
-        let delays = self.network.send(node, place(to), &mut self.rng);
+        let Some(place) = self.place(to) else { return };
+        let delays = self.network.send(node, place, &mut self.rng);
         let transfer_us = self.rng.between(0, 200_000);
         for delay in &delays {
             let (bytes, state) = (bytes.to_vec(), Some(digest));
-            self.at(delay + transfer_us, Event::Arrive { node: place(to), bytes, state });
+            self.at(delay + transfer_us, Event::Arrive { node: place, bytes, state });
         }
         let is_whole = !delays.is_empty() && !self.rng.chance(1, 10);
         self.at(transfer_us + 300_000, Event::Transferred { node, life, to, is_whole });

@@ -3,15 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use sluice_replica::{Body, Descriptor, NodeId, Ready, Refused, Rejected, Role, wire};
+use sluice_replica::{Body, Descriptor, Durable, Members, NodeId, Ready, Refused, Rejected, Role, wire};
 
 use super::checker::{Checker, Coverage};
 use super::network::Network;
-use super::node::{Node, node_id, place};
+use super::node::Node;
 use super::rng::Rng;
 
 /// Parts of a run, each of which ends with repair.
 const EPISODES: u64 = 3;
+
+/// Nodes, each of which is a member or not.
+const NODES: u64 = 5;
 
 /// Operations and elections that a run has to cover.
 const OPERATIONS: u64 = 2_100;
@@ -71,8 +74,14 @@ pub(crate) struct World {
     /// Steps after which a node dies, on average.
     pub(crate) lifetime: u64,
     /// True: things go wrong.
-    faulty: bool,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    pub(crate) faulty: bool,
+    /// Number of voters that the operator wants.
+    pub(crate) wanted: usize,
+    /// Highest number that was given to a node.
+    pub(crate) highest: u64,
+    /// Disks that were lost, with the identities that were lost with them.
+    pub(crate) graves: Vec<(NodeId, Durable)>,
+    pub(crate) events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     /// Number of the next event.
     next_event: u64,
     next_operation: u32,
@@ -81,16 +90,24 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64) -> World {
         let mut rng = Rng::new(seed);
-        let count = if rng.chance(2, 3) { 3 } else { 5 };
+        let wanted = [1, 3, 3, 3, 5, 5][rng.index(6)];
+        let ids: Vec<NodeId> = (1..=NODES).filter_map(NodeId::new).collect();
+        let members = Members::new(ids[..wanted].to_vec(), Vec::new(), wanted as u64);
+        let members = members.expect("the members are right");
+        let state = |place| if place < wanted { Durable::first(members.clone()) } else { Durable::default() };
+        let nodes = ids.iter().enumerate().map(|(place, id)| Node::new(*id, state(place))).collect();
         World {
             rng,
             now_us: 0,
-            nodes: (0..count).map(|_| Node::new(count)).collect(),
-            network: Network::new(count),
-            checker: Checker::new(),
+            nodes,
+            network: Network::new(NODES as usize),
+            checker: Checker::new(members),
             slow_sync_us: 0,
             lifetime: LIFETIME,
             faulty: false,
+            wanted,
+            highest: NODES,
+            graves: Vec::new(),
             events: BinaryHeap::new(),
             next_event: 0,
             next_operation: 0,
@@ -131,12 +148,16 @@ impl World {
         let before = self.checker.acknowledged_index();
         let is_healed = |world: &World| {
             let all = world.checker.log.len() as u64;
-            world.checker.acknowledged_index() > before && world.nodes.iter().all(|node| node.applied == all)
+            let mut members = world.nodes.iter().filter(|node| world.checker.members().contains(node.id));
+            let is_even = members.all(|node| node.applied == all);
+            world.checker.acknowledged_index() > before && is_even && world.is_whole()
         };
         while !is_healed(self) {
             if self.now_us > end {
                 let applied: Vec<u64> = self.nodes.iter().map(|node| node.applied).collect();
-                return Err(format!("not healed: {applied:?} applied, {} in all", self.checker.log.len()));
+                let members = self.checker.members();
+                let all = self.checker.log.len();
+                return Err(format!("not healed: {applied:?} applied, {all} in all, {members:?}"));
             }
             self.next()?;
         }
@@ -168,6 +189,9 @@ impl World {
                     self.at(delay, Event::Synced { node, life });
                 } else if self.nodes[node].replica.is_some() {
                     let number = self.nodes[node].disk.end_sync();
+                    if self.rng.chance(1, 50) {
+                        self.nodes[node].disk.remember();
+                    }
                     self.sync(node);
                     self.install(node)?;
                     return self
@@ -191,6 +215,9 @@ impl World {
                 if self.rng.chance(1, 20) {
                     let node = self.rng.index(self.nodes.len());
                     self.compact(node);
+                }
+                if self.rng.chance(1, 200) {
+                    self.bring_back();
                 }
                 return self.client();
             }
@@ -255,6 +282,9 @@ impl World {
         let Some(replica) = self.nodes[node].replica.as_mut() else { return Ok(()) };
         act(replica);
         replica.audit()?;
+        if let Some(there) = replica.snapshot() {
+            self.checker.has_members(node, &there)?;
+        }
         self.output(node)
     }
 
@@ -274,6 +304,14 @@ impl World {
                     self.nodes[node].incoming = Some((snapshot, digest));
                 }
                 self.input(node, |_| {})
+            }
+            Err(Rejected::Removed { .. }) => {
+                self.checker.coverage.removed += 1;
+                Ok(())
+            }
+            Err(Rejected::UnknownSender { .. } | Rejected::NotForUs { .. } | Rejected::NotInSnapshot) => {
+                self.checker.coverage.strangers += 1;
+                Ok(())
             }
             Err(Rejected::Stale | Rejected::Installing) => {
                 self.checker.coverage.stale += 1;
@@ -296,6 +334,7 @@ impl World {
             }
             if let Some(standing) = ready.standing.filter(|standing| standing.role == Role::Leader) {
                 self.checker.leads(node, self.nodes[node].life, standing.term)?;
+                self.check_votes(node, standing.term)?;
             }
             if !ready.committed.is_empty() {
                 self.nodes[node].given.extend(&ready.committed);
@@ -325,7 +364,7 @@ impl World {
     /// Sends messages; false: the node has died.
     fn send(&mut self, node: usize, ready: &Ready) -> bool {
         for message in &ready.messages {
-            let to = place(message.to);
+            let Some(to) = self.place(message.to) else { continue };
             let mut bytes = Vec::new();
             wire::encode(message, &mut bytes);
             if let Body::Snapshot(snapshot) = &message.body {
@@ -399,6 +438,7 @@ impl World {
         let asked = match self.rng.below(200) {
             0 if self.faulty => self.transfer(node),
             1..60 => self.read(node),
+            60..66 => self.change_members(node),
             _ => self.propose(node),
         };
         match asked {
@@ -410,7 +450,11 @@ impl World {
     }
 
     fn transfer(&mut self, node: usize) -> Result<(), Refused> {
-        let to = node_id(self.rng.index(self.nodes.len()));
+        let to = self.nodes[self.rng.index(self.nodes.len())].id;
+        self.hand_over(node, to)
+    }
+
+    pub(crate) fn hand_over(&mut self, node: usize, to: NodeId) -> Result<(), Refused> {
         self.nodes[node].replica.as_mut().expect("it leads").transfer_leader(to)?;
         self.checker.coverage.transfers += 1;
         Ok(())

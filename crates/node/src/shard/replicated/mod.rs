@@ -10,13 +10,13 @@ pub mod inbox;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use sluice_engine::Command;
+use sluice_engine::{Command, consensus_entry};
 use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, DiskJournal, Event, Journal, Refused, Status, Writer,
 };
 use sluice_replica::{
-    Config, Dropped, Envelope, Fetch, Member, MemberEvent, Members, NodeId, NotProposed, ReadId, Role, Start,
+    Config, Dropped, Envelope, Fetch, Member, MemberEvent, Members, NodeId, NotProposed, OwnRecords, ReadId,
+    Role, Start,
 };
 
 use self::inbox::{Inbox, Input};
@@ -78,12 +78,11 @@ struct Round {
     index: Option<u64>,
 }
 
-/// Encoded record of the batch with which a leader begins its term.
-fn begin_record() -> Bytes {
-    let mut batch = Batch::new();
-    write_record(&mut batch, &Command::Consensus { entry: b"" });
-    batch.take().0
-}
+/// Records by which the members agree on their own affairs; the engine passes over them.
+const OWN_RECORDS: OwnRecords = OwnRecords {
+    write: |batch, held| write_record(batch, &Command::Consensus { entry: held }),
+    held: consensus_entry,
+};
 
 impl Replicated {
     /// The store over a journal that was opened under [`sluice_journal::Commit::Told`], with its writer and
@@ -103,7 +102,7 @@ impl Replicated {
     ) -> Result<Replicated, StartError> {
         let Parts { config, members, seed, kept_bytes, inbox, carrier } = parts;
         journal.set_waker(Arc::clone(&inbox.wake));
-        let start = Start::read(&journal, members, hard_state, begin_record(), kept_bytes);
+        let start = Start::read(&journal, members, hard_state, OWN_RECORDS, kept_bytes);
         let start = start
             .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;
         let member = Member::new(&config, journal, start, seed);
@@ -239,6 +238,12 @@ fn refused(why: NotProposed) -> Refused {
             | Why::Transferring
             | Why::TooManyReads
             | Why::NotYet
+            | Why::NotAVoter { .. }
+            | Why::ChangeUnderWay
+            | Why::ChangeUnfit { .. }
+            | Why::Leads
+            | Why::Behind { .. }
+            | Why::NoMajority
             | Why::NotAMember { .. }
             | Why::NotLagging { .. }
             | Why::SnapshotUnfit { .. },
