@@ -1,4 +1,4 @@
-//! A member of a replicated log whose journal fails or hangs.
+//! A member of a replicated log: its journal fails or hangs, and keeps the members.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use sluice_journal::{
     Batch, Class, Commit, DiskJournal, Event, Journal, Maintenance, Opened, Options, SealedBatch, Writer,
 };
 use sluice_replica::{
-    Body, Config, Content, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId, NotProposed,
-    OwnRecords, Position, Refused, Role, Start,
+    Body, Change, Config, Content, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId,
+    NotProposed, OwnRecords, Position, Refused, Role, Start,
 };
-use sluice_sim::disk::{Call, CallFailure, SimDisk};
+use sluice_sim::disk::{Call, CallFailure, Crash, SimDisk};
 use sluice_sim::rng::Rng;
 
 /// Number of ticks of an election.
@@ -38,6 +38,16 @@ fn held(body: &[u8]) -> Option<&[u8]> {
     body.strip_prefix(OWN)
 }
 
+fn config(id: u64) -> Config {
+    Config { id: node(id), heartbeat_ticks: 2, election_ticks: ELECTION_TICKS }
+}
+
+fn open(disk: &SimDisk) -> Opened {
+    let mut options = Options::new(PathBuf::from("/data"));
+    (options.commit, options.reserve_bytes, options.identity) = (Commit::Told, 0, 7);
+    DiskJournal::open(Arc::new(disk.for_next_process()), options).expect("a disk without damage")
+}
+
 /// A member with its journal on a simulated disk.
 struct Rig {
     disk: SimDisk,
@@ -50,10 +60,7 @@ impl Rig {
     /// The member with number `id` of a log whose voters have the numbers up to `voters`.
     fn new(id: u64, voters: u64) -> Rig {
         let disk = SimDisk::new(Path::new("/"), 1 << 30, Rng::new(1));
-        let mut options = Options::new(PathBuf::from("/data"));
-        (options.commit, options.reserve_bytes, options.identity) = (Commit::Told, 0, 7);
-        let opened = DiskJournal::open(Arc::new(disk.for_next_process()), options).expect("an empty disk");
-        let Opened { mut journal, writer, maintenance, .. } = opened;
+        let Opened { mut journal, writer, maintenance, .. } = open(&disk);
         let first = SealedBatch::received(1, 1, 0, OWN_RECORDS.begin()).expect("one whole record");
         journal.append(1, first).expect("a journal that works");
         writer.step();
@@ -61,8 +68,7 @@ impl Rig {
         assert!(matches!(journal.poll(), Some(Event::Committed(_))));
         let members = Members::new((1..=voters).map(node).collect(), Vec::new(), voters).expect("voters");
         let start = Start::read(&journal, members, Vec::new(), OWN_RECORDS, u64::MAX).expect("a whole log");
-        let config = Config { id: node(id), heartbeat_ticks: 2, election_ticks: ELECTION_TICKS };
-        let member = Member::new(&config, journal, start, 1).expect("a whole state");
+        let member = Member::new(&config(id), journal, start, 1).expect("a whole state");
         Rig { disk, member, writer, maintenance }
     }
 
@@ -128,4 +134,36 @@ fn a_leader_whose_disk_hangs_leads_nobody_and_is_silent_until_its_write_is_done(
     rig.write();
     assert_eq!(rig.member.standing().role, Role::Leader);
     propose(&mut rig.member).expect("it leads again");
+}
+
+#[test]
+fn a_member_reads_the_members_back_from_its_journal() {
+    let mut rig = Rig::new(1, 1);
+    let lead = |rig: &mut Rig| {
+        for _ in 0..4 * ELECTION_TICKS {
+            rig.member.tick();
+            rig.write();
+        }
+    };
+    lead(&mut rig);
+    rig.member.propose_members(Change::Add(node(2))).expect("a sole voter that leads");
+    rig.writer.step();
+    let mut events = std::iter::repeat_with(|| rig.member.poll()).take(9).flatten();
+    let told = events.find_map(|event| match event {
+        MemberEvent::Members(members) => Some(members),
+        MemberEvent::Journal(_) | MemberEvent::Read(_) => None,
+    });
+    let grown = Members::new(vec![node(1)], vec![node(2)], 2).expect("a voter and a learner");
+    assert_eq!(told.as_ref(), Some(&grown));
+    rig.write();
+
+    let Rig { disk, member, .. } = rig;
+    drop(member);
+    disk.crash(Crash::Power);
+    let Opened { journal, mut replay, hard_state, .. } = open(&disk);
+    while replay.next_batch().expect("a whole log").is_some() {}
+    let first = Members::new(vec![node(1)], Vec::new(), 1).expect("a voter");
+    let start = Start::read(&journal, first, hard_state, OWN_RECORDS, u64::MAX).expect("a whole log");
+    let member = Member::new(&config(1), journal, start, 1).expect("a whole state");
+    assert_eq!(*member.members(), grown);
 }

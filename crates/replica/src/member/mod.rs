@@ -34,7 +34,8 @@ use self::start::Start;
 use crate::config::{Config, Durable, StartError};
 use crate::driver::Replica;
 use crate::driver::check::Rejected;
-use crate::entry::{NodeId, Position, ReadId};
+use crate::entry::{Change, NodeId, Position, ReadId};
+use crate::members::Members;
 use crate::message::Body;
 use crate::ready::{Read, Refused, Role, Standing};
 
@@ -47,6 +48,8 @@ pub struct Member {
     envelopes: Vec<Envelope>,
     fetches: Fetches,
     reads: VecDeque<Read>,
+    /// Members of which the owner has not heard.
+    members: Option<Members>,
     /// Hard state that the journal was given last.
     hard_state: [u8; state::LEN],
     /// Writes that are not synced, oldest first: the journal's order with which each is, and its number.
@@ -61,6 +64,8 @@ pub struct Member {
 pub enum MemberEvent {
     /// Event of the journal.
     Journal(Event),
+    /// Members in force behind the batches that were given, which have changed.
+    Members(Members),
     /// Read whose index is known, and up to which all batches were given.
     Read(Read),
 }
@@ -100,7 +105,7 @@ impl Member {
     ///
     /// Settings or a state that contradict themselves.
     pub fn new(config: &Config, journal: DiskJournal, start: Start, seed: u64) -> Result<Member, StartError> {
-        let Start { base, hard_state, records, entries, kept_bytes } = start;
+        let Start { base, hard_state, records, entries, kept_bytes, has_forgotten } = start;
         let mut entries = entries?;
         let given = entries.last().map_or(base.position, |entry| entry.position);
         for batch in journal.tail(0) {
@@ -113,7 +118,7 @@ impl Member {
             hard_state: state::decode(&hard_state),
             entries,
             applied: given.index,
-            has_forgotten: false,
+            has_forgotten,
         };
         let mut member = Member {
             replica: Replica::new(config, &durable, seed)?,
@@ -123,6 +128,7 @@ impl Member {
             envelopes: Vec::new(),
             fetches: Fetches::default(),
             reads: VecDeque::new(),
+            members: None,
             hard_state,
             unsynced: VecDeque::new(),
             stall: Stall::new(2 * config.election_ticks),
@@ -202,6 +208,27 @@ impl Member {
         asked
     }
 
+    /// The members in force behind the batches that were given.
+    pub fn members(&self) -> &Members {
+        self.replica.members()
+    }
+
+    /// Proposes a change of the members: see [`Replica::propose_members`].
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the change was refused.
+    pub fn propose_members(&mut self, change: Change) -> Result<Position, Refused> {
+        let at = self.replica.propose_members(change)?;
+        self.settle(Vec::new());
+        Ok(at)
+    }
+
+    /// True: the last change of the members is under way: see [`Replica::is_changing`].
+    pub fn is_changing(&self) -> bool {
+        self.replica.is_changing()
+    }
+
     /// Hands the leadership to another member: see [`Replica::transfer_leader`].
     ///
     /// # Errors
@@ -227,6 +254,9 @@ impl Member {
     pub fn poll(&mut self) -> Option<MemberEvent> {
         self.replica.applied(self.given.index);
         self.settle(Vec::new());
+        if let Some(members) = self.members.take() {
+            return Some(MemberEvent::Members(members));
+        }
         let event = self.next_of_journal().map(MemberEvent::Journal);
         let given = self.given.index;
         event.or_else(|| self.reads.pop_front_if(|read| read.index <= given).map(MemberEvent::Read))
@@ -319,6 +349,7 @@ impl Member {
                 self.commit(last.position.index);
             }
             self.reads.extend(ready.reads);
+            self.members = ready.members.or(self.members.take());
         }
     }
 }

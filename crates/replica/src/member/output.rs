@@ -8,7 +8,7 @@ use super::{Dropped, Member, Supplied, state};
 use crate::entry::{Content, Entry, Position};
 use crate::message::{Body, Message};
 use crate::plant::{self, Plant};
-use crate::ready::{Append, Write};
+use crate::ready::{Append, HardState, Write};
 
 impl Member {
     /// Checks that each batch of a message is for its place in the journal: behind the one before it. Nothing
@@ -62,6 +62,11 @@ impl Member {
         if let Some(Append { keep, entries }) = write.append {
             self.cut(keep);
             is_given = entries.into_iter().all(|entry| self.append(entry, supplied));
+        }
+        if let Some(HardState { commit, .. }) = write.hard_state.filter(|_| write.keeps_commit) {
+            // The manifest that takes the hard state notes the commit as well.
+            self.commit(commit);
+            self.journal.hard_state(&self.hard_state);
         }
         // What a failed journal has refused is never synced, whatever its last order is.
         if write.must_sync && is_given {

@@ -19,6 +19,7 @@ pub struct Start {
     /// The log behind the base, as far as it is committed.
     pub(super) entries: Result<Vec<Entry>, StartError>,
     pub(super) kept_bytes: u64,
+    pub(super) has_forgotten: bool,
 }
 
 impl Start {
@@ -42,7 +43,20 @@ impl Start {
         let first = entries.as_mut().ok().and_then(|entries| entries.pop_front_if(|_| index == 0));
         let position = first.map_or(Position { term, index }, |entry| entry.position);
         let base = if position.index == 0 { Snapshot::default() } else { Snapshot { position, members } };
-        Ok(Start { base, hard_state, records, entries: entries.map(Vec::from), kept_bytes })
+        Ok(Start {
+            base,
+            hard_state,
+            records,
+            entries: entries.map(Vec::from),
+            kept_bytes,
+            has_forgotten: false,
+        })
+    }
+
+    /// The same start of a node that may have forgotten what it promised: see
+    /// [`crate::Durable::has_forgotten`].
+    pub fn after_loss(self) -> Start {
+        Start { has_forgotten: true, ..self }
     }
 }
 

@@ -177,7 +177,7 @@ impl Replicated {
                 MemberEvent::Read(read) if self.round.read == Some(read.id) => {
                     self.round.index = Some(self.member.given_index());
                 }
-                MemberEvent::Read(_) => {}
+                MemberEvent::Members(_) | MemberEvent::Read(_) => {}
             }
         }
     }
