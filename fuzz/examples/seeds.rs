@@ -233,6 +233,7 @@ fn peers(corpus: &Corpus) {
     let frames = [
         ("greeting", Frame::Hello(Hello { identity, start: 5, wall_us: 6, formats })),
         ("refusal", Frame::Refused("nobody knows you".to_owned())),
+        ("removal", Frame::Removed),
         ("alive", Frame::Alive),
         ("heartbeat", Frame::Envelope { shard: 3, envelope: envelope(heartbeat, Vec::new()) }),
         ("append", Frame::Envelope { shard: 3, envelope: envelope(append, batches) }),

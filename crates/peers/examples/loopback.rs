@@ -1,7 +1,6 @@
 //! Speed of one connection over the loopback interface, with both nodes in this process:
 //! `cargo run --release -p sluice-peers --example loopback`.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,8 +15,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use sluice_peers::hello::Formats;
-use sluice_peers::{ALPN, Answering, ClusterId, Identity, Local, PeerFiles, Peers, PeersOptions, Receiver};
-use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Members, Message, NodeId, Position};
+use sluice_peers::{
+    ALPN, Answering, ClusterId, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver,
+};
+use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -37,6 +38,8 @@ impl Receiver for Count {
     fn request(&self, _from: NodeId, content: Bytes) -> Answering {
         Box::pin(async { content })
     }
+
+    fn removed(&self, _by: NodeId) {}
 }
 
 fn node(number: u64) -> NodeId {
@@ -69,12 +72,11 @@ fn files(dir: &Path, number: u64) -> PeerFiles {
 }
 
 fn start(dir: &Path, number: u64, reached: Option<SocketAddr>, receiver: Arc<Count>) -> Result<Peers> {
-    let members = Members::new(vec![node(1), node(2)], Vec::new(), 2).ok_or("the members are right")?;
     let formats = Formats { highest: 1, in_force: 1 };
     let local = Local { identity: identity(number), start: number, formats };
-    let addresses: BTreeMap<_, _> =
-        reached.map(|address| (node(1), address.to_string())).into_iter().collect();
-    Ok(Peers::start(PeersOptions { local, members, addresses, files: files(dir, number) }, receiver))
+    let reached = reached.map_or_else(|| "127.0.0.1:0".to_owned(), |address| address.to_string());
+    let nodes = NodeTable::of([(node(1), reached), (node(2), "127.0.0.1:0".to_owned())].into());
+    Ok(Peers::start(PeersOptions { local, nodes, files: files(dir, number) }, receiver))
 }
 
 fn server_config(files: &PeerFiles) -> Result<ServerConfig> {

@@ -28,6 +28,9 @@ pub trait Receiver: fmt::Debug + Send + Sync {
     /// Answers a request of a node, with at most [`CONTENT_BYTES_MAX`]. The future is dropped when the answer
     /// comes too late.
     fn request(&self, from: NodeId, content: Bytes) -> Answering;
+
+    /// Takes in that this node was removed from the cluster, as a node of it says.
+    fn removed(&self, by: NodeId);
 }
 
 /// Answer to a request, under way.
@@ -46,6 +49,10 @@ pub(crate) enum End {
     Frame(FrameError),
     /// The peer has ended the connection, with its reason.
     Refused(String),
+    /// This node was removed from the cluster, says the peer.
+    Removed,
+    /// The peer was removed from the cluster.
+    PeerRemoved,
     /// A message of one node for another has come.
     Foreign {
         /// Sender of the message.
@@ -69,6 +76,8 @@ impl fmt::Display for End {
             End::Broken(error) => error.fmt(f),
             End::Frame(error) => error.fmt(f),
             End::Refused(reason) => write!(f, "the peer refuses it: {reason}"),
+            End::Removed => f.write_str("this node was removed from the cluster"),
+            End::PeerRemoved => f.write_str("the peer was removed from the cluster"),
             End::Foreign { from, to } => {
                 write!(f, "a message from node {} to node {} came over it", from.get(), to.get())
             }
@@ -167,6 +176,7 @@ impl Inbound<'_> {
             Frame::Answer { number, content } => self.link.calls.answered(number, content),
             Frame::Alive => {}
             Frame::Refused(reason) => return Err(End::Refused(reason)),
+            Frame::Removed => return Err(End::Removed),
             Frame::Hello(_) => return Err(End::Greeting),
         }
         Ok(())

@@ -21,17 +21,36 @@ use crate::{ALPN, GREETING_MAX};
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Keeps a connection to a node with the address `HOST:PORT`, until this node stops.
-pub(crate) async fn keep_connected(shared: Arc<Shared>, node: NodeId, address: String) {
+/// Time without a connection with a node that has the higher number, and so has to connect, after which this
+/// one does: a node that was removed learns so from nobody else.
+const KNOCK_AFTER: Duration = Duration::from_secs(5);
+
+/// Keeps a connection to a node until this node stops, or one of the two was removed.
+pub(crate) async fn keep_connected(shared: Arc<Shared>, node: NodeId) {
     let (mut pause, mut logged) = (PAUSE_MIN, String::new());
+    let waits = node > shared.local.identity.node;
     loop {
+        if waits {
+            tokio::select! {
+                () = shared.stopped() => return,
+                () = sleep(KNOCK_AFTER) => {}
+            }
+        }
+        let Some(address) = shared.nodes().addresses.get(&node).cloned() else { return };
+        if waits && shared.links.get(node).is_some() {
+            continue;
+        }
         let began = Instant::now();
         let end = tokio::select! {
             () = shared.stopped() => return,
             end = connect(&shared, node, &address) => end,
         };
         let text = match end {
-            Ok(End::Stopping) => return,
+            Ok(End::Stopping | End::PeerRemoved) => return,
+            Ok(End::Removed) | Err(Failure::Ungreeted(End::Removed)) => {
+                return shared.receiver.removed(node);
+            }
+            Err(_) if waits => continue,
             Ok(end) => format!("the connection with node {} is over: {end}", node.get()),
             Err(failure) => format!("no connection with node {} at {address}: {failure}", node.get()),
         };

@@ -13,6 +13,7 @@
 //! | 4 envelope | message (`sluice_replica::wire`); its batches follow in order |
 //! | 5 request | number `u64`, time for its answer in milliseconds `u32`, bytes |
 //! | 6 answer | number of the request `u64`, bytes |
+//! | 8 removal | nothing: the receiver was removed from the cluster; ends the connection |
 //!
 //! The shard is 0 but for envelopes.
 
@@ -53,6 +54,8 @@ pub enum Frame {
         /// The message.
         envelope: Envelope,
     },
+    /// End of the connection, since the receiver was removed from the cluster.
+    Removed,
     /// Request of the sender.
     Request {
         /// Number, unique among the sender's requests on this connection.
@@ -138,6 +141,7 @@ impl Frame {
             Frame::Envelope { .. } => 4,
             Frame::Request { .. } => 5,
             Frame::Answer { .. } => 6,
+            Frame::Removed => 8,
         }
     }
 
@@ -148,6 +152,7 @@ impl Frame {
             Frame::Hello(_)
             | Frame::Refused(_)
             | Frame::Alive
+            | Frame::Removed
             | Frame::Request { .. }
             | Frame::Answer { .. } => &[],
         }
@@ -161,7 +166,7 @@ impl Frame {
         match self {
             Frame::Hello(hello) => to.extend_from_slice(&hello.encode()),
             Frame::Refused(reason) => to.extend_from_slice(cut(reason).as_bytes()),
-            Frame::Alive => {}
+            Frame::Alive | Frame::Removed => {}
             Frame::Envelope { envelope, .. } => wire::encode(&envelope.message, to),
             Frame::Request { number, within_ms, content } => {
                 to.extend_from_slice(&number.to_le_bytes());
@@ -209,6 +214,7 @@ impl Frame {
                 let number = content.first_chunk().ok_or(FrameError::Length)?;
                 Frame::Answer { number: u64::from_le_bytes(*number), content: content.slice(ANSWER_HEAD..) }
             }
+            8 => Frame::Removed,
             kind => return Err(FrameError::Kind(kind)),
         })
     }
@@ -242,7 +248,7 @@ impl Head {
         let (lengths, batches_max) = match head.kind {
             1 => (Hello::LEN..=Hello::LEN, 0),
             2 => (0..=REASON_LEN_MAX, 0),
-            3 => (0..=0, 0),
+            3 | 8 => (0..=0, 0),
             4 => (0..=MESSAGE_LEN_MAX, MESSAGE_BYTES_MAX as usize),
             5 => (REQUEST_HEAD..=REQUEST_HEAD + CONTENT_BYTES_MAX, 0),
             6 => (ANSWER_HEAD..=ANSWER_HEAD + CONTENT_BYTES_MAX, 0),

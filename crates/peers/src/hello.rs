@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use sluice_replica::{Members, NodeId};
+use sluice_replica::NodeId;
 
 use crate::identity::{ClusterId, Identity, NoIdentity};
+use crate::table::NodeTable;
 
 /// First bytes of a greeting.
 const MAGIC: [u8; 4] = *b"SLUP";
@@ -63,9 +64,9 @@ pub enum Refusal {
     OtherCluster(ClusterId),
     /// The peer has the number of this node: it is this node, or another uses a copy of its data.
     Itself,
-    /// The peer is no member.
+    /// The peer is no node of the cluster.
     Unknown(NodeId),
-    /// The peer was a member and was removed.
+    /// The peer was removed from the cluster.
     Removed(NodeId),
     /// The address of one node has led to another.
     OtherNode(NodeId),
@@ -130,8 +131,8 @@ impl Hello {
     /// # Errors
     ///
     /// The reason for which the peer is refused.
-    pub fn check(&self, certificate: Identity, own: &Hello, members: &Members) -> Result<(), Refusal> {
-        check_identity(certificate, own.identity, members)?;
+    pub fn check(&self, certificate: Identity, own: &Hello, nodes: &NodeTable) -> Result<(), Refusal> {
+        check_identity(certificate, own.identity, nodes)?;
         if self.identity != certificate {
             return Err(Refusal::Impostor(self.identity, certificate));
         }
@@ -145,12 +146,12 @@ impl Hello {
     }
 }
 
-/// Checks that a certificate names another member of this node's cluster.
+/// Checks that a certificate names another node of this node's cluster.
 ///
 /// # Errors
 ///
 /// The reason for which the peer is refused.
-pub fn check_identity(certificate: Identity, own: Identity, members: &Members) -> Result<(), Refusal> {
+pub fn check_identity(certificate: Identity, own: Identity, nodes: &NodeTable) -> Result<(), Refusal> {
     let Identity { cluster, node } = certificate;
     if cluster != own.cluster {
         return Err(Refusal::OtherCluster(cluster));
@@ -158,10 +159,10 @@ pub fn check_identity(certificate: Identity, own: Identity, members: &Members) -
     if node == own.node {
         return Err(Refusal::Itself);
     }
-    if members.is_removed(node) {
+    if nodes.is_removed(node) {
         return Err(Refusal::Removed(node));
     }
-    if !members.contains(node) {
+    if !nodes.contains(node) {
         return Err(Refusal::Unknown(node));
     }
     Ok(())
@@ -193,7 +194,7 @@ impl fmt::Display for Refusal {
                 "the peer has the number of this node: its address leads back here, or a copy of this \
                  node's files is in use elsewhere",
             ),
-            Refusal::Unknown(node) => write!(f, "node {} is no member of the cluster", node.get()),
+            Refusal::Unknown(node) => write!(f, "node {} is no node of the cluster", node.get()),
             Refusal::Removed(node) => write!(f, "node {} was removed from the cluster", node.get()),
             Refusal::OtherNode(node) => write!(f, "the address belongs to node {}", node.get()),
             Refusal::Direction(node) => {
@@ -237,8 +238,8 @@ mod tests {
     }
 
     fn check(peer: &Hello, certificate: Identity) -> Result<(), Refusal> {
-        let members = Members::new(vec![node(1), node(2), node(4)], Vec::new(), 5).unwrap();
-        peer.check(certificate, &hello(1), &members)
+        let addresses = [1, 2, 4].map(|number| (node(number), String::new())).into();
+        peer.check(certificate, &hello(1), &NodeTable { addresses, highest: 5 })
     }
 
     #[test]
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_taken_and_nobody_else() {
+    fn nodes_of_the_cluster_are_taken_and_nobody_else() {
         let of = |number: u64| hello(number).identity;
         assert_eq!(check(&hello(2), of(2)), Ok(()));
         assert_eq!(check(&hello(1), of(1)), Err(Refusal::Itself));

@@ -16,7 +16,7 @@
 //! and reasons to refuse one, [`frame`] frames, [`decoder`] frames out of bytes, `writer` frames into bytes,
 //! `outbox` frames that wait, `calls` requests that wait for answers, `link` a live connection and the table
 //! of all, `connection` its life, `shared` its beginning, `dial` connecting, `log` the log of refusals,
-//! [`peers`] all connections of a node.
+//! [`table`] the nodes of the cluster, [`peers`] all connections of a node.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod calls;
@@ -31,11 +31,13 @@ mod log;
 mod outbox;
 pub mod peers;
 mod shared;
+pub mod table;
 pub mod tls;
 mod writer;
 
 pub use identity::{ClusterId, Identity};
 pub use peers::{Answering, Local, PeerState, Peers, PeersOptions, Receiver, RequestError};
+pub use table::NodeTable;
 pub use tls::PeerFiles;
 
 use std::time::Duration;

@@ -1,13 +1,12 @@
 //! All connections of a node.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_replica::{Envelope, Members, NodeId};
+use sluice_replica::{Envelope, NodeId};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -18,10 +17,12 @@ use crate::CONTENT_BYTES_MAX;
 pub use crate::connection::{Answering, Receiver};
 use crate::dial::keep_connected;
 use crate::frame::Frame;
+use crate::hello::Refusal;
 use crate::link::Links;
 use crate::log::RefusalLog;
 pub use crate::shared::Local;
 use crate::shared::{Failure, Shared, address_of};
+use crate::table::NodeTable;
 use crate::tls::PeerFiles;
 
 /// Settings of a node's connections.
@@ -29,10 +30,8 @@ use crate::tls::PeerFiles;
 pub struct PeersOptions {
     /// This node.
     pub local: Local,
-    /// Members of the cluster.
-    pub members: Members,
-    /// Addresses of the other members, `HOST:PORT`.
-    pub addresses: BTreeMap<NodeId, String>,
+    /// Nodes of the cluster, this one among them.
+    pub nodes: NodeTable,
     /// Certificates.
     pub files: PeerFiles,
 }
@@ -90,23 +89,38 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 impl Peers {
-    /// Connects to the members with lower numbers, again and again, until [`Peers::stop`]; connections of
-    /// those with higher numbers are to be given to [`Peers::accept`]. Needs a runtime of tokio.
+    /// Connects to the nodes with lower numbers, again and again, until [`Peers::stop`]; connections of those
+    /// with higher numbers are to be given to [`Peers::accept`]. Needs a runtime of tokio.
     pub fn start(options: PeersOptions, receiver: Arc<dyn Receiver>) -> Peers {
-        let PeersOptions { local, members, addresses, files } = options;
+        let PeersOptions { local, nodes, files } = options;
         let shared = Arc::new(Shared {
             local,
-            members,
+            nodes: watch::Sender::default(),
             files,
             receiver,
             links: Links::default(),
             refusals: RefusalLog::default(),
             stopping: watch::Sender::new(false),
         });
-        for (node, address) in addresses.into_iter().filter(|(node, _)| *node < local.identity.node) {
-            tokio::spawn(keep_connected(Arc::clone(&shared), node, address));
+        let peers = Peers(Arc::new(Inner { shared, unsent: AtomicU64::new(0) }));
+        peers.set_nodes(nodes);
+        peers
+    }
+
+    /// Takes up the present nodes of the cluster and their addresses. Connections with nodes that are not
+    /// among them any more end. Needs a runtime of tokio.
+    pub fn set_nodes(&self, nodes: NodeTable) {
+        let (shared, nodes) = (&self.0.shared, Arc::new(nodes));
+        let former = shared.nodes.send_replace(Arc::clone(&nodes));
+        let own = shared.local.identity.node;
+        for node in nodes.addresses.keys().filter(|node| **node != own && !former.contains(**node)) {
+            tokio::spawn(keep_connected(Arc::clone(shared), *node));
         }
-        Peers(Arc::new(Inner { shared, unsent: AtomicU64::new(0) }))
+    }
+
+    /// The nodes of the cluster.
+    pub fn nodes(&self) -> Arc<NodeTable> {
+        self.0.shared.nodes()
     }
 
     /// Serves a connection of which ALPN has chosen [`crate::ALPN`], until it ends. A peer that is refused is
@@ -121,6 +135,7 @@ impl Peers {
         };
         match end {
             Ok(end) => tracing::info!("the connection of a node at {address} is over: {end}"),
+            Err(Failure::Refused(Refusal::Direction(_))) => {}
             Err(failure @ Failure::Refused(_)) => {
                 shared.refusals.note(format!("refused a node at {address}: {failure}"));
             }

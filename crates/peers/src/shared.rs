@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sluice_replica::{Members, NodeId};
+use sluice_replica::NodeId;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -20,6 +20,7 @@ use crate::hello::{Formats, Hello, Refusal, check_identity};
 use crate::identity::Identity;
 use crate::link::{Link, Links};
 use crate::log::RefusalLog;
+use crate::table::NodeTable;
 use crate::tls::{PeerFiles, identity_of};
 
 /// This node, as it tells its peers.
@@ -37,7 +38,7 @@ pub struct Local {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) local: Local,
-    pub(crate) members: Members,
+    pub(crate) nodes: watch::Sender<Arc<NodeTable>>,
     pub(crate) files: PeerFiles,
     pub(crate) receiver: Arc<dyn Receiver>,
     pub(crate) links: Links,
@@ -77,6 +78,9 @@ impl Shared {
     pub(crate) async fn accept(self: &Arc<Self>, stream: TlsStream<TcpStream>) -> Result<End, Failure> {
         let certificate = self.certified(&stream).await?;
         let mut greeted = Greeted::new(stream);
+        if let Err(refusal) = check_identity(certificate, self.local.identity, &self.nodes()) {
+            return Err(self.refuse(greeted, refusal).await);
+        }
         let hello = self.hear_hello(&mut greeted).await?;
         match self.enter(certificate, hello, certificate.node > self.local.identity.node) {
             Ok(link) => {
@@ -108,6 +112,17 @@ impl Shared {
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
+    /// The nodes of the cluster.
+    pub(crate) fn nodes(&self) -> Arc<NodeTable> {
+        self.nodes.borrow().clone()
+    }
+
+    /// Resolves when a node was removed from the cluster.
+    async fn removed(&self, node: NodeId) {
+        // Never an error: it knows the sender.
+        let _ = self.nodes.subscribe().wait_for(|nodes| !nodes.contains(node)).await;
+    }
+
     /// The node that a client's certificates name, if the cluster's CA has signed them.
     async fn certified(self: &Arc<Self>, stream: &TlsStream<TcpStream>) -> Result<Identity, Refusal> {
         let connection = stream.get_ref().1;
@@ -115,9 +130,8 @@ impl Shared {
         let shown: Vec<_> = connection.peer_certificates().unwrap_or_default().to_vec();
         let shared = Arc::clone(self);
         let checked = spawn_blocking(move || shared.files.check_client(&shown)).await;
-        checked.unwrap_or_else(|error| Err(Refusal::Untrusted(error.to_string())))?;
-        check_identity(identity, self.local.identity, &self.members)?;
-        Ok(identity)
+        let checked = checked.unwrap_or_else(|error| Err(Refusal::Untrusted(error.to_string())));
+        checked.map(|()| identity)
     }
 
     async fn hear_hello(&self, greeted: &mut Greeted<TlsStream<TcpStream>>) -> Result<Hello, Failure> {
@@ -125,6 +139,7 @@ impl Shared {
         match heard.map_err(Failure::Ungreeted)? {
             Frame::Hello(hello) => Ok(hello),
             Frame::Refused(reason) => Err(Failure::Ungreeted(End::Refused(reason))),
+            Frame::Removed => Err(Failure::Ungreeted(End::Removed)),
             Frame::Alive | Frame::Envelope { .. } | Frame::Request { .. } | Frame::Answer { .. } => {
                 Err(Failure::Ungreeted(End::Greeting))
             }
@@ -135,7 +150,7 @@ impl Shared {
     /// connected.
     fn enter(&self, certificate: Identity, hello: Hello, is_direction: bool) -> Result<Arc<Link>, Refusal> {
         let own = self.hello();
-        hello.check(certificate, &own, &self.members)?;
+        hello.check(certificate, &own, &self.nodes())?;
         if !is_direction {
             return Err(Refusal::Direction(certificate.node));
         }
@@ -157,13 +172,18 @@ impl Shared {
         Ok(tokio::select! {
             end = greeted.run(&link, &self.receiver, self.local.identity.node) => end,
             () = self.stopped() => End::Stopping,
+            () = self.removed(link.node()) => End::PeerRemoved,
         })
     }
 
     /// Tells a peer why it is refused. One that does not read it learns only that the connection is over.
     async fn refuse(&self, mut greeted: Greeted<TlsStream<TcpStream>>, refusal: Refusal) -> Failure {
         let said = async {
-            greeted.say(&Frame::Refused(refusal.to_string())).await?;
+            let frame = match &refusal {
+                Refusal::Removed(_) => Frame::Removed,
+                refusal => Frame::Refused(refusal.to_string()),
+            };
+            greeted.say(&frame).await?;
             greeted.stream.shutdown().await.map_err(End::Broken)
         };
         let _ = timeout(GREETING_MAX, said).await;

@@ -1,12 +1,13 @@
 //! Members of a cluster over real connections.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sluice_peers::{CONTENT_BYTES_MAX, REQUESTS_MAX, RequestError, WAITING_BYTES_MAX};
 use tokio::net::TcpListener;
 
-use crate::support::{Ca, append, eventually, heartbeat, node, options, start, start_on};
+use crate::support::{Ca, append, eventually, heartbeat, node, nodes, options, start, start_on};
 
 #[tokio::test]
 async fn three_members_send_to_each_other_over_one_connection_a_pair() {
@@ -115,6 +116,34 @@ async fn a_peer_that_is_gone_is_connected_again_when_it_is_back() {
     one.until(2, true).await;
     two.peers.send(0, heartbeat(2, 1, 2));
     eventually(|| one.came.envelopes.lock().unwrap().len() == 1).await;
+}
+
+#[tokio::test]
+async fn nodes_come_and_go_and_one_that_was_removed_learns_it() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let reached = [(1, one.address)];
+    let mut second = options(ca.member(2), 2, &reached);
+    second.nodes = nodes(&[2], &[]);
+    let two = start(second).await;
+    two.peers.set_nodes(nodes(&[1, 2, 3], &reached));
+    two.until(1, true).await;
+    one.until(2, true).await;
+    one.peers.set_nodes(nodes(&[1, 3], &[]));
+    one.until(2, false).await;
+    eventually(|| two.came.is_removed.load(Ordering::Relaxed)).await;
+}
+
+/// A node that waits for connections looks for itself after some seconds.
+#[tokio::test]
+async fn a_removed_node_that_nobody_connects_to_learns_it_as_well() {
+    let ca = Ca::new();
+    let mut second = options(ca.member(2), 2, &[]);
+    second.nodes = nodes(&[2, 3], &[]);
+    let two = start(second).await;
+    let one = start(options(ca.member(1), 1, &[(2, two.address)])).await;
+    eventually(|| one.came.is_removed.load(Ordering::Relaxed)).await;
+    assert_eq!(two.peers.connected(), []);
 }
 
 /// Silence is measured in seconds, so this takes some.

@@ -15,6 +15,7 @@ fn frames() -> Vec<Frame> {
     vec![
         Frame::Hello(Hello { identity, start: 5, wall_us: 6, formats }),
         Frame::Refused("nobody knows you".to_owned()),
+        Frame::Removed,
         Frame::Alive,
         Frame::Envelope { shard: 0, envelope: heartbeat(2, 1, 4) },
         Frame::Envelope { shard: 63, envelope: append(2, 1, 4, &[3, 0, 100_000]) },

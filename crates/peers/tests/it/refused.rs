@@ -90,23 +90,30 @@ async fn members_that_greet_wrongly_are_told_why() {
 }
 
 #[tokio::test]
-async fn who_is_no_member_is_not_listened_to() {
+async fn who_is_no_node_of_the_cluster_is_not_listened_to() {
     let ca = Ca::new();
     let one = start(options(ca.member(1), 1, &[])).await;
     let named =
         |name: &str, cluster, number| ca.files(name, &[Identity { cluster, node: node(number) }.to_string()]);
     let strangers = [
-        ca.member(4),
-        ca.member(9),
-        ca.files("itself", &[hello(1).identity.to_string()]),
-        named("elsewhere", ClusterId(5), 2),
-        ca.files("client", &["sluice://client/billing".to_owned()]),
-        ca.files("both", &[hello(2).identity.to_string(), hello(3).identity.to_string()]),
+        (ca.files("client", &["sluice://client/billing".to_owned()]), None),
+        (ca.files("both", &[hello(2).identity.to_string(), hello(3).identity.to_string()]), None),
+        (ca.member(9), Some("node 9 is no node of the cluster")),
+        (ca.files("itself", &[hello(1).identity.to_string()]), Some("a copy of this node's files")),
+        (named("elsewhere", ClusterId(5), 2), Some("belongs to the cluster 0000000000000005")),
     ];
-    for files in strangers {
-        let (_, frame) = Raw::greet(&one, &files, hello(2)).await;
-        assert_eq!(frame, None);
+    for (files, reason) in strangers {
+        let (mut raw, frame) = Raw::greet(&one, &files, hello(2)).await;
+        let told = match &frame {
+            Some(Frame::Refused(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        assert_eq!(told.is_some(), reason.is_some(), "{frame:?}");
+        assert!(reason.is_none_or(|reason| told.unwrap_or_default().contains(reason)), "{frame:?}");
+        assert_eq!(raw.hear().await, None);
     }
+    let (_, frame) = Raw::greet(&one, &ca.member(4), hello(4)).await;
+    assert_eq!(frame, Some(Frame::Removed));
     assert_eq!(one.peers.connected(), []);
 }
 

@@ -1,7 +1,7 @@
 //! Nodes with certificates on the loopback interface, and messages for them.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,8 +12,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use sluice_peers::hello::Formats;
-use sluice_peers::{ALPN, Answering, ClusterId, Identity, Local, PeerFiles, Peers, PeersOptions, Receiver};
-use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Members, Message, NodeId, Position};
+use sluice_peers::{
+    ALPN, Answering, ClusterId, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver,
+};
+use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -88,6 +90,7 @@ impl Ca {
 #[derive(Debug, Default)]
 pub(crate) struct Came {
     pub(crate) envelopes: Mutex<Vec<(u16, Envelope)>>,
+    pub(crate) is_removed: AtomicBool,
 }
 
 impl Receiver for Came {
@@ -104,6 +107,10 @@ impl Receiver for Came {
             }
             Bytes::from(answer)
         })
+    }
+
+    fn removed(&self, _by: NodeId) {
+        self.is_removed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -141,14 +148,25 @@ pub(crate) async fn eventually(mut holds: impl FnMut() -> bool) {
     panic!("it does not hold after 10 s");
 }
 
-/// Settings of a node among the members 1, 2 and 3, of which 4 was removed.
+/// Nodes of the cluster, by numbers, of which those that are reached have an address; 4 was removed.
+pub(crate) fn nodes(numbers: &[u64], reached: &[(u64, SocketAddr)]) -> NodeTable {
+    let address = |number| {
+        let reached = reached.iter().find(|(reached, _)| *reached == number);
+        // Nobody listens at port 0.
+        reached.map_or_else(|| "127.0.0.1:0".to_owned(), |(_, address)| address.to_string())
+    };
+    NodeTable {
+        addresses: numbers.iter().map(|number| (node(*number), address(*number))).collect(),
+        highest: 4,
+    }
+}
+
+/// Settings of a node among the nodes 1, 2 and 3, of which 4 was removed.
 pub(crate) fn options(files: PeerFiles, number: u64, reached: &[(u64, SocketAddr)]) -> PeersOptions {
     let identity = Identity { cluster: CLUSTER, node: node(number) };
-    let members = Members::new(vec![node(1), node(2), node(3)], Vec::new(), 4).unwrap();
     let formats = Formats { highest: 1, in_force: 1 };
-    let addresses: BTreeMap<_, _> =
-        reached.iter().map(|(number, address)| (node(*number), address.to_string())).collect();
-    PeersOptions { local: Local { identity, start: number * 100, formats }, members, addresses, files }
+    let local = Local { identity, start: number * 100, formats };
+    PeersOptions { local, nodes: nodes(&[1, 2, 3], reached), files }
 }
 
 pub(crate) async fn start(options: PeersOptions) -> TestNode {

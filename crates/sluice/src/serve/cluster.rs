@@ -16,9 +16,10 @@ use sluice_front::nodes::Nodes;
 use sluice_front::tls::first_certificate;
 use sluice_node::{ClusterOptions, Node, Transport};
 use sluice_peers::hello::Formats;
-use sluice_peers::{ALPN, Answering, Identity, Local, PeerFiles, Peers, PeersOptions, Receiver};
+use sluice_peers::{ALPN, Answering, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver};
 use sluice_replica::{Envelope, Members, NodeId};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio_rustls::server::TlsStream;
 
 use super::other_nodes::OtherNodes;
@@ -70,10 +71,9 @@ impl ClusterNode {
         let incoming = Arc::new(Incoming::default());
         let receiver: Arc<dyn Receiver> = incoming.clone();
         let files = PeerFiles { cert, key, ca };
-        let others =
-            Arc::new(OtherNodes { own: identity, addresses: addresses.clone(), files: files.clone() });
-        let peers =
-            Peers::start(PeersOptions { local, members: members.clone(), addresses, files }, receiver);
+        let nodes = NodeTable::of(addresses);
+        let peers = Peers::start(PeersOptions { local, nodes, files: files.clone() }, receiver);
+        let others = Arc::new(OtherNodes { own: identity, peers: peers.clone(), files });
         let own = OwnNode {
             cluster: identity.cluster.to_string(),
             number: identity.node.get(),
@@ -99,10 +99,16 @@ impl ClusterNode {
         self.others.clone()
     }
 
+    /// Resolves when another node has said that this one was removed from the cluster.
+    pub(super) fn removed(&self) -> impl Future<Output = ()> + Send + 'static {
+        let incoming = Arc::clone(&self.incoming);
+        async move { incoming.removed.notified().await }
+    }
+
     /// Gives messages of other nodes to this one from now on. Returns the handler of their connections.
     pub(super) fn deliver_to(&self, node: Node) -> Arc<dyn AlpnHandler> {
         // Set once, since a server has one node.
-        let _ = self.incoming.0.set(node);
+        let _ = self.incoming.node.set(node);
         Arc::new(Accepting(self.peers.clone()))
     }
 }
@@ -114,11 +120,14 @@ fn identity(cert: &PathBuf) -> std::result::Result<Identity, String> {
 
 /// Messages of other nodes, which are lost until the node has started.
 #[derive(Debug, Default)]
-struct Incoming(OnceLock<Node>);
+struct Incoming {
+    node: OnceLock<Node>,
+    removed: Notify,
+}
 
 impl Receiver for Incoming {
     fn envelope(&self, shard: u16, envelope: Envelope) {
-        if let Some(node) = self.0.get() {
+        if let Some(node) = self.node.get() {
             node.deliver(shard, envelope);
         }
     }
@@ -126,6 +135,11 @@ impl Receiver for Incoming {
     /// No request is known.
     fn request(&self, _from: NodeId, _content: Bytes) -> Answering {
         Box::pin(pending())
+    }
+
+    fn removed(&self, by: NodeId) {
+        tracing::error!("node {} says that this node was removed from the cluster", by.get());
+        self.removed.notify_one();
     }
 }
 

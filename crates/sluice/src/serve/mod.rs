@@ -42,7 +42,7 @@ use crate::terminal::{CliError, Fault, Out, Result};
 use banner::Started;
 use cluster::ClusterNode;
 use security::Security;
-use stopping::Stopping;
+use stopping::{Failure, Stopping};
 
 /// Minimum time for the journal's last sync.
 const LAST_SYNC: Duration = Duration::from_secs(2);
@@ -122,7 +122,13 @@ fn serve_until_stopped(
     let node = start_node(options(config, chosen.as_ref()), cluster.as_ref())?;
     let took = began.elapsed();
     runtime.block_on(async {
-        let stopping = Stopping::watch(node.clone())?;
+        let removed = cluster.as_ref().map(ClusterNode::removed);
+        let stopping = Stopping::watch(node.clone(), async {
+            match removed {
+                Some(removed) => removed.await,
+                None => std::future::pending().await,
+            }
+        })?;
         // Of what this node has, whoever leads.
         let tokens = security.access.load_tokens(&node.stale()).await;
         tokens.map_err(|e| CliError::of(Fault::Server, format!("cannot read the tokens: {e}")))?;
@@ -171,7 +177,8 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
     if cut > 0 {
         tracing::warn!("{cut} connections did not finish within the grace period and were cut");
     }
-    if let Some(reason) = stopping.failure() {
+    let failure = stopping.failure();
+    if let Some(Failure::Journal(reason)) = failure {
         tracing::error!("the journal has failed: {reason}");
         return Err(CliError::of(Fault::Server, format!("the journal has failed: {reason}"))
             .hint("Nothing that was acknowledged is lost. Look for disk errors, then start again."));
@@ -179,6 +186,10 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
     // The rest of the grace period, and the minimum for the last sync in any case.
     let grace = config.grace.saturating_sub(stopping.elapsed()).max(LAST_SYNC);
     node.shutdown(grace).await.map_err(|e| CliError::of(Fault::Server, e.to_string()))?;
+    if failure == Some(Failure::Removed) {
+        return Err(CliError::of(Fault::Server, "this node was removed from the cluster")
+            .hint("To use this machine again, let it join as a new node: with an empty data directory."));
+    }
     tracing::info!("stopped");
     Ok(0)
 }

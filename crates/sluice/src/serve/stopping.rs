@@ -1,4 +1,4 @@
-//! The end of a server: signals, or a failed journal.
+//! The end of a server: signals, a failed journal, or removal from its cluster.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,16 +23,26 @@ pub(super) struct Stopping {
     end: Arc<Mutex<Shutdown>>,
 }
 
+/// The cause of an end that nobody has asked this process for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Failure {
+    /// The journal has failed.
+    Journal(String),
+    /// The node was removed from its cluster.
+    Removed,
+}
+
 /// The reason and the time of the end.
 #[derive(Debug, Default)]
 struct Shutdown {
     since: Option<Instant>,
-    failure: Option<String>,
+    failure: Option<Failure>,
 }
 
 impl Stopping {
-    /// Starts to watch for signals and failures.
-    pub(super) fn watch(node: Node) -> Result<Stopping> {
+    /// Starts to watch for signals and failures. `removed` resolves when the node was removed from its
+    /// cluster.
+    pub(super) fn watch(node: Node, removed: impl Future<Output = ()> + Send + 'static) -> Result<Stopping> {
         let open =
             |kind| signal(kind).map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")));
         let mut interrupt = open(SignalKind::interrupt())?;
@@ -44,7 +54,8 @@ impl Stopping {
             let failure = tokio::select! {
                 _ = interrupt.recv() => announce_stop("SIGINT"),
                 _ = terminate.recv() => announce_stop("SIGTERM"),
-                reason = node.failed() => Some(reason),
+                reason = node.failed() => Some(Failure::Journal(reason)),
+                () = removed => Some(Failure::Removed),
             };
             let second = async {
                 tokio::select! {
@@ -78,8 +89,8 @@ impl Stopping {
         }
     }
 
-    /// The journal's failure, if that is what ended the server.
-    pub(super) fn failure(&self) -> Option<String> {
+    /// The failure, if one has ended the server.
+    pub(super) fn failure(&self) -> Option<Failure> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner).failure.clone()
     }
 
@@ -90,7 +101,7 @@ impl Stopping {
     }
 }
 
-fn announce_stop(signal: &str) -> Option<String> {
+fn announce_stop(signal: &str) -> Option<Failure> {
     tracing::info!("{signal}: finishing running requests; a second signal ends the process at once");
     None
 }
