@@ -54,7 +54,7 @@ pub use error::Error;
 pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt, ReceiptKey};
 pub use limits::Limits;
 pub use outcome::Outcome;
-pub use record::{check_behaviour, check_known, consensus_entry, deleted_namespace};
+pub use record::{changed_namespace, check_behaviour, check_known, consensus_entry};
 
 /// The version of the rules by which records apply; a log that follows another one is refused.
 pub const BEHAVIOUR_VERSION: u16 = 9;

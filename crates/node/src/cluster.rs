@@ -2,10 +2,13 @@
 //! thread that reads from the disk what followers need.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId};
 
 use crate::api::StartError;
@@ -36,11 +39,18 @@ pub struct ClusterOptions {
     pub transport: Arc<dyn Transport>,
 }
 
-/// Way of messages to the other nodes. What they send comes back by [`crate::Node::deliver`].
+/// Way of messages to the other nodes. What they send comes back by [`crate::Node::deliver`], and what they
+/// ask by [`crate::Node::answer`].
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends a message between the replicas of a shard. Never blocks; the message may be lost.
     fn send(&self, shard: u32, envelope: Envelope);
+
+    /// Asks another node.
+    fn ask(&self, node: NodeId, question: Bytes, within: Duration) -> Asking<'_>;
 }
+
+/// Answer of another node, once it comes; `None`: none came in time, or the node is not connected.
+pub type Asking<'t> = Pin<Box<dyn Future<Output = Option<Bytes>> + Send + 't>>;
 
 /// Inboxes of the shards of a node, by number; empty without a cluster. They end with their shards.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +71,13 @@ impl Inboxes {
     pub(crate) fn deliver(&self, shard: u16, envelope: Envelope) {
         if let Some(inbox) = self.0.get(usize::from(shard)).and_then(Weak::upgrade) {
             inbox.envelope(envelope);
+        }
+    }
+
+    /// Orders a shard to hand its leadership to this node, if it leads and that node follows.
+    pub(crate) fn transfer_leader(&self, shard: usize, to: NodeId) {
+        if let Some(inbox) = self.0.get(shard).and_then(Weak::upgrade) {
+            inbox.transfer_leader(to);
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::api::KeySource;
 use crate::bulk::Bulks;
-use crate::cluster::Inboxes;
+use crate::cluster::{ClusterOptions, Inboxes};
 use crate::driver::Threads;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
@@ -42,6 +42,10 @@ pub(crate) struct Inner {
     /// One per shard.
     pub(crate) leaders: Vec<Leader>,
     pub(crate) inboxes: Inboxes,
+    /// `None`: the node is alone.
+    pub(crate) cluster: Option<ClusterOptions>,
+    /// One per shard: held while its namespaces are brought into line with shard 0.
+    pub(crate) following: Vec<tokio::sync::Mutex<()>>,
     pub(crate) limits: Limits,
     pub(crate) threads: Threads,
     pub(crate) tickets: AtomicU64,

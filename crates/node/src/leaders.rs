@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use sluice_replica::Envelope;
+use sluice_engine::Error;
+use sluice_replica::{Envelope, NodeId};
 
 use crate::handle::Node;
 use crate::shard::leader::Leader;
@@ -29,6 +30,29 @@ impl Node {
         {
             tokio::time::sleep(HAND_OVER_PAUSE).await;
         }
+    }
+
+    /// Hands the leadership of a shard to another node; waits until that one leads, at most this long. A node
+    /// that does not lead the shard waits for its leader to do so.
+    ///
+    /// # Errors
+    /// `no_leader` when that has not come to pass: this node leads on, or another does.
+    pub async fn transfer(&self, shard: u32, to: u64, within: Duration) -> Result<(), Error> {
+        let deadline = Instant::now() + within;
+        let Some(next) = NodeId::new(to) else { return Err(Error::NoLeader {}) };
+        while self.leaders()[shard as usize].elsewhere() != Some(to) {
+            if Instant::now() >= deadline {
+                return Err(Error::NoLeader {});
+            }
+            self.inner.inboxes.transfer_leader(shard as usize, next);
+            tokio::time::sleep(HAND_OVER_PAUSE).await;
+        }
+        Ok(())
+    }
+
+    /// True when this is a node of a cluster.
+    pub fn is_clustered(&self) -> bool {
+        self.inner.cluster.is_some()
     }
 
     /// Leaders of the shards, in their order.

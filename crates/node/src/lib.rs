@@ -11,12 +11,14 @@
 //! - [`bulk`] one change to many messages as a state machine; `placement` which shard a namespace lives on.
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
-//!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`].
+//!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `asks` what nodes of a cluster ask each other,
+//!   `following` the namespaces of its shards.
 //! - `start` from files to a running node.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod api;
+mod asks;
 pub mod backup;
 mod blobs;
 pub mod bulk;
@@ -29,6 +31,7 @@ pub mod directory;
 mod driver;
 mod events;
 mod flows;
+mod following;
 mod handle;
 pub mod keys;
 mod leaders;
@@ -55,7 +58,7 @@ pub mod shard;
 mod start;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
-pub use cluster::{ClusterOptions, Transport};
+pub use cluster::{Asking, ClusterOptions, Transport};
 pub use consumer::{Consumer, Event};
 pub use handle::Node;
 pub use log_limiter::LogLimiter;

@@ -5,7 +5,9 @@
 //! between has left. Shard 0 is right then, and the other follows it (`shard/leading/begin.rs`). The numbers
 //! that shard 0 has given tell a deletion that was interrupted from a shard 0 that has lost its newest
 //! records: a namespace with a greater number than all of these is not deleted, but made known to shard 0.
-//! Only its own shard knows whether a namespace is empty.
+//! Only its own shard knows whether a namespace is empty. Of a cluster the two shards may have leaders on
+//! different nodes: there a change begins on shard 0, but for a deletion without force, and the leader of the
+//! other shard follows (`following.rs`).
 //!
 //! | change | first | then | stopped in between |
 //! |---|---|---|---|
@@ -26,6 +28,7 @@ use sluice_engine::settings::Quotas;
 use sluice_journal::Class;
 use tokio::sync::oneshot;
 
+use crate::asks::{Answer, Question};
 use crate::handle::Node;
 use crate::placement::NamespacePlace;
 use crate::shard::request::unexpected;
@@ -134,7 +137,9 @@ impl Node {
             Reply::Namespace { namespace } => namespace,
             other => return Err(unexpected(&other)),
         };
-        if shard != 0
+        if self.is_clustered() {
+            self.let_follow(shard).await?;
+        } else if shard != 0
             && let Err(error) = self.step(shard, &create(Some(namespace))).await
         {
             let undo = Command::NamespaceDelete { namespace, force: true };
@@ -156,15 +161,21 @@ impl Node {
             let reason = format!("the namespace lives on shard {shard}, not {told}: it cannot be moved");
             return Err(Error::InvalidArgument { field: "shard".to_owned(), reason });
         }
-        let view = self.namespace(name).await?;
+        let view = self.view_of_change(name).await?;
         let quotas = change(view.quotas);
-        if quotas == view.quotas {
-            return Ok(view);
-        }
         let command = Command::NamespaceSet { namespace, quotas };
-        self.step(shard, &command).await?;
-        if shard != 0 {
-            self.last_step(0, &command).await?;
+        if self.is_clustered() {
+            if quotas != view.quotas {
+                self.step(0, &command).await?;
+            }
+            self.let_follow(shard).await?;
+        } else if quotas == view.quotas {
+            return Ok(view);
+        } else {
+            self.step(shard, &command).await?;
+            if shard != 0 {
+                self.last_step(0, &command).await?;
+            }
         }
         self.changed(name).await
     }
@@ -172,7 +183,15 @@ impl Node {
     async fn delete(&self, name: &str, force: bool) -> Result<(), Error> {
         let NamespacePlace { namespace, shard } = self.inner.placement.by_name(name)?;
         let delete = |force| Command::NamespaceDelete { namespace, force };
-        if shard == 0 || !force {
+        if self.is_clustered() {
+            if shard != 0 && !force {
+                self.delete_empty(name, shard, namespace).await?;
+                // Else the leader of its shard sees to it, with the next look.
+                return done_if_gone(self.step(0, &delete(true)).await).map_err(|_| Error::OutcomeUnknown {});
+            }
+            done_if_gone(self.step(0, &delete(force)).await)?;
+            self.let_follow(shard).await?;
+        } else if shard == 0 || !force {
             done_if_gone(self.step(shard, &delete(force)).await)?;
             self.inner.placement.remove(name);
             if shard != 0 {
@@ -186,14 +205,49 @@ impl Node {
         Ok(())
     }
 
+    /// Waits until a shard of a cluster is in line with shard 0, which has changed.
+    ///
+    /// # Errors
+    /// `outcome_unknown`: it will be, once it has a leader.
+    async fn let_follow(&self, shard: u32) -> Result<(), Error> {
+        if shard != 0 {
+            self.ask_leader(Question::Follow { shard }).await.map_err(|_| Error::OutcomeUnknown {})?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a namespace of a cluster on its shard, if it is empty.
+    async fn delete_empty(&self, name: &str, shard: u32, namespace: NamespaceId) -> Result<(), Error> {
+        match self.ask_leader(Question::Delete { shard, namespace, force: false }).await {
+            Ok(Answer::NotEmpty(queues)) => {
+                Err(Error::NamespaceNotEmpty { namespace: name.to_owned(), queues })
+            }
+            Ok(Answer::Done(_) | Answer::NotNow) => Ok(()),
+            Err(_) => Err(Error::OutcomeUnknown {}),
+        }
+    }
+
     /// Result of a change; since it is done, no error may say that it was refused.
     async fn changed(&self, name: &str) -> Result<NamespaceView, Error> {
         loop {
-            match self.namespace(name).await {
+            match self.view_of_change(name).await {
                 Err(Error::Overloaded { .. }) => tokio::time::sleep(STEP_PAUSE).await,
                 seen => return seen,
             }
         }
+    }
+
+    /// One namespace as a change begins or ends with it: in a cluster quotas are those of shard 0, and what
+    /// the namespace holds is as this node has it.
+    async fn view_of_change(&self, name: &str) -> Result<NamespaceView, Error> {
+        if !self.is_clustered() {
+            return self.namespace(name).await;
+        }
+        let place = self.inner.placement.by_name(name)?;
+        let view = self.look(0, move |at| at.engine.namespace(place.namespace)).await?;
+        let view = view.ok_or_else(|| Error::NamespaceNotFound { namespace: name.to_owned() })?;
+        let here = self.stale().look(place.shard, move |at| at.engine.namespace(place.namespace)).await?;
+        Ok(here.map_or(view.clone(), |here| NamespaceView { quotas: view.quotas, ..here }))
     }
 
     /// A step that may be refused.
@@ -205,23 +259,8 @@ impl Node {
     /// and may use what is kept back of the disk and of the mailbox.
     async fn last_step(&self, shard: u32, command: &Command<'_>) -> Result<Reply, Error> {
         loop {
-            let (sender, answer) = oneshot::channel();
-            let mut proposal = Proposal::new(command, ReplyTo::Once(sender));
-            proposal.class = Class::Draining;
-            proposal.relieves = true;
-            let pushed = self.push(shard, Request::Propose(proposal));
-            let answer = match pushed {
-                Ok(()) => answer.await.map_or(Err(Error::OutcomeUnknown {}), |answer| answer.result),
-                Err(error) => Err(error),
-            };
-            match answer {
-                Err(
-                    Error::Overloaded { .. }
-                    | Error::DiskFull { .. }
-                    | Error::OutcomeUnknown {}
-                    | Error::NotLeader { .. }
-                    | Error::NoLeader {},
-                ) => {
+            match self.pressing(shard, command).await {
+                Err(Error::Overloaded { .. } | Error::DiskFull { .. } | Error::OutcomeUnknown {}) => {
                     tokio::time::sleep(STEP_PAUSE).await;
                 }
                 // The next start will see to it.
@@ -231,6 +270,16 @@ impl Node {
                 certain => return certain,
             }
         }
+    }
+
+    /// One try of such a step.
+    pub(crate) async fn pressing(&self, shard: u32, command: &Command<'_>) -> Result<Reply, Error> {
+        let (sender, answer) = oneshot::channel();
+        let mut proposal = Proposal::new(command, ReplyTo::Once(sender));
+        proposal.class = Class::Draining;
+        proposal.relieves = true;
+        self.push(shard, Request::Propose(proposal))?;
+        answer.await.map_or(Err(Error::OutcomeUnknown {}), |answer| answer.result)
     }
 
     /// One namespace, as its shard sees it.
@@ -252,20 +301,26 @@ impl Node {
         let mut views = Vec::new();
         for (shard, leader) in (0..).zip(self.leaders()) {
             let node = if leader.elsewhere().is_some() { self.stale() } else { self.clone() };
-            let mut after = None;
-            loop {
-                let seen =
-                    node.look(shard, move |at| at.engine.namespaces_after(after, LOOK_NAMESPACES)).await?;
-                let full = seen.len() == LOOK_NAMESPACES;
-                after = seen.last().map(|view| view.id);
-                views.extend(seen.into_iter().filter(|view| view.shard == shard));
-                if !full {
-                    break;
-                }
-            }
+            let known = node.namespaces_known_to(shard).await?;
+            views.extend(known.into_iter().filter(|view| view.shard == shard));
         }
         views.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(views)
+    }
+
+    /// The namespaces that the engine of a shard knows, by number; of those that live elsewhere without what
+    /// they hold.
+    pub(crate) async fn namespaces_known_to(&self, shard: u32) -> Result<Vec<NamespaceView>, Error> {
+        let mut views: Vec<NamespaceView> = Vec::new();
+        loop {
+            let after = views.last().map(|view| view.id);
+            let seen = self.look(shard, move |at| at.engine.namespaces_after(after, LOOK_NAMESPACES)).await?;
+            let is_last = seen.len() < LOOK_NAMESPACES;
+            views.extend(seen);
+            if is_last {
+                return Ok(views);
+            }
+        }
     }
 
     fn check_shard(&self, shard: u32) -> Result<u32, Error> {

@@ -1,12 +1,15 @@
-//! The shard of each namespace. The truth is in shard 0's engine; this is the node's copy of it.
+//! The shard of each namespace. The truth is in shard 0's engine; this is the node's copy of it. In a cluster
+//! it follows what all shards apply, since a node may have applied more of another shard than of shard 0.
+//! Numbers of namespaces grow, so of two with one name the greater is the later.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::{Outcome, Reply};
 use sluice_engine::query::NamespaceView;
-use sluice_engine::{Engine, Error, deleted_namespace};
+use sluice_engine::{Engine, Error, changed_namespace};
 
 /// Where a namespace lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,10 +24,12 @@ struct Tables {
     by_id: HashMap<NamespaceId, u32>,
 }
 
-/// The table; all callers and shard 0 share it.
+/// The table; all callers and shards share it.
 #[derive(Debug, Default)]
 pub(crate) struct Placement {
     tables: RwLock<Tables>,
+    /// Number of records that were followed.
+    changes: AtomicU64,
 }
 
 impl Placement {
@@ -35,17 +40,24 @@ impl Placement {
         }
     }
 
-    /// Follows a record that shard 0 has applied: another node may have proposed it.
+    /// Number that differs when a shard has created, deleted or changed a namespace since.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Follows a record that a shard has applied: another node may have proposed it.
     pub(crate) fn follow(&self, engine: &Engine, outcome: &Outcome, body: &[u8]) {
         if let Reply::Namespace { namespace } = outcome.reply
             && let Some(view) = engine.namespace(namespace)
         {
             self.take_up(&[view]);
+            self.changes.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(deleted) = deleted_namespace(body)
-            && engine.namespace(deleted).is_none()
-        {
-            self.forget(deleted);
+        if let Some(changed) = changed_namespace(body) {
+            if engine.namespace(changed).is_none() {
+                self.forget(changed);
+            }
+            self.changes.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -56,8 +68,14 @@ impl Placement {
         }
     }
 
+    /// Enters a namespace, unless there is a later one of the same name.
     pub(crate) fn insert(&self, name: &str, place: NamespacePlace) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let former = tables.by_name.get(name).map(|former| former.namespace);
+        if former.is_some_and(|former| former > place.namespace) {
+            return;
+        }
+        former.and_then(|former| tables.by_id.remove(&former));
         tables.by_name.insert(name.to_owned(), place);
         tables.by_id.insert(place.namespace, place.shard);
     }
@@ -82,5 +100,27 @@ impl Placement {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         let missing = || Error::NamespaceNotFound { namespace: format!("#{}", namespace.0) };
         tables.by_id.get(&namespace).copied().ok_or_else(missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(namespace: u32, shard: u32) -> NamespacePlace {
+        NamespacePlace { namespace: NamespaceId(namespace), shard }
+    }
+
+    #[test]
+    fn a_shard_that_is_behind_does_not_bring_back_the_former_namespace_of_a_name() {
+        let placement = Placement::default();
+        placement.insert("shop", place(9, 2));
+        placement.insert("shop", place(5, 1));
+        assert_eq!(placement.by_name("shop"), Ok(place(9, 2)));
+        placement.forget(NamespaceId(5));
+        assert_eq!(placement.by_name("shop"), Ok(place(9, 2)));
+        placement.insert("shop", place(11, 1));
+        assert_eq!(placement.by_name("shop"), Ok(place(11, 1)));
+        assert!(placement.shard_of(NamespaceId(9)).is_err());
     }
 }

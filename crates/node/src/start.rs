@@ -102,7 +102,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         keyrings: Vec::new(),
         reports: Vec::new(),
     };
-    let inboxes = match starting.start_all(cluster) {
+    let inboxes = match starting.start_all(cluster.clone()) {
         Ok(inboxes) => inboxes,
         Err(error) => {
             starting.stop_all();
@@ -114,6 +114,8 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         mailboxes: starting.mailboxes,
         leaders: starting.leaders,
         inboxes,
+        cluster,
+        following: (0..options.shards).map(|_| tokio::sync::Mutex::default()).collect(),
         threads: starting.threads,
         backups: starting.backups.into(),
         keyrings: starting.keyrings.into(),
@@ -217,9 +219,8 @@ impl Starting<'_> {
             let log_clock = LogClock::follow(&SystemClock::new(), last_time_us);
             let mut shard = self.shard(number, engine, store, log_clock);
             self.know_namespaces(number, &shard)?;
-            if number == 0 {
-                shard.followed_by(Arc::clone(&self.placement));
-            }
+            self.placement.take_up(&shard.engine().namespaces());
+            shard.followed_by(Arc::clone(&self.placement));
             self.set_going(number, shard, writing, events)?;
         } else {
             journal.set_waker(wake);

@@ -36,11 +36,13 @@ pub fn consensus_entry(body: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The namespace that a record deletes, if it can be; `None`: the record is another.
-pub fn deleted_namespace(body: &[u8]) -> Option<NamespaceId> {
+/// The namespace that a record deletes, or whose quotas it sets, if it can be; `None`: the record is another.
+pub fn changed_namespace(body: &[u8]) -> Option<NamespaceId> {
     let Ok(Kind::Rare) = kind_of(body) else { return None };
     match decode::rare(body) {
-        Ok(RareRecord::NamespaceDelete { namespace, .. }) => Some(namespace),
+        Ok(RareRecord::NamespaceDelete { namespace, .. } | RareRecord::NamespaceSet { namespace, .. }) => {
+            Some(namespace)
+        }
         Ok(_) | Err(_) => None,
     }
 }
@@ -105,8 +107,8 @@ mod tests {
         assert_eq!(consensus_entry(&consensus), Some(&b"members"[..]));
         assert_eq!([consensus_entry(&epoch(BEHAVIOUR_VERSION)), consensus_entry(&[])], [None, None]);
         let delete = body(&Command::NamespaceDelete { namespace: NamespaceId(7), force: true });
-        assert_eq!(deleted_namespace(&delete), Some(NamespaceId(7)));
-        assert_eq!([deleted_namespace(&consensus), deleted_namespace(&[])], [None, None]);
+        assert_eq!(changed_namespace(&delete), Some(NamespaceId(7)));
+        assert_eq!([changed_namespace(&consensus), changed_namespace(&[])], [None, None]);
         let mut tick = body(&Command::Tick);
         assert_eq!(check_known(&tick), Ok(()));
         tick[1] = 250;

@@ -15,4 +15,4 @@ mod encode;
 pub(crate) mod known;
 pub(crate) mod table;
 
-pub use crate::record::known::{check_behaviour, check_known, consensus_entry, deleted_namespace};
+pub use crate::record::known::{changed_namespace, check_behaviour, check_known, consensus_entry};

@@ -91,7 +91,7 @@ pub struct Shard<S, C> {
     figures: ShardFigures,
     stopping: bool,
     failure: Option<String>,
-    /// Table of namespaces that follows this shard: it is shard 0, and other nodes may lead it.
+    /// Table of namespaces that follows this shard, which other nodes may lead.
     placement: Option<Arc<Placement>>,
     now_us: u64,
     monotonic_us: u64,

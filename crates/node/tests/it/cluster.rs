@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::command::SendItem;
 use sluice_engine::id::NamespaceId;
-use sluice_node::{ClusterOptions, Durability, Node, Options, StartError, Transport};
+use sluice_engine::settings::Quotas;
+use sluice_node::{Asking, ClusterOptions, Durability, Node, Options, StartError, Transport};
 use sluice_replica::{Envelope, Members, NodeId};
 
 use crate::support::{options, payloads, receive, send, sending};
@@ -26,6 +28,13 @@ impl Transport for InMemory {
             node.deliver(shard as u16 + 9, envelope.clone());
             node.deliver(shard as u16, envelope);
         }
+    }
+
+    fn ask(&self, node: NodeId, question: Bytes, within: Duration) -> Asking<'_> {
+        Box::pin(async move {
+            let node = self.0[node.get() as usize - 1].get()?;
+            tokio::time::timeout(within, node.answer(&question)).await.ok()?
+        })
     }
 }
 
@@ -48,11 +57,16 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The place of the node that leads.
+/// The place of the node that leads shard 0.
 fn leader(nodes: &Nodes) -> usize {
+    leader_of(nodes, 0)
+}
+
+/// The place of the node that leads a shard.
+fn leader_of(nodes: &Nodes, shard: usize) -> usize {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(20) {
-        let named = nodes.iter().filter_map(|node| node.get()?.leaders()[0].elsewhere());
+        let named = nodes.iter().filter_map(|node| node.get()?.leaders()[shard].elsewhere());
         let named: Vec<u64> = named.collect();
         if named.len() == 2 && named[0] == named[1] {
             return named[0] as usize - 1;
@@ -68,19 +82,33 @@ async fn three_nodes_agree_on_one_log_whatever_the_durability() {
     agree(Durability::Os).await;
 }
 
-async fn agree(durability: Durability) {
-    let dir = tempfile::tempdir().unwrap();
-    let data = |number: u64| dir.path().join(number.to_string());
-    let alone = Node::start(options(Some(&data(1)))).unwrap();
-    send(&alone, "jobs", &[b"alone"]).await;
-    alone.shutdown(Duration::from_secs(10)).await.unwrap();
+/// Three nodes of a cluster, after one of them was alone and `alone` was done to it.
+async fn three(dir: &Path, settings: Options, alone: impl AsyncFnOnce(&Node)) -> Nodes {
+    let data = |number: u64| dir.join(number.to_string());
+    let settings = |number: u64| Options { data_dir: Some(data(number)), ..settings.clone() };
+    let first = Node::start(settings(1)).unwrap();
+    alone(&first).await;
+    first.shutdown(Duration::from_secs(10)).await.unwrap();
     (2..=3).for_each(|number| copy(&data(1), &data(number)));
     let nodes: Nodes = Arc::default();
     for number in 1..=3 {
-        let options = Options { durability, ..options(Some(&data(number))) };
-        let node = Node::start_in_cluster(options, cluster(number, &nodes));
+        let node = Node::start_in_cluster(settings(number), cluster(number, &nodes));
         nodes[number as usize - 1].set(node.unwrap()).unwrap();
     }
+    nodes
+}
+
+async fn stop(nodes: &Nodes) {
+    // The threads of a node end with it, those between nodes among them.
+    for node in nodes.iter().filter_map(OnceLock::get) {
+        node.shutdown(Duration::from_secs(10)).await.unwrap();
+    }
+}
+
+async fn agree(durability: Durability) {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Options { durability, ..options(None) };
+    let nodes = three(dir.path(), settings, async |alone| drop(send(alone, "jobs", &[b"alone"]).await)).await;
     let leads = leader(&nodes);
     let at = |place: usize| nodes[place % 3].get().unwrap();
     send(at(leads), "jobs", &[b"together"]).await;
@@ -94,10 +122,7 @@ async fn agree(durability: Durability) {
     let next = leader(&nodes);
     assert!(next != leads && began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     send(at(next), "jobs", &[b"afterwards"]).await;
-    // The threads of a node end with it, those between nodes among them.
-    for place in 0..3 {
-        at(place).shutdown(Duration::from_secs(10)).await.unwrap();
-    }
+    stop(&nodes).await;
 }
 
 #[test]
@@ -113,4 +138,86 @@ fn a_node_of_a_cluster_does_not_begin_without_data_and_leaves_nothing_behind() {
     let refused = Node::start_in_cluster(options(Some(&data)), cluster(1, &Nodes::default())).unwrap_err();
     assert!(matches!(&refused, StartError::Refused(why) if why.contains("copy")), "{refused}");
     assert!(!data.exists());
+}
+
+/// Three nodes with two shards, of which the first leads shard 0 and the second shard 1.
+async fn two_leaders(dir: &Path) -> Nodes {
+    let settings = Options { shards: 2, ..options(None) };
+    let nodes = three(dir, settings, async |_| ()).await;
+    for shard in 0..2 {
+        while leader_of(&nodes, shard) != shard {
+            let node = nodes[leader_of(&nodes, shard)].get().unwrap();
+            // Refused while a follower has not been heard of.
+            let _ = node.transfer(shard as u32, shard as u64 + 1, Duration::from_secs(1)).await;
+        }
+    }
+    nodes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn namespaces_are_changed_while_two_nodes_lead_the_two_shards() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = two_leaders(dir.path()).await;
+    let [first, second] = [0, 1].map(|place| nodes[place].get().unwrap());
+    let within = Duration::from_secs(20);
+    let change = async {
+        for name in ["kept", "gone", "empty"] {
+            let made = first.namespace_create(name, Some(1), Quotas::default()).await.unwrap();
+            assert_eq!((made.shard, made.queues), (1, 0));
+            // Whoever was told of it can use it at once.
+            let items = [SendItem { payload: b"x", ..SendItem::default() }];
+            let namespace = second.namespace_id(name).unwrap();
+            second.send(&sending(namespace, "jobs", &items)).await.unwrap();
+        }
+        let limit = |_| Quotas { messages: 7, ..Quotas::default() };
+        let set = first.namespace_set("kept", None, limit).await.unwrap();
+        assert_eq!(set.quotas.messages, 7);
+        assert_eq!(second.namespace("kept").await.unwrap().quotas.messages, 7);
+        let refused = first.namespace_delete("empty", false).await;
+        assert!(matches!(refused, Err(Error::NamespaceNotEmpty { queues: 1, .. })), "{refused:?}");
+        second.queue_delete(second.namespace_id("empty").unwrap(), "jobs").await.unwrap();
+        first.namespace_delete("empty", false).await.unwrap();
+        first.namespace_delete("gone", true).await.unwrap();
+        for gone in ["gone", "empty"] {
+            assert!(second.namespace(gone).await.is_err() && first.namespace_id(gone).is_err(), "{gone}");
+        }
+        let again = first.namespace_create("gone", Some(1), Quotas::default()).await.unwrap();
+        assert_eq!(again.messages, 0);
+    };
+    tokio::time::timeout(within, change).await.expect("no change waits for ever");
+    stop(&nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_change_of_namespaces_has_left_is_finished_by_the_next_leader() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = two_leaders(dir.path()).await;
+    let [first, second, third] = [0, 1, 2].map(|place| nodes[place].get().unwrap());
+    first.namespace_create("kept", Some(1), Quotas::default()).await.unwrap();
+    // Nobody leads shard 1 after this: a change is begun, and nobody follows.
+    second.shutdown(Duration::from_secs(10)).await.unwrap();
+    let created = first.namespace_create("late", Some(1), Quotas::default());
+    let deleted = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        first.namespace_delete("kept", true).await
+    };
+    let (created, deleted) = tokio::join!(created, deleted);
+    let is_unknown = |error: &Error| matches!(error, Error::OutcomeUnknown {});
+    assert!(created.as_ref().err().is_none_or(is_unknown), "{created:?}");
+    assert!(deleted.as_ref().err().is_none_or(is_unknown), "{deleted:?}");
+    let keeps = [first, third].map(|node| {
+        let node = node.clone();
+        tokio::spawn(async move { node.keep_placement().await })
+    });
+    let began = Instant::now();
+    let in_line = async |node: &Node| {
+        let at = node.stale();
+        at.namespace("late").await.is_ok() && at.namespace("kept").await.is_err()
+    };
+    while !(in_line(first).await && in_line(third).await) {
+        assert!(began.elapsed() < Duration::from_secs(20), "the next leader follows shard 0");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    stop(&nodes).await;
+    keeps.iter().for_each(tokio::task::JoinHandle::abort);
 }

@@ -7,6 +7,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use sluice_calls::server::OwnNode;
@@ -14,7 +15,7 @@ use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_front::AlpnHandler;
 use sluice_front::nodes::Nodes;
 use sluice_front::tls::first_certificate;
-use sluice_node::{ClusterOptions, Node, Transport};
+use sluice_node::{Asking, ClusterOptions, Node, Transport};
 use sluice_peers::hello::Formats;
 use sluice_peers::{ALPN, Answering, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver};
 use sluice_replica::{Envelope, Members, NodeId};
@@ -105,10 +106,12 @@ impl ClusterNode {
         async move { incoming.removed.notified().await }
     }
 
-    /// Gives messages of other nodes to this one from now on. Returns the handler of their connections.
+    /// Gives messages of other nodes to this one from now on, and lets it keep its shards in line. Returns
+    /// the handler of their connections.
     pub(super) fn deliver_to(&self, node: Node) -> Arc<dyn AlpnHandler> {
         // Set once, since a server has one node.
-        let _ = self.incoming.node.set(node);
+        let _ = self.incoming.node.set(node.clone());
+        tokio::spawn(async move { node.keep_placement().await });
         Arc::new(Accepting(self.peers.clone()))
     }
 }
@@ -132,9 +135,13 @@ impl Receiver for Incoming {
         }
     }
 
-    /// No request is known.
-    fn request(&self, _from: NodeId, _content: Bytes) -> Answering {
-        Box::pin(pending())
+    /// A request that nobody knows has an empty answer.
+    fn request(&self, _from: NodeId, content: Bytes) -> Answering {
+        let node = self.node.get().cloned();
+        Box::pin(async move {
+            let Some(node) = node else { return pending().await };
+            node.answer(&content).await.unwrap_or_default()
+        })
     }
 
     fn removed(&self, by: NodeId) {
@@ -151,6 +158,10 @@ impl Transport for Outgoing {
     fn send(&self, shard: u32, envelope: Envelope) {
         // A node has 64 shards at most.
         self.0.send(shard as u16, envelope);
+    }
+
+    fn ask(&self, node: NodeId, question: Bytes, within: Duration) -> Asking<'_> {
+        Box::pin(async move { self.0.request(node, question, within).await.ok() })
     }
 }
 

@@ -1,0 +1,100 @@
+//! Namespaces of a cluster with several shards: each shard's leader brings what lives on its shard into line
+//! with shard 0.
+//!
+//! A change is decided by one record, and what follows from it may be done late, twice, or by a node that is
+//! behind, since numbers of namespaces grow and are never given again:
+//!
+//! | on shard 0 | on its shard | then |
+//! |---|---|---|
+//! | there | not there, with a number above all that were | it is made: shard 0 has created it |
+//! | there | not there, with a smaller number | shard 0 deletes it: it was deleted here, as it was empty |
+//! | there | there, with other quotas | it gets those of shard 0 |
+//! | not there, with a smaller number than the next | there | it is deleted with all that it holds |
+//!
+//! A view of shard 0 that is behind knows no number that a newer one has given, so it deletes nothing that
+//! this has made. A leader acts upon one that is not older than its question all the same
+//! ([`Node::catch_up`]), so that whoever waits for it finds the change done.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sluice_engine::Error;
+use sluice_engine::command::Command;
+use sluice_engine::id::NamespaceId;
+use sluice_engine::query::NamespaceView;
+
+use crate::asks::Question;
+use crate::handle::Node;
+
+/// Pause before the leader of a shard looks again whether namespaces have changed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+impl Node {
+    /// Keeps the namespaces of the shards that this node leads in line with shard 0, until it stops. A task
+    /// of a node of a cluster runs it: it finishes what a node that is gone has begun.
+    pub async fn keep_placement(&self) {
+        let mut seen = None;
+        while self.leaders().len() > 1 && !self.inner.stopping.load(Ordering::Relaxed) {
+            let leads: Vec<bool> = self.leaders().iter().map(|leader| leader.is_here()).collect();
+            let now = Some((self.inner.placement.changes(), leads.clone()));
+            if seen != now {
+                let mut in_line = true;
+                for (shard, _) in (0..).zip(leads).filter(|(_, leads)| *leads) {
+                    let followed = self.follow_placement(shard).await;
+                    if let Err(error) = &followed {
+                        tracing::debug!(shard, %error, "namespaces are not in line with shard 0 yet");
+                    }
+                    in_line &= followed.is_ok();
+                }
+                seen = now.filter(|_| in_line);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Brings the namespaces of a shard that this node leads into line with shard 0.
+    ///
+    /// # Errors
+    /// `no_leader`, `not_leader` and others, of the one of both shards that could not be asked.
+    pub(crate) async fn follow_placement(&self, shard: u32) -> Result<(), Error> {
+        if shard == 0 {
+            return Ok(());
+        }
+        let _turn = self.inner.following[shard as usize].lock().await;
+        self.catch_up(0).await?;
+        let stale = self.stale();
+        let next = stale.look(0, |at| at.engine.next_namespace()).await?;
+        let placed = by_number(stale.namespaces_known_to(0).await?);
+        let own_next = self.look(shard, |at| at.engine.next_namespace()).await?;
+        let own = by_number(self.namespaces_known_to(shard).await?);
+        let is_built_in = |number| number == NamespaceId::SYS || number == NamespaceId::DEFAULT;
+        for namespace in own.keys().copied().filter(|own| *own < next && !is_built_in(*own)) {
+            if !placed.contains_key(&namespace) {
+                self.pressing(shard, &Command::NamespaceDelete { namespace, force: true }).await?;
+            }
+        }
+        for (namespace, NamespaceView { name, quotas, .. }) in
+            placed.iter().map(|(number, view)| (*number, view)).filter(|(_, view)| view.shard == shard)
+        {
+            let quotas = *quotas;
+            match own.get(&namespace) {
+                Some(own) if own.quotas == quotas => {}
+                Some(_) => drop(self.pressing(shard, &Command::NamespaceSet { namespace, quotas }).await?),
+                None if namespace < own_next => {
+                    self.ask_leader(Question::Delete { shard: 0, namespace, force: true }).await?;
+                }
+                None => {
+                    let number = Some(namespace);
+                    let create = Command::NamespaceCreate { number, name, shard, quotas };
+                    self.pressing(shard, &create).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn by_number(views: Vec<NamespaceView>) -> BTreeMap<NamespaceId, NamespaceView> {
+    views.into_iter().map(|view| (view.id, view)).collect()
+}
