@@ -1,34 +1,18 @@
 //! The audit log: who has done what to the server, in queue `audit` of namespace `$sys`, so that it is in the
-//! journal and in every backup. An entry is kept for [`KEPT_MS`], or until newer ones need its room: the
+//! journal and in every backup. An entry is kept for a year, or until newer ones need its room: the
 //! newest are always there. What was refused is summed up where it is much.
-
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::change::{Change, ChangeAction};
-use sluice_engine::command::{Send, SendItem};
-use sluice_engine::item::{Expires, SendOptions};
-use sluice_engine::settings::{OnExpire, QueuePatch};
 use sluice_engine::{Error, NamespaceId};
 use sluice_node::Node;
-use tokio::time::sleep;
 
+use super::entries::QUEUE;
 use super::identity::{Caller, Proof};
+use super::notes::Note;
 use super::{Access, Peer};
 use crate::time::now_ms;
 
-const QUEUE: &str = "audit";
-/// Retention of an entry, in milliseconds: one year.
-const KEPT_MS: u64 = 365 * 86_400_000;
-/// Most entries: beyond it the oldest go.
-const ENTRIES_MAX: u64 = 1_000_000;
-/// Most entries that go at once.
-const DROPPED_MAX: u64 = 100;
-/// Retries of an entry for which there is no room.
-const RETRIES: usize = 10;
-/// Longest pause before it is.
-const RETRY_PAUSE_MS: u64 = 200;
 /// Longest target of an entry, in characters.
 const TARGET_CHARS_MAX: usize = 512;
 /// Most entries of a page.
@@ -66,7 +50,7 @@ impl Access {
             _ => self.shared.refusals.add(peer, caller, now_ms(), entry),
         };
         if let Some(entry) = entry {
-            take_down(node, &entry).await;
+            self.take_down(node, entry).await;
         }
     }
 
@@ -74,7 +58,15 @@ impl Access {
     /// of it.
     pub async fn sum_up_refusals(&self, node: &Node, all: bool) {
         for entry in self.shared.refusals.take(now_ms(), all) {
-            take_down(node, &entry).await;
+            self.take_down(node, entry).await;
+        }
+    }
+
+    /// Stores an entry; one that cannot be stored goes to the server's log.
+    async fn take_down(&self, node: &Node, entry: Value) {
+        let note = Note::Entry(entry);
+        if let Err(error) = self.note(node, &note).await {
+            tracing::error!("the audit log could not take down {note:?}: {error}");
         }
     }
 
@@ -121,14 +113,6 @@ fn entry(peer: &Peer, caller: &Caller, act: Act<'_>) -> Value {
     })
 }
 
-/// Stores an entry; one that cannot be stored goes to the server's log.
-async fn take_down(node: &Node, entry: &Value) {
-    let entry = entry.to_string();
-    if let Err(error) = append(node, entry.as_bytes()).await {
-        tracing::error!("the audit log could not take down {entry}: {error}");
-    }
-}
-
 /// A target as it stands in an entry: cut, and what would steer a terminal or begin another line escaped. Who
 /// is refused has chosen its name freely.
 fn target(given: &str) -> String {
@@ -138,50 +122,6 @@ fn target(given: &str) -> String {
         false => vec![c],
     });
     escaped.take(TARGET_CHARS_MAX).collect()
-}
-
-async fn append(node: &Node, entry: &[u8]) -> Result<(), Error> {
-    if node.queue(NamespaceId::SYS, QUEUE).await.is_err() {
-        let patch = QueuePatch {
-            // Nobody takes entries out of it.
-            paused: Some(true),
-            on_expire: Some(OnExpire::Drop),
-            max_messages: Some(ENTRIES_MAX),
-            ..QueuePatch::default()
-        };
-        node.queue_set(NamespaceId::SYS, QUEUE, patch, true).await?;
-    }
-    let options = SendOptions { expires: Expires::AfterMs(KEPT_MS), ..SendOptions::default() };
-    let item = SendItem {
-        payload: entry,
-        content_type: "application/json",
-        options: Some(&options),
-        ..SendItem::default()
-    };
-    let (idempotency_key, items) = (&b""[..], &[item]);
-    let send = Send { namespace: NamespaceId::SYS, queue: QUEUE, idempotency_key, request_digest: 0, items };
-    let mut retries = 0..RETRIES;
-    loop {
-        match node.send(&send).await {
-            Err(Error::QueueFull { held, .. }) if retries.next().is_some() => drop_oldest(node, held).await?,
-            Err(Error::Overloaded { retry_after_ms, .. }) if retries.next().is_some() => {
-                sleep(Duration::from_millis(retry_after_ms.min(RETRY_PAUSE_MS))).await;
-            }
-            sent => return sent.map(drop),
-        }
-    }
-}
-
-/// Makes room where so many are held.
-async fn drop_oldest(node: &Node, held: u64) -> Result<(), Error> {
-    let most = (held / 100).clamp(1, DROPPED_MAX) as usize;
-    let page = node.messages(NamespaceId::SYS, QUEUE, None, None, most, false).await?;
-    let items: Vec<_> = page.items.iter().map(|stored| (stored.view.id, 0)).collect();
-    let action = ChangeAction::Cancel;
-    // One that is gone already has made room as well.
-    node.change(&Change { namespace: NamespaceId::SYS, items: &items, action, by: "", why: "" })
-        .await
-        .map(drop)
 }
 
 #[cfg(test)]

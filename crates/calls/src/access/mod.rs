@@ -13,14 +13,17 @@
 //! with `*`, `policy` the policy file, `certificate` who a client certificate is for, `tokens` what a token
 //! is, `identity` the decision, `peer` who is at the other end of a connection, `clients` for whom another
 //! node of the cluster speaks over one, `rate` how often they may ask, `guard` who may connect, `store`
-//! tokens in namespace `$sys`, `audit` who has done what, `refusals` who was refused, and how often.
+//! tokens in namespace `$sys`, `audit` who has done what, `entries` its queue, `refusals` who was refused,
+//! and how often, `notes` the way of all that to the leader of shard 0.
 
 mod audit;
 mod certificate;
 mod clients;
+mod entries;
 mod guard;
 mod identity;
 mod kept;
+mod notes;
 mod pattern;
 mod peer;
 mod policy;

@@ -9,6 +9,7 @@ use sluice_engine::Error;
 use sluice_node::Node;
 
 use super::identity::{Caller, Target};
+use super::notes::Note;
 use super::right::Right;
 use super::scope::{Scope, check_name};
 use super::tokens::{NewToken, Secret, Token};
@@ -24,6 +25,11 @@ const TOKENS_MAX: usize = 10_000;
 const SCOPES_MAX: usize = 100;
 /// Tokens whose last use is written down at a time.
 const USES_AT_ONCE: usize = 100;
+
+/// Time of the last use of a token, in milliseconds since the Unix epoch; 0: it was not used.
+fn used(token: &Token) -> u64 {
+    token.last_used_ms.load(Ordering::Relaxed)
+}
 
 /// The error of creating or revoking a token.
 #[derive(Clone, PartialEq, Debug)]
@@ -140,26 +146,43 @@ impl Access {
         Ok(Arc::clone(token))
     }
 
-    /// Writes down when tokens were last used, for those that were used since.
+    /// Writes down when tokens were last used, for those that were used since; in a cluster the leader of
+    /// shard 0 does so for all nodes.
     ///
     /// # Errors
     /// What the engine says; what is not written down is so the next time.
     pub async fn note_uses(&self, node: &Node) -> Result<(), Error> {
-        let used = |token: &Token| token.last_used_ms.load(Ordering::Relaxed);
         let tokens: Vec<_> = self.tokens().into_iter().filter(|token| used(token) > 0).collect();
         if tokens.is_empty() {
             return Ok(());
         }
-        let mut written = 0;
-        for entry in TOKENS.all(node).await? {
+        let writes = node.first_leader_elsewhere().is_none();
+        let entries = if writes { TOKENS.all(node).await? } else { TOKENS.all(&node.stale()).await? };
+        let (mut written, mut passed) = (0, Vec::new());
+        for entry in entries {
             let Some(before) = read(&entry) else { continue };
             let Some(token) = tokens.iter().find(|token| token.id == before.id) else { continue };
-            if used(token) > used(&before) && written < USES_AT_ONCE {
+            if used(token) <= used(&before) {
+                continue;
+            }
+            if !writes {
+                passed.push((token.id.to_string(), used(token)));
+            } else if written < USES_AT_ONCE {
                 written += 1;
                 entry.set_tags(node, &[&format!("{USED}{}", used(token))]).await?;
             }
         }
-        Ok(())
+        if passed.is_empty() { Ok(()) } else { self.note(node, &Note::Uses(passed)).await }
+    }
+
+    /// Takes up when tokens were used on another node.
+    pub(super) fn were_used(&self, uses: &[(String, u64)]) {
+        let (_, rules) = self.rules();
+        for (id, at_ms) in uses {
+            if let Some(known) = rules.tokens.get(id.as_str()) {
+                known.token.last_used_ms.fetch_max(*at_ms, Ordering::Relaxed);
+            }
+        }
     }
 
     fn known(&self, rules: &Rules, token: Arc<Token>) -> (Arc<str>, KnownToken) {

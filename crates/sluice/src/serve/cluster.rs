@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use sluice_calls::access::Access;
 use sluice_calls::server::OwnNode;
 use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_front::AlpnHandler;
@@ -108,9 +109,9 @@ impl ClusterNode {
 
     /// Gives messages of other nodes to this one from now on, and lets it keep its shards in line. Returns
     /// the handler of their connections.
-    pub(super) fn deliver_to(&self, node: Node) -> Arc<dyn AlpnHandler> {
+    pub(super) fn deliver_to(&self, node: Node, access: Access) -> Arc<dyn AlpnHandler> {
         // Set once, since a server has one node.
-        let _ = self.incoming.node.set(node.clone());
+        let _ = self.incoming.here.set((node.clone(), access));
         tokio::spawn(async move { node.keep_placement().await });
         Arc::new(Accepting(self.peers.clone()))
     }
@@ -124,23 +125,26 @@ fn identity(cert: &PathBuf) -> std::result::Result<Identity, String> {
 /// Messages of other nodes, which are lost until the node has started.
 #[derive(Debug, Default)]
 struct Incoming {
-    node: OnceLock<Node>,
+    here: OnceLock<(Node, Access)>,
     removed: Notify,
 }
 
 impl Receiver for Incoming {
     fn envelope(&self, shard: u16, envelope: Envelope) {
-        if let Some(node) = self.node.get() {
+        if let Some((node, _)) = self.here.get() {
             node.deliver(shard, envelope);
         }
     }
 
     /// A request that nobody knows has an empty answer.
     fn request(&self, _from: NodeId, content: Bytes) -> Answering {
-        let node = self.node.get().cloned();
+        let here = self.here.get().cloned();
         Box::pin(async move {
-            let Some(node) = node else { return pending().await };
-            node.answer(&content).await.unwrap_or_default()
+            let Some((node, access)) = here else { return pending().await };
+            match node.answer(&content).await {
+                Some(answer) => answer,
+                None => access.answer(&node, &content).await.unwrap_or_default(),
+            }
         })
     }
 

@@ -140,7 +140,7 @@ fn serve_until_stopped(
         options.tls = security.tls.clone();
         let own_node = cluster.as_ref().map(ClusterNode::own_node);
         options.nodes = cluster.as_ref().map(ClusterNode::others);
-        options.further = cluster.map(|cluster| cluster.deliver_to(node.clone()));
+        options.further = cluster.map(|cluster| cluster.deliver_to(node.clone(), security.access.clone()));
         options.allocations = allocations;
         options.hosts = hosts(config, security.tls.is_some(), address);
         options.connections_max =
