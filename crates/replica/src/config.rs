@@ -28,6 +28,8 @@ pub struct Durable {
     pub base: Snapshot,
     /// The log behind the base, without holes.
     pub entries: Vec<Entry>,
+    /// Index up to which the base's members hold the changes among `entries` already; at most `applied`.
+    pub changed: u64,
     /// Index up to which the owner has applied the log, from that of the base on; entries above it are given
     /// again.
     pub applied: u64,
@@ -51,7 +53,7 @@ pub enum StartError {
         /// The number.
         node: NodeId,
     },
-    /// The journal's hard state is not one of a replica.
+    /// The journal's hard state, or the label of its newest snapshot, is not one of a replica.
     HardState,
     /// The entry is not the next one, or its term is lower than that of the one before or higher than the
     /// last term seen.
@@ -80,7 +82,9 @@ impl fmt::Display for StartError {
                 let number = node.get();
                 write!(f, "number {number} was given to a node that may have forgotten what it promised")
             }
-            StartError::HardState => f.write_str("the journal's hard state is not that of a replica"),
+            StartError::HardState => f.write_str(
+                "the journal's hard state, or the label of its snapshot, is not that of a replica",
+            ),
             StartError::Entry(at) => {
                 write!(f, "the entry at index {}, term {} does not follow those before it", at.index, at.term)
             }
@@ -114,6 +118,7 @@ impl Durable {
             hard_state: HardState { term: position.term, vote: None, commit: position.index },
             base: Snapshot { position, members },
             entries: Vec::new(),
+            changed: 0,
             applied: position.index,
             has_forgotten: false,
         }

@@ -129,9 +129,11 @@ pub(crate) fn encode_members(members: &Members) -> Vec<u8> {
     bytes
 }
 
-/// The members of these bytes.
+/// The members of these bytes, and nothing behind them.
 pub(crate) fn decode_members(bytes: &[u8]) -> Result<Members, WireError> {
-    Reader(bytes).members()
+    let mut reader = Reader(bytes);
+    let members = reader.members()?;
+    if reader.0.is_empty() { Ok(members) } else { Err(WireError::Length) }
 }
 
 struct Writer<'a>(&'a mut Vec<u8>);

@@ -8,13 +8,15 @@ use sluice_journal::{
 };
 use sluice_replica::{
     Body, Change, Config, Content, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId,
-    NotProposed, OwnRecords, Position, Refused, Role, Start,
+    NotProposed, OwnRecords, Position, Refused, Role, Start, StartError,
 };
 use sluice_sim::disk::{Call, CallFailure, Crash, SimDisk};
 use sluice_sim::rng::Rng;
 
 /// Number of ticks of an election.
 const ELECTION_TICKS: usize = 10;
+/// Length of a segment of the log, in bytes.
+const SEGMENT_BYTES: u64 = 4 << 10;
 
 fn node(number: u64) -> NodeId {
     NodeId::new(number).expect("not 0")
@@ -45,6 +47,7 @@ fn config(id: u64) -> Config {
 fn open(disk: &SimDisk) -> Opened {
     let mut options = Options::new(PathBuf::from("/data"));
     (options.commit, options.reserve_bytes, options.identity) = (Commit::Told, 0, 7);
+    options.segment_bytes = SEGMENT_BYTES;
     DiskJournal::open(Arc::new(disk.for_next_process()), options).expect("a disk without damage")
 }
 
@@ -67,7 +70,7 @@ impl Rig {
         journal.commit(1).expect("a batch of the tail");
         assert!(matches!(journal.poll(), Some(Event::Committed(_))));
         let members = Members::new((1..=voters).map(node).collect(), Vec::new(), voters).expect("voters");
-        let start = Start::read(&journal, members, Vec::new(), OWN_RECORDS, u64::MAX).expect("a whole log");
+        let start = Start::read(&journal, members, &[], OWN_RECORDS, u64::MAX).expect("a whole log");
         let member = Member::new(&config(id), journal, start, 1).expect("a whole state");
         Rig { disk, member, writer, maintenance }
     }
@@ -111,11 +114,7 @@ fn an_entry_that_a_failed_journal_refuses_is_not_acknowledged() {
 #[test]
 fn a_leader_whose_disk_hangs_leads_nobody_and_is_silent_until_its_write_is_done() {
     let mut rig = Rig::new(1, 1);
-    for _ in 0..4 * ELECTION_TICKS {
-        rig.member.tick();
-        rig.write();
-    }
-    assert_eq!(rig.member.standing().role, Role::Leader);
+    lead(&mut rig);
     let propose = |member: &mut Member| {
         let mut batch = Batch::new();
         batch.record(0).body(b"work");
@@ -136,15 +135,35 @@ fn a_leader_whose_disk_hangs_leads_nobody_and_is_silent_until_its_write_is_done(
     propose(&mut rig.member).expect("it leads again");
 }
 
+/// Lets a sole voter lead.
+fn lead(rig: &mut Rig) {
+    for _ in 0..4 * ELECTION_TICKS {
+        rig.member.tick();
+        rig.write();
+    }
+    assert_eq!(rig.member.standing().role, Role::Leader);
+}
+
+fn members(voters: &[u64], learners: &[u64], highest: u64) -> Members {
+    let [voters, learners] = [voters, learners].map(|ids| ids.iter().copied().map(node).collect());
+    Members::new(voters, learners, highest).expect("the members are right")
+}
+
+/// Opens the journal of a member that has ended, as the node with this number.
+fn start_again(disk: &SimDisk, id: u64) -> Result<Member, StartError> {
+    let Opened { mut journal, writer, mut replay, hard_state, .. } = open(disk);
+    while replay.next_batch().expect("a whole log").is_some() {}
+    journal.set_live([]).expect("no blobs");
+    let others = members(&[1, 8, 9], &[], 9);
+    let start = Start::read(&journal, others, &hard_state, OWN_RECORDS, 0).expect("a whole log");
+    let member = Member::new(&config(id), journal, start, 1);
+    writer.step();
+    member
+}
+
 #[test]
 fn a_member_reads_the_members_back_from_its_journal() {
     let mut rig = Rig::new(1, 1);
-    let lead = |rig: &mut Rig| {
-        for _ in 0..4 * ELECTION_TICKS {
-            rig.member.tick();
-            rig.write();
-        }
-    };
     lead(&mut rig);
     rig.member.propose_members(Change::Add(node(2))).expect("a sole voter that leads");
     rig.writer.step();
@@ -153,17 +172,69 @@ fn a_member_reads_the_members_back_from_its_journal() {
         MemberEvent::Members(members) => Some(members),
         MemberEvent::Journal(_) | MemberEvent::Read(_) => None,
     });
-    let grown = Members::new(vec![node(1)], vec![node(2)], 2).expect("a voter and a learner");
-    assert_eq!(told.as_ref(), Some(&grown));
+    assert_eq!(told, Some(members(&[1], &[2], 2)));
     rig.write();
-
     let Rig { disk, member, .. } = rig;
     drop(member);
     disk.crash(Crash::Power);
-    let Opened { journal, mut replay, hard_state, .. } = open(&disk);
-    while replay.next_batch().expect("a whole log").is_some() {}
-    let first = Members::new(vec![node(1)], Vec::new(), 1).expect("a voter");
-    let start = Start::read(&journal, first, hard_state, OWN_RECORDS, u64::MAX).expect("a whole log");
-    let member = Member::new(&config(1), journal, start, 1).expect("a whole state");
-    assert_eq!(*member.members(), grown);
+    let member = start_again(&disk, 1).expect("a whole state");
+    assert_eq!(*member.members(), members(&[1], &[2], 2));
+}
+
+#[test]
+fn a_member_reads_the_members_back_when_the_log_of_their_changes_is_gone() {
+    let mut rig = Rig::new(1, 1);
+    rig.member.journal_mut().set_live([]).expect("no blobs");
+    lead(&mut rig);
+    rig.member.propose_members(Change::Add(node(2))).expect("a sole voter that leads");
+    rig.write();
+    let snapshot = |rig: &mut Rig| {
+        let index = rig.member.given_index();
+        rig.member.keep(0);
+        rig.member.journal_mut().snapshot_begin(index, 1, 1);
+        rig.member.journal_mut().snapshot_finish();
+        (1..20).for_each(|second| {
+            rig.maintenance.step(second * 1_000_000);
+        });
+        rig.write();
+    };
+    for _ in 0..3 {
+        work(&mut rig);
+        snapshot(&mut rig);
+    }
+    assert!(rig.member.journal().before_last(u64::MAX, u64::MAX).0 > 5, "the log is kept");
+    // This one is not in the snapshot yet.
+    rig.member.propose_members(Change::Add(node(3))).expect("a sole voter that leads");
+    rig.write();
+    rig.write();
+    let Rig { disk, member, .. } = rig;
+    drop(member);
+    disk.crash(Crash::Power);
+    let member = start_again(&disk, 1).expect("a whole state");
+    assert_eq!(*member.members(), members(&[1], &[2, 3], 3));
+}
+
+/// Lets a leader fill some segments of the log.
+fn work(rig: &mut Rig) {
+    for _ in 0..3 * SEGMENT_BYTES / 1_000 {
+        let mut batch = Batch::new();
+        batch.record(0).body(&[7; 1_000]);
+        rig.member.propose(&mut batch, 1, Class::Growing).expect("it leads");
+        rig.write();
+    }
+}
+
+#[test]
+fn a_copy_of_a_disk_starts_as_a_node_that_is_new_and_as_no_other() {
+    let mut rig = Rig::new(1, 1);
+    lead(&mut rig);
+    let Rig { disk, member, .. } = rig;
+    drop(member);
+    disk.crash(Crash::Power);
+    let started = |id| start_again(&disk, id).map(|member| member.members().clone());
+    assert_eq!(started(1), Ok(members(&[1], &[], 1)));
+    // It has been given all numbers up to its own.
+    assert_eq!(started(2), Ok(members(&[1], &[], 1)));
+    disk.crash(Crash::Kill);
+    assert_eq!(started(1), Err(StartError::Forgetful { node: node(1) }));
 }

@@ -192,13 +192,13 @@ impl LogSegments {
         self.complete.drain(..hole.map_or(0, |at| at + 1));
     }
 
-    /// Chain before the last segments that are so many bytes long together; before all, where they are
-    /// shorter.
-    pub(crate) fn before_last(&self, bytes: u64) -> &Link {
+    /// Chain before the last segments that are so many bytes long together, and hold every record behind
+    /// this index; before all, where they do not.
+    pub(crate) fn before_last(&self, bytes: u64, index: u64) -> &Link {
         let mut last = &self.growing;
         let mut len = last.len;
         for part in self.complete.iter().rev() {
-            if len >= bytes {
+            if len >= bytes && last.start.next_index <= index.saturating_add(1) {
                 break;
             }
             (last, len) = (part, len + part.len);

@@ -81,18 +81,22 @@ fn told_plain(dir: &Path) -> Options {
     Options { commit: Commit::Told, ..plain(dir) }
 }
 
-/// Checks behind which batch a journal tells the last bytes of its log to be: of its first `len` batches all
-/// behind `gone` can be read.
+/// Checks behind which batch a journal tells the last bytes of its log, and those behind a record, to be: of
+/// its first `len` batches all behind `gone` can be read.
 fn check_before_last(journal: &DiskJournal, log: &[Entry], gone: u64, len: u64) {
     let term = |number: u64| log.get((number as usize).wrapping_sub(1)).map_or(0, |batch| batch.term);
-    assert_eq!(journal.before_last(u64::MAX), (gone, term(gone)));
+    assert_eq!(journal.before_last(u64::MAX, u64::MAX), (gone, term(gone)));
     let mut shorter = gone;
     for batches in (0..len - gone).rev() {
-        let (number, at) = journal.before_last(batches * (12 << 10));
+        let (number, at) = journal.before_last(batches * (12 << 10), u64::MAX);
         assert!((shorter..=len).contains(&number) && at == term(number), "{number}, {at}");
         shorter = number;
     }
     assert!(shorter > gone, "in segments");
+    for batch in &log[gone as usize..len as usize] {
+        let (number, _) = journal.before_last(0, batch.last_index());
+        assert!((gone..=batch.number).contains(&number), "all behind {} is asked for", batch.number);
+    }
 }
 
 /// Releases all blobs behind a snapshot, so that whatever is not kept goes.

@@ -333,8 +333,9 @@ fn a_follower_gets_what_it_missed_from_the_log_that_is_kept() {
 fn a_leader_forgets_what_followers_have_and_its_snapshot_covers() {
     let mut trio = Trio::new(16 << 10);
     let leader = trio.leader();
-    let behind =
-        |trio: &mut Trio| trio.machines[leader].shard.store().member().journal().before_last(u64::MAX).0;
+    let behind = |trio: &mut Trio| {
+        trio.machines[leader].shard.store().member().journal().before_last(u64::MAX, u64::MAX).0
+    };
     for _ in 0..3 {
         assert_eq!(behind(&mut trio), 0);
         trio.send_and_ack(leader, 50);

@@ -93,13 +93,18 @@ impl Replica {
         if changes.count() > 1 { Err(Rejected::SecondChange { index }) } else { Ok(()) }
     }
 
+    /// The change of the members that the entry with this index is.
+    pub(crate) fn change(&self, index: u64) -> Option<Change> {
+        self.library.store().get(index).and_then(Entry::change)
+    }
+
     /// Puts the changes up to this index into force, which is applied now.
     pub(super) fn change_members_to(&mut self, index: u64) {
         if plant::is(Plant::MembersWhenAppended) {
             return;
         }
         for at in self.library.raft.raft_log.applied + 1..=index {
-            if let Some(change) = self.library.store().get(at).and_then(Entry::change) {
+            if let Some(change) = self.change(at) {
                 self.changed = at;
                 self.change_members(change);
             }
@@ -126,7 +131,7 @@ impl Replica {
     pub(super) fn commits_change(&mut self, commit: u64) -> bool {
         let first = self.commit_seen + 1;
         self.commit_seen = self.commit_seen.max(commit);
-        (first..=commit).any(|index| self.library.store().get(index).and_then(Entry::change).is_some())
+        (first..=commit).any(|index| self.change(index).is_some())
     }
 
     /// True: the learner is more than one message behind.
@@ -154,8 +159,9 @@ impl Replica {
 /// The members in force behind what is applied at a start, and the index since which they are, or a later
 /// one.
 pub(super) fn at_start(durable: &Durable) -> (Members, u64) {
-    let mut at = (durable.base.members.clone(), durable.base.position.index);
-    for entry in durable.entries.iter().take_while(|entry| entry.position.index <= durable.applied) {
+    let mut at = (durable.base.members.clone(), durable.base.position.index.max(durable.changed));
+    let open = at.1 + 1..=durable.applied;
+    for entry in durable.entries.iter().filter(|entry| open.contains(&entry.position.index)) {
         if let Some(after) = entry.change().and_then(|change| at.0.after(change))
             && !plant::is(Plant::StaleMembers)
         {

@@ -10,7 +10,7 @@
 //!
 //! Map: [`envelope`] messages with their batches, [`entries`] entries of batches, [`fetch`] batches read back
 //! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `stall`
-//! disks that hang, [`start`] the state at a start, `state` the hard state's bytes.
+//! disks that hang, [`start`] the state at a start, `state` the hard state in the journal.
 
 pub mod entries;
 pub mod envelope;
@@ -30,7 +30,8 @@ use self::envelope::{Envelope, Unattached};
 use self::fetch::{Fetch, Fetched, Fetches};
 use self::recent::Recent;
 use self::stall::Stall;
-use self::start::Start;
+use self::start::{Start, Started};
+use self::state::Saved;
 use crate::config::{Config, Durable, StartError};
 use crate::driver::Replica;
 use crate::driver::check::Rejected;
@@ -50,8 +51,10 @@ pub struct Member {
     reads: VecDeque<Read>,
     /// Members of which the owner has not heard.
     members: Option<Members>,
-    /// Hard state that the journal was given last.
-    hard_state: [u8; state::LEN],
+    /// Members in force behind the batches that were given.
+    in_force: Members,
+    /// State that the journal was given last.
+    saved: Saved,
     /// Writes that are not synced, oldest first: the journal's order with which each is, and its number.
     unsynced: VecDeque<(u64, u64)>,
     stall: Stall,
@@ -105,23 +108,21 @@ impl Member {
     ///
     /// Settings or a state that contradict themselves.
     pub fn new(config: &Config, journal: DiskJournal, start: Start, seed: u64) -> Result<Member, StartError> {
-        let Start { base, hard_state, records, entries, kept_bytes, has_forgotten } = start;
-        let mut entries = entries?;
+        let Start { started, records, kept_bytes, has_forgotten } = start;
+        let Started { saved, base, changed, mut entries } = started?;
         let given = entries.last().map_or(base.position, |entry| entry.position);
         for batch in journal.tail(0) {
             entries.push(records.entry(batch)?);
         }
         let last_term = entries.last().map_or(base.position.term, |entry| entry.position.term);
-        let hard_state = state::found(&hard_state, last_term).ok_or(StartError::HardState)?;
-        let durable = Durable {
-            base,
-            hard_state: state::decode(&hard_state),
-            entries,
-            applied: given.index,
-            has_forgotten,
-        };
+        let hard_state = saved.hard_state(last_term);
+        let is_of_other = saved.id.is_some_and(|id| id != config.id);
+        let has_forgotten = has_forgotten || is_of_other;
+        let durable = Durable { base, hard_state, entries, changed, applied: given.index, has_forgotten };
+        let replica = Replica::new(config, &durable, seed)?;
         let mut member = Member {
-            replica: Replica::new(config, &durable, seed)?,
+            in_force: replica.members().clone(),
+            replica,
             journal,
             records,
             recent: Recent::default(),
@@ -129,11 +130,14 @@ impl Member {
             fetches: Fetches::default(),
             reads: VecDeque::new(),
             members: None,
-            hard_state,
+            saved,
             unsynced: VecDeque::new(),
             stall: Stall::new(2 * config.election_ticks),
             given,
         };
+        let vote = hard_state.vote.filter(|_| !has_forgotten);
+        member.save(Saved { id: Some(config.id), term: hard_state.term, vote, ..member.saved.clone() });
+        member.label();
         member.keep(kept_bytes);
         member.settle(Vec::new());
         Ok(member)
@@ -316,7 +320,7 @@ impl Member {
     /// Keeps the last `bytes` bytes of the log for followers that are behind, in whole segments and at least
     /// the one that grows, and forgets what is before it. A follower that needs that is not served yet.
     pub fn keep(&mut self, bytes: u64) {
-        let (before, _) = self.journal.before_last(bytes);
+        let (before, _) = self.journal.before_last(bytes, u64::MAX);
         self.journal.keep_from(before + 1);
         self.replica.compact(before);
     }

@@ -4,11 +4,13 @@ use bytes::Bytes;
 use sluice_journal::{Event, Journal, LogGone, SealedBatch, TailError};
 
 use super::envelope::Envelope;
-use super::{Dropped, Member, Supplied, state};
+use super::state::Saved;
+use super::{Dropped, Member, Supplied};
 use crate::entry::{Content, Entry, Position};
 use crate::message::{Body, Message};
 use crate::plant::{self, Plant};
 use crate::ready::{Append, HardState, Write};
+use crate::wire;
 
 impl Member {
     /// Checks that each batch of a message is for its place in the journal: behind the one before it. Nothing
@@ -52,11 +54,8 @@ impl Member {
 
     /// Hands a write to the journal: the hard state, then the cut, then the batches.
     pub(super) fn write(&mut self, write: Write, supplied: &mut Supplied) {
-        if let Some(hard_state) = write.hard_state.filter(|state| state::encode(state) != self.hard_state) {
-            self.hard_state = state::encode(&hard_state);
-            if !plant::is(Plant::HardStateNotKept) {
-                self.journal.hard_state(&self.hard_state);
-            }
+        if let Some(HardState { term, vote, .. }) = write.hard_state {
+            self.save(Saved { term, vote, ..self.saved.clone() });
         }
         let mut is_given = true;
         if let Some(Append { keep, entries }) = write.append {
@@ -66,12 +65,29 @@ impl Member {
         if let Some(HardState { commit, .. }) = write.hard_state.filter(|_| write.keeps_commit) {
             // The manifest that takes the hard state notes the commit as well.
             self.commit(commit);
-            self.journal.hard_state(&self.hard_state);
+            self.journal.hard_state(&self.saved.encode());
         }
         // What a failed journal has refused is never synced, whatever its last order is.
         if write.must_sync && is_given {
             let order = if plant::is(Plant::SyncedWhenGiven) { 0 } else { self.journal.orders() };
             self.unsynced.push_back((order, write.number));
+        }
+    }
+
+    /// Lets the journal keep this state, if it does not yet.
+    pub(super) fn save(&mut self, saved: Saved) {
+        if saved != self.saved {
+            self.saved = saved;
+            if !plant::is(Plant::HardStateNotKept) {
+                self.journal.hard_state(&self.saved.encode());
+            }
+        }
+    }
+
+    /// Lets the journal keep the members in force with each snapshot that begins from now on.
+    pub(super) fn label(&mut self) {
+        if !self.in_force.voters().is_empty() {
+            self.journal.label_snapshots(&wire::encode_members(&self.in_force));
         }
     }
 
@@ -134,6 +150,11 @@ impl Member {
         let event = self.journal.poll();
         if let Some(Event::Committed(committed)) = &event {
             self.given = Position { term: committed.term, index: committed.number };
+            let change = self.replica.change(committed.number);
+            if let Some(after) = change.and_then(|change| self.in_force.after(change)) {
+                self.in_force = after;
+                self.label();
+            }
             self.recent.push(committed);
         }
         self.tell_synced();

@@ -1,49 +1,90 @@
-//! Bytes of a hard state in the journal: term and candidate voted for, `u64` each, little endian; the
-//! candidate is 0 when there is none. The commit index is not among them, since the journal notes it itself.
+//! Hard state of a member in its journal.
+//!
+//! Layout, little endian: number of the node, term, candidate voted for (0: none) and index of a record,
+//! `u64` each, and the members in force behind that record; nothing, where they are not known. The commit
+//! index is not part of it, since the journal notes it by itself.
 
 use crate::entry::NodeId;
+use crate::members::Members;
 use crate::ready::HardState;
+use crate::wire;
 
-/// Length, in bytes.
-pub(super) const LEN: usize = 16;
-
-/// The hard state as bytes.
-pub(super) fn encode(state: &HardState) -> [u8; LEN] {
-    let mut bytes = [0; LEN];
-    bytes[..8].copy_from_slice(&state.term.to_le_bytes());
-    bytes[8..].copy_from_slice(&state.vote.map_or(0, NodeId::get).to_le_bytes());
-    bytes
+/// State of a member that its journal keeps besides the log. The default is that of a journal which was never
+/// a member's.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Saved {
+    /// The node that has written it; `None`: none has.
+    pub(super) id: Option<NodeId>,
+    /// Highest term seen.
+    pub(super) term: u64,
+    /// Candidate that got the vote in `term`.
+    pub(super) vote: Option<NodeId>,
+    /// Index of a record.
+    pub(super) since: u64,
+    /// Members in force behind that record; none: they are those of the newest snapshot.
+    pub(super) members: Members,
 }
 
-/// The bytes that a journal holds; `None`: they are no hard state. A journal of one node has none: the member
-/// that it becomes begins with the term of its last batch.
-pub(super) fn found(bytes: &[u8], last_term: u64) -> Option<[u8; LEN]> {
-    if bytes.is_empty() {
-        return Some(encode(&HardState { term: last_term, ..HardState::default() }));
+impl Saved {
+    /// The replica's part. A journal of one node has none: the member that it becomes begins with the term of
+    /// its last batch.
+    pub(super) fn hard_state(&self, last_term: u64) -> HardState {
+        let term = if self.id.is_some() { self.term } else { last_term };
+        HardState { term, vote: self.vote, commit: 0 }
     }
-    bytes.try_into().ok()
+
+    /// The state as bytes.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for number in [number(self.id), self.term, number(self.vote), self.since] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        if !self.members.voters().is_empty() {
+            bytes.extend_from_slice(&wire::encode_members(&self.members));
+        }
+        bytes
+    }
+
+    /// The state of these bytes; `None`: no member has written them.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Saved> {
+        if bytes.is_empty() {
+            return Some(Saved::default());
+        }
+        let (numbers, members) = bytes.split_first_chunk::<32>()?;
+        let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| numbers[at + byte]));
+        Some(Saved {
+            id: Some(NodeId::new(number(0))?),
+            term: number(8),
+            vote: NodeId::new(number(16)),
+            since: number(24),
+            members: match members {
+                [] => Members::default(),
+                members => wire::decode_members(members).ok()?,
+            },
+        })
+    }
 }
 
-/// The hard state of these bytes.
-pub(super) fn decode(bytes: &[u8; LEN]) -> HardState {
-    let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
-    HardState { term: number(0), vote: NodeId::new(number(8)), commit: 0 }
+fn number(node: Option<NodeId>) -> u64 {
+    node.map_or(0, NodeId::get)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_hard_state_comes_back() {
-        let state = HardState { term: 7, vote: NodeId::new(3), commit: 0 };
-        assert_eq!(found(&encode(&state), 1).map(|bytes| decode(&bytes)), Some(state));
-        assert_eq!(found(b"short", 1), None);
+    fn saved(members: Members) -> Saved {
+        Saved { id: NodeId::new(2), term: 7, vote: NodeId::new(3), since: 5, members }
     }
 
     #[test]
-    fn a_journal_of_one_node_begins_with_its_last_term() {
-        let begun = found(b"", 1_795_000_000_000_000).map(|bytes| decode(&bytes));
-        assert_eq!(begun, Some(HardState { term: 1_795_000_000_000_000, vote: None, commit: 0 }));
+    fn a_saved_state_comes_back_and_no_other_bytes_do() {
+        let members = Members::new((1..=3).filter_map(NodeId::new).collect(), Vec::new(), 3);
+        for state in [saved(members.unwrap()), saved(Members::default())] {
+            assert_eq!(Saved::decode(&state.encode()), Some(state.clone()));
+            assert_eq!(Saved::decode(&[&state.encode()[..], b"!"].concat()), None);
+        }
+        assert_eq!(Saved::decode(b"short"), None);
+        assert_eq!(Saved::decode(b""), Some(Saved::default()));
     }
 }

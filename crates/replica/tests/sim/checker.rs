@@ -107,12 +107,17 @@ impl Checker {
     /// A node has these members in force behind the entries that it has applied.
     pub(crate) fn has_members(&self, node: usize, there: &Snapshot) -> Result<(), String> {
         let index = there.position.index;
-        let later = self.configs.partition_point(|(from, _)| *from <= index);
-        let members = &self.configs[later.saturating_sub(1)].1;
+        let members = self.members_at(index);
         if there.members == *members {
             return Ok(());
         }
         Err(format!("node {node} has {:?} in force at index {index}, not {members:?}", there.members))
+    }
+
+    /// The members in force behind an index.
+    pub(crate) fn members_at(&self, index: u64) -> &Members {
+        let later = self.configs.partition_point(|(from, _)| *from <= index);
+        &self.configs[later.saturating_sub(1)].1
     }
 
     /// The members in force before an index, and those before these.

@@ -63,6 +63,10 @@ impl Node {
         let mut durable: Durable = self.disk.crash(rng);
         let base = durable.base.position.index;
         durable.applied = if rng.chance(1, 2) { base } else { rng.between(base, self.applied.max(base)) };
+        if base > 0 && rng.chance(1, 2) {
+            durable.changed = rng.between(base, durable.applied);
+            durable.base.members = checker.members_at(durable.changed).clone();
+        }
         durable.has_forgotten = std::mem::take(&mut self.has_forgotten);
         self.life += 1;
         self.applied = durable.applied;

@@ -12,7 +12,7 @@ use crate::seam::event::{Refused, TailError};
 use crate::seam::sealed::SealedBatch;
 
 /// Largest hard state in bytes.
-const HARD_STATE_BYTES_MAX: usize = 64;
+const HARD_STATE_BYTES_MAX: usize = 128;
 
 impl DiskJournal {
     /// Seals a batch for the end of the log, and leaves it empty. Its time, in microseconds since the Unix
@@ -110,10 +110,11 @@ impl DiskJournal {
         self.segments.show(reader)
     }
 
-    /// Number and term of the batch behind which the last `bytes` bytes of the log can be read back, in whole
-    /// segments and at least the one that grows; number 0: from the first batch on.
-    pub fn before_last(&self, bytes: u64) -> (u64, u64) {
-        let Link { next_number, term, .. } = self.segments.before_last(bytes);
+    /// Number and term of the batch behind which the last `bytes` bytes of the log can be read back, and all
+    /// behind record `index`, in whole segments and at least the one that grows; number 0: from the first
+    /// batch on.
+    pub fn before_last(&self, bytes: u64, index: u64) -> (u64, u64) {
+        let Link { next_number, term, .. } = self.segments.before_last(bytes, index);
         (next_number - 1, *term)
     }
 
@@ -127,7 +128,7 @@ impl DiskJournal {
         self.shared.maintenance_signal.notify();
     }
 
-    /// Keeps a hard state of up to 64 bytes, such as term and vote, in place of the one before. It is synced
+    /// Keeps a hard state of up to 128 bytes, such as term and vote, in place of the one before. It is synced
     /// whatever the durability, before any batch that is proposed later is written;
     /// [`DiskJournal::durable_orders`] tells when.
     ///

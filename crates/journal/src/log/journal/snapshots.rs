@@ -40,6 +40,13 @@ impl DiskJournal {
         self.label = label.to_vec();
     }
 
+    /// Index of the last record in the newest snapshot, and its label; for [`crate::Commit::Told`]. `None`:
+    /// there is no snapshot.
+    pub fn snapshot_label(&self) -> Option<(u64, &[u8])> {
+        let named = &self.snapshots.newest.as_ref()?.named;
+        Some((named.applied_index, &named.label))
+    }
+
     /// Begins a snapshot of the state just after record `applied_index`, at the logged time `time_us`.
     /// `behaviour` is stored with the snapshot and not interpreted.
     ///

@@ -40,7 +40,8 @@ pub trait Carrier: Send {
 pub struct Parts {
     /// Settings of the replica.
     pub config: Config,
-    /// Members of the cluster.
+    /// Members of a cluster whose log begins with this journal; a log that was a member's before knows its
+    /// own.
     pub members: Members,
     /// Source of the waits before campaigns, another on each node.
     pub seed: u64,
@@ -102,7 +103,7 @@ impl Replicated {
     ) -> Result<Replicated, StartError> {
         let Parts { config, members, seed, kept_bytes, inbox, carrier } = parts;
         journal.set_waker(Arc::clone(&inbox.wake));
-        let start = Start::read(&journal, members, hard_state, OWN_RECORDS, kept_bytes);
+        let start = Start::read(&journal, members, &hard_state, OWN_RECORDS, kept_bytes);
         let start = start
             .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;
         let member = Member::new(&config, journal, start, seed);
