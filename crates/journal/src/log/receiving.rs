@@ -142,6 +142,19 @@ impl Receiving {
     /// # Errors
     /// The disk has failed, or has no room.
     pub fn add_blob(&mut self, key: BlobKey, blob: &[u8]) -> io::Result<bool> {
+        self.put(key, blob, blob_checksum(key, blob))
+    }
+
+    /// As [`Receiving::add_blob`], for one of this length that no node can read: it is damaged here as well.
+    ///
+    /// # Errors
+    /// The disk has failed, or has no room.
+    pub fn add_unreadable(&mut self, key: BlobKey, len: u32) -> io::Result<bool> {
+        let blob = vec![0; len as usize];
+        self.put(key, &blob, !blob_checksum(key, &blob))
+    }
+
+    fn put(&mut self, key: BlobKey, blob: &[u8], checksum: u32) -> io::Result<bool> {
         if self.blobs.last().is_some_and(|file| key <= file.last) {
             return Ok(false);
         }
@@ -153,7 +166,7 @@ impl Receiving {
             self.blobs.push(ReceivingBlobs::begin(&self.shared, key)?);
         }
         if let Some(file) = self.blobs.last_mut() {
-            file.add(&self.shared, key, blob)?;
+            file.add(&self.shared, key, blob, checksum)?;
         }
         Ok(true)
     }
@@ -190,8 +203,8 @@ impl ReceivingBlobs {
         Ok(ReceivingBlobs { unplaced, handle, file, table, first, last: first, unsynced: 0 })
     }
 
-    fn add(&mut self, shared: &Shared, key: BlobKey, blob: &[u8]) -> io::Result<()> {
-        self.file.buffer.extend_from_slice(&blob_checksum(key, blob).to_le_bytes());
+    fn add(&mut self, shared: &Shared, key: BlobKey, blob: &[u8], checksum: u32) -> io::Result<()> {
+        self.file.buffer.extend_from_slice(&checksum.to_le_bytes());
         let place = BlobPlace { offset: self.file.len() as u32, len: blob.len() as u32 };
         self.file.buffer.extend_from_slice(blob);
         self.table.push(key, place);

@@ -34,7 +34,8 @@ impl DiskJournal {
     ///
     /// `live` are all blobs to which the state refers, each with its length in bytes. Those that are neither
     /// here nor received must be released by the log up to record `whole_from`, and may be missing until that
-    /// is committed. Of what was received, blobs of records that this journal has given are left out.
+    /// is committed; so may those that are missing since an earlier state. Of what was received, blobs of
+    /// records that this journal has given are left out.
     ///
     /// # Errors
     /// The reason for which the state cannot be installed; nothing was changed.
@@ -62,6 +63,7 @@ impl DiskJournal {
         }
         let link = link_behind(&head);
         received.limit(self.given.next_index, link.next_index);
+        let whole_from = whole_from.max(self.whole_from);
         let may_miss = head.applied_index < whole_from;
         let end = (self.given, self.segments.given_len());
         self.shared.set_installing(true);
