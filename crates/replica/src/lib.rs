@@ -10,7 +10,8 @@
 //!
 //! Map: [`config`] the start of a replica, [`entry`] entries and their positions, [`members`] the members of
 //! a cluster, [`message`] messages between replicas, [`wire`] their bytes, [`ready`] work for the owner,
-//! [`driver`] the state machine, [`member`] the replica over its journal, [`plant`] bugs on purpose.
+//! [`driver`] the state machine, [`member`] the replica over its journal, [`transfer`] messages about states
+//! on their way, [`plant`] bugs on purpose.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod config;
@@ -24,6 +25,7 @@ pub mod plant;
 #[cfg(not(feature = "plant"))]
 mod plant;
 pub mod ready;
+pub mod transfer;
 pub mod wire;
 
 pub use config::{Config, Durable, StartError};
@@ -38,6 +40,8 @@ pub use member::{Dropped, Member, MemberEvent, NotProposed};
 pub use members::{Members, Snapshot};
 pub use message::{Body, Campaign, Message};
 pub use ready::{Append, HardState, Read, Ready, Refused, Role, Standing, Write};
+pub use sluice_journal::StateHead;
+pub use transfer::{SentBlob, StateBody, StateMessage};
 
 /// Length of the largest batch, in bytes.
 pub const BATCH_BYTES_MAX: u64 = 4 << 20;

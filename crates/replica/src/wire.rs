@@ -136,18 +136,23 @@ pub(crate) fn decode_members(bytes: &[u8]) -> Result<Members, WireError> {
     if reader.0.is_empty() { Ok(members) } else { Err(WireError::Length) }
 }
 
-struct Writer<'a>(&'a mut Vec<u8>);
+/// Writer of the fields of messages.
+pub(crate) struct Writer<'a>(pub(crate) &'a mut Vec<u8>);
 
 impl Writer<'_> {
-    fn u8(&mut self, value: u8) {
+    pub(crate) fn u8(&mut self, value: u8) {
         self.0.push(value);
     }
 
-    fn u64(&mut self, value: u64) {
+    pub(crate) fn u32(&mut self, value: u32) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    fn position(&mut self, at: Position) {
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(crate) fn position(&mut self, at: Position) {
         self.u64(at.index);
         self.u64(at.term);
     }
@@ -160,7 +165,7 @@ impl Writer<'_> {
     }
 
     fn entries(&mut self, entries: &[Entry]) {
-        self.0.extend_from_slice(&(entries.len() as u32).to_le_bytes());
+        self.u32(entries.len() as u32);
         for entry in entries {
             self.u64(entry.position.term);
             match entry.content {
@@ -240,7 +245,8 @@ impl Writer<'_> {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+/// Reader of the fields of messages.
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl Reader<'_> {
     fn take<const LEN: usize>(&mut self) -> Result<[u8; LEN], WireError> {
@@ -249,15 +255,19 @@ impl Reader<'_> {
         Ok(*taken)
     }
 
-    fn u8(&mut self) -> Result<u8, WireError> {
+    pub(crate) fn u8(&mut self) -> Result<u8, WireError> {
         Ok(self.take::<1>()?[0])
     }
 
-    fn u64(&mut self) -> Result<u64, WireError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, WireError> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, WireError> {
         self.take().map(u64::from_le_bytes)
     }
 
-    fn is(&mut self) -> Result<bool, WireError> {
+    pub(crate) fn is(&mut self) -> Result<bool, WireError> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -265,11 +275,11 @@ impl Reader<'_> {
         }
     }
 
-    fn node(&mut self) -> Result<NodeId, WireError> {
+    pub(crate) fn node(&mut self) -> Result<NodeId, WireError> {
         NodeId::new(self.u64()?).ok_or(WireError::Value(0))
     }
 
-    fn position(&mut self) -> Result<Position, WireError> {
+    pub(crate) fn position(&mut self) -> Result<Position, WireError> {
         Ok(Position { index: self.u64()?, term: self.u64()? })
     }
 
@@ -278,7 +288,7 @@ impl Reader<'_> {
     }
 
     fn entries(&mut self, previous: Position) -> Result<Vec<Entry>, WireError> {
-        let count = u32::from_le_bytes(self.take()?);
+        let count = self.u32()?;
         if count as usize > MESSAGE_ENTRIES_MAX {
             return Err(WireError::Length);
         }
