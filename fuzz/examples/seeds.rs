@@ -11,7 +11,7 @@ use sluice_fuzz::framing::framed;
 use sluice_fuzz::image;
 use sluice_http2::frame::{FrameHeader, flag, kind};
 use sluice_http2::hpack::Encoder;
-use sluice_journal::Batch;
+use sluice_journal::{Batch, BlobKey};
 use sluice_proto::framing::frame;
 use sluice_proto::v1;
 use sluice_proto::v1::client_frame::Frame;
@@ -209,7 +209,7 @@ fn replica(corpus: &Corpus) {
 fn peers(corpus: &Corpus) {
     use sluice_peers::hello::{Formats, Hello};
     use sluice_peers::{ClusterId, Identity, frame::Frame};
-    use sluice_replica::{Body, Envelope, Message};
+    use sluice_replica::{Body, Envelope, Message, SentBlob, StateBody, StateHead, StateMessage};
 
     let [from, to] = [2, 1].map(|id| NodeId::new(id).expect("not 0"));
     let batches = [&b"three"[..], b"", b"batches"].map(bytes::Bytes::from_static).to_vec();
@@ -230,6 +230,13 @@ fn peers(corpus: &Corpus) {
     let identity = Identity { cluster: ClusterId(7), node: from };
     let formats = Formats { highest: 1, in_force: 1 };
     let content = bytes::Bytes::from_static(b"content");
+    let at = Position { term: 2, index: 9 };
+    let state = |body| Frame::State { shard: 3, message: StateMessage { from, to, state: at, body } };
+    let key = BlobKey { index: 30, item: 1 };
+    let label = b"members".to_vec();
+    let head = StateHead { applied_index: 40, number: 9, term: 2, time_us: 3, behaviour: 1, label };
+    let blobs = [SentBlob::Whole(content.clone()), SentBlob::Gone, SentBlob::Damaged];
+    let blobs = blobs.map(|blob| (key, blob)).to_vec();
     let frames = [
         ("greeting", Frame::Hello(Hello { identity, start: 5, wall_us: 6, formats })),
         ("refusal", Frame::Refused("nobody knows you".to_owned())),
@@ -238,7 +245,12 @@ fn peers(corpus: &Corpus) {
         ("heartbeat", Frame::Envelope { shard: 3, envelope: envelope(heartbeat, Vec::new()) }),
         ("append", Frame::Envelope { shard: 3, envelope: envelope(append, batches) }),
         ("request", Frame::Request { number: 1, within_ms: 2, content: content.clone() }),
-        ("answer", Frame::Answer { number: 1, content }),
+        ("answer", Frame::Answer { number: 1, content: content.clone() }),
+        ("state-busy", state(StateBody::Busy)),
+        ("state-ask-content", state(StateBody::AskContent { offset: 7, is_again: true })),
+        ("state-ask-blobs", state(StateBody::AskBlobs { keys: vec![key, key] })),
+        ("state-content", state(StateBody::Content { head, offset: 7, bytes: content, end: Some(9) })),
+        ("state-blobs", state(StateBody::Blobs { given: 40, blobs })),
     ];
     let encoded = |frame: &Frame| {
         let mut bytes = Vec::new();

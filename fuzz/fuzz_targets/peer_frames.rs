@@ -32,18 +32,19 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// A frame with this number, and with the checksums that belong to it: that of its message, if it is an
-/// envelope, and that of its head. A frame that is shorter than its head says is left as it is.
+/// envelope or about a state, and that of its head. A frame that is shorter than its head says is left as it
+/// is.
 fn mended(frame: &[u8], number: u32) -> Vec<u8> {
     let mut frame = frame.to_vec();
     let Some(head) = frame.first_chunk_mut::<HEAD_LEN>() else { return frame };
     head[12..16].copy_from_slice(&number.to_le_bytes());
-    let is_envelope = head[8] == 4;
+    let has_message = matches!(head[8], 4 | 7);
     let content = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
     let end = HEAD_LEN.saturating_add(content);
     if end > frame.len() {
         return frame;
     }
-    if is_envelope && content > 4 {
+    if has_message && content > 4 {
         let checksum = crc32fast::hash(&frame[HEAD_LEN..end - 4]);
         frame[end - 4..end].copy_from_slice(&checksum.to_le_bytes());
     }

@@ -1,5 +1,5 @@
-//! Ways between the shards of this node and their replicas on others: the transport, one clock for all, and a
-//! thread that reads from the disk what followers need.
+//! Ways between the shards of this node and their replicas on others: the transport, one clock for all, a
+//! thread that reads from the disk what followers need, and one for states on their way.
 
 use std::fmt;
 use std::future::Future;
@@ -9,12 +9,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId};
+use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId, StateMessage, Work};
 
 use crate::api::StartError;
 use crate::driver::Threads;
 use crate::shard::replicated::inbox::Inbox;
-use crate::shard::replicated::{Carrier, Parts};
+use crate::shard::replicated::{Carrier, Parts, work};
 
 /// Time between two ticks, on all nodes.
 const TICK: Duration = Duration::from_millis(50);
@@ -39,11 +39,14 @@ pub struct ClusterOptions {
     pub transport: Arc<dyn Transport>,
 }
 
-/// Way of messages to the other nodes. What they send comes back by [`crate::Node::deliver`], and what they
-/// ask by [`crate::Node::answer`].
+/// Way of messages to the other nodes. What they send comes back by [`crate::Node::deliver`] and
+/// [`crate::Node::deliver_state`], and what they ask by [`crate::Node::answer`].
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends a message between the replicas of a shard. Never blocks; the message may be lost.
     fn send(&self, shard: u32, envelope: Envelope);
+
+    /// Sends a message about a state of a shard. Never blocks; the message may be lost.
+    fn send_state(&self, shard: u32, message: StateMessage);
 
     /// Asks another node.
     fn ask(&self, node: NodeId, question: Bytes, within: Duration) -> Asking<'_>;
@@ -61,9 +64,12 @@ pub(crate) struct Ways {
     options: ClusterOptions,
     seed: u64,
     kept_bytes: u64,
+    transfer_bytes: u64,
     inboxes: Inboxes,
     /// To the thread that reads.
     fetches: Sender<(Weak<Inbox>, Fetch)>,
+    /// To the thread that works on states.
+    works: Sender<(Weak<Inbox>, Work)>,
 }
 
 impl Inboxes {
@@ -71,6 +77,13 @@ impl Inboxes {
     pub(crate) fn deliver(&self, shard: u16, envelope: Envelope) {
         if let Some(inbox) = self.0.get(usize::from(shard)).and_then(Weak::upgrade) {
             inbox.envelope(envelope);
+        }
+    }
+
+    /// Puts in a message of another node about a state. One for a shard that is not here is dropped.
+    pub(crate) fn deliver_state(&self, shard: u16, message: StateMessage) {
+        if let Some(inbox) = self.0.get(usize::from(shard)).and_then(Weak::upgrade) {
+            inbox.state(message);
         }
     }
 
@@ -89,18 +102,21 @@ impl Inboxes {
 }
 
 impl Ways {
-    /// Ways of a node that starts; the thread that reads ends with the last shard. `seed` is another on each
-    /// node and at each start. Of the log of a shard `kept_bytes` are kept at most.
+    /// Ways of a node that starts; its threads end with the last shard. `seed` is another on each node and at
+    /// each start. Of the log of a shard `log_bytes` are kept at most, while a state is on its way to a
+    /// follower.
     pub(crate) fn new(
         options: ClusterOptions,
         seed: u64,
-        kept_bytes: u64,
+        log_bytes: u64,
         threads: &Threads,
     ) -> Result<Ways, StartError> {
         let (fetches, asked) = channel();
         threads.spawn("fetches".to_owned(), move || run_fetches(&asked))?;
-        let kept_bytes = kept_bytes.min(KEPT_BYTES_MAX);
-        Ok(Ways { options, seed, kept_bytes, inboxes: Inboxes::default(), fetches })
+        let (works, given) = channel();
+        threads.spawn("states".to_owned(), move || run_works(given))?;
+        let (kept_bytes, transfer_bytes) = (log_bytes.min(KEPT_BYTES_MAX), log_bytes);
+        Ok(Ways { options, seed, kept_bytes, transfer_bytes, inboxes: Inboxes::default(), fetches, works })
     }
 
     /// The parts of the store of a shard; shards come in the order of their numbers.
@@ -113,8 +129,15 @@ impl Ways {
             members,
             seed: self.seed.wrapping_add(shard.into()),
             kept_bytes: self.kept_bytes,
+            transfer_bytes: self.transfer_bytes,
             inbox,
-            carrier: Box::new(Way { shard, transport, inbox: weak, fetches: self.fetches.clone() }),
+            carrier: Box::new(Way {
+                shard,
+                transport,
+                inbox: weak,
+                fetches: self.fetches.clone(),
+                works: self.works.clone(),
+            }),
         }
     }
 
@@ -148,12 +171,21 @@ fn run_fetches(asked: &Receiver<(Weak<Inbox>, Fetch)>) {
     }
 }
 
+fn run_works(given: Receiver<(Weak<Inbox>, Work)>) {
+    for (inbox, given) in given {
+        if let Some(inbox) = inbox.upgrade() {
+            work::run(given, &inbox);
+        }
+    }
+}
+
 /// Way of one shard.
 struct Way {
     shard: u32,
     transport: Arc<dyn Transport>,
     inbox: Weak<Inbox>,
     fetches: Sender<(Weak<Inbox>, Fetch)>,
+    works: Sender<(Weak<Inbox>, Work)>,
 }
 
 impl Carrier for Way {
@@ -164,6 +196,15 @@ impl Carrier for Way {
     fn fetch(&mut self, fetch: Fetch) {
         // Fails only when the thread has panicked: then the follower waits for another leader.
         let _ = self.fetches.send((self.inbox.clone(), fetch));
+    }
+
+    fn send_state(&mut self, message: StateMessage) {
+        self.transport.send_state(self.shard, message);
+    }
+
+    fn work(&mut self, work: Work) {
+        // Fails only when the thread has panicked: then no state is sent or taken until the next start.
+        let _ = self.works.send((self.inbox.clone(), work));
     }
 
     fn dropped(&mut self, from: NodeId, why: Dropped) {

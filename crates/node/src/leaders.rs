@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use sluice_engine::Error;
-use sluice_replica::{Envelope, NodeId};
+use sluice_replica::{Envelope, NodeId, StateMessage};
 
 use crate::handle::Node;
 use crate::shard::leader::Leader;
@@ -17,6 +17,11 @@ impl Node {
     /// message is lost when too many wait, or when there is no such shard.
     pub fn deliver(&self, shard: u16, envelope: Envelope) {
         self.inner.inboxes.deliver(shard, envelope);
+    }
+
+    /// Takes in a message of another node about a state of a shard, as [`Node::deliver`] does.
+    pub fn deliver_state(&self, shard: u16, message: StateMessage) {
+        self.inner.inboxes.deliver_state(shard, message);
     }
 
     /// Hands all leaderships of this node to others, as a node does before it stops; waits until that is

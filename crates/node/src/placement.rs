@@ -61,6 +61,15 @@ impl Placement {
         }
     }
 
+    /// Follows a shard whose state was replaced by a later one; these are the namespaces that it knew before
+    /// and knows now.
+    pub(crate) fn follow_state(&self, before: &[NamespaceView], now: &[NamespaceView]) {
+        let is_gone = |view: &&NamespaceView| !now.iter().any(|other| other.id == view.id);
+        before.iter().filter(is_gone).for_each(|view| self.forget(view.id));
+        self.take_up(now);
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn forget(&self, namespace: NamespaceId) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         if tables.by_id.remove(&namespace).is_some() {

@@ -165,8 +165,8 @@ impl Starting<'_> {
         };
         if let Some(cluster) = cluster {
             expect_data(dir, shards)?;
-            let kept_bytes = self.share_of_disk(dir) / 4;
-            self.ways = Some(Ways::new(cluster, self.seed()?, kept_bytes, &self.threads)?);
+            let log_bytes = self.share_of_disk(dir) / 4;
+            self.ways = Some(Ways::new(cluster, self.seed()?, log_bytes, &self.threads)?);
         }
         let directory = Directory::open(dir, shards)?;
         (0..shards).try_for_each(|number| self.start_disk(dir, &directory, number))?;

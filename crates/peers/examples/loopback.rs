@@ -18,7 +18,7 @@ use sluice_peers::hello::Formats;
 use sluice_peers::{
     ALPN, Answering, ClusterId, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver,
 };
-use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position};
+use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position, StateMessage};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -34,6 +34,8 @@ impl Receiver for Count {
     fn envelope(&self, _shard: u16, _envelope: Envelope) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
+
+    fn state(&self, _shard: u16, _message: StateMessage) {}
 
     fn request(&self, _from: NodeId, content: Bytes) -> Answering {
         Box::pin(async { content })

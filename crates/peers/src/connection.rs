@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_replica::{Envelope, NodeId};
+use sluice_replica::{Envelope, NodeId, StateMessage};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -24,6 +24,9 @@ pub trait Receiver: fmt::Debug + Send + Sync {
     /// Takes in a message between the replicas of a shard, whose sender is the node that has sent it. Must
     /// not block: what finds no room is dropped. There may be no such shard.
     fn envelope(&self, shard: u16, envelope: Envelope);
+
+    /// Takes in a message about a state of a shard, under the same conditions.
+    fn state(&self, shard: u16, message: StateMessage);
 
     /// Answers a request of a node, with at most [`CONTENT_BYTES_MAX`]. The future is dropped when the answer
     /// comes too late.
@@ -166,11 +169,12 @@ impl Inbound<'_> {
     fn take(&mut self, frame: Frame) -> Result<(), End> {
         match frame {
             Frame::Envelope { shard, envelope } => {
-                let (from, to) = (envelope.message.from, envelope.message.to);
-                if from != self.link.node() || to != self.own {
-                    return Err(End::Foreign { from, to });
-                }
+                self.check_nodes(envelope.message.from, envelope.message.to)?;
                 self.receiver.envelope(shard, envelope);
+            }
+            Frame::State { shard, message } => {
+                self.check_nodes(message.from, message.to)?;
+                self.receiver.state(shard, message);
             }
             Frame::Request { number, within_ms, content } => self.answer(number, within_ms, content),
             Frame::Answer { number, content } => self.link.calls.answered(number, content),
@@ -180,6 +184,12 @@ impl Inbound<'_> {
             Frame::Hello(_) => return Err(End::Greeting),
         }
         Ok(())
+    }
+
+    /// Checks that a message is of the two nodes of this connection.
+    fn check_nodes(&self, from: NodeId, to: NodeId) -> Result<(), End> {
+        let is_ours = from == self.link.node() && to == self.own;
+        if is_ours { Ok(()) } else { Err(End::Foreign { from, to }) }
     }
 
     /// Begins to answer a request. One beyond the limit is dropped: the peer has given up others, which are

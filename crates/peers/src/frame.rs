@@ -13,15 +13,17 @@
 //! | 4 envelope | message (`sluice_replica::wire`); its batches follow in order |
 //! | 5 request | number `u64`, time for its answer in milliseconds `u32`, bytes |
 //! | 6 answer | number of the request `u64`, bytes |
+//! | 7 state | message about a state (`sluice_replica::transfer::wire`) |
 //! | 8 removal | nothing: the receiver was removed from the cluster; ends the connection |
 //!
-//! The shard is 0 but for envelopes.
+//! The shard is 0 but for envelopes and states.
 
 use std::fmt;
 
 use bytes::Bytes;
+use sluice_replica::transfer::wire::{self as state_wire, STATE_LEN_MAX};
 use sluice_replica::wire::{self, MESSAGE_LEN_MAX, WireError};
-use sluice_replica::{Body, Envelope, MESSAGE_BYTES_MAX, Message};
+use sluice_replica::{Body, Envelope, MESSAGE_BYTES_MAX, Message, StateMessage};
 
 use crate::CONTENT_BYTES_MAX;
 use crate::hello::{Hello, NoHello};
@@ -71,6 +73,13 @@ pub enum Frame {
         number: u64,
         /// Answer.
         content: Bytes,
+    },
+    /// Message between the replicas of a shard about a state on its way.
+    State {
+        /// The shard.
+        shard: u16,
+        /// The message.
+        message: StateMessage,
     },
 }
 
@@ -141,6 +150,7 @@ impl Frame {
             Frame::Envelope { .. } => 4,
             Frame::Request { .. } => 5,
             Frame::Answer { .. } => 6,
+            Frame::State { .. } => 7,
             Frame::Removed => 8,
         }
     }
@@ -154,7 +164,8 @@ impl Frame {
             | Frame::Alive
             | Frame::Removed
             | Frame::Request { .. }
-            | Frame::Answer { .. } => &[],
+            | Frame::Answer { .. }
+            | Frame::State { .. } => &[],
         }
     }
 
@@ -177,8 +188,10 @@ impl Frame {
                 to.extend_from_slice(&number.to_le_bytes());
                 to.extend_from_slice(content);
             }
+            Frame::State { message, .. } => state_wire::encode(message, to),
         }
-        let shard = if let Frame::Envelope { shard, .. } = self { *shard } else { 0 };
+        let shard =
+            if let Frame::Envelope { shard, .. } | Frame::State { shard, .. } = self { *shard } else { 0 };
         let batches: usize = self.batches().iter().map(Bytes::len).sum();
         let content = to.len() - start - HEAD_LEN;
         let head = Head { content, batches, kind: self.kind(), shard, number, checksum: 0 }.encode();
@@ -213,6 +226,10 @@ impl Frame {
             6 => {
                 let number = content.first_chunk().ok_or(FrameError::Length)?;
                 Frame::Answer { number: u64::from_le_bytes(*number), content: content.slice(ANSWER_HEAD..) }
+            }
+            7 => {
+                let message = state_wire::decode(content).map_err(FrameError::Message)?;
+                Frame::State { shard: head.shard, message }
             }
             8 => Frame::Removed,
             kind => return Err(FrameError::Kind(kind)),
@@ -252,6 +269,7 @@ impl Head {
             4 => (0..=MESSAGE_LEN_MAX, MESSAGE_BYTES_MAX as usize),
             5 => (REQUEST_HEAD..=REQUEST_HEAD + CONTENT_BYTES_MAX, 0),
             6 => (ANSWER_HEAD..=ANSWER_HEAD + CONTENT_BYTES_MAX, 0),
+            7 => (0..=STATE_LEN_MAX, 0),
             kind => return Err(FrameError::Kind(kind)),
         };
         if !lengths.contains(&head.content) || head.batches > batches_max {
@@ -260,7 +278,7 @@ impl Head {
         if head.number != expected {
             return Err(FrameError::Number { got: head.number, expected });
         }
-        if bytes[9] != 0 || (head.shard != 0 && head.kind != 4) {
+        if bytes[9] != 0 || (head.shard != 0 && !matches!(head.kind, 4 | 7)) {
             return Err(FrameError::Field);
         }
         Ok(head)

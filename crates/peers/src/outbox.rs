@@ -1,13 +1,14 @@
 //! Frames that wait to be written to a peer.
 //!
-//! Three queues: messages without entries (heartbeats, votes, acknowledgements), which go first; messages
-//! with entries; and requests with their answers. The first two are bounded by dropping the oldest, of which
-//! the replicas learn in time, the third by dropping the newest.
+//! Four queues: messages without entries (heartbeats, votes, acknowledgements), which go first; messages with
+//! entries; requests with their answers; and messages about states, which take turns with the entries. The
+//! first two are bounded by dropping the oldest, of which the replicas learn in time, the others by dropping
+//! the newest.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use sluice_replica::{Body, Envelope};
+use sluice_replica::{Body, Envelope, StateMessage};
 use tokio::sync::Notify;
 
 use crate::frame::Frame;
@@ -38,6 +39,9 @@ struct Queues {
     /// Sum of the lengths in `appends`.
     appends_bytes: usize,
     calls: VecDeque<Frame>,
+    states: VecDeque<(Frame, usize)>,
+    /// Sum of the lengths in `states`.
+    states_bytes: usize,
     dropped: u64,
 }
 
@@ -66,12 +70,30 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// Takes frames for one turn of writing: all urgent ones, one request or answer, and some messages with
-    /// entries.
+    /// Puts in a message about a state; drops it beyond the limits.
+    pub(crate) fn push_state(&self, shard: u16, message: StateMessage) {
+        let bytes = ENVELOPE_BYTES + message.content_bytes();
+        let mut queues = self.lock();
+        if queues.states_bytes + bytes > WAITING_BYTES_MAX && !queues.states.is_empty() {
+            queues.dropped += 1;
+        } else {
+            queues.states_bytes += bytes;
+            queues.states.push_back((Frame::State { shard, message }, bytes));
+        }
+        drop(queues);
+        self.filled.notify_one();
+    }
+
+    /// Takes frames for one turn of writing: all urgent ones, one request or answer, one message about a
+    /// state, and some with entries.
     pub(crate) fn take(&self, frames: &mut Vec<Frame>) {
         let mut queues = self.lock();
         frames.extend(queues.urgent.drain(..));
         frames.extend(queues.calls.pop_front());
+        if let Some((frame, bytes)) = queues.states.pop_front() {
+            queues.states_bytes -= bytes;
+            frames.push(frame);
+        }
         let mut bytes = 0;
         while bytes < TURN_BYTES
             && let Some((frame, len)) = queues.appends.pop_front()
@@ -128,7 +150,9 @@ fn append_bytes(envelope: &Envelope) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use sluice_replica::{Content, Descriptor, Entry, Message, NodeId, Position};
+    use sluice_replica::{
+        Content, Descriptor, Entry, Message, NodeId, Position, StateBody, StateHead, StateMessage,
+    };
 
     use super::*;
 
@@ -200,5 +224,27 @@ mod tests {
         let body = Body::Append { previous: Position::default(), commit: 0, entries: Vec::new() };
         outbox.push_envelope(0, Envelope { message: message(2, body), batches: Vec::new() });
         assert_eq!(turn(&outbox), [2, 1]);
+    }
+
+    #[test]
+    fn states_take_turns_and_the_newest_are_lost() {
+        let outbox = Outbox::default();
+        let part = |offset: u64| {
+            let [from, to] = [1, 2].map(|id| NodeId::new(id).unwrap());
+            let state = Position { term: 1, index: 1 };
+            let (head, bytes) = (StateHead::default(), Bytes::from(vec![0; 4 << 20]));
+            StateMessage { from, to, state, body: StateBody::Content { head, offset, bytes, end: None } }
+        };
+        for offset in 0..20 {
+            outbox.push_state(0, part(offset));
+            assert!(outbox.lock().states_bytes <= WAITING_BYTES_MAX);
+        }
+        assert_eq!(outbox.dropped(), 20 - 7);
+        outbox.push_envelope(0, append(1, TURN_BYTES));
+        outbox.push_envelope(0, append(2, 10));
+        assert_eq!(turn(&outbox), [0, 1]);
+        assert_eq!(turn(&outbox), [0, 2]);
+        assert!((2..7).all(|_| turn(&outbox) == [0]) && turn(&outbox).is_empty());
+        assert_eq!(outbox.lock().states_bytes, 0);
     }
 }

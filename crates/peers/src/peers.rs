@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_replica::{Envelope, NodeId};
+use sluice_replica::{Envelope, NodeId, StateMessage};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -148,6 +148,14 @@ impl Peers {
     pub fn send(&self, shard: u16, envelope: Envelope) {
         match self.0.shared.links.get(envelope.message.to) {
             Some(link) => link.outbox.push_envelope(shard, envelope),
+            None => drop(self.0.unsent.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    /// Sends a message about a state of a shard, as [`Peers::send`] does.
+    pub fn send_state(&self, shard: u16, message: StateMessage) {
+        match self.0.shared.links.get(message.to) {
+            Some(link) => link.outbox.push_state(shard, message),
             None => drop(self.0.unsent.fetch_add(1, Ordering::Relaxed)),
         }
     }

@@ -140,9 +140,11 @@ impl Shared {
             Frame::Hello(hello) => Ok(hello),
             Frame::Refused(reason) => Err(Failure::Ungreeted(End::Refused(reason))),
             Frame::Removed => Err(Failure::Ungreeted(End::Removed)),
-            Frame::Alive | Frame::Envelope { .. } | Frame::Request { .. } | Frame::Answer { .. } => {
-                Err(Failure::Ungreeted(End::Greeting))
-            }
+            Frame::Alive
+            | Frame::Envelope { .. }
+            | Frame::Request { .. }
+            | Frame::Answer { .. }
+            | Frame::State { .. } => Err(Failure::Ungreeted(End::Greeting)),
         }
     }
 

@@ -51,6 +51,8 @@ pub enum Plant {
     AckBeforeInstall,
     /// Ticks and messages are taken while a state is being installed.
     StepWhileInstalling,
+    /// A member installs a state without the blobs that it needs.
+    BlobsLeftOut,
     /// A sole voter leads before its vote is synced.
     LeadBeforeSync,
     /// Learners vote, and count for commits.

@@ -122,10 +122,18 @@ plants! {
     AttachAnything = "attach_anything" in replica as AttachAnything,
     /// A member does not keep term and vote in its journal.
     HardStateNotKept = "hard_state_not_kept" in replica as HardStateNotKept,
+    /// A member acknowledges a state before it is synced.
+    AckBeforeInstall = "ack_before_install" in replica as AckBeforeInstall,
+    /// A member takes messages while a state is being installed.
+    StepWhileInstalling = "step_while_installing" in replica as StepWhileInstalling,
+    /// A state is installed without the blobs that it needs.
+    BlobsLeftOut = "blobs_left_out" in replica as BlobsLeftOut,
     /// A leader answers a read without asking the others.
     ReadAlone = "read_alone" in replica as ReadAlone,
     /// The end of a leadership leaves out who waits without a record.
     ForgetWaiters = "forget_waiters" in node as ForgetWaiters,
+    /// Records in flight outlast a state that covers them.
+    InFlightAcrossState = "in_flight_across_state" in node as InFlightAcrossState,
     /// Callers are answered with what stands at the index of their record, whatever its term.
     DecideByIndex = "decide_by_index" in node as DecideByIndex,
 }

@@ -76,3 +76,18 @@ fn waits_that_the_end_of_a_leadership_leaves_out_are_found() {
 fn answers_to_another_record_at_the_same_index_are_found() {
     finds(Plant::DecideByIndex);
 }
+
+#[test]
+fn states_that_are_acknowledged_before_they_are_synced_are_found() {
+    finds(Plant::AckBeforeInstall);
+}
+
+#[test]
+fn states_without_their_blobs_are_found() {
+    finds(Plant::BlobsLeftOut);
+}
+
+#[test]
+fn records_in_flight_that_outlast_a_state_are_found() {
+    finds(Plant::InFlightAcrossState);
+}

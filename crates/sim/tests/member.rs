@@ -190,7 +190,7 @@ fn a_member_reads_the_members_back_when_the_log_of_their_changes_is_gone() {
     rig.write();
     let snapshot = |rig: &mut Rig| {
         let index = rig.member.given_index();
-        rig.member.keep(0);
+        rig.member.begin_snapshot(0, 0);
         rig.member.journal_mut().snapshot_begin(index, 1, 1);
         rig.member.journal_mut().snapshot_finish();
         (1..20).for_each(|second| {

@@ -52,6 +52,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 }
             }
         }
+        self.take_over();
         self.hand_over();
         worked
     }

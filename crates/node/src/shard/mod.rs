@@ -21,6 +21,7 @@ mod leading;
 mod reads;
 mod snapshot;
 mod standing;
+mod taking_over;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

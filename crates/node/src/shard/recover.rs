@@ -32,12 +32,20 @@ pub fn recover(
             engine.apply(batch.time_us, index, record.body, &mut outcome);
         }
     }
-    let live = engine.live_blobs().map(|blob| (BlobKey { index: blob.index, item: blob.item }, blob.len));
-    journal.set_live(live).map_err(told)?;
+    journal.set_live(live_blobs(&engine)).map_err(told)?;
     Ok(engine)
 }
 
-fn restore(mut snapshot: SnapshotReader) -> Result<Engine, StartError> {
+/// All blobs to which a state refers, each with its length in bytes.
+pub(super) fn live_blobs(engine: &Engine) -> impl Iterator<Item = (BlobKey, u32)> {
+    engine.live_blobs().map(|blob| (BlobKey { index: blob.index, item: blob.item }, blob.len))
+}
+
+/// Makes an engine of a snapshot.
+///
+/// # Errors
+/// As [`recover`].
+pub(super) fn restore(mut snapshot: SnapshotReader) -> Result<Engine, StartError> {
     let mut failure: Option<OpenError> = None;
     let restored = Engine::restore(&mut || match snapshot.next_piece() {
         Ok(piece) => piece,

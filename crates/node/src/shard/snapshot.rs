@@ -22,7 +22,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// once.
     pub(super) fn advance_snapshot(&mut self) -> bool {
         if self.snapshotting.is_none() {
-            if !self.store.wants_snapshot() {
+            // Other nodes are sent none that ends in the middle of a batch.
+            if self.applying.is_some() || !self.store.wants_snapshot() {
                 return false;
             }
             let behaviour = u32::from(sluice_engine::BEHAVIOUR_VERSION);

@@ -1,7 +1,7 @@
 //! Interface of a shard to its journal, beyond [`Journal`]: snapshots and metrics.
 
 use bytes::Bytes;
-use sluice_engine::BlobRef;
+use sluice_engine::{BlobRef, Engine};
 use sluice_journal::{BlobKey, BlobLocation, BlobRead, DiskJournal, Journal, MemoryJournal, Status};
 
 /// Place of a node among the replicas of a shard.
@@ -44,10 +44,16 @@ pub trait Store: Journal<Location = BlobLocation> {
         Some(self.committed_index())
     }
 
+    /// Takes the state that another node has sent and that the journal goes on behind, if the last call of
+    /// [`Journal::poll`], which gave nothing, has put one in the place of the present one.
+    fn take_state(&mut self) -> Option<Box<Engine>> {
+        None
+    }
+
     /// True when a snapshot is due and none is running.
     fn wants_snapshot(&self) -> bool;
-    /// Begins a snapshot of the state after record `applied_index`, at the logged time `time_us` in
-    /// microseconds, made by the rules of version `behaviour`.
+    /// Begins a snapshot of the state after record `applied_index`, which ends the batch that was given last,
+    /// at the logged time `time_us` in microseconds, made by the rules of version `behaviour`.
     fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32);
     /// Takes the next piece. `Err` gives it back while the journal is behind.
     fn snapshot_piece(&mut self, piece: Vec<u8>) -> Result<(), Vec<u8>>;

@@ -10,7 +10,7 @@ use sluice_engine::command::SendItem;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::settings::Quotas;
 use sluice_node::{Asking, ClusterOptions, Durability, Node, Options, StartError, Transport};
-use sluice_replica::{Envelope, Members, NodeId};
+use sluice_replica::{Envelope, Members, NodeId, StateMessage};
 
 use crate::support::{options, payloads, receive, send, sending};
 
@@ -27,6 +27,13 @@ impl Transport for InMemory {
             // A shard that is not there changes nothing.
             node.deliver(shard as u16 + 9, envelope.clone());
             node.deliver(shard as u16, envelope);
+        }
+    }
+
+    fn send_state(&self, shard: u32, message: StateMessage) {
+        let place = message.to.get() as usize - 1;
+        if let Some(node) = self.0[place].get() {
+            node.deliver_state(shard as u16, message);
         }
     }
 

@@ -5,16 +5,18 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use sluice_engine::{Engine, Error};
-use sluice_journal::{Commit, DiskJournal, FsDisk, Maintenance, Opened, Options, Writer};
+use sluice_journal::{BlobRead, Commit, DiskJournal, FsDisk, Maintenance, Opened, Options, Writer};
 use sluice_node::clock::{Clock, LogClock};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::{knows, recover};
 use sluice_node::shard::replicated::inbox::Inbox;
-use sluice_node::shard::replicated::{self, Carrier, Replicated};
+use sluice_node::shard::replicated::{self, Carrier, Replicated, work};
 use sluice_node::shard::request::Request;
 use sluice_node::shard::store::{Standing, Store};
 use sluice_node::shard::{Parts, Shard, Step};
-use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId};
+use sluice_replica::{
+    Change, Config, Dropped, Envelope, Fetch, Members, NodeId, Rejected, StateMessage, Work,
+};
 
 use crate::replicas::calls::{Answered, Client, Waiting};
 use crate::rig::{KEY, SECOND_US, Time};
@@ -26,6 +28,8 @@ const TICK_US: u64 = 50_000;
 struct Outbox {
     envelopes: Arc<Mutex<Vec<Envelope>>>,
     fetches: Arc<Mutex<Vec<Fetch>>>,
+    states: Arc<Mutex<Vec<StateMessage>>>,
+    works: Arc<Mutex<Vec<Work>>>,
 }
 
 impl Carrier for Outbox {
@@ -37,8 +41,17 @@ impl Carrier for Outbox {
         self.fetches.lock().unwrap().push(fetch);
     }
 
+    fn send_state(&mut self, message: StateMessage) {
+        self.states.lock().unwrap().push(message);
+    }
+
+    fn work(&mut self, work: Work) {
+        self.works.lock().unwrap().push(work);
+    }
+
     fn dropped(&mut self, from: NodeId, why: Dropped) {
-        assert!(matches!(why, Dropped::Message(sluice_replica::Rejected::Stale)), "of {from:?}: {why:?}");
+        let is_usual = matches!(why, Dropped::Message(Rejected::Stale | Rejected::Installing));
+        assert!(is_usual, "of {from:?}: {why:?}");
     }
 }
 
@@ -116,16 +129,17 @@ fn copy(from: &Path, to: &Path) {
 }
 
 impl Machine {
-    fn open(dir: &Path, time: &Time, place: usize, kept_bytes: u64) -> Machine {
+    fn open(dir: &Path, time: &Time, id: NodeId, kept_bytes: u64) -> Machine {
         let opened = DiskJournal::open(Arc::new(FsDisk), options(dir, Commit::Told)).unwrap();
         let Opened { mut journal, writer, maintenance, snapshot, replay, hard_state, report, .. } = opened;
         let engine = recover(snapshot, replay, &mut journal).unwrap();
         let (inbox, outbox) = (Arc::new(Inbox::new(Arc::new(|| {}))), Outbox::default());
         let of_store = replicated::Parts {
-            config: Config { id: node(place), heartbeat_ticks: 2, election_ticks: 10 },
+            config: Config { id, heartbeat_ticks: 2, election_ticks: 10 },
             members: Members::new((0..3).map(node).collect(), Vec::new(), 3).unwrap(),
-            seed: place as u64,
+            seed: id.get(),
             kept_bytes,
+            transfer_bytes: 1 << 30,
             inbox: Arc::clone(&inbox),
             carrier: Box::new(outbox.clone()),
         };
@@ -145,6 +159,10 @@ impl Machine {
             self.inbox.fetched(fetch.read());
             worked = true;
         }
+        for given in std::mem::take(&mut *self.outbox.works.lock().unwrap()) {
+            work::run(given, &self.inbox);
+            worked = true;
+        }
         worked
     }
 
@@ -157,6 +175,8 @@ struct Trio {
     dir: tempfile::TempDir,
     time: Time,
     kept_bytes: u64,
+    /// Numbers of the machines.
+    ids: [NodeId; 3],
     machines: Vec<Machine>,
 }
 
@@ -166,13 +186,20 @@ impl Trio {
         let first = dir.path().join("0");
         begin_alone(&first, &time, 3);
         (1..3).for_each(|place| copy(&first, &dir.path().join(place.to_string())));
-        let mut trio = Trio { dir, time, kept_bytes, machines: Vec::new() };
+        let ids = [0, 1, 2].map(node);
+        let mut trio = Trio { dir, time, kept_bytes, ids, machines: Vec::new() };
         trio.machines = (0..3).map(|place| trio.open(place)).collect();
         trio
     }
 
     fn open(&self, place: usize) -> Machine {
-        Machine::open(&self.dir.path().join(place.to_string()), &self.time, place, self.kept_bytes)
+        let dir = self.dir.path().join(place.to_string());
+        Machine::open(&dir, &self.time, self.ids[place], self.kept_bytes)
+    }
+
+    /// The machine with this number; `None`: none has it any more.
+    fn machine(&self, id: NodeId) -> Option<&Machine> {
+        self.machines.get(self.ids.iter().position(|other| *other == id)?)
     }
 
     /// Works and delivers until nobody has anything to do.
@@ -185,10 +212,15 @@ impl Trio {
             for from in 0..3 {
                 for envelope in std::mem::take(&mut *self.machines[from].outbox.envelopes.lock().unwrap()) {
                     worked = true;
-                    let to = &self.machines[envelope.message.to.get() as usize - 1];
-                    if !to.is_cut_off && !self.machines[from].is_cut_off {
-                        to.inbox.envelope(envelope);
-                    }
+                    let to = self.machine(envelope.message.to);
+                    let to = to.filter(|to| !to.is_cut_off && !self.machines[from].is_cut_off);
+                    to.iter().for_each(|to| to.inbox.envelope(envelope.clone()));
+                }
+                for message in std::mem::take(&mut *self.machines[from].outbox.states.lock().unwrap()) {
+                    worked = true;
+                    let to = self.machine(message.to);
+                    let to = to.filter(|to| !to.is_cut_off && !self.machines[from].is_cut_off);
+                    to.iter().for_each(|to| to.inbox.state(message.clone()));
                 }
             }
             if !worked {
@@ -255,6 +287,19 @@ impl Trio {
         assert!(states.iter().all(|state| *state == states[0]), "{states:?}");
     }
 
+    /// Ends a node, and starts it again.
+    fn restart(&mut self, place: usize) {
+        drop(self.machines.remove(place));
+        let machine = self.open(place);
+        self.machines.insert(place, machine);
+    }
+
+    /// Lets the leader change the members.
+    fn change(&mut self, leader: usize, change: Change) {
+        self.machines[leader].shard.store().member().propose_members(change).unwrap();
+        self.pass(5 * SECOND_US);
+    }
+
     /// Takes a snapshot on a node, and waits until it is in place.
     fn snapshot(&mut self, place: usize) {
         let journal = self.machines[place].shard.store().member().journal_mut();
@@ -278,11 +323,7 @@ fn a_log_of_one_node_goes_on_as_that_of_three() {
     assert_eq!(error, Error::NotLeader { leader: node(leader).get() });
     trio.check_equal();
     // All of them come back with what they had.
-    for place in 0..3 {
-        trio.machines.remove(place);
-        let machine = trio.open(place);
-        trio.machines.insert(place, machine);
-    }
+    (0..3).for_each(|place| trio.restart(place));
     let leader = trio.leader();
     let call = trio.client(leader).count(13);
     assert!(matches!(trio.answer(call), Answered::Counted(Ok(13))));
@@ -320,9 +361,7 @@ fn a_follower_gets_what_it_missed_from_the_log_that_is_kept() {
         trio.snapshot(leader);
     }
     // The leader begins again with a snapshot, and still has the log before it.
-    trio.machines.remove(leader);
-    let machine = trio.open(leader);
-    trio.machines.insert(leader, machine);
+    trio.restart(leader);
     let leader = trio.leader();
     trio.machines[behind].is_cut_off = false;
     trio.send(leader, 1);
@@ -343,10 +382,79 @@ fn a_leader_forgets_what_followers_have_and_its_snapshot_covers() {
     trio.snapshot(leader);
     trio.pass(SECOND_US);
     assert!(behind(&mut trio) > 0);
-    trio.machines.remove(leader);
-    let machine = trio.open(leader);
-    trio.machines.insert(leader, machine);
+    trio.restart(leader);
     let leader = trio.leader();
     trio.send(leader, 1);
+    trio.check_equal();
+}
+
+/// Lets the leader forget what the follower needs, and returns both.
+fn one_far_behind(trio: &mut Trio) -> (usize, usize) {
+    let leader = trio.leader();
+    let behind = (leader + 1) % 3;
+    trio.machines[behind].is_cut_off = true;
+    for _ in 0..3 {
+        trio.send_and_ack(leader, 50);
+        trio.send(leader, 5);
+        trio.snapshot(leader);
+    }
+    let first = trio.machines[leader].shard.store().member().journal().before_last(u64::MAX, u64::MAX).0;
+    assert!(first > trio.machines[behind].shard.engine().applied_index());
+    (leader, behind)
+}
+
+/// Lets this node lead, and reads all messages there: those that were sent while it was away too.
+fn check_payloads(trio: &mut Trio, place: usize) {
+    let id = trio.ids[place];
+    trio.machines.iter().for_each(|machine| machine.inbox.transfer_leader(id));
+    assert_eq!(trio.leader(), place);
+    let mut read = 0;
+    loop {
+        let call = trio.client(place).pull("jobs", 0);
+        let Answered::Given(Ok(given)) = trio.answer(call) else { panic!("it leads") };
+        if given.is_empty() {
+            break;
+        }
+        read += given.len();
+        given.into_iter().for_each(|given| check_payload(given.blob));
+    }
+    assert!(read >= 15, "{read}");
+}
+
+fn check_payload(blob: BlobRead) {
+    let bytes = match blob {
+        BlobRead::Cached(bytes) => bytes,
+        BlobRead::OnDisk(location) => location.read().unwrap(),
+        BlobRead::Missing => panic!("a message has no payload"),
+    };
+    assert!(bytes.windows(9).any(|part| part.starts_with(b"<00") && part.ends_with(b">")), "{bytes:?}");
+}
+
+#[test]
+fn a_follower_gets_a_state_when_what_it_missed_is_gone_and_can_lead_then() {
+    let mut trio = Trio::new(16 << 10);
+    let (leader, behind) = one_far_behind(&mut trio);
+    trio.machines[behind].is_cut_off = false;
+    trio.pass(5 * SECOND_US);
+    trio.send(leader, 1);
+    trio.check_equal();
+    trio.restart(behind);
+    trio.check_equal();
+    check_payloads(&mut trio, behind);
+}
+
+#[test]
+fn a_node_that_begins_with_nothing_gets_all_of_it_and_can_lead_then() {
+    let mut trio = Trio::new(16 << 10);
+    let (leader, lost) = one_far_behind(&mut trio);
+    std::fs::remove_dir_all(trio.dir.path().join(lost.to_string())).unwrap();
+    let old = std::mem::replace(&mut trio.ids[lost], node(3));
+    trio.restart(lost);
+    let new = trio.ids[lost];
+    trio.change(leader, Change::Replace { old, new });
+    trio.send(leader, 1);
+    trio.check_equal();
+    trio.change(leader, Change::Promote(new));
+    check_payloads(&mut trio, lost);
     trio.check_equal();
 }

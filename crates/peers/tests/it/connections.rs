@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sluice_peers::{CONTENT_BYTES_MAX, REQUESTS_MAX, RequestError, WAITING_BYTES_MAX};
 use tokio::net::TcpListener;
 
-use crate::support::{Ca, append, eventually, heartbeat, node, nodes, options, start, start_on};
+use crate::support::{Ca, append, eventually, heartbeat, node, nodes, options, part, start, start_on};
 
 #[tokio::test]
 async fn three_members_send_to_each_other_over_one_connection_a_pair() {
@@ -21,6 +21,7 @@ async fn three_members_send_to_each_other_over_one_connection_a_pair() {
             at.until(*peer, true).await;
             at.peers.send(number as u16, heartbeat(number, *peer, 1));
             at.peers.send(number as u16, append(number, *peer, 1, &[100, 0, 5_000, 300_000, 1]));
+            at.peers.send_state(number as u16, part(number, *peer, 200_000));
         }
     }
     for (number, at) in nodes {
@@ -29,6 +30,10 @@ async fn three_members_send_to_each_other_over_one_connection_a_pair() {
             let from = u64::from(*shard);
             let sent = [heartbeat(from, number, 1), append(from, number, 1, &[100, 0, 5_000, 300_000, 1])];
             assert!(sent.contains(envelope));
+        }
+        eventually(|| at.came.states.lock().unwrap().len() == 2).await;
+        for (shard, message) in at.came.states.lock().unwrap().iter() {
+            assert_eq!(*message, part(u64::from(*shard), number, 200_000));
         }
         assert_eq!(at.peers.unsent(), 0);
         let ahead = at.peers.connected().iter().map(|state| state.clock_ahead_us.abs()).max();

@@ -5,8 +5,9 @@ use sluice_peers::decoder::Decoder;
 use sluice_peers::frame::{Frame, FrameError, HEAD_LEN, REASON_LEN_MAX, seal};
 use sluice_peers::hello::{Formats, Hello, NoHello};
 use sluice_peers::{CONTENT_BYTES_MAX, ClusterId, Identity};
+use sluice_replica::transfer::wire::STATE_LEN_MAX;
 
-use crate::support::{append, heartbeat, node};
+use crate::support::{append, heartbeat, node, part};
 
 fn frames() -> Vec<Frame> {
     let identity = Identity { cluster: ClusterId(7), node: node(2) };
@@ -22,6 +23,7 @@ fn frames() -> Vec<Frame> {
         Frame::Request { number: 1, within_ms: 2, content: content.clone() },
         Frame::Answer { number: u64::MAX, content: Bytes::new() },
         Frame::Answer { number: 1, content },
+        Frame::State { shard: 63, message: part(2, 1, 5_000) },
     ]
 }
 
@@ -126,10 +128,12 @@ fn lengths_have_limits_by_kind() {
         (7, 0, 6),
         (content_max + 9, 0, 6),
         (8, 1, 6),
+        (STATE_LEN_MAX as u32 + 1, 0, 7),
+        (0, 1, 7),
     ] {
         assert_eq!(head(content, batches, kind), Err(FrameError::Length), "{content} {batches} {kind}");
     }
-    for kind in [0, 7, 255] {
+    for kind in [0, 9, 255] {
         assert_eq!(head(0, 0, kind), Err(FrameError::Kind(kind)));
     }
     // The longest are waited for.

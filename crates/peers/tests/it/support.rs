@@ -15,7 +15,9 @@ use sluice_peers::hello::Formats;
 use sluice_peers::{
     ALPN, Answering, ClusterId, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver,
 };
-use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position};
+use sluice_replica::{
+    Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position, StateBody, StateHead, StateMessage,
+};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -45,6 +47,15 @@ pub(crate) fn append(from: u64, to: u64, term: u64, lengths: &[usize]) -> Envelo
     let entries = (1..).zip(&batches).map(entry).collect();
     let body = Body::Append { previous: Position::default(), commit: 0, entries };
     Envelope { message: Message { from: node(from), to: node(to), term, body }, batches }
+}
+
+/// The first part of a state, of this length.
+pub(crate) fn part(from: u64, to: u64, len: usize) -> StateMessage {
+    let state = Position { term: 3, index: 17 };
+    let label = b"members".to_vec();
+    let head = StateHead { applied_index: 40, number: 17, term: 3, time_us: 1, behaviour: 2, label };
+    let body = StateBody::Content { head, offset: 0, bytes: vec![7; len].into(), end: None };
+    StateMessage { from: node(from), to: node(to), state, body }
 }
 
 /// A CA, and a folder for files.
@@ -90,12 +101,17 @@ impl Ca {
 #[derive(Debug, Default)]
 pub(crate) struct Came {
     pub(crate) envelopes: Mutex<Vec<(u16, Envelope)>>,
+    pub(crate) states: Mutex<Vec<(u16, StateMessage)>>,
     pub(crate) is_removed: AtomicBool,
 }
 
 impl Receiver for Came {
     fn envelope(&self, shard: u16, envelope: Envelope) {
         self.envelopes.lock().unwrap().push((shard, envelope));
+    }
+
+    fn state(&self, shard: u16, message: StateMessage) {
+        self.states.lock().unwrap().push((shard, message));
     }
 
     /// `later` is answered after a second, anything else at once, by its opposite.

@@ -162,24 +162,7 @@ impl Replica {
     ///
     /// The reason for which the message was refused.
     pub fn step(&mut self, message: &Message) -> Result<(), Rejected> {
-        let standing = self.standing();
-        let progress = self.library.raft.prs().get(message.from.get());
-        let matched = progress.map_or(0, |progress| progress.matched);
-        let term = self.library.store().term_at(matched).unwrap_or(0);
-        let view = View {
-            id: self.id,
-            members: &self.members,
-            role: self.role(),
-            term: standing.term,
-            leader: standing.leader,
-            last: self.library.raft.raft_log.last_index(),
-            commit: self.position_of_commit(),
-            matched: Position { term, index: matched },
-            is_writing: self.synced < self.written,
-            must_not_win: self.must_not_win(),
-            is_installing: self.is_installing(),
-        };
-        check::check(&view, message)?;
+        check::check(&self.view(message.from), message)?;
         self.check_changes(message)?;
         #[cfg(feature = "plant")]
         self.step_planted(message);
@@ -376,6 +359,27 @@ impl Replica {
             }
         }
         Ok(())
+    }
+
+    /// The state against which a message of this node is checked.
+    fn view(&self, from: NodeId) -> View<'_> {
+        let standing = self.standing();
+        let progress = self.library.raft.prs().get(from.get());
+        let matched = progress.map_or(0, |progress| progress.matched);
+        let term = self.library.store().term_at(matched).unwrap_or(0);
+        View {
+            id: self.id,
+            members: &self.members,
+            role: self.role(),
+            term: standing.term,
+            leader: standing.leader,
+            last: self.library.raft.raft_log.last_index(),
+            commit: self.position_of_commit(),
+            matched: Position { term, index: matched },
+            is_writing: self.synced < self.written,
+            must_not_win: self.must_not_win(),
+            is_installing: self.is_installing(),
+        }
     }
 
     fn is_installing(&self) -> bool {

@@ -2,10 +2,11 @@
 
 use raft::{ProgressState, SnapshotStatus, StateRole};
 
-use super::Replica;
+use super::{Replica, check};
 use crate::entry::{NodeId, Position};
 use crate::members::Snapshot;
-use crate::ready::Refused;
+use crate::message::{Body, Message};
+use crate::ready::{Refused, Role};
 
 impl Replica {
     /// Describes the state that the owner has now, as it has told by [`Replica::applied`]. Kept with a copy
@@ -55,6 +56,30 @@ impl Replica {
         let status = if is_whole { SnapshotStatus::Finish } else { SnapshotStatus::Failure };
         self.library.report_snapshot(to.get(), status);
         self.settle();
+    }
+
+    /// True: the log holds the entry at this position, or what is committed reaches it. The state there is
+    /// not needed.
+    pub fn has(&self, position: Position) -> bool {
+        let is_held = self.library.store().term_at(position.index) == Some(position.term);
+        is_held || position.index <= self.library.raft.raft_log.committed
+    }
+
+    /// True: a state is installed when this message of the present leader, which offers it, is stepped.
+    pub fn installs(&self, message: &Message) -> bool {
+        let Body::Snapshot(Snapshot { position, .. }) = &message.body else { return false };
+        let standing = self.standing();
+        let is_leader = standing.leader == Some(message.from) && standing.term == message.term;
+        let is_fit = check::check(&self.view(message.from), message).is_ok();
+        is_leader && standing.role == Role::Follower && is_fit && !self.has(*position)
+    }
+
+    /// Index up to which a member is known to have the log. `None`: this replica does not lead, or has not
+    /// heard of the member lately.
+    pub fn matched(&self, node: NodeId) -> Option<u64> {
+        self.check_leader().ok()?;
+        let progress = self.library.raft.prs().get(node.get()).filter(|progress| progress.recent_active);
+        progress.map(|progress| progress.matched)
     }
 
     /// Tells the owner of followers that need a state.

@@ -10,16 +10,21 @@
 //!
 //! Map: [`envelope`] messages with their batches, [`entries`] entries of batches, [`fetch`] batches read back
 //! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `stall`
-//! disks that hang, [`start`] the state at a start, `state` the hard state in the journal.
+//! disks that hang, [`start`] the state at a start, `state` the hard state in the journal; `transfers` states
+//! on their way, `sending` to followers, `incoming` to this node, [`work`] what of it may block.
 
 pub mod entries;
 pub mod envelope;
 pub mod fetch;
+mod incoming;
 mod output;
 mod recent;
+mod sending;
 mod stall;
 pub mod start;
 mod state;
+mod transfers;
+pub mod work;
 
 use std::collections::VecDeque;
 
@@ -28,10 +33,13 @@ use sluice_journal::{Batch, BlobError, Class, DiskJournal, Event, Journal, Seale
 use self::entries::OwnRecords;
 use self::envelope::{Envelope, Unattached};
 use self::fetch::{Fetch, Fetched, Fetches};
+use self::incoming::Incoming;
 use self::recent::Recent;
+use self::sending::Sending;
 use self::stall::Stall;
 use self::start::{Start, Started};
 use self::state::Saved;
+use self::work::Work;
 use crate::config::{Config, Durable, StartError};
 use crate::driver::Replica;
 use crate::driver::check::Rejected;
@@ -39,9 +47,11 @@ use crate::entry::{Change, NodeId, Position, ReadId};
 use crate::members::Members;
 use crate::message::Body;
 use crate::ready::{Read, Refused, Role, Standing};
+use crate::transfer::StateMessage;
 
 /// A member of a shard's replicated log.
 pub struct Member {
+    id: NodeId,
     replica: Replica,
     journal: DiskJournal,
     records: OwnRecords,
@@ -58,8 +68,14 @@ pub struct Member {
     /// Writes that are not synced, oldest first: the journal's order with which each is, and its number.
     unsynced: VecDeque<(u64, u64)>,
     stall: Stall,
-    /// Position of the last batch that was given to the owner.
+    /// Position of the last batch that was given to the owner, or of the state that was installed since.
     given: Position,
+    sending: Sending,
+    incoming: Option<Incoming>,
+    /// Number of the last state that came.
+    received: u64,
+    state_messages: Vec<StateMessage>,
+    work: Vec<Work>,
 }
 
 /// Event of a member.
@@ -91,8 +107,6 @@ pub enum Dropped {
     Message(Rejected),
     /// The batch of this entry does not follow the one before it.
     Place(Position),
-    /// The message is about a state of the shard, which is not there.
-    State,
     /// The disk has no room for its batches.
     NoRoom,
 }
@@ -121,6 +135,7 @@ impl Member {
         let durable = Durable { base, hard_state, entries, changed, applied: given.index, has_forgotten };
         let replica = Replica::new(config, &durable, seed)?;
         let mut member = Member {
+            id: config.id,
             in_force: replica.members().clone(),
             replica,
             journal,
@@ -134,11 +149,17 @@ impl Member {
             unsynced: VecDeque::new(),
             stall: Stall::new(2 * config.election_ticks),
             given,
+            sending: Sending::default(),
+            incoming: None,
+            received: 0,
+            state_messages: Vec::new(),
+            work: Vec::new(),
         };
         let vote = hard_state.vote.filter(|_| !has_forgotten);
         member.save(Saved { id: Some(config.id), term: hard_state.term, vote, ..member.saved.clone() });
         member.label();
-        member.keep(kept_bytes);
+        let (before, _) = member.journal.before_last(kept_bytes, u64::MAX);
+        member.forget_before(before);
         member.settle(Vec::new());
         Ok(member)
     }
@@ -150,7 +171,9 @@ impl Member {
             return;
         }
         self.replica.tick();
+        self.tick_sending();
         self.settle(Vec::new());
+        self.tick_receiving();
     }
 
     /// Takes in an envelope of another member.
@@ -159,8 +182,9 @@ impl Member {
     ///
     /// The reason for which it was dropped.
     pub fn step(&mut self, envelope: Envelope) -> Result<(), Dropped> {
-        if let Body::Snapshot(_) = envelope.message.body {
-            return Err(Dropped::State);
+        if let Body::Snapshot(snapshot) = &envelope.message.body {
+            let snapshot = snapshot.clone();
+            return self.offered(envelope.message, &snapshot);
         }
         let supplied = envelope.attach().map_err(Dropped::Batches)?;
         self.check_places(&envelope.message)?;
@@ -169,6 +193,9 @@ impl Member {
             return Err(Dropped::NoRoom);
         }
         self.replica.step(&envelope.message).map_err(Dropped::Message)?;
+        if let Body::Appended { index, .. } = envelope.message.body {
+            self.note_acknowledged(envelope.message.from, index);
+        }
         self.settle(supplied);
         Ok(())
     }
@@ -317,12 +344,20 @@ impl Member {
         !self.unsynced.is_empty()
     }
 
+    /// Makes room for a snapshot that the owner begins of its state behind the batches that it was given.
     /// Keeps the last `bytes` bytes of the log for followers that are behind, in whole segments and at least
-    /// the one that grows, and forgets what is before it. A follower that needs that is not served yet.
-    pub fn keep(&mut self, bytes: u64) {
+    /// the one that grows, and forgets what is before it; while a state is on its way to a follower, what
+    /// that will need next is kept too, up to `transfer_bytes`.
+    pub fn begin_snapshot(&mut self, bytes: u64, transfer_bytes: u64) {
         let (before, _) = self.journal.before_last(bytes, u64::MAX);
-        self.journal.keep_from(before + 1);
-        self.replica.compact(before);
+        let (oldest, _) = self.journal.before_last(transfer_bytes, u64::MAX);
+        let held = self.held_from(before).map_or(before, |from| from.max(oldest).min(before));
+        self.forget_before(held);
+    }
+
+    fn forget_before(&mut self, number: u64) {
+        self.journal.keep_from(number + 1);
+        self.replica.compact(number);
     }
 
     /// Index of the last record that was given.
@@ -354,6 +389,7 @@ impl Member {
             }
             self.reads.extend(ready.reads);
             self.members = ready.members.or(self.members.take());
+            self.note_lagging(ready.lagging);
         }
     }
 }

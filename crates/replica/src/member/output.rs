@@ -52,7 +52,8 @@ impl Member {
         SealedBatch::received(place, 1, time_us, record).expect("one whole record")
     }
 
-    /// Hands a write to the journal: the hard state, then the cut, then the batches.
+    /// Hands a write to the journal: the hard state, then the cut, then the batches. A state that it installs
+    /// was handed over before.
     pub(super) fn write(&mut self, write: Write, supplied: &mut Supplied) {
         if let Some(HardState { term, vote, .. }) = write.hard_state {
             self.save(Saved { term, vote, ..self.saved.clone() });

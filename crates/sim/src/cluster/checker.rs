@@ -77,6 +77,14 @@ impl Checker {
         }
     }
 
+    /// A node has taken over a state that has applied the batch with this number last.
+    pub(super) fn takes_over(&self, node: usize, number: u64, engine: &Engine) -> Checked {
+        let next = self.log.get(number as usize).map(|batch| batch.first_index);
+        let is_whole = number <= self.last() && next.is_none_or(|next| next == engine.applied_index() + 1);
+        let index = engine.applied_index();
+        if is_whole { Ok(()) } else { Err(format!("node {node} takes over batch {number}, record {index}")) }
+    }
+
     /// A node has a state.
     pub(super) fn has(&mut self, node: usize, engine: &Engine) -> Checked {
         let index = engine.applied_index();
@@ -118,7 +126,7 @@ impl Checker {
 /// Members drop only what has become stale, or was damaged on its way.
 pub(super) fn may_be_dropped(why: &Dropped) -> Checked {
     match why {
-        Dropped::Message(Rejected::Stale) | Dropped::Batches(_) => Ok(()),
+        Dropped::Message(Rejected::Stale | Rejected::Installing) | Dropped::Batches(_) => Ok(()),
         Dropped::Message(rejected) => Err(rejected.to_string()),
         other => Err(format!("{other:?}")),
     }

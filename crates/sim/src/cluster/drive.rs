@@ -2,10 +2,12 @@
 
 use sluice_journal::Journal;
 use sluice_node::shard::Step;
-use sluice_replica::{Body, Role};
+use sluice_node::shard::replicated::work;
+use sluice_replica::{Body, Role, Work};
 
 use super::node::{Fault, Outgoing, Server, TICK_US, place};
 use super::packet::Packet;
+use super::witness::Given;
 use super::{ClusterWorld, Event, checker};
 use crate::disk::Crash;
 use crate::model::Checked;
@@ -112,10 +114,19 @@ impl ClusterWorld {
         let owner = &mut self.nodes[node];
         let Some(server) = &mut owner.server else { return Ok(()) };
         let given = server.shard.store().take();
-        for batch in &given {
-            self.checker.applies(node, owner.applied, batch)?;
-            owner.applied = batch.number;
-            self.stats.records += batch.records().count() as u64;
+        for given in &given {
+            match given {
+                Given::Batch(batch) => {
+                    self.checker.applies(node, owner.applied, batch)?;
+                    owner.applied = batch.number;
+                    self.stats.records += batch.records().count() as u64;
+                }
+                Given::State(number) => {
+                    self.checker.takes_over(node, *number, server.shard.engine())?;
+                    owner.applied = *number;
+                    self.stats.installs += 1;
+                }
+            }
         }
         if !given.is_empty() {
             self.checker.has(node, server.shard.engine())?;
@@ -155,17 +166,14 @@ impl ClusterWorld {
             server.inbox.fetched(fetched);
             self.stats.fetches += 1;
         }
+        self.plan_works(node, out.works);
+        for message in &out.states {
+            self.send(node, place(message.to), &Packet::of_state(message));
+        }
         for envelope in out.envelopes {
             let to = place(envelope.message.to);
             let is_vote = matches!(envelope.message.body, Body::Vote { is_try: false, is_granted: true, .. });
-            let packet = Packet::of(envelope);
-            for delay in self.network.send(node, to, &mut self.rng) {
-                let mut packet = packet.clone();
-                if self.faulty && self.rng.chance(1, 3_000) {
-                    packet.damage(&mut self.rng);
-                }
-                self.at(delay, Event::Arrive { node: to, packet: Box::new(packet) });
-            }
+            self.send(node, to, &Packet::of(envelope));
             // Right after it has said something, and a vote above all, it matters most what the disk has.
             if self.faulty && self.rng.chance(1, if is_vote { 8 } else { 4_000 }) {
                 self.crash(node);
@@ -173,6 +181,42 @@ impl ClusterWorld {
             }
         }
         Ok(())
+    }
+
+    fn send(&mut self, from: usize, to: usize, packet: &Packet) {
+        for delay in self.network.send(from, to, &mut self.rng) {
+            let mut packet = packet.clone();
+            if self.faulty && self.rng.chance(1, 3_000) {
+                packet.damage(&mut self.rng);
+            }
+            self.at(delay, Event::Arrive { node: to, packet: Box::new(packet) });
+        }
+    }
+
+    /// Plans work on states, which is done in order: at once, or late.
+    fn plan_works(&mut self, node: usize, mut works: Vec<Work>) {
+        let (life, count) = (self.nodes[node].life, works.len());
+        self.nodes[node].server.iter_mut().for_each(|server| server.works.extend(works.drain(..)));
+        for _ in 0..count {
+            let longest = if self.rng.chance(1, 20) { 1_000_000 } else { 3_000 };
+            self.at_random(10, longest, Event::Work { node, life });
+        }
+    }
+
+    /// Does the first work on a state.
+    pub(super) fn work(&mut self, node: usize, life: u64) -> Checked {
+        if !self.is_life(node, life) {
+            return Ok(());
+        }
+        if let Some(delay) = self.pause(node) {
+            self.at(delay, Event::Work { node, life });
+            return Ok(());
+        }
+        self.input(node, |server| {
+            if let Some(work) = server.works.pop_front() {
+                work::run(work, &server.inbox);
+            }
+        })
     }
 
     /// Plans the next steps of the writer and the shard.

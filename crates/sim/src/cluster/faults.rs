@@ -72,7 +72,7 @@ impl ClusterWorld {
         self.forget_calls(node);
         self.nodes[node].stop(how);
         let life = self.nodes[node].life;
-        let longest = if self.rng.chance(1, 2) { 30_000 } else { 1_500_000 };
+        let longest = *self.rng.pick(&[30_000, 30_000, 30_000, 1_500_000, 1_500_000, 8 * SECOND_US]);
         self.at_random(1_000, longest, Event::Start { node, life });
     }
 

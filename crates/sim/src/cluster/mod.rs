@@ -7,7 +7,7 @@
 //! which all faults end, and the cluster has to be whole again within ten virtual seconds.
 //!
 //! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`]
-//! what its shard applies, [`packet`] envelopes on their way, [`network`] delays and losses, [`faults`]
+//! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
 //! everything that goes wrong, [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`]
 //! what has to be true of all nodes, [`judge`] what has to be true of what clients hear.
 
@@ -36,7 +36,7 @@ use clients::Clients;
 use judge::Judge;
 use network::Network;
 use node::{Node, draw_options};
-use packet::Packet;
+use packet::{Arrived, Packet};
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -63,6 +63,7 @@ enum Event {
     Wake { node: usize, life: u64 },
     Write { node: usize, life: u64 },
     Maintain { node: usize, life: u64 },
+    Work { node: usize, life: u64 },
     Arrive { node: usize, packet: Box<Packet> },
     Start { node: usize, life: u64 },
     Client,
@@ -272,6 +273,7 @@ impl ClusterWorld {
             },
             Event::Write { node, life } => self.write(node, life),
             Event::Maintain { node, life } => self.maintain(node, life),
+            Event::Work { node, life } => self.work(node, life),
         }
     }
 
@@ -310,8 +312,11 @@ impl ClusterWorld {
             self.at(delay, Event::Arrive { node, packet });
             return Ok(());
         }
-        let Some(envelope) = packet.open() else { return Ok(()) };
-        self.input(node, |server| server.inbox.envelope(envelope))
+        match packet.open() {
+            None => Ok(()),
+            Some(Arrived::Envelope(envelope)) => self.input(node, |server| server.inbox.envelope(envelope)),
+            Some(Arrived::State(message)) => self.input(node, |server| server.inbox.state(message)),
+        }
     }
 
     /// Time that the node is still paused, in microseconds.

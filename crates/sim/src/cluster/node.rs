@@ -1,5 +1,6 @@
 //! One node with its disk: its lives from a start to a crash.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +13,7 @@ use sluice_node::shard::replicated::{self, Carrier, Replicated};
 use sluice_node::shard::request::Request;
 use sluice_node::shard::store::Standing;
 use sluice_node::shard::{Parts, Shard};
-use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId};
+use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId, StateMessage, Work};
 
 use super::SECOND_US;
 use super::witness::Witness;
@@ -38,6 +39,8 @@ pub(super) struct Outbox(Arc<Mutex<Outgoing>>);
 pub(super) struct Outgoing {
     pub(super) envelopes: Vec<Envelope>,
     pub(super) fetches: Vec<Fetch>,
+    pub(super) states: Vec<StateMessage>,
+    pub(super) works: Vec<Work>,
     pub(super) dropped: Vec<(NodeId, Dropped)>,
 }
 
@@ -61,6 +64,14 @@ impl Carrier for Outbox {
         self.with(|out| out.fetches.push(fetch));
     }
 
+    fn send_state(&mut self, message: StateMessage) {
+        self.with(|out| out.states.push(message));
+    }
+
+    fn work(&mut self, work: Work) {
+        self.with(|out| out.works.push(work));
+    }
+
     fn dropped(&mut self, from: NodeId, why: Dropped) {
         self.with(|out| out.dropped.push((from, why)));
     }
@@ -74,6 +85,8 @@ pub(super) struct Server {
     pub(super) outbox: Outbox,
     pub(super) writer: Writer,
     pub(super) maintenance: Maintenance,
+    /// Work on states that is not done.
+    pub(super) works: VecDeque<Work>,
 }
 
 impl std::fmt::Debug for Server {
@@ -88,6 +101,8 @@ pub(super) struct Node {
     config: Config,
     members: Members,
     options: Options,
+    /// Length of the log that is kept for others, in bytes: usually, and while a state is on its way.
+    kept: (u64, u64),
     disk: SimDisk,
     /// Lead of its wall clock over the right one, in microseconds.
     wall_ahead_us: i64,
@@ -142,6 +157,7 @@ impl Node {
             config: Config { id: id(place), heartbeat_ticks: 2, election_ticks: 10 },
             members,
             options: Options { commit: Commit::Told, ..options.clone() },
+            kept: (*rng.pick(&[0, 0, 16 << 10, u64::MAX]), *rng.pick(&[0, 64 << 10, u64::MAX])),
             disk,
             wall_ahead_us: rng.below(WALL_US) as i64 - (WALL_US / 2) as i64,
             life: 0,
@@ -253,8 +269,8 @@ impl Node {
             config: self.config.clone(),
             members: self.members.clone(),
             seed: rng.bits(),
-            // Nobody ever needs what is gone: states are not sent yet.
-            kept_bytes: u64::MAX,
+            kept_bytes: self.kept.0,
+            transfer_bytes: self.kept.1,
             inbox: Arc::clone(&inbox),
             carrier: Box::new(outbox.clone()),
         };
@@ -271,7 +287,7 @@ impl Node {
             waiting_max: 100,
             events: Default::default(),
         });
-        Ok(Server { shard, mailbox, inbox, outbox, writer, maintenance })
+        Ok(Server { shard, mailbox, inbox, outbox, writer, maintenance, works: VecDeque::new() })
     }
 }
 
@@ -289,7 +305,7 @@ pub(super) fn place(id: NodeId) -> usize {
 pub(super) fn draw_options(rng: &mut Rng) -> Options {
     let mut options = Options::new(PathBuf::from(DIRECTORY));
     options.segment_bytes = *rng.pick(&[16 << 10, 64 << 10, 256 << 10]);
-    options.snapshot_log_bytes = *rng.pick(&[16 << 10, 64 << 10, 1 << 20]);
+    options.snapshot_log_bytes = *rng.pick(&[8 << 10, 16 << 10, 64 << 10, 1 << 20]);
     options.cache_bytes = *rng.pick(&[0, 4 << 10, 1 << 20]);
     options.reserve_bytes = 0;
     options.low_water_bytes = 0;

@@ -1,28 +1,47 @@
-//! Envelopes on their way.
+//! Messages on their way.
 
-use sluice_replica::{Envelope, wire};
+use bytes::Bytes;
+use sluice_replica::{Envelope, StateMessage, transfer, wire};
 
 use crate::rng::Rng;
 
-/// An envelope as bytes.
+/// A message as bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Packet {
-    message: Vec<u8>,
-    batches: Vec<bytes::Bytes>,
+pub(super) enum Packet {
+    /// An envelope: the message, and its batches.
+    Envelope(Vec<u8>, Vec<Bytes>),
+    /// A message about a state.
+    State(Vec<u8>),
+}
+
+/// A message as it arrives.
+pub(super) enum Arrived {
+    Envelope(Envelope),
+    State(StateMessage),
 }
 
 impl Packet {
     pub(super) fn of(envelope: Envelope) -> Packet {
         let mut message = Vec::new();
         wire::encode(&envelope.message, &mut message);
-        Packet { message, batches: envelope.batches }
+        Packet::Envelope(message, envelope.batches)
+    }
+
+    pub(super) fn of_state(message: &StateMessage) -> Packet {
+        let mut bytes = Vec::new();
+        transfer::wire::encode(message, &mut bytes);
+        Packet::State(bytes)
     }
 
     /// Flips a bit somewhere.
     pub(super) fn damage(&mut self, rng: &mut Rng) {
-        let at = rng.index(self.message.len());
-        match self.batches.iter_mut().find(|batch| !batch.is_empty() && rng.chance(1, 2)) {
-            None => self.message[at] ^= 1 << rng.below(8),
+        let (message, batches) = match self {
+            Packet::Envelope(message, batches) => (message, batches.as_mut_slice()),
+            Packet::State(message) => (message, &mut [][..]),
+        };
+        let at = rng.index(message.len());
+        match batches.iter_mut().find(|batch| !batch.is_empty() && rng.chance(1, 2)) {
+            None => message[at] ^= 1 << rng.below(8),
             Some(batch) => {
                 let mut bytes = batch.to_vec();
                 bytes[rng.index(batch.len())] ^= 1 << rng.below(8);
@@ -31,9 +50,14 @@ impl Packet {
         }
     }
 
-    /// The envelope; `None`: it was damaged.
-    pub(super) fn open(self) -> Option<Envelope> {
-        let message = wire::decode(&self.message).ok()?;
-        Some(Envelope { message, batches: self.batches })
+    /// The message; `None`: it was damaged.
+    pub(super) fn open(self) -> Option<Arrived> {
+        match self {
+            Packet::Envelope(message, batches) => {
+                let message = wire::decode(&message).ok()?;
+                Some(Arrived::Envelope(Envelope { message, batches }))
+            }
+            Packet::State(bytes) => transfer::wire::decode(&bytes.into()).ok().map(Arrived::State),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Wrapper of a shard's store that notes what the shard is given to apply.
 
+use sluice_engine::Engine;
 use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Refused, Status,
 };
@@ -9,7 +10,15 @@ use sluice_node::shard::store::{Standing, Store};
 /// The wrapped store.
 pub(super) struct Witness {
     pub(super) store: Replicated,
-    given: Vec<Committed>,
+    given: Vec<Given>,
+}
+
+/// Thing that a shard was given.
+pub(super) enum Given {
+    /// A batch to apply.
+    Batch(Committed),
+    /// A state in place of its own, which has applied the batch with this number last.
+    State(u64),
 }
 
 impl Witness {
@@ -17,8 +26,8 @@ impl Witness {
         Witness { store, given: Vec::new() }
     }
 
-    /// Takes the batches that the shard was given since the last call.
-    pub(super) fn take(&mut self) -> Vec<Committed> {
+    /// Takes what the shard was given since the last call.
+    pub(super) fn take(&mut self) -> Vec<Given> {
         std::mem::take(&mut self.given)
     }
 }
@@ -45,7 +54,7 @@ impl Journal for Witness {
     fn poll(&mut self) -> Option<Event> {
         let event = self.store.poll();
         if let Some(Event::Committed(batch)) = &event {
-            self.given.push(batch.clone());
+            self.given.push(Given::Batch(batch.clone()));
         }
         event
     }
@@ -66,6 +75,14 @@ impl Store for Witness {
 
     fn confirm(&mut self, round: u64) -> Option<u64> {
         self.store.confirm(round)
+    }
+
+    fn take_state(&mut self) -> Option<Box<Engine>> {
+        let state = self.store.take_state();
+        if state.is_some() {
+            self.given.push(Given::State(self.store.member().journal().next_number() - 1));
+        }
+        state
     }
 
     fn wants_snapshot(&self) -> bool {

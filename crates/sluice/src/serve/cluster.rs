@@ -19,7 +19,7 @@ use sluice_front::tls::first_certificate;
 use sluice_node::{Asking, ClusterOptions, Node, Transport};
 use sluice_peers::hello::Formats;
 use sluice_peers::{ALPN, Answering, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver};
-use sluice_replica::{Envelope, Members, NodeId};
+use sluice_replica::{Envelope, Members, NodeId, StateMessage};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_rustls::server::TlsStream;
@@ -136,6 +136,12 @@ impl Receiver for Incoming {
         }
     }
 
+    fn state(&self, shard: u16, message: StateMessage) {
+        if let Some((node, _)) = self.here.get() {
+            node.deliver_state(shard, message);
+        }
+    }
+
     /// A request that nobody knows has an empty answer.
     fn request(&self, _from: NodeId, content: Bytes) -> Answering {
         let here = self.here.get().cloned();
@@ -162,6 +168,10 @@ impl Transport for Outgoing {
     fn send(&self, shard: u32, envelope: Envelope) {
         // A node has 64 shards at most.
         self.0.send(shard as u16, envelope);
+    }
+
+    fn send_state(&self, shard: u32, message: StateMessage) {
+        self.0.send_state(shard as u16, message);
     }
 
     fn ask(&self, node: NodeId, question: Bytes, within: Duration) -> Asking<'_> {

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sluice_replica::{Envelope, Fetched, NodeId};
+use sluice_engine::Engine;
+use sluice_replica::{Envelope, Fetched, NodeId, StateMessage, Worked};
 
 /// Upper limit of inputs that wait.
 const INPUTS_MAX: usize = 4_096;
@@ -19,6 +20,10 @@ pub(super) enum Input {
     Envelope(Box<Envelope>),
     /// Batches that were read back for a follower.
     Fetched(Box<Fetched>),
+    /// Message of another member about a state on its way.
+    State(Box<StateMessage>),
+    /// Work on a state that is done, with the engine that was made of the state.
+    Worked(Box<Worked>, Option<Box<Engine>>),
     /// Order to hand the leadership to this member.
     Transfer(NodeId),
     /// Order to hand the leadership to the member that is fittest.
@@ -38,7 +43,7 @@ pub struct Inbox {
 #[derive(Debug, Default)]
 struct Waiting {
     inputs: VecDeque<Input>,
-    /// Length of the batches of the envelopes, in bytes.
+    /// Length of the batches of the envelopes, and of parts of states, in bytes.
     bytes: usize,
     has_tick: bool,
 }
@@ -57,12 +62,26 @@ impl Inbox {
 
     /// Puts in an envelope of another member. Where too many wait it is lost, as on its way.
     pub fn envelope(&self, envelope: Envelope) {
+        self.message(bytes_of(&envelope), Input::Envelope(Box::new(envelope)));
+    }
+
+    /// Puts in a message of another member about a state. It may be lost as an envelope.
+    pub fn state(&self, message: StateMessage) {
+        self.message(message.content_bytes(), Input::State(Box::new(message)));
+    }
+
+    fn message(&self, bytes: usize, input: Input) {
         let mut waiting = self.waiting();
         if waiting.inputs.len() >= INPUTS_MAX || waiting.bytes >= BYTES_MAX {
             return;
         }
-        waiting.bytes += bytes_of(&envelope);
-        self.put(waiting, Input::Envelope(Box::new(envelope)));
+        waiting.bytes += bytes;
+        self.put(waiting, input);
+    }
+
+    /// Puts in what came of work on a state: one for each [`super::Carrier::work`].
+    pub(super) fn worked(&self, worked: Worked, engine: Option<Box<Engine>>) {
+        self.put(self.waiting(), Input::Worked(Box::new(worked), engine));
     }
 
     /// Puts in what [`super::Carrier::fetch`] has read: one for each order to read.

@@ -4,22 +4,24 @@
 //! each [`Journal::poll`] takes that in first. What goes to others goes through a [`Carrier`]. So the shard
 //! knows nothing of either, and nothing blocks its thread.
 //!
-//! Map: [`inbox`] inputs of other threads.
+//! Map: [`inbox`] inputs of other threads, [`work`] work on states that may block.
 
 pub mod inbox;
+pub mod work;
 
 use std::sync::Arc;
 
-use sluice_engine::{Command, consensus_entry};
+use sluice_engine::{Command, Engine, consensus_entry};
 use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, DiskJournal, Event, Journal, Refused, Status, Writer,
 };
 use sluice_replica::{
     Config, Dropped, Envelope, Fetch, Member, MemberEvent, Members, NodeId, NotProposed, OwnRecords, ReadId,
-    Role, Start,
+    Role, Start, StateMessage, Work,
 };
 
 use self::inbox::{Inbox, Input};
+use super::recover::live_blobs;
 use super::request::write_record;
 use super::store::{Standing, Store};
 use crate::api::StartError;
@@ -31,6 +33,12 @@ pub trait Carrier: Send {
 
     /// Reads what a follower needs ([`Fetch::read`]) on another thread, and puts it into the inbox.
     fn fetch(&mut self, fetch: Fetch);
+
+    /// Sends a message about a state to the member that it names. It may be lost, repeated or late.
+    fn send_state(&mut self, message: StateMessage);
+
+    /// Does work on a state ([`work::run`]) on another thread, in the order in which it comes.
+    fn work(&mut self, work: Work);
 
     /// Takes note of an envelope that was dropped, with its sender. Stale ones are usual.
     fn dropped(&mut self, from: NodeId, why: Dropped);
@@ -45,9 +53,11 @@ pub struct Parts {
     pub members: Members,
     /// Source of the waits before campaigns, another on each node.
     pub seed: u64,
-    /// Length of the log that is kept for followers that are behind, in bytes. What they need beyond it
-    /// they cannot get.
+    /// Length of the log that is kept for followers that are behind, in bytes. Those that need more get a
+    /// state.
     pub kept_bytes: u64,
+    /// Length of the log that is kept while a state is on its way to a follower, in bytes.
+    pub transfer_bytes: u64,
     /// Way of other threads to the store.
     pub inbox: Arc<Inbox>,
     /// Way of the store to the other members.
@@ -62,6 +72,11 @@ pub struct Replicated {
     inbox: Arc<Inbox>,
     carrier: Box<dyn Carrier>,
     kept_bytes: u64,
+    transfer_bytes: u64,
+    /// Engine of the state that is on its way to this node.
+    restored: Option<Box<Engine>>,
+    /// Engine of the state that was installed, which the shard is to take over.
+    installed: Option<Box<Engine>>,
     /// Standing that the shard sees.
     standing: Standing,
     round: Round,
@@ -101,16 +116,27 @@ impl Replicated {
         hard_state: Vec<u8>,
         parts: Parts,
     ) -> Result<Replicated, StartError> {
-        let Parts { config, members, seed, kept_bytes, inbox, carrier } = parts;
+        let Parts { config, members, seed, kept_bytes, transfer_bytes, inbox, carrier } = parts;
         journal.set_waker(Arc::clone(&inbox.wake));
         let start = Start::read(&journal, members, &hard_state, OWN_RECORDS, kept_bytes);
         let start = start
             .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;
         let member = Member::new(&config, journal, start, seed);
         let member = member.map_err(|error| StartError::Failed(error.to_string()))?;
-        let (id, standing) = (config.id, Standing::Follower { leader: None });
-        let round = Round::default();
-        Ok(Replicated { member, writer, id, inbox, carrier, kept_bytes, standing, round, orders: 0 })
+        Ok(Replicated {
+            member,
+            writer,
+            id: config.id,
+            inbox,
+            carrier,
+            kept_bytes,
+            transfer_bytes,
+            restored: None,
+            installed: None,
+            standing: Standing::Follower { leader: None },
+            round: Round::default(),
+            orders: 0,
+        })
     }
 
     /// The member.
@@ -118,7 +144,8 @@ impl Replicated {
         &mut self.member
     }
 
-    /// Gives the member what has come, and looks whether its standing is another then. True: it is.
+    /// Gives the member what has come, and looks whether its standing or the whole state is another then.
+    /// True: it is.
     fn take_in(&mut self) -> bool {
         for input in self.inbox.take() {
             match input {
@@ -134,6 +161,11 @@ impl Replicated {
                         tracing::error!(?error, "a part of the log could not be read for a follower");
                     }
                 }
+                Input::State(message) => self.member.step_state(*message),
+                Input::Worked(worked, engine) => {
+                    self.restored = engine.or(self.restored.take());
+                    self.member.worked(*worked);
+                }
                 Input::HandOver => self.member.hand_over(),
                 Input::Transfer(to) => {
                     // Refused where it does not lead any more: then there is nothing to hand over.
@@ -141,8 +173,27 @@ impl Replicated {
                 }
             }
         }
+        let is_installed = self.install();
         let standing = self.standing_of_member();
-        std::mem::replace(&mut self.standing, standing) != standing
+        std::mem::replace(&mut self.standing, standing) != standing || is_installed
+    }
+
+    /// Installs the state of another node that is here as a whole. True: there was one.
+    fn install(&mut self) -> bool {
+        if !self.member.is_receiving() {
+            self.restored = None;
+            return false;
+        }
+        let Some(index) = self.member.installable() else { return false };
+        let Some(engine) = self.restored.take_if(|engine| engine.applied_index() == index) else {
+            return false;
+        };
+        if let Err(error) = self.member.install(live_blobs(&engine)) {
+            tracing::error!(?error, index, "the state of another node was not installed");
+            return false;
+        }
+        self.installed = Some(engine);
+        true
     }
 
     fn standing_of_member(&self) -> Standing {
@@ -162,6 +213,12 @@ impl Replicated {
         }
         for fetch in self.member.take_fetches() {
             self.carrier.fetch(fetch);
+        }
+        for message in self.member.take_state_messages() {
+            self.carrier.send_state(message);
+        }
+        for work in self.member.take_work() {
+            self.carrier.work(work);
         }
     }
 
@@ -272,11 +329,16 @@ impl Store for Replicated {
         self.member.journal().wants_snapshot()
     }
 
+    fn take_state(&mut self) -> Option<Box<Engine>> {
+        self.installed.take()
+    }
+
     /// The snapshot lets the log before it go; of that what followers may need is kept, unless the disk is
     /// full.
     fn snapshot_begin(&mut self, applied_index: u64, time_us: u64, behaviour: u32) {
         let is_full = self.member.journal().status().full;
-        self.member.keep(if is_full { 0 } else { self.kept_bytes });
+        let (kept, transfer) = if is_full { (0, 0) } else { (self.kept_bytes, self.transfer_bytes) };
+        self.member.begin_snapshot(kept, transfer);
         self.member.journal_mut().snapshot_begin(applied_index, time_us, behaviour);
     }
 
