@@ -7,7 +7,6 @@ use serde_json::json;
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::permit::Permit;
-use crate::server::OwnNode;
 
 /// A cluster.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -47,30 +46,29 @@ impl Unary for Show {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown>, CallError> {
-        let alone = "this server belongs to no cluster: the setting cluster_members is empty";
-        let own = permit.calls().own_node().ok_or_else(|| CallError::new("no_cluster", alone))?;
-        let OwnNode { cluster, number, nodes } = own;
-        let leaders: Vec<_> = permit.node().leaders().iter().map(|leader| leader.number(*number)).collect();
-        let shown = |(number, address): (&u64, &String)| {
-            let leads = (0..).zip(&leaders).filter(|(_, leader)| **leader == Some(*number));
-            ShownNode {
-                number: *number,
-                address: address.clone(),
-                leads: leads.map(|(shard, _)| shard).collect(),
-            }
+        let alone = "this server belongs to no cluster: `sluice cluster init` makes it the first node of one";
+        let clustered = permit.calls().clustered().ok_or_else(|| CallError::new("no_cluster", alone))?;
+        let own = &clustered.own;
+        let leaders: Vec<_> =
+            permit.node().leaders().iter().map(|leader| leader.number(own.number())).collect();
+        let shown = |(number, address)| {
+            let leads = (0..).zip(&leaders).filter(|(_, leader)| **leader == Some(number));
+            ShownNode { number, address, leads: leads.map(|(shard, _)| shard).collect() }
         };
-        let nodes = nodes.iter().map(shown).collect();
-        Ok(Shown { cluster: cluster.clone(), node: *number, nodes }.into())
+        let nodes = own.addresses().into_iter().map(shown).collect();
+        Ok(Shown { cluster: own.cluster().to_owned(), node: own.number(), nodes }.into())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::Value;
 
     use super::*;
     use crate::operation::Operation;
-    use crate::testing::Open;
+    use crate::testing::{FirstNode, Open};
 
     async fn show(open: &Open) -> Result<Value, &'static str> {
         let done = Show {}.run(&open.permit(Operation::ClusterShow, "")).await;
@@ -79,11 +77,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_nodes_are_shown_with_what_each_leads() {
-        let nodes = [(1, "10.0.0.1:7070".to_owned()), (2, "10.0.0.2:7070".to_owned())].into();
-        let open = Open::in_cluster(OwnNode { cluster: "5b0c".to_owned(), number: 2, nodes });
-        let expected = json!({"cluster": "5b0c", "node": 2, "nodes": [
-            {"number": 1, "address": "10.0.0.1:7070", "leads": []},
-            {"number": 2, "address": "10.0.0.2:7070", "leads": [0]},
+        let open = Open::in_cluster(Arc::new(FirstNode));
+        let expected = json!({"cluster": "5b0c", "node": 1, "nodes": [
+            {"number": 1, "address": "10.0.0.1:7070", "leads": [0]},
+            {"number": 2, "address": "10.0.0.2:7070", "leads": []},
         ]});
         assert_eq!(show(&open).await, Ok(expected));
     }

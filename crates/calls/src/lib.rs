@@ -12,7 +12,7 @@
 //! the types of fields, `schema` their schemas; [`error`], [`fault`] and [`codes`] errors, faults in
 //! requests, and the status of each code in every protocol, [`near`] suggestions for unknown names;
 //! [`server`] the server behind all calls, [`room`] the memory for their answers; `system` the lists that a
-//! server keeps.
+//! server keeps, [`roster`] those of a cluster.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -35,6 +35,7 @@ pub mod hot;
 pub mod keys;
 mod leading;
 pub mod limits;
+pub mod membership;
 pub mod messages;
 pub mod namespaces;
 pub mod near;
@@ -45,6 +46,7 @@ pub mod queue_defaults;
 pub mod queues;
 pub mod results;
 pub mod room;
+pub mod roster;
 pub mod schedules;
 mod schema;
 pub mod server;

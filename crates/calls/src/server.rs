@@ -1,13 +1,14 @@
 //! The server that is asked: the one owner of the node's handle in front of which every protocol stands.
 
-use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use sluice_engine::Limits;
 use sluice_node::Node;
 use tokio::sync::watch;
 
 use crate::access::{Access, Act, Caller, Peer};
+use crate::roster::{OwnNode, Roster};
 use crate::time::now_ms;
 
 /// The server behind all calls: the node, access control, and its stop. The node is reached with a
@@ -17,21 +18,19 @@ pub struct Calls {
     access: Access,
     about: About,
     /// `None`: the server belongs to no cluster.
-    own_node: Option<OwnNode>,
+    clustered: Option<Clustered>,
     started_at_ms: u64,
     /// Turns true when the server stops.
     stop: watch::Sender<bool>,
 }
 
-/// A server as a node of a cluster.
-#[derive(Clone, Debug)]
-pub struct OwnNode {
-    /// Id of the cluster.
-    pub cluster: String,
-    /// Number of the node.
-    pub number: u64,
-    /// Addresses of all nodes by their numbers, as `host:port`.
-    pub nodes: BTreeMap<u64, String>,
+/// A server's part in a cluster, and the lists that the cluster keeps of its nodes.
+#[derive(Debug)]
+pub struct Clustered {
+    /// The server as a node.
+    pub own: Arc<dyn OwnNode>,
+    /// The lists.
+    pub roster: Roster,
 }
 
 /// The description of a server.
@@ -56,7 +55,7 @@ impl Calls {
             node,
             access,
             about,
-            own_node: None,
+            clustered: None,
             started_at_ms: now_ms(),
             stop: watch::Sender::new(false),
         }
@@ -64,13 +63,14 @@ impl Calls {
 
     /// The same calls of a server that is a node of a cluster.
     #[must_use]
-    pub fn in_cluster(self, own_node: OwnNode) -> Calls {
-        Calls { own_node: Some(own_node), ..self }
+    pub fn in_cluster(self, own: Arc<dyn OwnNode>) -> Calls {
+        let roster = Roster::new(own.cluster());
+        Calls { clustered: Some(Clustered { own, roster }), ..self }
     }
 
-    /// The server as a node of a cluster; `None`: it belongs to none.
-    pub fn own_node(&self) -> Option<&OwnNode> {
-        self.own_node.as_ref()
+    /// The server's part in a cluster; `None`: it belongs to none.
+    pub fn clustered(&self) -> Option<&Clustered> {
+        self.clustered.as_ref()
     }
 
     pub(crate) fn node(&self) -> &Node {

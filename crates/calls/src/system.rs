@@ -31,6 +31,14 @@ pub(crate) struct Entry {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Version(Option<(QueueId, Counters)>);
 
+/// The key under which a value is added at most once. An empty one is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnceKey<'a> {
+    pub(crate) key: &'a [u8],
+    /// Digest of the value: another value under the same key is refused.
+    pub(crate) digest: u64,
+}
+
 impl SystemList {
     /// All values, the oldest first.
     ///
@@ -67,8 +75,8 @@ impl SystemList {
     /// Adds a value.
     ///
     /// # Errors
-    /// What the engine says.
-    pub(crate) async fn add(self, node: &Node, value: &Value) -> Result<(), Error> {
+    /// What the engine says: `idempotency_mismatch` for another value under the same key.
+    pub(crate) async fn add(self, node: &Node, value: &Value, once: OnceKey<'_>) -> Result<(), Error> {
         let payload = value.to_string();
         let options = SendOptions { hold: true, ..SendOptions::default() };
         let item = SendItem {
@@ -80,8 +88,8 @@ impl SystemList {
         let send = Send {
             namespace: NamespaceId::SYS,
             queue: self.0,
-            idempotency_key: b"",
-            request_digest: 0,
+            idempotency_key: once.key,
+            request_digest: once.digest,
             items: &[item],
         };
         node.send(&send).await.map(drop)

@@ -1,5 +1,6 @@
 //! Helpers for tests: a node in memory, a caller who may do everything in it, and numbers that repeat.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use crate::access::{Access, Caller, Guard, GuardOptions, Peer};
 use crate::operation::Operation;
 use crate::permit::{Asker, CallName, Permit};
 use crate::room::Uncounted;
-use crate::server::{About, Calls, OwnNode};
+use crate::roster::{ClusterCa, OwnNode};
+use crate::server::{About, Calls};
 
 /// The options of a node in memory, with one shard.
 pub fn options() -> Options {
@@ -38,6 +40,32 @@ pub fn node() -> Node {
     Node::start(options()).unwrap()
 }
 
+/// The first node of a cluster of two, of which the other is not connected.
+#[derive(Debug)]
+pub struct FirstNode;
+
+impl OwnNode for FirstNode {
+    fn cluster(&self) -> &str {
+        "5b0c"
+    }
+
+    fn number(&self) -> u64 {
+        1
+    }
+
+    fn addresses(&self) -> BTreeMap<u64, String> {
+        [(1, "10.0.0.1:7070".to_owned()), (2, "10.0.0.2:7070".to_owned())].into()
+    }
+
+    fn connected(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn authority(&self) -> Result<ClusterCa, String> {
+        Ok(ClusterCa { certificate: "CA".to_owned(), fingerprint: [7; 32], key: "KEY".to_owned() })
+    }
+}
+
 /// A server in memory without access rules, and one connection to it.
 pub struct Open {
     calls: Calls,
@@ -54,9 +82,14 @@ impl Open {
     }
 
     /// A server that is a node of a cluster.
-    pub fn in_cluster(own: OwnNode) -> Open {
+    pub fn in_cluster(own: Arc<dyn OwnNode>) -> Open {
         let Open { calls, peer } = Open::new();
         Open { calls: calls.in_cluster(own), peer }
+    }
+
+    /// Its calls.
+    pub fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// The node behind it.

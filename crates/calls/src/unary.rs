@@ -10,7 +10,7 @@ use crate::fault::Read;
 use crate::operation::{Operation, unary_operations};
 use crate::permit::Permit;
 use crate::{
-    bulk, changes, cluster, consumers, dead, flows, groups, keys, limits, messages, namespaces,
+    bulk, changes, cluster, consumers, dead, flows, groups, keys, limits, membership, messages, namespaces,
     queue_defaults, queues, results, schedules, status, tokens,
 };
 

@@ -1,5 +1,8 @@
 //! The nodes of a cluster.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// A cluster, as one of its nodes shows it.
@@ -22,4 +25,77 @@ pub struct ClusterNode {
     pub address: String,
     /// Shards that it leads, as far as the node that has answered knows.
     pub leads: Vec<u32>,
+}
+
+/// A node and its address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// Its number.
+    pub node: u64,
+    /// Its address, as `host:port`.
+    pub address: String,
+}
+
+/// A new join token.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeJoinToken {
+    /// Secret text of the token. The cluster keeps only a hash of it and cannot show it again.
+    pub token: String,
+    /// End of its validity, in milliseconds since the Unix epoch.
+    pub expires_at_ms: u64,
+}
+
+/// Without the secret.
+impl fmt::Debug for MadeJoinToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MadeJoinToken").field("expires_at_ms", &self.expires_at_ms).finish_non_exhaustive()
+    }
+}
+
+/// A machine that wants to join.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// Join token.
+    pub token: String,
+    /// Address at which clients and other nodes will reach it, as `host:port`.
+    pub address: String,
+    /// Secret text of this machine alone, by which it is known when it asks again.
+    pub machine: String,
+    /// Its wall clock, in milliseconds since the Unix epoch.
+    pub now_ms: u64,
+    /// Version of the rules by which its program applies the log.
+    pub behaviour: u16,
+    /// Number of its shards.
+    pub shards: u32,
+    /// Its limits by their settings.
+    pub limits: BTreeMap<String, u64>,
+}
+
+/// Without the secrets.
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Parts that make a machine a node.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct Joined {
+    /// Id of the cluster.
+    pub cluster: String,
+    /// Number of the new node.
+    pub node: u64,
+    /// Certificate of the cluster's CA, as PEM.
+    pub ca: String,
+    /// Private key of the cluster's CA, as PEM.
+    pub ca_key: String,
+    /// All nodes, the new one among them.
+    pub nodes: Vec<Neighbour>,
+}
+
+/// Without the key.
+impl fmt::Debug for Joined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Joined").field("node", &self.node).field("nodes", &self.nodes).finish_non_exhaustive()
+    }
 }

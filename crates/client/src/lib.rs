@@ -87,7 +87,7 @@ pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, Receive
 pub use calls::queues::*;
 pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
 pub use client::Client;
-pub use cluster::{Cluster, ClusterNode};
+pub use cluster::{Cluster, ClusterNode, Joined, Machine, MadeJoinToken, Neighbour};
 pub use consumers::{Consumer, Held, Holder};
 pub use credentials::Credentials;
 pub use error::{ClientError, TransportKind};

@@ -33,7 +33,7 @@ const KEPT_BYTES_MAX: u64 = 1 << 30;
 pub struct ClusterOptions {
     /// This node.
     pub id: NodeId,
-    /// Members of the cluster.
+    /// Members of the cluster. None: the node has joined, and takes its data from the others.
     pub members: Members,
     /// Way to the other nodes.
     pub transport: Arc<dyn Transport>,

@@ -70,7 +70,7 @@ impl Node {
 
     /// Does so as a node of a cluster. A shard leads or follows as the members agree, which takes about a
     /// second and happens after the start. The data directory is that of the first member, from when it was
-    /// alone, or a copy of it.
+    /// alone, or a copy of it; without members it may be empty, and gets its data from the others.
     ///
     /// # Errors
     /// As [`Node::start`]; or there is no data directory.
@@ -164,7 +164,9 @@ impl Starting<'_> {
             return Ok(Inboxes::default());
         };
         if let Some(cluster) = cluster {
-            expect_data(dir, shards)?;
+            if !cluster.members.voters().is_empty() {
+                expect_data(dir, shards)?;
+            }
             let log_bytes = self.share_of_disk(dir) / 4;
             self.ways = Some(Ways::new(cluster, self.seed()?, log_bytes, &self.threads)?);
         }

@@ -14,7 +14,7 @@ use super::right::Right;
 use super::scope::{Scope, check_name};
 use super::tokens::{NewToken, Secret, Token};
 use super::{Access, KnownToken, Rules};
-use crate::system::{Entry, SystemList};
+use crate::system::{Entry, OnceKey, SystemList};
 use crate::time::now_ms;
 
 const TOKENS: SystemList = SystemList("tokens");
@@ -107,7 +107,7 @@ impl Access {
         self.check(&new)?;
         let (token, secret) = Token::make(new, by, now_ms())
             .ok_or_else(|| Error::Internal { reason: "the system gives no random numbers".to_owned() })?;
-        TOKENS.add(node, &written(&token)).await?;
+        TOKENS.add(node, &written(&token), OnceKey::default()).await?;
         let token = Arc::new(token);
         self.replace(|rules| {
             let (id, known) = self.known(rules, Arc::clone(&token));

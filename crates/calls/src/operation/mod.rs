@@ -367,6 +367,18 @@ operations! {
     /// Show the nodes of the cluster.
     ClusterShow "cluster_show" in "cluster": Server Observe Server [Local]
         Get V1 ["cluster"] => cluster::Show;
+    /// Create a token with which one machine can join the cluster.
+    /// Its text is in this answer and nowhere else.
+    ClusterTokenCreate "cluster_token_create" in "cluster": Server Admin Server []
+        Post V1 ["cluster" / "tokens"] => membership::CreateToken;
+    /// Join the cluster with a token.
+    /// The same machine may ask again until it has the answer.
+    ClusterJoin "cluster_join" in "cluster": Server Open Server [Public]
+        Post V1 ["cluster" / "join"] => membership::Join;
+    /// Remove a node for good.
+    /// It never comes back under its number. Its part in each shard ends in the background.
+    ClusterRemove "cluster_remove" in "cluster": Server Admin Server []
+        Delete V1 ["cluster" / "nodes" / "{node}"] => membership::Remove;
     /// Show who the caller is to this server, and what they may do.
     WhoAmI "whoami" in "access": Server Open Server []
         Get V1 ["whoami"] => tokens::WhoAmI;
@@ -463,7 +475,7 @@ impl Operation {
     /// True if the audit log records it.
     pub fn is_audited(self) -> bool {
         let changes = matches!(self.right(), Right::Operate | Right::Admin) && !self.only_looks();
-        changes || self == Operation::Backup
+        changes || matches!(self, Operation::Backup | Operation::ClusterJoin)
     }
 }
 
@@ -477,7 +489,8 @@ mod tests {
             let (name, right) = (operation.name(), operation.right());
             if operation.only_looks() {
                 assert!(!matches!(right, Right::Send | Right::Receive), "{name}");
-            } else {
+            } else if *operation != Operation::ClusterJoin {
+                // Who joins shows a token that was made for this alone.
                 let changes = [Right::Send, Right::Receive, Right::Operate, Right::Admin];
                 assert!(changes.contains(&right), "{name} changes something for whoever may look");
             }
@@ -497,7 +510,7 @@ mod tests {
         let open = Operation::ALL.iter().filter(|one| one.right() == Right::Open).map(|one| one.name());
         assert_eq!(
             open.collect::<Vec<_>>(),
-            ["namespace_list", "health", "ready", "openapi", "docs", "whoami"],
+            ["namespace_list", "health", "ready", "openapi", "docs", "cluster_join", "whoami"],
             "those are for everybody, or filter by themselves"
         );
     }

@@ -1,12 +1,44 @@
 //! Calls about the nodes of a cluster.
 
+use http::Method;
+use serde_json::{Map, Value};
+
 use crate::client::Client;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Joined, Machine, MadeJoinToken, Neighbour};
 use crate::error::ClientError;
+use crate::retry::Safety;
+use crate::types::{not_understood, parse};
 
 impl Client {
     /// The cluster, as the node that answers knows it.
     pub async fn cluster(&self) -> Result<Cluster, ClientError> {
         self.get("/v1/cluster".to_owned()).await
+    }
+
+    /// Makes a token with which one machine can join. Keep its text: nobody can show it again. `ttl_ms`: its
+    /// validity in milliseconds; `None`: an hour. `replaces`: number of the node that the machine replaces.
+    pub async fn cluster_token_create(
+        &self,
+        ttl_ms: Option<u64>,
+        replaces: Option<u64>,
+    ) -> Result<MadeJoinToken, ClientError> {
+        let fields = [("ttl_ms", ttl_ms), ("replaces", replaces)].into_iter();
+        let body: Map<String, Value> =
+            fields.filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect();
+        let call = self.call(Method::POST, "/v1/cluster/tokens".to_owned(), Value::Object(body).to_string());
+        parse(&self.run(call, Safety::Once).await?.body)
+    }
+
+    /// Lets a machine join.
+    pub async fn cluster_join(&self, machine: &Machine) -> Result<Joined, ClientError> {
+        let body = serde_json::to_string(machine).map_err(|e| not_understood(e.to_string()))?;
+        let call = self.call(Method::POST, "/v1/cluster/join".to_owned(), body);
+        parse(&self.run(call, Safety::Repeatable).await?.body)
+    }
+
+    /// Removes a node for good; one that was removed already is no error.
+    pub async fn cluster_remove(&self, number: u64) -> Result<Neighbour, ClientError> {
+        let call = self.call(Method::DELETE, format!("/v1/cluster/nodes/{number}"), "");
+        parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 }

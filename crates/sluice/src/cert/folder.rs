@@ -64,6 +64,11 @@ impl Folder {
         self.write(CA, &Authority::create(name, days).map_err(CliError::usage)?, false)
     }
 
+    /// Writes the CA that a cluster has given this node.
+    pub(crate) fn keep_ca(&self, pair: &Pair) -> terminal::Result<()> {
+        self.write(CA, pair, false).map(drop)
+    }
+
     /// Writes a pair; with `overwrite` it replaces existing files.
     pub(crate) fn write(&self, name: &str, pair: &Pair, overwrite: bool) -> terminal::Result<Files> {
         self.make().map_err(|e| CliError::unwritable(&self.0, &e))?;
@@ -109,6 +114,11 @@ impl Files {
         read_certificate(&pem).map_err(|e| format!("{}: {e}", self.cert.display()))
     }
 
+    /// Reads the certificate as it is.
+    pub(crate) fn read_pem(&self) -> Result<String, String> {
+        read(&self.cert)
+    }
+
     /// True when the private key exists and matches `seen`, the contents of the certificate.
     pub(crate) fn matches(&self, seen: &CertificateInfo) -> bool {
         let key = self.read().ok().and_then(|pair| KeyPair::from_pem(&pair.key).ok());
@@ -116,11 +126,12 @@ impl Files {
     }
 
     pub(crate) fn read(&self) -> Result<Pair, String> {
-        let read = |path: &Path| {
-            fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
-        };
         Ok(Pair { cert: read(&self.cert)?, key: read(&self.key)? })
     }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
 /// A complete file that has not got its name yet.

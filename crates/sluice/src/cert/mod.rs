@@ -114,9 +114,10 @@ impl Authority {
 
     /// Makes a certificate for a node of a cluster, which is server and client: with its identity, a URI, and
     /// the names and addresses at which clients reach it.
-    pub(crate) fn node(&self, identity: &str, names: &[String], days: u32) -> Result<Pair> {
+    pub(crate) fn node(&self, identity: &str, names: &[String], days: u32, maker: Maker) -> Result<Pair> {
         let first = names.first().ok_or("a node has at least one name")?;
         let mut params = params(first, days, Some(self.expires_at))?;
+        maker.mark(&mut params);
         params.subject_alt_names = names.iter().map(|name| host(name)).collect::<Result<_>>()?;
         params.subject_alt_names.push(uri(identity)?);
         params.extended_key_usages =

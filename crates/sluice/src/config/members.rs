@@ -1,8 +1,25 @@
-//! The setting that names the nodes of a cluster.
+//! The settings about the nodes of a cluster.
 
 use std::collections::BTreeMap;
 
 use super::values::{Any, SettingValue};
+
+/// Address of this node, as `HOST:PORT`; `None`: that at which it listens.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Address(pub(crate) Option<String>);
+
+impl SettingValue for Address {
+    const PLACEHOLDER: &'static str = "HOST:PORT";
+    type Range = Any;
+
+    fn read(text: &str, range: &Any) -> Result<Self, String> {
+        if text.is_empty() { Ok(Address(None)) } else { String::read(text, range).map(Some).map(Address) }
+    }
+
+    fn show(&self) -> String {
+        self.0.clone().unwrap_or_default()
+    }
+}
 
 /// Addresses of the nodes of a cluster by their numbers; empty: the server is alone.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

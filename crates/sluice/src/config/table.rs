@@ -8,7 +8,7 @@ use sluice_front::http::Compression;
 use sluice_node::Durability;
 
 use super::RootKeySource;
-use super::members::ClusterMembers;
+use super::members::{Address, ClusterMembers};
 use super::values::{
     Any, Between, Count, LogFormat, LogLevel, MaybePath, Names, SettingValue, Size, TlsMode,
 };
@@ -144,6 +144,9 @@ settings! {
         "Numbers and addresses of all nodes of the cluster, this one among them. Each shard is then \
         replicated on all nodes. Which node this is stands in `tls_cert`; `tls_client_ca` is the CA that \
         signs the certificates of all nodes. Without it the server is alone.";
+    cluster_address "cluster_address": Address = "" in Any,
+        "Address at which clients and other nodes reach this node of a cluster. Empty: that of `listen`. Used \
+        by `sluice cluster init` and when the server joins.";
     grace "grace": Duration = "30s" in Between(Duration::ZERO, seconds(3600)),
         "Longest time for running requests to finish after SIGTERM or SIGINT. A second signal ends the \
         process at once.";

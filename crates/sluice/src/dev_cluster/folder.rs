@@ -81,7 +81,7 @@ impl DevFolder {
         for number in 1..=nodes {
             let Some(node) = NodeId::new(number.into()) else { continue };
             let identity = Identity { cluster, node }.to_string();
-            let pair = ca.node(&identity, &hosts, DAYS).map_err(CliError::failed)?;
+            let pair = ca.node(&identity, &hosts, DAYS, Maker::Person).map_err(CliError::failed)?;
             self.tls.write(&name(number), &pair, false)?;
         }
         let scopes = [ADMIN_SCOPE.to_owned()];

@@ -8,6 +8,8 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use sluice_peers::Identity;
+
 use super::names;
 use crate::cert::{Authority, Files, Folder, Maker, Pair};
 use crate::config::Config;
@@ -29,6 +31,8 @@ const ADMIN_SCOPE: &str = "sluice://ns/*?perm=admin";
 pub(super) struct AutoCertificates {
     folder: Folder,
     config: Config,
+    /// Place of the server in a cluster, which is in its certificate; `None`: it is alone.
+    identity: Option<String>,
     pub(super) ca: PathBuf,
     pub(super) server: Files,
     /// The administrator's certificate and key.
@@ -50,10 +54,12 @@ enum PairState {
 
 impl AutoCertificates {
     /// Creates missing files, and renews certificates that expire soon or lack a name of the server.
-    pub(super) fn ensure(config: &Config) -> Result<AutoCertificates> {
-        let folder = Folder(config.tls_dir.0.clone().unwrap_or_else(|| default_folder(config)));
+    /// `identity`: place of the server in a cluster, whose CA is there already.
+    pub(super) fn ensure(config: &Config, identity: Option<Identity>) -> Result<AutoCertificates> {
+        let folder = folder(config);
         let made = AutoCertificates {
             config: config.clone(),
+            identity: identity.map(|identity| identity.to_string()),
             ca: folder.ca().cert,
             server: folder.files(SERVER),
             client: folder.files(ADMIN),
@@ -61,6 +67,12 @@ impl AutoCertificates {
         };
         for files in [&made.server, &made.client] {
             state(files, &[], &None)?;
+        }
+        if !made.folder.has_ca() && identity.is_some() {
+            let missing = format!("the CA of the cluster is missing: {}", made.ca.display());
+            return Err(
+                CliError::usage(missing).hint("Bring it back; every node has a copy of it and its key.")
+            );
         }
         if !made.folder.has_ca() {
             // Two CAs of one name would be confused with each other.
@@ -75,12 +87,13 @@ impl AutoCertificates {
     /// which no client trusts.
     pub(super) fn renew(&self) -> Result<()> {
         let (names, ca) = (names::all(&self.config), self.ca_key_id()?);
-        match state(&self.server, &names, &ca)? {
+        let covered: Vec<String> = names.iter().chain(&self.identity).cloned().collect();
+        match state(&self.server, &covered, &ca)? {
             PairState::Good => {}
             PairState::Foreign => self.warn_of_foreign()?,
             state => {
                 let what = format!("a certificate for {}", names.join(", "));
-                self.make(SERVER, &what, state, |ca| ca.server(&names, DAYS, Maker::Server))?;
+                self.make(SERVER, &what, state, |ca| self.server_pair(ca, &names))?;
             }
         }
         // Both may be kept on the administrator's machine instead.
@@ -95,6 +108,14 @@ impl AutoCertificates {
             }
         }
         Ok(())
+    }
+
+    /// Makes the server's certificate. That of a node is a client's as well, and followed by the CA, by whose
+    /// fingerprint machines that join know it.
+    fn server_pair(&self, ca: &Authority, names: &[String]) -> std::result::Result<Pair, String> {
+        let Some(identity) = &self.identity else { return ca.server(names, DAYS, Maker::Server) };
+        let Pair { cert, key } = ca.node(identity, names, DAYS, Maker::Server)?;
+        Ok(Pair { cert: cert + &self.folder.ca().read_pem()?, key })
     }
 
     /// Renews a pair. If that fails, a valid old pair stays in use, and the log says so: the CA's key may
@@ -126,6 +147,11 @@ impl AutoCertificates {
         let seen =
             self.folder.ca().read_certificate().map_err(|e| CliError::usage(format!("{e}: {ADVICE}")))?;
         Ok(seen.key_id)
+    }
+
+    /// The files of the CA.
+    pub(super) fn authority(&self) -> Files {
+        self.folder.ca()
     }
 
     /// The names in the server's certificate.
@@ -160,6 +186,11 @@ impl AutoCertificates {
         }
         Ok(())
     }
+}
+
+/// The folder of the certificates.
+pub(super) fn folder(config: &Config) -> Folder {
+    Folder(config.tls_dir.0.clone().unwrap_or_else(|| default_folder(config)))
 }
 
 fn default_folder(config: &Config) -> PathBuf {

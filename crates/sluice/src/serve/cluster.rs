@@ -1,89 +1,64 @@
-//! The server as a node of a cluster, when `cluster_members` is set. Cluster and number of the node stand in
-//! its certificate.
+//! The server as a node of a cluster.
 
-use std::collections::BTreeMap;
 use std::future::{Future, pending};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use sluice_calls::access::Access;
-use sluice_calls::server::OwnNode;
+use sluice_calls::roster::{OwnNode, Roster};
 use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_front::AlpnHandler;
 use sluice_front::nodes::Nodes;
-use sluice_front::tls::first_certificate;
 use sluice_node::{Asking, ClusterOptions, Node, Transport};
 use sluice_peers::hello::Formats;
-use sluice_peers::{ALPN, Answering, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver};
-use sluice_replica::{Envelope, Members, NodeId, StateMessage};
+use sluice_peers::{ALPN, Answering, Local, Peers, PeersOptions, Receiver};
+use sluice_replica::{Envelope, NodeId, StateMessage};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_rustls::server::TlsStream;
 
+use super::auto::AutoCertificates;
+use super::following::Following;
 use super::other_nodes::OtherNodes;
-use crate::config::Config;
-use crate::terminal::{CliError, Result};
+use super::own_node::Own;
+use super::place::{Place, Source};
 
 /// Connections of this server to the other nodes.
 pub(super) struct ClusterNode {
     peers: Peers,
     incoming: Arc<Incoming>,
     options: ClusterOptions,
-    own: OwnNode,
+    own: Arc<Own>,
     others: Arc<OtherNodes>,
+    source: Source,
 }
 
 /// The name in ALPN by which other nodes ask for a connection; `None`: the server is alone.
-pub(super) fn alpn(config: &Config) -> Option<&'static [u8]> {
-    (!config.cluster_members.0.is_empty()).then_some(ALPN)
+pub(super) fn alpn(place: Option<&Place>) -> Option<&'static [u8]> {
+    place.map(|_| ALPN)
 }
 
 impl ClusterNode {
     /// Begins to connect to the other nodes; `None`: the server is alone. Needs a runtime of tokio.
-    pub(super) fn start(config: &Config) -> Result<Option<ClusterNode>> {
-        let members = &config.cluster_members.0;
-        let (Some(cert), Some(key), Some(ca)) =
-            (config.tls_cert.0.clone(), config.tls_key.0.clone(), config.tls_client_ca.0.clone())
-        else {
-            return Ok(None);
-        };
-        if members.is_empty() {
-            return Ok(None);
-        }
-        let identity = identity(&cert).map_err(|e| CliError::usage(format!("{}: {e}", cert.display())))?;
-        let addresses: BTreeMap<NodeId, String> =
-            members.iter().filter_map(|(number, at)| Some((NodeId::new(*number)?, at.clone()))).collect();
-        if !addresses.contains_key(&identity.node) {
-            return Err(CliError::usage(format!(
-                "cluster_members has no node {}, which {} names",
-                identity.node.get(),
-                cert.display()
-            )));
-        }
-        let highest = addresses.keys().last().map_or(0, |node| node.get());
-        let members = Members::new(addresses.keys().copied().collect(), Vec::new(), highest)
-            .ok_or_else(|| CliError::usage("cluster_members names more nodes than a cluster can have"))?;
+    pub(super) fn start(place: Option<Place>, made: Option<&AutoCertificates>) -> Option<ClusterNode> {
+        let place = place?;
+        let files = place.files(made)?;
+        let Place { identity, nodes, members, source } = place;
         let version = u32::from(BEHAVIOUR_VERSION);
         let formats = Formats { highest: version, in_force: version };
         let local = Local { identity, start: RandomState::new().build_hasher().finish(), formats };
         let incoming = Arc::new(Incoming::default());
         let receiver: Arc<dyn Receiver> = incoming.clone();
-        let files = PeerFiles { cert, key, ca };
-        let nodes = NodeTable::of(addresses);
         let peers = Peers::start(PeersOptions { local, nodes, files: files.clone() }, receiver);
         let others = Arc::new(OtherNodes { own: identity, peers: peers.clone(), files });
-        let own = OwnNode {
-            cluster: identity.cluster.to_string(),
-            number: identity.node.get(),
-            nodes: config.cluster_members.0.clone(),
-        };
+        let ca = made.map(AutoCertificates::authority);
+        let own = Own { identity, cluster: identity.cluster.to_string(), peers: peers.clone(), ca };
         let transport = Arc::new(Outgoing(peers.clone()));
         let options = ClusterOptions { id: identity.node, members, transport };
-        Ok(Some(ClusterNode { peers, incoming, options, own, others }))
+        Some(ClusterNode { peers, incoming, options, own: Arc::new(own), others, source })
     }
 
     /// The settings for the node.
@@ -92,7 +67,7 @@ impl ClusterNode {
     }
 
     /// The server as a node, for its calls.
-    pub(super) fn own_node(&self) -> OwnNode {
+    pub(super) fn own_node(&self) -> Arc<dyn OwnNode> {
         self.own.clone()
     }
 
@@ -112,21 +87,31 @@ impl ClusterNode {
     pub(super) fn deliver_to(&self, node: Node, access: Access) -> Arc<dyn AlpnHandler> {
         // Set once, since a server has one node.
         let _ = self.incoming.here.set((node.clone(), access));
+        self.follow(node.clone());
         tokio::spawn(async move { node.keep_placement().await });
         Arc::new(Accepting(self.peers.clone()))
     }
-}
 
-fn identity(cert: &PathBuf) -> std::result::Result<Identity, String> {
-    let pem = std::fs::read(cert).map_err(|error| error.to_string())?;
-    Identity::of_certificate(&first_certificate(&pem)?).map_err(|error| error.to_string())
+    /// Follows the list of nodes, unless they stand in the settings.
+    fn follow(&self, node: Node) {
+        let Source::File(address) = &self.source else { return };
+        let following = Following {
+            node,
+            roster: Roster::new(&self.own.cluster),
+            peers: self.peers.clone(),
+            own: self.own.identity.node,
+            address: address.clone(),
+            removed: Arc::clone(&self.incoming.removed),
+        };
+        tokio::spawn(following.run());
+    }
 }
 
 /// Messages of other nodes, which are lost until the node has started.
 #[derive(Debug, Default)]
 struct Incoming {
     here: OnceLock<(Node, Access)>,
-    removed: Notify,
+    removed: Arc<Notify>,
 }
 
 impl Receiver for Incoming {

@@ -1,19 +1,29 @@
 //! `sluice serve`: runs a server with the given settings until it is told to stop.
 //!
 //! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
-//! the limit of open files, `security` TLS and rights, `auto` the certificates of `--tls auto`, `names` the
-//! names in them, `cluster` connections to other nodes, `other_nodes` the way of requests to them, `stopping`
-//! signals.
+//! the limit of open files, `limits` those of the engine, `security` TLS and rights, `auto` the certificates
+//! of `--tls auto`, `names` the names in them, `stopping` signals. As a node of a cluster: `node_file` the
+//! file that makes it one, `init` and `join` how it came to be, `pinned` the check of the cluster's CA,
+//! `place` its place, `own_node` the node as calls see it, `cluster` connections to other nodes,
+//! `other_nodes` the way of requests to them, `following` the list of nodes.
 
 mod address;
 mod auto;
 mod banner;
 mod cluster;
+mod following;
+pub(crate) mod init;
+mod join;
+mod limits;
 mod logging;
 mod names;
+mod node_file;
 mod open_files;
 mod other_nodes;
+mod own_node;
 mod pages;
+mod pinned;
+mod place;
 mod security;
 mod stopping;
 
@@ -27,7 +37,6 @@ use sluice_alloc_count::{Mode, set_mode, total_allocations};
 use sluice_calls::Calls;
 use sluice_calls::access::{Guard, GuardOptions};
 use sluice_calls::server::About;
-use sluice_engine::Limits;
 use sluice_front::http::{Hosts, HttpOptions};
 use sluice_front::serve;
 use sluice_node::api::EventOptions;
@@ -41,6 +50,10 @@ use crate::terminal::data_dir::expect_directory;
 use crate::terminal::{CliError, Fault, Out, Result};
 use banner::Started;
 use cluster::ClusterNode;
+use join::JoinArgs;
+use limits::limits;
+use node_file::NodeFile;
+use place::Place;
 use security::Security;
 use stopping::{Failure, Stopping};
 
@@ -61,6 +74,8 @@ pub(crate) struct ServeArgs {
     config: Option<PathBuf>,
     #[command(flatten)]
     settings: SettingFlags,
+    #[command(flatten)]
+    join: JoinArgs,
     /// Count allocations, and report them in /metrics. For benchmarks: counting takes time.
     #[arg(long, hide = true)]
     count_allocations: bool,
@@ -86,7 +101,7 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
         .build()
         .map_err(|e| CliError::failed(format!("cannot start threads: {e}")))?;
     let allocations = args.count_allocations.then_some(total_allocations as fn() -> u64);
-    let result = serve_until_stopped(&runtime, &loaded, allocations, out);
+    let result = serve_until_stopped(&runtime, &loaded, &args.join, allocations, out);
     // The threads that still run have had their time.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result
@@ -102,6 +117,7 @@ fn connection_threads(shards: u32) -> usize {
 fn serve_until_stopped(
     runtime: &Runtime,
     loaded: &Loaded,
+    join: &JoinArgs,
     allocations: Option<fn() -> u64>,
     out: Out,
 ) -> Result<u8> {
@@ -110,7 +126,9 @@ fn serve_until_stopped(
         expect_directory(&config.data_dir)?;
     }
     // The port first: a second server on the same port must not touch the data.
-    let security = Security::load(config)?;
+    let file = runtime.block_on(join.place(config))?;
+    let place = Place::of(config, file.as_ref())?;
+    let security = Security::load(config, place.as_ref())?;
     let listener = runtime.block_on(address::bind(loaded, &security))?;
     let address = listener.local_addr().map_err(|e| CliError::failed(format!("cannot listen: {e}")))?;
     let began = Instant::now();
@@ -118,7 +136,7 @@ fn serve_until_stopped(
         .then(|| RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
         .transpose()
         .map_err(|e| not_started(&e))?;
-    let cluster = runtime.block_on(async { ClusterNode::start(config) })?;
+    let cluster = runtime.block_on(async { ClusterNode::start(place, security.made.as_ref()) });
     let node = start_node(options(config, chosen.as_ref()), cluster.as_ref())?;
     let took = began.elapsed();
     runtime.block_on(async {
@@ -187,8 +205,10 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
     let grace = config.grace.saturating_sub(stopping.elapsed()).max(LAST_SYNC);
     node.shutdown(grace).await.map_err(|e| CliError::of(Fault::Server, e.to_string()))?;
     if failure == Some(Failure::Removed) {
-        return Err(CliError::of(Fault::Server, "this node was removed from the cluster")
-            .hint("To use this machine again, let it join as a new node: with an empty data directory."));
+        if let Some(file) = NodeFile::read(&config.data_dir)? {
+            NodeFile { is_removed: true, ..file }.write(&config.data_dir)?;
+        }
+        return Err(join::removed(&config.data_dir));
     }
     tracing::info!("stopped");
     Ok(0)
@@ -215,24 +235,6 @@ fn options(config: &Config, chosen: Option<&ServerEncryption>) -> Options {
         accept_clock_jump: config.accept_clock_jump,
         encryption: chosen.map(|chosen| chosen.encryption.clone()).unwrap_or_default(),
         key_source: chosen.map(|chosen| Arc::new(chosen.store.clone()) as Arc<dyn KeySource>),
-    }
-}
-
-/// The settings for the engine.
-fn limits(config: &Config) -> Limits {
-    Limits {
-        payload_bytes: config.limit_payload.as_u32(),
-        headers: config.limit_headers.as_u32(),
-        headers_bytes: config.limit_headers_bytes.as_u32(),
-        batch_items: config.limit_batch_items.as_u32(),
-        batch_bytes: config.limit_batch_bytes.as_u32(),
-        receive_messages: config.limit_receive_messages.as_u32(),
-        queues: config.limit_queues.as_u32(),
-        namespaces: config.limit_namespaces.as_u32(),
-        messages: config.limit_messages.0,
-        idempotency_keys: config.limit_idempotency_keys.as_u32(),
-        idempotency_window_ms: u64::try_from(config.limit_idempotency_window.as_millis()).unwrap_or(u64::MAX),
-        auto_create: config.limit_auto_create,
     }
 }
 
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_defaults_are_those_of_the_engine() {
-        assert_eq!(limits(&defaults()), Limits::default());
+        assert_eq!(limits(&defaults()), sluice_engine::Limits::default());
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub(super) fn all(config: &Config) -> Vec<String> {
         Some(wildcard) => of_interfaces(wildcard),
         None => Vec::new(),
     };
-    for name in addresses.into_iter().chain(config.tls_name.0.iter().cloned()) {
+    let address = config.cluster_address.0.as_deref().map(|address| plain_host(host(address)));
+    for name in addresses.into_iter().chain(config.tls_name.0.iter().cloned()).chain(address) {
         if !names.contains(&name) {
             names.push(name);
         }

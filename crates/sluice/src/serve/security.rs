@@ -11,6 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::auto::AutoCertificates;
 use super::cluster;
+use super::place::{Place, Source};
 use crate::config::{Config, TlsMode};
 use crate::terminal::{CliError, Result};
 
@@ -31,12 +32,14 @@ pub(super) struct Security {
 }
 
 impl Security {
-    /// Loads the files that the settings name.
-    pub(super) fn load(config: &Config) -> Result<Security> {
-        let made = match config.tls {
-            TlsMode::Files => None,
-            TlsMode::Auto => Some(AutoCertificates::ensure(config).map_err(|e| e.context("--tls auto"))?),
-        };
+    /// Loads the files that the settings name. A node of a cluster whose place stands in its file makes its
+    /// certificates in any case. `place`: that of the server in a cluster.
+    pub(super) fn load(config: &Config, place: Option<&Place>) -> Result<Security> {
+        let own = place.filter(|place| matches!(place.source, Source::File(_)));
+        let made = (config.tls == TlsMode::Auto || own.is_some())
+            .then(|| AutoCertificates::ensure(config, own.map(|own| own.identity)))
+            .transpose()
+            .map_err(|e| e.context("--tls auto"))?;
         let files = match &made {
             Some(made) => Some(TlsFiles {
                 cert: made.server.cert.clone(),
@@ -45,7 +48,7 @@ impl Security {
             }),
             None => named(config),
         };
-        let tls = files.map(|files| Tls::load(files, cluster::alpn(config), config.tls_handshake_timeout));
+        let tls = files.map(|files| Tls::load(files, cluster::alpn(place), config.tls_handshake_timeout));
         let tls = tls.transpose().map_err(|e| CliError::usage(e.to_string()))?.map(Arc::new);
         let access = Access::new(AccessOptions {
             policy: config.access_policy.0.clone(),

@@ -1,0 +1,273 @@
+//! The list of nodes.
+
+use serde_json::{Value, json};
+use sluice_engine::Error;
+use sluice_node::Node;
+
+use super::Roster;
+use crate::error::CallError;
+use crate::system::{Entry, OnceKey, SystemList};
+use crate::time::now_ms;
+
+const NODES: SystemList = SystemList("nodes");
+/// Tag of a node that is to be removed.
+const LEAVING: &str = "leaving";
+/// Tag of a node that was removed.
+const REMOVED: &str = "removed";
+/// Largest number of nodes of a cluster; two less than its log allows, for those that replace others.
+pub const NODES_MAX: usize = 5;
+/// Length of the longest address, in bytes.
+const ADDRESS_BYTES_MAX: usize = 256;
+
+/// A node of a cluster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedNode {
+    /// Number, from 1: another one each time that a machine joins.
+    pub number: u64,
+    /// Address at which clients and other nodes reach it, as `host:port`.
+    pub address: String,
+    /// Time at which it joined, in milliseconds since the Unix epoch.
+    pub joined_at_ms: u64,
+    /// Number of the node in whose place it comes.
+    pub replaces: Option<u64>,
+    /// Id of the token with which it joined; empty for the first node.
+    pub(super) token: String,
+    /// Hash of the secret by which its machine is known again.
+    pub(super) machine: String,
+    /// Its wanted part.
+    pub wanted: Wanted,
+}
+
+impl ListedNode {
+    /// A node that has joined without a token, as the first one does.
+    pub fn new(number: u64, address: &str, wanted: Wanted) -> ListedNode {
+        ListedNode {
+            number,
+            address: address.to_owned(),
+            joined_at_ms: now_ms(),
+            replaces: None,
+            token: String::new(),
+            machine: String::new(),
+            wanted,
+        }
+    }
+}
+
+/// The part that a node is to have in every log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// A voter, once it has caught up.
+    Voter,
+    /// None: it is to be removed, and its peers still listen to it.
+    Leaving,
+    /// None: no log counts on it any more, and its peers refuse it.
+    Removed,
+}
+
+impl Roster {
+    /// All nodes by number, removed ones among them. None: the server belongs to no cluster, or this node has
+    /// not got the list yet.
+    ///
+    /// # Errors
+    /// `overloaded`, `shutting_down`, `not_leader`, `no_leader`; `internal` for a list that is damaged.
+    pub async fn nodes(&self, node: &Node) -> Result<Vec<ListedNode>, Error> {
+        let entries = self.entries(node).await?;
+        Ok(entries.into_iter().map(|(_, listed)| listed).collect())
+    }
+
+    /// Enters the first node, unless it stands there; removes what is left of another cluster, from which a
+    /// backup was restored.
+    ///
+    /// # Errors
+    /// `invalid_argument`: the address; those of [`Roster::nodes`].
+    pub async fn begin(&self, node: &Node, address: &str) -> Result<(), CallError> {
+        let _turn = self.changes.lock().await;
+        for entry in NODES.all(node).await?.iter().filter(|entry| self.read(entry).is_none()) {
+            entry.remove(node).await?;
+        }
+        if self.nodes(node).await?.is_empty() {
+            self.add(node, address, None, "", "").await?;
+        }
+        Ok(())
+    }
+
+    /// Marks a node that is to be removed; one that was marked before is no error. `connected`: numbers of
+    /// the nodes that are connected now, the one that is asked among them.
+    ///
+    /// # Errors
+    /// `node_not_found`; `wrong_state`: it is the last one, or the nodes that are left have no majority that
+    /// is connected; those of [`Roster::nodes`].
+    pub async fn remove(&self, node: &Node, number: u64, connected: &[u64]) -> Result<ListedNode, CallError> {
+        let _turn = self.changes.lock().await;
+        let (mut entries, mut left) = (self.entries(node).await?, Vec::new());
+        let missing = || {
+            let message = format!("no node has the number {number}: `sluice cluster members` shows them");
+            CallError::new("node_not_found", message)
+        };
+        let at = entries.iter().position(|(_, listed)| listed.number == number).ok_or_else(missing)?;
+        let (entry, listed) = entries.swap_remove(at);
+        if listed.wanted != Wanted::Voter {
+            return Ok(listed);
+        }
+        left.extend(entries.iter().filter(|(_, it)| it.wanted == Wanted::Voter).map(|(_, it)| it.number));
+        check_majority(number, &left, connected)?;
+        entry.set_tags(node, &[LEAVING]).await?;
+        Ok(ListedNode { wanted: Wanted::Leaving, ..listed })
+    }
+
+    /// Notes that no log counts on a node any more.
+    ///
+    /// # Errors
+    /// Those of [`Roster::nodes`].
+    pub async fn removed(&self, node: &Node, number: u64) -> Result<(), Error> {
+        let _turn = self.changes.lock().await;
+        for (entry, listed) in self.entries(node).await? {
+            if listed.number == number && listed.wanted == Wanted::Leaving {
+                entry.set_tags(node, &[REMOVED]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a node with the next number. The caller holds the lock of changes.
+    pub(super) async fn add(
+        &self,
+        node: &Node,
+        address: &str,
+        replaces: Option<u64>,
+        token: &str,
+        machine: &str,
+    ) -> Result<ListedNode, CallError> {
+        check_address(address)?;
+        let nodes = self.nodes(node).await?;
+        check_room(address, replaces, &nodes)?;
+        let number = nodes.iter().map(|listed| listed.number).max().unwrap_or(0) + 1;
+        let (token, machine) = (token.to_owned(), machine.to_owned());
+        let added =
+            ListedNode { replaces, token, machine, ..ListedNode::new(number, address, Wanted::Voter) };
+        // Two leaders, of which one does not know yet that it is none, cannot give one number twice.
+        let key = format!("{} {number}", self.cluster);
+        let once = OnceKey { key: key.as_bytes(), digest: added.joined_at_ms };
+        NODES.add(node, &self.written(&added), once).await?;
+        Ok(added)
+    }
+
+    async fn entries(&self, node: &Node) -> Result<Vec<(Entry, ListedNode)>, Error> {
+        let all = NODES.all(node).await?;
+        Ok(all.into_iter().filter_map(|entry| self.read(&entry).map(|listed| (entry, listed))).collect())
+    }
+
+    fn written(&self, node: &ListedNode) -> Value {
+        json!({
+            "cluster": *self.cluster,
+            "number": node.number,
+            "address": node.address,
+            "joined_at_ms": node.joined_at_ms,
+            "replaces": node.replaces,
+            "token": node.token,
+            "machine": node.machine,
+        })
+    }
+
+    /// The node of an entry; `None`: it belongs to another cluster, or is damaged.
+    fn read(&self, entry: &Entry) -> Option<ListedNode> {
+        let value = entry.value.as_ref()?;
+        let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+        let has = |tag: &str| entry.tags.iter().any(|has| has == tag);
+        let wanted = match (has(REMOVED), has(LEAVING)) {
+            (true, _) => Wanted::Removed,
+            (false, true) => Wanted::Leaving,
+            (false, false) => Wanted::Voter,
+        };
+        (text("cluster")? == *self.cluster).then_some(())?;
+        Some(ListedNode {
+            number: value.get("number")?.as_u64()?,
+            address: text("address")?,
+            joined_at_ms: value.get("joined_at_ms")?.as_u64()?,
+            replaces: value.get("replaces")?.as_u64(),
+            token: text("token")?,
+            machine: text("machine")?,
+            wanted,
+        })
+    }
+}
+
+/// Checks that those of the nodes left that are connected are a majority of them.
+fn check_majority(number: u64, left: &[u64], connected: &[u64]) -> Result<(), CallError> {
+    if left.is_empty() {
+        return Err(CallError::new("wrong_state", "the last node of a cluster cannot be removed"));
+    }
+    let reached = left.iter().filter(|node| connected.contains(node)).count();
+    if reached > left.len() / 2 {
+        return Ok(());
+    }
+    let lost = left.iter().filter(|node| !connected.contains(node)).map(u64::to_string);
+    let lost: Vec<String> = lost.collect();
+    Err(CallError::new(
+        "wrong_state",
+        format!(
+            "without node {number} the cluster would have no majority: of its {} other nodes {reached} can be \
+             reached. Bring back or remove first: node {}",
+            left.len(),
+            lost.join(", node ")
+        ),
+    ))
+}
+
+/// Checks an address by itself.
+fn check_address(address: &str) -> Result<(), Error> {
+    let expected = || {
+        let given: String = address.chars().take(ADDRESS_BYTES_MAX).collect();
+        let reason = format!("{given:?} is not an address: expected HOST:PORT");
+        Error::InvalidArgument { field: "address".to_owned(), reason }
+    };
+    let (host, port) = address.rsplit_once(':').ok_or_else(expected)?;
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-._[]:".contains(c);
+    let is_good = !host.is_empty() && host.chars().all(is_host) && address.len() <= ADDRESS_BYTES_MAX;
+    if !is_good || port.parse::<u16>().map_or(true, |port| port == 0) {
+        return Err(expected());
+    }
+    Ok(())
+}
+
+/// Checks that there is room for a node with this address, in the place of another or not.
+fn check_room(address: &str, replaces: Option<u64>, nodes: &[ListedNode]) -> Result<(), CallError> {
+    let stays = |listed: &&ListedNode| listed.wanted == Wanted::Voter && replaces != Some(listed.number);
+    if let Some(other) = nodes.iter().filter(stays).find(|listed| listed.address == address) {
+        let message = format!("node {} has the address {address} already: remove it first", other.number);
+        return Err(CallError::new("node_exists", message));
+    }
+    if nodes.iter().filter(stays).count() >= NODES_MAX {
+        let message = format!("the cluster has {NODES_MAX} nodes, the maximum: remove one first");
+        return Err(CallError::new("limit_exceeded", message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removal_leaves_a_majority_that_is_connected() {
+        let code = |number, left: &[u64], connected: &[u64]| {
+            check_majority(number, left, connected).err().map(|error| error.code())
+        };
+        assert_eq!(code(3, &[1, 2], &[1, 2]), None);
+        assert_eq!(code(3, &[1, 2], &[1, 2, 3]), None);
+        assert_eq!(code(2, &[1, 3], &[1, 2]), Some("wrong_state"));
+        assert_eq!(code(1, &[], &[1]), Some("wrong_state"));
+        assert_eq!(code(2, &[1], &[1]), None);
+        assert_eq!(code(5, &[1, 2, 3, 4], &[1, 2]), Some("wrong_state"));
+    }
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        for good in ["one:7070", "192.0.2.7:1", "[2001:db8::1]:7070", "a-b.example.org:65535"] {
+            assert!(check_address(good).is_ok(), "{good}");
+        }
+        for bad in ["", "one", "one:", ":7070", "one:0", "one:65536", "a b:1", "a/b:1", "one:x"] {
+            assert!(check_address(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `sluice cluster init`: makes a server the first node of a new cluster, with the data that it has.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use sluice_journal::{Disk as _, FsDisk};
+use sluice_peers::ClusterId;
+
+use super::auto::AutoCertificates;
+use super::node_file::{Membership, NodeFile, own_address};
+use crate::config::{self, SettingFlags, Sources, TlsMode};
+use crate::terminal::{CliError, Fault, Out, Result};
+
+/// Number of the first node of a cluster.
+pub(super) const FIRST: u64 = 1;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Give the settings with which the server is started: in the file, the environment or here.\n\
+    Nothing is copied. The next `sluice serve` goes on as a cluster of one node."
+)]
+pub(crate) struct InitArgs {
+    /// Configuration file of the server [default: ./sluice.toml if it is there; env: SLUICE_CONFIG].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingFlags,
+}
+
+/// Makes the server the first node. The same again changes nothing.
+pub(crate) fn run(args: InitArgs, out: Out) -> Result<()> {
+    let loaded = config::load(&Sources::of_process(args.config, args.settings))
+        .map_err(|e| CliError::usage(e.to_string()))?;
+    let config = loaded.config;
+    let data_dir = &config.data_dir;
+    if config.memory || config.tls_cert.0.is_some() {
+        return Err(CliError::usage("a node of a cluster has a data directory and --tls auto"));
+    }
+    if FsDisk.is_locked(&data_dir.join("shard-000")).unwrap_or(false) {
+        let used = format!("a server uses the data directory {}", data_dir.display());
+        return Err(CliError::of(Fault::InUse, used).hint("Stop it, and start it again afterwards."));
+    }
+    let file = match NodeFile::read(data_dir)? {
+        Some(file) if file.joined.as_ref().is_some_and(|joined| joined.node == FIRST) => file,
+        Some(_) => {
+            let there = format!("the server in {} is a node of a cluster already", data_dir.display());
+            return Err(CliError::of(Fault::Exists, there));
+        }
+        None => first(own_address(&config)?),
+    };
+    AutoCertificates::ensure(&config::Config { tls: TlsMode::Auto, ..config.clone() }, None)?;
+    file.write(data_dir)?;
+    let cluster = file.joined.as_ref().map(|joined| joined.cluster.clone()).unwrap_or_default();
+    let value = json!({"cluster": cluster, "node": FIRST, "address": file.address});
+    out.show(&value, |_| {
+        format!(
+            "This server is node {FIRST} of the cluster {cluster}, reached at {}.\n\n  \
+             sluice serve          goes on with its data, as a cluster of one node\n  \
+             sluice cluster token  lets a machine join it\n",
+            file.address
+        )
+    })
+}
+
+fn first(address: String) -> NodeFile {
+    let cluster = ClusterId(RandomState::new().build_hasher().finish()).to_string();
+    let joined = Membership { cluster, node: FIRST, nodes: [(FIRST, address.clone())].into() };
+    NodeFile { address, machine: String::new(), joined: Some(joined), is_removed: false }
+}

@@ -1,0 +1,207 @@
+//! `sluice serve --join`: a machine becomes a node of a cluster.
+//!
+//! The join token carries the fingerprint of the cluster's CA, so that the machine gives the token to nobody
+//! but the cluster. What a join cut half way has left is used by the next try: until the answer is kept the
+//! cluster gives the same machine the same number.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use data_encoding::{BASE64, HEXLOWER};
+use sluice_calls::membership::limits_by_setting;
+use sluice_calls::roster::join_token::{Parts, fingerprint, parts};
+use sluice_client::{Client, Credentials, Joined, Machine, Options};
+use sluice_engine::BEHAVIOUR_VERSION;
+use sluice_journal::holds_journal;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+
+use super::auto::folder;
+use super::limits::limits;
+use super::node_file::{Membership, NodeFile, own_address};
+use super::pinned::PinnedCa;
+use crate::cert::Pair;
+use crate::config::Config;
+use crate::terminal::{CliError, Fault, Result};
+
+/// Longest time for connecting to the cluster and for the handshake, each.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// Length of the secret of a machine, in bytes.
+const SECRET_BYTES: usize = 32;
+
+/// The cluster to join.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub(super) struct JoinArgs {
+    /// Join the cluster that is reached here, with an empty data directory. Ignored by a server that has
+    /// joined.
+    #[arg(long, value_name = "URL", env = "SLUICE_JOIN")]
+    join: Option<String>,
+    /// Join token, as `sluice cluster token` prints it.
+    #[arg(long, value_name = "TOKEN", env = "SLUICE_JOIN_TOKEN", hide_env_values = true)]
+    join_token: Option<String>,
+    /// File with the join token.
+    #[arg(long, value_name = "FILE", env = "SLUICE_JOIN_TOKEN_FILE", conflicts_with = "join_token")]
+    join_token_file: Option<PathBuf>,
+}
+
+impl JoinArgs {
+    /// The place of the server in a cluster, which it joins first if these flags say so; `None`: it is alone.
+    pub(super) async fn place(&self, config: &Config) -> Result<Option<NodeFile>> {
+        let file = if config.memory { None } else { NodeFile::read(&config.data_dir)? };
+        match (file, &self.join) {
+            (Some(file), _) if file.is_removed => Err(removed(&config.data_dir)),
+            (Some(file), _) if file.joined.is_some() => Ok(Some(file)),
+            (Some(_), None) => Err(CliError::usage("this server has not finished joining a cluster")
+                .hint("Start it with --join and --join-token again.")),
+            (file, Some(url)) => join(config, url, &self.token()?, file).await.map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn token(&self) -> Result<String> {
+        let missing = || CliError::usage("--join needs --join-token or --join-token-file");
+        match (&self.join_token, &self.join_token_file) {
+            (Some(token), _) => Ok(token.trim().to_owned()),
+            (None, Some(path)) => {
+                let text = fs::read_to_string(path);
+                let text = text.map_err(|e| CliError::unreadable(&path.display().to_string(), &e))?;
+                Ok(text.trim().to_owned())
+            }
+            (None, None) => Err(missing()),
+        }
+    }
+}
+
+/// Refusal to start with the data of a node that was removed.
+pub(super) fn removed(data_dir: &Path) -> CliError {
+    let told = format!("the node whose data are in {} was removed from its cluster", data_dir.display());
+    CliError::of(Fault::Server, told)
+        .hint("To use this machine again, let it join as a new node, with an empty data directory.")
+}
+
+async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -> Result<NodeFile> {
+    if config.memory || config.tls_cert.0.is_some() {
+        return Err(CliError::usage("a node of a cluster has a data directory and --tls auto"));
+    }
+    if holds_journal(&config.data_dir.join("shard-000")) {
+        let held = format!("{} has data, which would be lost", config.data_dir.display());
+        return Err(CliError::of(Fault::Exists, held)
+            .hint("A machine joins with an empty data directory: name another with --data-dir."));
+    }
+    let Parts { fingerprint, .. } = parts(token).map_err(CliError::usage)?;
+    let mut file = match file {
+        Some(file) => file,
+        None => {
+            let (address, machine) = (own_address(config)?, random()?);
+            NodeFile { address, machine, joined: None, is_removed: false }
+        }
+    };
+    file.write(&config.data_dir)?;
+    let ca = ca_of(url, fingerprint).await.map_err(|e| e.context(&format!("cannot join at {url}")))?;
+    let joined = ask(config, url, token, ca, &file).await?;
+    keep_ca(config, &joined)?;
+    tracing::info!("joined the cluster {} as node {}", joined.cluster, joined.node);
+    let Joined { cluster, node, nodes, .. } = joined;
+    let nodes = nodes.into_iter().map(|it| (it.node, it.address)).collect();
+    file.joined = Some(Membership { cluster, node, nodes });
+    file.write(&config.data_dir)?;
+    Ok(file)
+}
+
+/// The CA of the cluster that is reached at a URL, as PEM.
+async fn ca_of(url: &str, fingerprint: [u8; 32]) -> Result<Vec<u8>> {
+    let expected = || CliError::usage("expected https://HOST:PORT of a node of the cluster");
+    let address = url.strip_prefix("https://").ok_or_else(expected)?.trim_end_matches('/');
+    let (host, _) = address.rsplit_once(':').ok_or_else(expected)?;
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let name = ServerName::try_from(host).map_err(|_| expected())?;
+    let unreached = |told: String| CliError::of(Fault::Unreachable, told);
+    let late = || unreached("no answer in time".to_owned());
+    let stream = timeout(CONNECT_MAX, TcpStream::connect(address)).await.map_err(|_| late())?;
+    let stream = stream.map_err(|e| unreached(e.to_string()))?;
+    let provider = Arc::new(default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|e| CliError::failed(format!("TLS cannot be set up: {e}")))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(PinnedCa::new(fingerprint, provider)))
+        .with_no_client_auth();
+    let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
+    let stream = timeout(CONNECT_MAX, connecting).await.map_err(|_| late())?;
+    let stream = stream.map_err(|e| CliError::of(Fault::Tls, e.to_string()))?;
+    let shown = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    let ca = shown.iter().find(|certificate| self::fingerprint(certificate) == fingerprint);
+    ca.map(pem).ok_or_else(|| CliError::of(Fault::Tls, "it has not shown the cluster's CA"))
+}
+
+async fn ask(config: &Config, url: &str, token: &str, ca: Vec<u8>, file: &NodeFile) -> Result<Joined> {
+    let credentials = Credentials { ca: Some(ca), ..Credentials::default() };
+    let client = Client::with_options(url, Options { credentials, ..Options::default() });
+    let client = client.map_err(|e| CliError::client(&e))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let own = limits_by_setting(&limits(config));
+    let machine = Machine {
+        token: token.to_owned(),
+        address: file.address.clone(),
+        machine: file.machine.clone(),
+        now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        behaviour: BEHAVIOUR_VERSION,
+        shards: config.shards.as_u32(),
+        limits: own.map(|(name, value)| (name.to_owned(), value)).into(),
+    };
+    let joined = client.cluster_join(&machine).await;
+    joined.map_err(|e| CliError::client(&e).context(&format!("cannot join at {url}")))
+}
+
+/// Keeps the cluster's CA, with which this node makes its certificates from now on.
+fn keep_ca(config: &Config, joined: &Joined) -> Result<()> {
+    let folder = folder(config);
+    if folder.has_ca() && folder.ca().read().is_ok_and(|ca| ca.cert == joined.ca && ca.key == joined.ca_key) {
+        return Ok(());
+    }
+    if folder.has_ca() {
+        let other = format!("{} is the CA of somebody else than the cluster", folder.ca().cert.display());
+        return Err(CliError::of(Fault::Exists, other)
+            .hint("Name another folder with --tls-dir, or move this one away."));
+    }
+    folder.keep_ca(&Pair { cert: joined.ca.clone(), key: joined.ca_key.clone() })
+}
+
+/// A certificate as PEM (RFC 7468 §3).
+fn pem(certificate: &CertificateDer<'_>) -> Vec<u8> {
+    let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();
+    for line in BASE64.encode(certificate).as_bytes().chunks(64) {
+        let _ = writeln!(text, "{}", String::from_utf8_lossy(line));
+    }
+    text.push_str("-----END CERTIFICATE-----\n");
+    text.into_bytes()
+}
+
+fn random() -> Result<String> {
+    let mut bytes = [0; SECRET_BYTES];
+    let filled = default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| CliError::failed("the system gives no random numbers"))?;
+    Ok(HEXLOWER.encode(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cert::Authority;
+
+    #[test]
+    fn a_certificate_is_written_as_pem() {
+        let cert = Authority::create("a CA", 1).unwrap().cert;
+        let der = sluice_front::tls::first_certificate(cert.as_bytes()).unwrap();
+        assert_eq!(sluice_front::tls::first_certificate(&pem(&der.clone().into())).unwrap(), der);
+    }
+}

@@ -1,0 +1,138 @@
+//! The file `node` in a data directory: the place of this server in a cluster.
+//!
+//! It is no part of a backup, so what is restored from one is a server alone. The keys of the cluster lie
+//! beside the data directory, with the certificates of `--tls auto`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sluice_peers::{ClusterId, Identity, NodeTable};
+use sluice_replica::NodeId;
+
+use crate::atomic_file::AtomicFile;
+use crate::config::Config;
+use crate::terminal::{CliError, Result};
+
+const NAME: &str = "node";
+
+/// The place of a server in a cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NodeFile {
+    /// Address at which clients and other nodes reach it, as `host:port`.
+    pub(super) address: String,
+    /// Secret by which the cluster knows this machine again while it joins.
+    pub(super) machine: String,
+    /// Its cluster; `None`: it has not joined yet.
+    pub(super) joined: Option<Membership>,
+    /// True: it was removed from the cluster.
+    pub(super) is_removed: bool,
+}
+
+/// A number in a cluster.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Membership {
+    /// Id of the cluster.
+    pub(super) cluster: String,
+    /// Number of the node.
+    pub(super) node: u64,
+    /// Addresses of all nodes by their numbers, when this one joined.
+    pub(super) nodes: BTreeMap<u64, String>,
+}
+
+impl NodeFile {
+    /// Reads the file of a data directory; `None`: the server belongs to no cluster.
+    pub(super) fn read(data_dir: &Path) -> Result<Option<NodeFile>> {
+        let path = path(data_dir);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(CliError::unreadable(&path.display().to_string(), &error)),
+        };
+        let damaged = |reason: String| {
+            CliError::failed(format!("{} is damaged: {reason}", path.display()))
+                .hint("Bring it back from a copy, or replace this node: `sluice cluster replace`.")
+        };
+        let file: NodeFile = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+        match &file.joined {
+            Some(joined) if joined.identity().is_none() => Err(damaged("it names no node".to_owned())),
+            _ => Ok(Some(file)),
+        }
+    }
+
+    /// Writes the file durably.
+    pub(super) fn write(&self, data_dir: &Path) -> Result<()> {
+        let path = path(data_dir);
+        let write = || {
+            fs::create_dir_all(data_dir)?;
+            let mut file = AtomicFile::create(&path, 0o600)?;
+            file.write_all(&serde_json::to_vec_pretty(self)?)?;
+            file.finish()
+        };
+        write().map_err(|error| CliError::unwritable(&path, &error))
+    }
+}
+
+impl Membership {
+    /// Cluster and node; `None`: the file does not name them.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        Some(Identity { cluster: self.cluster.parse::<ClusterId>().ok()?, node: NodeId::new(self.node)? })
+    }
+
+    /// The nodes of the cluster.
+    pub(super) fn table(&self) -> NodeTable {
+        let address = |(number, address): (&u64, &String)| Some((NodeId::new(*number)?, address.clone()));
+        NodeTable::of(self.nodes.iter().filter_map(address).collect())
+    }
+}
+
+/// The address of a server for clients and other nodes.
+pub(super) fn own_address(config: &Config) -> Result<String> {
+    if let Some(address) = &config.cluster_address.0 {
+        return Ok(address.clone());
+    }
+    let (host, port) = config.listen.rsplit_once(':').unwrap_or((&config.listen, "0"));
+    let is_wildcard = matches!(host, "0.0.0.0" | "[::]");
+    if port == "0" || is_wildcard {
+        return Err(CliError::usage("other nodes cannot know at which address they reach this one")
+            .hint("Name it with --cluster-address HOST:PORT."));
+    }
+    Ok(config.listen.clone())
+}
+
+fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join(NAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_comes_back_and_a_damaged_one_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        assert_eq!(NodeFile::read(&data).unwrap(), None);
+        let nodes: BTreeMap<u64, String> = [(1, "one:7070".to_owned()), (2, "two:7070".to_owned())].into();
+        let joined = Membership { cluster: "00000000000000ab".to_owned(), node: 2, nodes };
+        let file = NodeFile {
+            address: "two:7070".to_owned(),
+            machine: "m".to_owned(),
+            joined: Some(joined.clone()),
+            is_removed: false,
+        };
+        file.write(&data).unwrap();
+        assert_eq!(NodeFile::read(&data).unwrap(), Some(file.clone()));
+        assert_eq!(joined.identity().unwrap().to_string(), "sluice://node/00000000000000ab/2");
+        assert_eq!(joined.table().addresses.len(), 2);
+        let nowhere = Membership { node: 0, ..joined };
+        NodeFile { joined: Some(nowhere), ..file }.write(&data).unwrap();
+        assert!(NodeFile::read(&data).is_err());
+        fs::write(data.join(NAME), "{").unwrap();
+        assert!(NodeFile::read(&data).unwrap_err().message().contains("is damaged"));
+    }
+}

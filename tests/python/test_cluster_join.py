@@ -1,0 +1,193 @@
+"""A server becomes a cluster, and machines join and leave it."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+from conftest import binary, until
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Machine:
+    """A server with a directory of its own."""
+
+    def __init__(self, directory: pathlib.Path, name: str):
+        self.directory = directory / name
+        self.directory.mkdir()
+        self.address = f"127.0.0.1:{free_port()}"
+        self.url = f"https://{self.address}"
+        # The settings of whoever runs the tests are not those of the server under test.
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+        self.env["HOME"] = str(self.directory)
+        self.process = None
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess:
+        """The command line, against this server as its administrator."""
+        tls = self.directory / "data-tls"
+        env = {
+            **self.env,
+            "SLUICE_SERVER": self.url,
+            "SLUICE_CA": str(tls / "ca.pem"),
+            "SLUICE_CERT": str(tls / "admin.pem"),
+            "SLUICE_CERT_KEY": str(tls / "admin.key"),
+        }
+        command = [binary(), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=self.directory, env=env)
+
+    def json(self, *arguments: str):
+        done = self.run(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def spawn(self, *arguments: str):
+        command = [binary(), "serve", "--json", "--listen", self.address, "--data-dir", "data", *arguments]
+        self.log = (self.directory / "log").open("a")
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self.log, text=True, env=self.env, cwd=self.directory
+        )
+        return self.process.stdout.readline()
+
+    def start(self, *arguments: str):
+        assert "url" in json.loads(self.spawn(*arguments)), (self.directory / "log").read_text()
+
+    def join(self, token: str, at: "Machine"):
+        self.start("--join", at.url, "--join-token", token)
+
+    def refused(self, *arguments: str) -> str:
+        """The error of a server that does not start."""
+        assert self.spawn(*arguments) == ""
+        assert self.process.wait(40) != 0
+        return (self.directory / "log").read_text()
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.process.wait(40)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def node_file(self):
+        return json.loads((self.directory / "data" / "node").read_text())
+
+    def request(self, method, path, body=None):
+        """Status and JSON of the answer; None: there is none."""
+        tls = self.directory / "data-tls"
+        context = ssl.create_default_context(cafile=tls / "ca.pem")
+        context.load_cert_chain(tls / "admin.pem", tls / "admin.key")
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"content-type": "application/json"} if data else {}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+                return answer.status, json.loads(answer.read() or "null")
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+        except OSError:
+            return None, None
+
+    def send(self, *payloads: str):
+        messages = [{"payload": payload} for payload in payloads]
+        return self.request("POST", "/v1/queues/jobs/messages", {"messages": messages})[0] == 201
+
+    def payloads(self):
+        status, answer = self.request("GET", "/v1/queues/jobs/messages?payload=true")
+        return [message["payload"] for message in answer["messages"]] if status == 200 else None
+
+    def members(self):
+        status, answer = self.request("GET", "/v1/cluster")
+        return {node["number"]: node["leads"] for node in answer["nodes"]} if status == 200 else {}
+
+    def token(self, *arguments: str) -> str:
+        return self.json("cluster", "token", *arguments)["token"]
+
+
+@pytest.fixture
+def machines(tmp_path):
+    made = []
+
+    def make(name):
+        made.append(Machine(tmp_path, name))
+        return made[-1]
+
+    yield make
+    for machine in made:
+        if machine.process and machine.process.poll() is None:
+            machine.process.send_signal(signal.SIGKILL)
+            machine.process.wait()
+
+
+def begun(make):
+    """A server with data, which was made the first node."""
+    one = make("one")
+    one.start("--tls", "auto")
+    assert one.send("a", "b")
+    assert one.stop() == 0
+    initialised = one.json("cluster", "init", "--listen", one.address, "--data-dir", "data")
+    assert initialised["node"] == 1 and initialised["address"] == one.address
+    one.start()
+    until(lambda: one.send("c"), "the first node leads")
+    until(lambda: one.members() == {1: [0]}, "the node shows itself")
+    return one
+
+
+def test_a_server_with_data_becomes_the_first_node_in_place(machines):
+    one = begun(machines)
+    assert one.payloads() == ["a", "b", "c"]
+    # The same again changes nothing; while the server runs, it is refused.
+    again = ("cluster", "init", "--listen", one.address, "--data-dir", "data", "--json")
+    assert "uses the data directory" in one.run(*again).stderr
+    before = one.node_file()
+    one.stop()
+    assert one.run(*again).returncode == 0
+    assert one.node_file() == before
+    one.start()
+    until(lambda: one.send("d"), "the node leads again")
+
+
+def test_a_server_alone_has_no_tokens(machines):
+    one = machines("one")
+    one.start("--tls", "auto")
+    refused = one.run("cluster", "token")
+    assert refused.returncode == 4 and "sluice cluster init" in refused.stderr
+
+
+def test_tokens_that_are_wrong_used_or_expired_are_refused(machines):
+    one = begun(machines)
+    token, short = one.token(), one.token("--ttl", "1ms")
+    two = machines("two")
+    assert "that is no join token" in two.refused("--join", one.url, "--join-token", "rubbish")
+    assert "has expired" in two.refused("--join", one.url, "--join-token", short)
+    # The CA of another cluster.
+    wrong = token.replace(token.split("_")[2], "00" * 32)
+    assert "no node of the cluster" in two.refused("--join", one.url, "--join-token", wrong)
+    other = token[:-4] + "AAAA"
+    assert "not one of this cluster" in two.refused("--join", one.url, "--join-token", other)
+    # A machine that does not fit; its token stays good.
+    for flag, told in (("--limits-payload=2KiB", "limits.payload"), ("--shards=2", "1 shards")):
+        assert told in two.refused("--join", one.url, "--join-token", token, flag)
+    # A join that was cut is repeated; a machine that has joined starts again with or without the flags.
+    two.join(token, one)
+    assert two.node_file()["joined"]["node"] == 2
+    until(lambda: one.members().keys() == {1, 2}, "the first node shows the second")
+    two.kill()
+    two.join(token, one)
+    three = machines("three")
+    assert "was used by node 2" in three.refused("--join", one.url, "--join-token", token)
+    # A server with data does not join.
+    alone = machines("alone")
+    alone.start()
+    alone.stop()
+    assert "has data" in alone.refused("--join", one.url, "--join-token", one.token())
