@@ -227,6 +227,21 @@ impl DiskJournal {
         self.shared.take_room(class, (HEADER + bytes) as u64)
     }
 
+    /// As [`DiskJournal::admit`], for the copy of a batch of another node, which takes growing ones: it may
+    /// be of either class. What it leaves of the reserve is for the time when that node takes none any more.
+    ///
+    /// # Errors
+    /// The reason for which it cannot be written now.
+    pub fn admit_copy(&mut self, bytes: usize) -> Result<(), Refused> {
+        self.shared.space.room_for_copy((HEADER + bytes) as u64)?;
+        self.admit(bytes, Class::Draining)
+    }
+
+    /// Tells whether the disk has room for growing batches.
+    pub fn takes_growing(&self) -> bool {
+        self.shared.space.takes_growing()
+    }
+
     /// Queues a batch that is committed when it is durable.
     fn take(&mut self, batch: &mut Batch, time_us: u64) {
         let (bytes, records) = batch.take();

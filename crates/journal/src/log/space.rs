@@ -22,6 +22,9 @@ pub(crate) const RESERVE: &str = "reserve";
 /// Divisor of the margin: space that even draining batches leave.
 const DRAINING_MARGIN_PART: u64 = 16;
 
+/// Divisor of the reserve: part of it that copies of other nodes' batches leave.
+const COPIES_RESERVE_PART: u64 = 2;
+
 /// Divisor of the margin: further free space needed before growing batches are taken again.
 const AGAIN_PART: u64 = 4;
 
@@ -88,6 +91,19 @@ impl Space {
             return Err(Refused::Full { free_bytes, needed_bytes: self.needed(class, bytes) });
         }
         Ok(())
+    }
+
+    /// Tells whether growing batches would be taken now.
+    pub(crate) fn takes_growing(&self) -> bool {
+        self.room_for(Class::Growing, 0).is_ok()
+    }
+
+    /// Checks that the copy of another node's batch fits, whatever its class: it leaves half of the reserve.
+    ///
+    /// # Errors
+    /// The disk is full for it.
+    pub(crate) fn room_for_copy(&self, bytes: u64) -> Result<(), Refused> {
+        self.room_for(Class::Draining, bytes + self.reserve_wanted / COPIES_RESERVE_PART)
     }
 
     /// Free space that a batch of this size and class needs, in bytes.
