@@ -226,7 +226,7 @@ fn peers(corpus: &Corpus) {
     let entries = (2..).zip(&batches).map(entry).collect();
     let append = Body::Append { previous: Position { term: 1, index: 1 }, commit: 1, entries };
     let heartbeat = Body::Heartbeat { commit: 1, read: None };
-    let envelope = |body, batches| Envelope { message: Message { from, to, term: 2, body }, batches };
+    let envelope = |body, batches| Envelope::new(Message { from, to, term: 2, body }, batches);
     let identity = Identity { cluster: ClusterId(7), node: from };
     let formats = Formats { highest: 1, in_force: 1 };
     let content = bytes::Bytes::from_static(b"content");

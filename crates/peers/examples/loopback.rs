@@ -125,7 +125,7 @@ fn envelope(lengths: &[usize]) -> Envelope {
     } else {
         Body::Append { previous: Position::default(), commit: 0, entries }
     };
-    Envelope { message: Message { from: node(2), to: node(1), term: 1, body }, batches }
+    Envelope::new(Message { from: node(2), to: node(1), term: 1, body }, batches)
 }
 
 /// Sends so many messages from this thread, at most `ahead` more than have come.

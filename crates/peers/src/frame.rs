@@ -10,7 +10,7 @@
 //! | 1 greeting | [`Hello`]; the first frame of each direction, and no other |
 //! | 2 refusal | reason as text, with which the connection ends |
 //! | 3 alive | nothing |
-//! | 4 envelope | message (`sluice_replica::wire`); its batches follow in order |
+//! | 4 envelope | report and message (`sluice_replica::{report, wire}`); the batches follow in order |
 //! | 5 request | number `u64`, time for its answer in milliseconds `u32`, bytes |
 //! | 6 answer | number of the request `u64`, bytes |
 //! | 7 state | message about a state (`sluice_replica::transfer::wire`) |
@@ -22,7 +22,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use sluice_replica::transfer::wire::{self as state_wire, STATE_LEN_MAX};
-use sluice_replica::wire::{self, MESSAGE_LEN_MAX, WireError};
+use sluice_replica::wire::WireError;
 use sluice_replica::{Body, Envelope, MESSAGE_BYTES_MAX, Message, StateMessage};
 
 use crate::CONTENT_BYTES_MAX;
@@ -178,7 +178,7 @@ impl Frame {
             Frame::Hello(hello) => to.extend_from_slice(&hello.encode()),
             Frame::Refused(reason) => to.extend_from_slice(cut(reason).as_bytes()),
             Frame::Alive | Frame::Removed => {}
-            Frame::Envelope { envelope, .. } => wire::encode(&envelope.message, to),
+            Frame::Envelope { envelope, .. } => envelope.encode_head(to),
             Frame::Request { number, within_ms, content } => {
                 to.extend_from_slice(&number.to_le_bytes());
                 to.extend_from_slice(&within_ms.to_le_bytes());
@@ -210,9 +210,9 @@ impl Frame {
             }
             3 => Frame::Alive,
             4 => {
-                let message = wire::decode(content).map_err(FrameError::Message)?;
+                let (report, message) = Envelope::decode_head(content).map_err(FrameError::Message)?;
                 let batches = sliced(&message, batches).ok_or(FrameError::Batches)?;
-                Frame::Envelope { shard: head.shard, envelope: Envelope { message, batches } }
+                Frame::Envelope { shard: head.shard, envelope: Envelope { message, report, batches } }
             }
             5 => {
                 let (number, rest) = content.split_first_chunk().ok_or(FrameError::Length)?;
@@ -266,7 +266,7 @@ impl Head {
             1 => (Hello::LEN..=Hello::LEN, 0),
             2 => (0..=REASON_LEN_MAX, 0),
             3 | 8 => (0..=0, 0),
-            4 => (0..=MESSAGE_LEN_MAX, MESSAGE_BYTES_MAX as usize),
+            4 => (0..=Envelope::HEAD_LEN_MAX, MESSAGE_BYTES_MAX as usize),
             5 => (REQUEST_HEAD..=REQUEST_HEAD + CONTENT_BYTES_MAX, 0),
             6 => (ANSWER_HEAD..=ANSWER_HEAD + CONTENT_BYTES_MAX, 0),
             7 => (0..=STATE_LEN_MAX, 0),

@@ -11,7 +11,7 @@ use crate::table::NodeTable;
 const MAGIC: [u8; 4] = *b"SLUP";
 
 /// Version of the greeting and of all frames.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Format versions that a node knows: of what it writes to disk and to its peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -163,14 +163,14 @@ mod tests {
 
     fn heartbeat(term: u64) -> Envelope {
         let message = message(term, Body::Heartbeat { commit: 0, read: None });
-        Envelope { message, batches: Vec::new() }
+        Envelope::new(message, Vec::new())
     }
 
     fn append(term: u64, bytes: usize) -> Envelope {
         let batch = Descriptor { first_record: 1, records: 1, time_us: 1, bytes: bytes as u32, checksum: 0 };
         let entries = vec![Entry { position: Position { term, index: 1 }, content: Content::Batch(batch) }];
         let message = message(term, Body::Append { previous: Position::default(), commit: 0, entries });
-        Envelope { message, batches: vec![Bytes::from(vec![0; bytes])] }
+        Envelope::new(message, vec![Bytes::from(vec![0; bytes])])
     }
 
     /// Terms of the messages that are taken in a turn; 0: a frame of another kind.
@@ -222,7 +222,7 @@ mod tests {
         let outbox = Outbox::default();
         outbox.push_envelope(0, append(1, 1));
         let body = Body::Append { previous: Position::default(), commit: 0, entries: Vec::new() };
-        outbox.push_envelope(0, Envelope { message: message(2, body), batches: Vec::new() });
+        outbox.push_envelope(0, Envelope::new(message(2, body), Vec::new()));
         assert_eq!(turn(&outbox), [2, 1]);
     }
 

@@ -25,6 +25,7 @@ pub mod plant;
 #[cfg(not(feature = "plant"))]
 mod plant;
 pub mod ready;
+pub mod report;
 pub mod transfer;
 pub mod wire;
 
@@ -41,6 +42,7 @@ pub use member::{Dropped, Member, MemberEvent, NotProposed};
 pub use members::{Members, Snapshot};
 pub use message::{Body, Campaign, Message};
 pub use ready::{Append, HardState, Read, Ready, Refused, Role, Standing, Write};
+pub use report::{Clocks, LogTime, Report};
 pub use sluice_journal::StateHead;
 pub use transfer::{SentBlob, StateBody, StateMessage};
 

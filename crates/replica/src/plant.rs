@@ -49,6 +49,10 @@ pub enum Plant {
     CompactBeyondApplied,
     /// A follower acknowledges a state before it is synced.
     AckBeforeInstall,
+    /// A leader takes batches that add data whatever room the disks of the others have.
+    IgnoreRoomOfOthers,
+    /// A leader whose disk is full leads on.
+    KeepLeadingWithoutRoom,
     /// Ticks and messages are taken while a state is being installed.
     StepWhileInstalling,
     /// A member installs a state without the blobs that it needs.

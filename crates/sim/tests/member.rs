@@ -27,7 +27,7 @@ fn append(previous: Position) -> Envelope {
     let position = Position { term: 2, index: previous.index + 1 };
     let entries = vec![Entry { position, content: Content::Begin }];
     let body = Body::Append { previous, commit: 1, entries };
-    Envelope { message: Message { from: node(1), to: node(2), term: 2, body }, batches: Vec::new() }
+    Envelope::new(Message { from: node(1), to: node(2), term: 2, body }, Vec::new())
 }
 
 /// Records of entries without a batch.

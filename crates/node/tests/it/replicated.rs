@@ -1,6 +1,8 @@
 //! Three shards in one process, each over a member of one replicated log with a journal on disk. The log has
 //! begun as that of one node.
 
+mod room;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -20,6 +22,7 @@ use sluice_replica::{
 
 use crate::replicas::calls::{Answered, Client, Waiting};
 use crate::rig::{KEY, SECOND_US, Time};
+use room::SmallDisk;
 
 const TICK_US: u64 = 50_000;
 
@@ -50,7 +53,8 @@ impl Carrier for Outbox {
     }
 
     fn dropped(&mut self, from: NodeId, why: Dropped) {
-        let is_usual = matches!(why, Dropped::Message(Rejected::Stale | Rejected::Installing));
+        let is_usual =
+            matches!(why, Dropped::Message(Rejected::Stale | Rejected::Installing) | Dropped::NoRoom);
         assert!(is_usual, "of {from:?}: {why:?}");
     }
 }
@@ -75,9 +79,9 @@ fn options(dir: &Path, commit: Commit) -> Options {
         commit,
         segment_bytes: 16 << 10,
         cache_bytes: 1 << 20,
-        reserve_bytes: 0,
+        reserve_bytes: room::RESERVE,
         low_water_bytes: 0,
-        full_margin_bytes: 0,
+        full_margin_bytes: room::MARGIN,
         knows: knows(),
         ..Options::new(dir)
     }
@@ -129,8 +133,8 @@ fn copy(from: &Path, to: &Path) {
 }
 
 impl Machine {
-    fn open(dir: &Path, time: &Time, id: NodeId, kept_bytes: u64) -> Machine {
-        let opened = DiskJournal::open(Arc::new(FsDisk), options(dir, Commit::Told)).unwrap();
+    fn open(disk: &SmallDisk, dir: &Path, time: &Time, id: NodeId, kept_bytes: u64) -> Machine {
+        let opened = DiskJournal::open(Arc::new(disk.clone()), options(dir, Commit::Told)).unwrap();
         let Opened { mut journal, writer, maintenance, snapshot, replay, hard_state, report, .. } = opened;
         let engine = recover(snapshot, replay, &mut journal).unwrap();
         let (inbox, outbox) = (Arc::new(Inbox::new(Arc::new(|| {}))), Outbox::default());
@@ -177,6 +181,7 @@ struct Trio {
     kept_bytes: u64,
     /// Numbers of the machines.
     ids: [NodeId; 3],
+    disks: Vec<SmallDisk>,
     machines: Vec<Machine>,
 }
 
@@ -187,14 +192,15 @@ impl Trio {
         begin_alone(&first, &time, 3);
         (1..3).for_each(|place| copy(&first, &dir.path().join(place.to_string())));
         let ids = [0, 1, 2].map(node);
-        let mut trio = Trio { dir, time, kept_bytes, ids, machines: Vec::new() };
+        let disks = (0..3).map(|_| SmallDisk::default()).collect();
+        let mut trio = Trio { dir, time, kept_bytes, ids, disks, machines: Vec::new() };
         trio.machines = (0..3).map(|place| trio.open(place)).collect();
         trio
     }
 
     fn open(&self, place: usize) -> Machine {
         let dir = self.dir.path().join(place.to_string());
-        Machine::open(&dir, &self.time, self.ids[place], self.kept_bytes)
+        Machine::open(&self.disks[place], &dir, &self.time, self.ids[place], self.kept_bytes)
     }
 
     /// The machine with this number; `None`: none has it any more.

@@ -32,7 +32,7 @@ pub(crate) fn node(number: u64) -> NodeId {
 pub(crate) fn heartbeat(from: u64, to: u64, term: u64) -> Envelope {
     let body = Body::Heartbeat { commit: 0, read: None };
     let message = Message { from: node(from), to: node(to), term, body };
-    Envelope { message, batches: Vec::new() }
+    Envelope::new(message, Vec::new())
 }
 
 /// Entries with batches of these lengths.
@@ -46,7 +46,7 @@ pub(crate) fn append(from: u64, to: u64, term: u64, lengths: &[usize]) -> Envelo
     };
     let entries = (1..).zip(&batches).map(entry).collect();
     let body = Body::Append { previous: Position::default(), commit: 0, entries };
-    Envelope { message: Message { from: node(from), to: node(to), term, body }, batches }
+    Envelope::new(Message { from: node(from), to: node(to), term, body }, batches)
 }
 
 /// The first part of a state, of this length.

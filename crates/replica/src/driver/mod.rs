@@ -262,16 +262,22 @@ impl Replica {
         Ok(())
     }
 
-    /// The other voter to hand the leadership to: of those that were heard of lately the one with most of the
-    /// log. `None`: this replica does not lead, or nobody was heard of.
-    pub fn successor(&self) -> Option<NodeId> {
+    /// The other voter to hand the leadership to: of those that were heard of lately and are fit the one with
+    /// most of the log. `None`: this replica does not lead, or nobody was heard of.
+    pub fn successor(&self, is_fit: impl Fn(NodeId) -> bool) -> Option<NodeId> {
         self.check_leader().ok()?;
         let tracker = self.library.raft.prs();
         let heard = self.members.voters().iter().filter_map(|voter| {
             let progress = tracker.get(voter.get()).filter(|progress| progress.recent_active)?;
-            (*voter != self.id).then_some((progress.matched, *voter))
+            (*voter != self.id && is_fit(*voter)).then_some((progress.matched, *voter))
         });
         heard.max().map(|(_, voter)| voter)
+    }
+
+    /// True when this leader knows that a member has everything that is committed.
+    pub fn has_committed(&self, member: NodeId) -> bool {
+        let raft = &self.library.raft;
+        raft.prs().get(member.get()).is_some_and(|progress| progress.matched >= raft.raft_log.committed)
     }
 
     /// Asks for the index up to which the log has to be applied, so that a read of the state sees everything

@@ -8,12 +8,16 @@ use sluice_journal::SealedBatch;
 use crate::entry::{Descriptor, Position};
 use crate::message::{Body, Message};
 use crate::plant::{self, Plant};
+use crate::report::Report;
+use crate::wire::{self, MESSAGE_LEN_MAX, WireError};
 
 /// Message with the encoded records of its entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Envelope {
     /// The message.
     pub message: Message,
+    /// Report of the sender, as of the moment at which the envelope was given to its owner.
+    pub report: Report,
     /// Encoded records of each entry that has a batch, in order.
     pub batches: Vec<Bytes>,
 }
@@ -46,6 +50,30 @@ impl fmt::Display for Unattached {
 }
 
 impl Envelope {
+    /// Length of the longest head, in bytes.
+    pub const HEAD_LEN_MAX: usize = Report::LEN + MESSAGE_LEN_MAX;
+
+    /// Appends the head: report and message.
+    pub fn encode_head(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(&self.report.encode());
+        wire::encode(&self.message, to);
+    }
+
+    /// The report and the message of a head.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that [`Envelope::encode_head`] does not write.
+    pub fn decode_head(bytes: &[u8]) -> Result<(Report, Message), WireError> {
+        let (report, message) = bytes.split_first_chunk().ok_or(WireError::Length)?;
+        Ok((Report::decode(report)?, wire::decode(message)?))
+    }
+
+    /// An envelope with these batches, whose report tells of no room and no time.
+    pub fn new(message: Message, batches: Vec<Bytes>) -> Envelope {
+        Envelope { message, report: Report::default(), batches }
+    }
+
     /// The batches, each with the position of its entry.
     pub(super) fn attach(&self) -> Result<Vec<(Position, SealedBatch)>, Unattached> {
         let described = self.described();

@@ -53,7 +53,7 @@ fn attach(mut message: Message, read: &[sluice_journal::Entry]) -> Option<Envelo
     let pairs = entries.iter().zip(read).take(same).filter(|(entry, _)| entry.batch().is_some());
     let batches = pairs.map(|(_, read)| read.bytes.clone()).collect();
     entries.truncate(same);
-    (same > 0).then_some(Envelope { message, batches })
+    (same > 0).then(|| Envelope::new(message, batches))
 }
 
 /// Readers of the log, one for each follower that is behind, and what is to be read.

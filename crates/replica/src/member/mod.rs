@@ -9,9 +9,10 @@
 //! journal's writer syncs on another thread.
 //!
 //! Map: [`envelope`] messages with their batches, [`entries`] entries of batches, [`fetch`] batches read back
-//! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `stall`
-//! disks that hang, [`start`] the state at a start, `state` the hard state in the journal; `transfers` states
-//! on their way, `sending` to followers, `incoming` to this node, [`work`] what of it may block.
+//! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `room`
+//! full disks, `stall` disks that hang, [`start`] the state at a start, `state` the hard state in the journal;
+//! `transfers` states on their way, `sending` to followers, `incoming` to this node, [`work`] what of it may
+//! block.
 
 pub mod entries;
 pub mod envelope;
@@ -19,6 +20,7 @@ pub mod fetch;
 mod incoming;
 mod output;
 mod recent;
+mod room;
 mod sending;
 mod stall;
 pub mod start;
@@ -35,6 +37,7 @@ use self::envelope::{Envelope, Unattached};
 use self::fetch::{Fetch, Fetched, Fetches};
 use self::incoming::Incoming;
 use self::recent::Recent;
+use self::room::Room;
 use self::sending::Sending;
 use self::stall::Stall;
 use self::start::{Start, Started};
@@ -68,6 +71,7 @@ pub struct Member {
     /// Writes that are not synced, oldest first: the journal's order with which each is, and its number.
     unsynced: VecDeque<(u64, u64)>,
     stall: Stall,
+    room: Room,
     /// Position of the last batch that was given to the owner, or of the state that was installed since.
     given: Position,
     sending: Sending,
@@ -148,6 +152,7 @@ impl Member {
             saved,
             unsynced: VecDeque::new(),
             stall: Stall::new(2 * config.election_ticks),
+            room: Room::new(config.election_ticks),
             given,
             sending: Sending::default(),
             incoming: None,
@@ -167,6 +172,7 @@ impl Member {
     /// Lets one tick of the owner's clock pass.
     pub fn tick(&mut self) {
         self.stall.tick(self.oldest_unsynced());
+        self.room.tick();
         if self.is_stalled() {
             return;
         }
@@ -174,6 +180,7 @@ impl Member {
         self.tick_sending();
         self.settle(Vec::new());
         self.tick_receiving();
+        self.hand_over_for_room();
     }
 
     /// Takes in an envelope of another member.
@@ -189,13 +196,14 @@ impl Member {
         let supplied = envelope.attach().map_err(Dropped::Batches)?;
         self.check_places(&envelope.message)?;
         let bytes: usize = supplied.iter().map(|(_, batch)| batch.bytes().len()).sum();
-        if bytes > 0 && self.journal.admit(bytes, Class::Draining).is_err() {
+        if bytes > 0 && !room::admit_copies(&mut self.journal, bytes, &envelope.report) {
             return Err(Dropped::NoRoom);
         }
         self.replica.step(&envelope.message).map_err(Dropped::Message)?;
         if let Body::Appended { index, .. } = envelope.message.body {
             self.note_acknowledged(envelope.message.from, index);
         }
+        self.room.hear(envelope.message.from, &envelope.report);
         self.settle(supplied);
         Ok(())
     }
@@ -217,7 +225,7 @@ impl Member {
             return Err(NotProposed::Replica(Refused::NotLeader { leader: None }));
         }
         self.replica.admit(u32::try_from(batch.bytes()).unwrap_or(u32::MAX)).map_err(NotProposed::Replica)?;
-        self.journal.admit(batch.bytes(), class).map_err(NotProposed::Journal)?;
+        self.take_room(batch.bytes(), class).map_err(NotProposed::Journal)?;
         let sealed = self.journal.seal(batch, time_us);
         let first_index = sealed.first_index();
         let at = self.replica.propose(entries::descriptor(&sealed)).map_err(NotProposed::Replica)?;
@@ -271,10 +279,11 @@ impl Member {
         Ok(())
     }
 
-    /// Hands the leadership to the member that is fittest: see [`Replica::successor`]. Does nothing where
-    /// this one does not lead, or has heard of nobody.
+    /// Hands the leadership to the member that is fittest: see [`Replica::successor`]; of those whose disk has
+    /// room, if there is one. Does nothing where this one does not lead, or has heard of nobody.
     pub fn hand_over(&mut self) {
-        if let Some(to) = self.replica.successor() {
+        let with_room = self.replica.successor(|member| self.room.of(member) == Some(true));
+        if let Some(to) = with_room.or_else(|| self.replica.successor(|_| true)) {
             // A successor is a member, and only leaders have one.
             let _ = self.transfer_leader(to);
         }
@@ -293,10 +302,18 @@ impl Member {
         event.or_else(|| self.reads.pop_front_if(|read| read.index <= given).map(MemberEvent::Read))
     }
 
-    /// Takes what is to be sent. While the disk hangs nothing is: a member that cannot write is silent.
+    /// Takes what is to be sent; the owner's clocks are to be filled in. While the disk hangs nothing is: a
+    /// member that cannot write is silent.
     pub fn take_envelopes(&mut self) -> Vec<Envelope> {
-        let envelopes = std::mem::take(&mut self.envelopes);
-        if self.is_stalled() { Vec::new() } else { envelopes }
+        let mut envelopes = std::mem::take(&mut self.envelopes);
+        if self.is_stalled() {
+            envelopes.clear();
+        }
+        if !envelopes.is_empty() {
+            let report = self.report();
+            envelopes.iter_mut().for_each(|envelope| envelope.report = report);
+        }
+        envelopes
     }
 
     /// Takes what is to be read from the disk before it can be sent: see [`Fetch::read`].

@@ -125,14 +125,14 @@ impl Member {
     /// Puts a message on its way, with the batches of its entries.
     pub(super) fn send(&mut self, message: Message) {
         let Body::Append { entries, .. } = &message.body else {
-            return self.envelopes.push(Envelope { message, batches: Vec::new() });
+            return self.envelopes.push(Envelope::new(message, Vec::new()));
         };
         let described = entries.iter().filter(|entry| entry.batch().is_some());
         let batches: Option<Vec<Bytes>> =
             described.map(|entry| self.batch_in_memory(entry.position.index)).collect();
         let first = entries.first().map_or(0, |entry| entry.position.index);
         match batches {
-            Some(batches) => self.envelopes.push(Envelope { message, batches }),
+            Some(batches) => self.envelopes.push(Envelope::new(message, batches)),
             None => {
                 if let Err(LogGone { first_number }) = self.fetches.ask(message, first, &self.journal) {
                     self.replica.compact(first_number - 1);

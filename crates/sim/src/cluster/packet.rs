@@ -1,14 +1,14 @@
 //! Messages on their way.
 
 use bytes::Bytes;
-use sluice_replica::{Envelope, StateMessage, transfer, wire};
+use sluice_replica::{Envelope, StateMessage, transfer};
 
 use crate::rng::Rng;
 
 /// A message as bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Packet {
-    /// An envelope: the message, and its batches.
+    /// An envelope: its head, and its batches.
     Envelope(Vec<u8>, Vec<Bytes>),
     /// A message about a state.
     State(Vec<u8>),
@@ -22,9 +22,9 @@ pub(super) enum Arrived {
 
 impl Packet {
     pub(super) fn of(envelope: Envelope) -> Packet {
-        let mut message = Vec::new();
-        wire::encode(&envelope.message, &mut message);
-        Packet::Envelope(message, envelope.batches)
+        let mut head = Vec::new();
+        envelope.encode_head(&mut head);
+        Packet::Envelope(head, envelope.batches)
     }
 
     pub(super) fn of_state(message: &StateMessage) -> Packet {
@@ -53,9 +53,9 @@ impl Packet {
     /// The message; `None`: it was damaged.
     pub(super) fn open(self) -> Option<Arrived> {
         match self {
-            Packet::Envelope(message, batches) => {
-                let message = wire::decode(&message).ok()?;
-                Some(Arrived::Envelope(Envelope { message, batches }))
+            Packet::Envelope(head, batches) => {
+                let (report, message) = Envelope::decode_head(&head).ok()?;
+                Some(Arrived::Envelope(Envelope { message, report, batches }))
             }
             Packet::State(bytes) => transfer::wire::decode(&bytes.into()).ok().map(Arrived::State),
         }

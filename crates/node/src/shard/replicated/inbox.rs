@@ -144,7 +144,7 @@ mod tests {
     fn envelope(bytes: usize) -> Envelope {
         let node = NodeId::new(1).unwrap();
         let message = Message { from: node, to: node, term: 1, body: Body::TimeoutNow };
-        Envelope { message, batches: vec![Bytes::from(vec![0; bytes])] }
+        Envelope::new(message, vec![Bytes::from(vec![0; bytes])])
     }
 
     #[test]

@@ -1,0 +1,114 @@
+//! Report of a node on its disk and its clocks, which goes with each message to another member.
+//!
+//! Bytes, little endian: flags `u8` (1: it takes growing batches; 2: it knows the time of the log), wall
+//! clock, time of the log and term of that time `u64` each, 0 where the time is not known, and the CRC-32 of
+//! all that.
+
+use crate::wire::WireError;
+
+const TAKES_GROWING: u8 = 1;
+const KNOWS_TIME: u8 = 2;
+
+/// Latest time, in microseconds since the Unix epoch: a later one is refused.
+const TIME_US_MAX: u64 = 1 << 60;
+
+/// Report of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// A follower: its disk has room for batches that add data. A leader: it takes such batches.
+    pub takes_growing: bool,
+    /// Clocks, read before the message was sent.
+    pub clocks: Clocks,
+}
+
+/// Clocks of a node, in microseconds since the Unix epoch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Clocks {
+    /// Wall clock.
+    pub wall_us: u64,
+    /// Time of the log, if the node knows it: it leads, or has heard it from a leader since it started.
+    pub log: Option<LogTime>,
+}
+
+/// Time of a log. Of two, the one that is greater is that of the later leader, or came with less delay.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LogTime {
+    /// Term of the leader whose time it is.
+    pub term: u64,
+    /// The time, in microseconds since the Unix epoch.
+    pub now_us: u64,
+}
+
+impl Report {
+    /// Length of its bytes.
+    pub const LEN: usize = 29;
+
+    /// The bytes.
+    pub fn encode(&self) -> [u8; Report::LEN] {
+        let Report { takes_growing, clocks: Clocks { wall_us, log } } = *self;
+        let flags =
+            if takes_growing { TAKES_GROWING } else { 0 } | if log.is_some() { KNOWS_TIME } else { 0 };
+        let LogTime { term, now_us } = log.unwrap_or(LogTime { term: 0, now_us: 0 });
+        let mut bytes = [0; Report::LEN];
+        bytes[0] = flags;
+        for (at, value) in [(1, wall_us), (9, now_us), (17, term)] {
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        let checksum = crc32fast::hash(&bytes[..Report::LEN - 4]);
+        bytes[Report::LEN - 4..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// The report of these bytes.
+    ///
+    /// # Errors
+    /// Bytes that [`Report::encode`] does not write.
+    pub fn decode(bytes: &[u8; Report::LEN]) -> Result<Report, WireError> {
+        let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
+        let (content, checksum) = bytes.split_last_chunk::<4>().ok_or(WireError::Length)?;
+        if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
+            return Err(WireError::Checksum);
+        }
+        let flags = bytes[0];
+        let time = LogTime { now_us: u64_at(9), term: u64_at(17) };
+        let log = (flags & KNOWS_TIME != 0).then_some(time);
+        let clocks = Clocks { wall_us: u64_at(1), log };
+        if let Some(beyond) = [clocks.wall_us, time.now_us].into_iter().find(|time_us| *time_us > TIME_US_MAX)
+        {
+            return Err(WireError::Value(beyond));
+        }
+        let report = Report { takes_growing: flags & TAKES_GROWING != 0, clocks };
+        if report.encode() == *bytes { Ok(report) } else { Err(WireError::Value(flags.into())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_comes_back_and_no_other_bytes_are_one() {
+        let log = Some(LogTime { term: 7, now_us: 1_795_000_000_000_001 });
+        for clocks in [Clocks { wall_us: 5, log: None }, Clocks { wall_us: 1_795_000_000_000_000, log }] {
+            for takes_growing in [false, true] {
+                let report = Report { takes_growing, clocks };
+                let bytes = report.encode();
+                assert_eq!(Report::decode(&bytes), Ok(report));
+                for bit in 0..8 * Report::LEN {
+                    let mut damaged = bytes;
+                    damaged[bit / 8] ^= 1 << (bit % 8);
+                    assert!(Report::decode(&damaged).is_err(), "bit {bit}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_time_that_is_told_not_to_be_known_is_refused() {
+        let mut bytes = Report::default().encode();
+        bytes[9] = 1;
+        let checksum = crc32fast::hash(&bytes[..Report::LEN - 4]);
+        bytes[Report::LEN - 4..].copy_from_slice(&checksum.to_le_bytes());
+        assert_eq!(Report::decode(&bytes), Err(WireError::Value(0)));
+    }
+}
