@@ -91,3 +91,13 @@ fn states_without_their_blobs_are_found() {
 fn records_in_flight_that_outlast_a_state_are_found() {
     finds(Plant::InFlightAcrossState);
 }
+
+#[test]
+fn sends_that_spend_the_reserves_of_the_others_are_found() {
+    finds(Plant::IgnoreRoomOfOthers);
+}
+
+#[test]
+fn leaders_that_cling_to_a_full_disk_are_found() {
+    finds(Plant::KeepLeadingWithoutRoom);
+}

@@ -13,6 +13,8 @@ use crate::model::Checked;
 const PROBE: &str = "probe-";
 /// Number of those queues.
 const PROBES: usize = 4;
+/// Length of a large message, in bytes.
+const LARGE_BYTES: usize = 16 << 10;
 /// Upper limit of open calls.
 const OPEN_MAX: usize = 64;
 /// Upper limit of attached consumers.
@@ -85,12 +87,14 @@ impl ClusterWorld {
         let (rng, judge) = (&mut self.rng, &mut self.judge);
         let kind = rng.below(100);
         let wait_us = if rng.chance(1, 2) { 0 } else { rng.below(4 * SECOND_US) };
+        let padding = if self.is_filling { LARGE_BYTES } else { 0 };
         let held = judge.holds.values().nth(rng.index(judge.holds.len())).map(|hold| hold.receipt);
         Some(match kind {
             0..20 => {
                 let (has_key, is_late) = (rng.chance(1, 2), rng.chance(1, 3));
                 let delay_ms = if is_late { rng.between(1, 3_000) } else { 0 };
-                client.send(Message { queue: QUEUE.to_owned(), payload: payload(ticket), has_key, delay_ms })
+                let (queue, payload) = (QUEUE.to_owned(), payload(ticket));
+                client.send(Message { queue, payload, has_key, delay_ms, padding })
             }
             20..26 if !judge.again.is_empty() => {
                 let at = rng.index(judge.again.len());
@@ -98,7 +102,7 @@ impl ClusterWorld {
             }
             20..32 => {
                 let queue = self.clients.probes.pop()?;
-                client.send(Message { queue, payload: payload(ticket), has_key: false, delay_ms: 0 })
+                client.send(Message { queue, payload: payload(ticket), has_key: false, delay_ms: 0, padding })
             }
             32..50 => client.pull(QUEUE, wait_us),
             50..72 => client.ack(held?),

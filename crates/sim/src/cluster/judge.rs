@@ -69,6 +69,10 @@ pub(super) struct Judge {
     not_acked: BTreeSet<MessageId>,
     /// Number of acks that were asked for.
     ack_tried: BTreeMap<MessageId, u32>,
+    /// True: disks are full, or were lately.
+    pub(super) may_be_full: bool,
+    /// Number of settlements and extensions that were answered out of the log.
+    pub(super) settled: u64,
     pub(super) stats: Stats,
 }
 
@@ -226,7 +230,8 @@ impl Judge {
             },
         };
         let payload = MessageBlob::parse(&bytes).ok_or("a payload cannot be parsed")?.payload.to_vec();
-        let payload = String::from_utf8(payload).map_err(|error| error.to_string())?;
+        let mut payload = String::from_utf8(payload).map_err(|error| error.to_string())?;
+        payload.truncate(PAYLOAD_BYTES);
         if self.fates.get(&payload).is_some_and(|fate| now_us < fate.not_before_us) {
             return Err(format!("{payload} was delivered before the end of its delay"));
         }
@@ -257,18 +262,21 @@ impl Judge {
 
     /// The outcome of a call about a delivery, which may have ended before.
     fn settled(&mut self, result: &Result<(), Error>) -> Result<Outcome, String> {
-        match result {
+        let outcome = match result {
             Err(Error::LeaseLost { .. } | Error::MessageNotFound { .. } | Error::AlreadySettled { .. }) => {
-                Ok(Outcome::Done)
+                Outcome::Done
             }
-            other => self.outcome(other),
-        }
+            other => self.outcome(other)?,
+        };
+        self.settled += u64::from(outcome == Outcome::Done);
+        Ok(outcome)
     }
 
     fn outcome<T>(&mut self, result: &Result<T, Error>) -> Result<Outcome, String> {
         let (count, outcome) = match result {
             Ok(_) => (&mut self.stats.answers, Outcome::Done),
             Err(Error::NotLeader { .. } | Error::NoLeader {}) => (&mut self.stats.unled, Outcome::NotDone),
+            Err(Error::DiskFull { .. }) if self.may_be_full => (&mut self.stats.unled, Outcome::NotDone),
             Err(Error::OutcomeUnknown {}) => (&mut self.stats.unknown, Outcome::Unknown),
             Err(other) => return Err(format!("a call was refused: {other}")),
         };

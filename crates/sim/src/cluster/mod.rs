@@ -8,8 +8,9 @@
 //!
 //! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`]
 //! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
-//! everything that goes wrong, [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`]
-//! what has to be true of all nodes, [`judge`] what has to be true of what clients hear.
+//! everything that goes wrong, [`full`] disks that are full, [`calls`] calls and their answers, [`clients`]
+//! who calls whom, [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what clients
+//! hear.
 
 mod begun;
 mod calls;
@@ -17,6 +18,7 @@ mod checker;
 mod clients;
 mod drive;
 mod faults;
+mod full;
 mod judge;
 mod network;
 mod node;
@@ -112,6 +114,8 @@ pub struct ClusterWorld {
     slow_write_us: u64,
     /// True: things go wrong.
     faulty: bool,
+    /// True: messages are large.
+    is_filling: bool,
     /// True: clients ask nothing new.
     is_closing: bool,
     due: BinaryHeap<Reverse<Due>>,
@@ -144,6 +148,7 @@ impl ClusterWorld {
             clients: Clients::default(),
             slow_write_us: 0,
             faulty: false,
+            is_filling: false,
             is_closing: false,
             due: BinaryHeap::new(),
             next_event: 0,
@@ -176,6 +181,7 @@ impl ClusterWorld {
             self.faulty = false;
             self.heal()?;
             self.watch_healing(step)?;
+            self.fill_disks(step)?;
         }
         self.close(step)
     }
