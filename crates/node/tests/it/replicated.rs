@@ -68,6 +68,8 @@ struct Machine {
     outbox: Outbox,
     /// True: nothing reaches it, and nothing that it says reaches others.
     is_cut_off: bool,
+    /// True: its disk does not end what it has begun.
+    is_hung: bool,
 }
 
 fn node(place: usize) -> NodeId {
@@ -150,12 +152,12 @@ impl Machine {
         let store = Replicated::new(journal, writer.clone(), hard_state, of_store).unwrap();
         let (parts, mailbox) = parts(engine, store, time, LogClock::follow(time, report.last_time_us));
         let shard = Shard::new(parts);
-        Machine { shard, mailbox, writer, maintenance, inbox, outbox, is_cut_off: false }
+        Machine { shard, mailbox, writer, maintenance, inbox, outbox, is_cut_off: false, is_hung: false }
     }
 
     /// True when there was anything to do.
     fn work(&mut self) -> bool {
-        let mut worked = self.writer.step();
+        let mut worked = !self.is_hung && self.writer.step();
         while self.shard.step() != Step::Idle {
             worked = true;
         }
@@ -354,6 +356,21 @@ fn a_leader_that_is_cut_off_answers_nothing_from_its_state() {
     let Some(Answered::Sent(Err(error))) = send.answer().unwrap() else { panic!("it was overwritten") };
     assert!(error == named || error == Error::NoLeader {}, "{error:?}");
     trio.check_equal();
+}
+
+#[test]
+fn a_leader_whose_disk_hangs_for_a_second_hands_over() {
+    let mut trio = Trio::new(1 << 30);
+    let old = trio.leader();
+    trio.machines[old].is_hung = true;
+    drop(trio.client(old).send("jobs", "<0000001>".to_owned(), 0));
+    trio.pass(SECOND_US + 2 * TICK_US);
+    assert!(!trio.machines[old].leads());
+    let new = (0..3).find(|place| trio.machines[*place].leads()).expect("another leads by now");
+    trio.send(new, 1);
+    trio.machines[old].is_hung = false;
+    trio.check_equal();
+    assert_eq!(trio.leader(), new);
 }
 
 #[test]

@@ -180,6 +180,9 @@ impl Member {
         self.tick_sending();
         self.settle(Vec::new());
         self.tick_receiving();
+        if self.stall.is_next() {
+            self.hand_over();
+        }
         self.hand_over_for_room();
     }
 

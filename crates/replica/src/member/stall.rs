@@ -1,6 +1,9 @@
 //! Watch over the disk: a write that takes too long ends the part that this node has in the cluster, until it
 //! is done. A leader whose disk hangs would otherwise go on sending heartbeats, and hold up everybody.
 
+/// Number of ticks before a stall at which a leader hands over: the others need not miss it first.
+const TICKS_TO_HAND_OVER: usize = 2;
+
 /// Age of the oldest write that is not synced.
 #[derive(Debug)]
 pub(super) struct Stall {
@@ -21,6 +24,11 @@ impl Stall {
     pub(super) fn tick(&mut self, oldest: Option<u64>) {
         self.ticks = if oldest.is_some() && oldest == self.oldest { self.ticks + 1 } else { 0 };
         self.oldest = oldest;
+    }
+
+    /// True at the tick at which a leader hands over, since its disk is about to take too long.
+    pub(super) fn is_next(&self) -> bool {
+        self.ticks + TICKS_TO_HAND_OVER == self.ticks_max
     }
 
     /// True when this write, the oldest that is not synced, takes too long.
