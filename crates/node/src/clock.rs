@@ -98,25 +98,21 @@ impl LogClock {
         Ok(LogClock { now_us, monotonic_us, wall_us, drift_us, slewed_us: monotonic_us })
     }
 
-    /// Begins at the last logged time. For a replica: another node may have given leases since by its own
-    /// clock, so that the wall clock here must not be ahead of them.
+    /// Begins at the last logged time. For a replica, which does not know what time it is before it hears of
+    /// others.
     pub fn follow(clock: &dyn Clock, last_logged_us: u64) -> LogClock {
         let (wall_us, monotonic_us) = (clock.wall_us(), clock.monotonic_us());
         LogClock { now_us: last_logged_us, monotonic_us, wall_us, drift_us: 0, slewed_us: monotonic_us }
     }
 
-    /// Goes on from the time at which another node has stamped a batch, in microseconds since the Unix epoch.
-    /// The batch came here later: so the time here is behind that node's, but for what two monotonic clocks
-    /// differ since, and no lease or delay ends early when this node leads next.
-    pub fn observe(&mut self, clock: &dyn Clock, logged_us: u64) {
-        *self = LogClock::follow(clock, logged_us);
+    /// Goes on from this time, in microseconds since the Unix epoch, by the monotonic clock.
+    pub fn go_on(&mut self, clock: &dyn Clock, now_us: u64) {
+        *self = LogClock::follow(clock, now_us);
     }
 
-    /// Begins to stamp batches, none of them before the last logged time. From here on the wall clock of this
-    /// node counts.
-    pub fn lead(&mut self, last_logged_us: u64) {
-        self.now_us = self.now_us.max(last_logged_us);
-        self.drift_us = self.wall_us as i64 - self.now_us as i64;
+    /// Lets the time be slewed towards this wall-clock time, in microseconds since the Unix epoch.
+    pub fn aim(&mut self, wall_us: u64) {
+        self.drift_us = wall_us as i64 - self.now_us as i64;
     }
 
     /// Reads the time, in microseconds since the Unix epoch, with any irregularity.
@@ -220,13 +216,13 @@ mod tests {
             };
             let mut log = LogClock::follow(&clock, 500 * SECOND);
             pass(10);
-            assert_eq!(log.now(&clock).0, 510 * SECOND, "nobody has stamped anything");
-            log.observe(&clock, 505 * SECOND);
+            assert_eq!(log.now(&clock).0, 510 * SECOND, "nobody has told the time");
+            log.go_on(&clock, 505 * SECOND);
             pass(10);
             assert_eq!(log.now(&clock).0, 515 * SECOND, "as the node that leads, though it was ahead");
-            log.lead(520 * SECOND);
+            log.aim(516 * SECOND);
             pass(2_000);
-            assert_eq!(log.now(&clock).0.abs_diff(2_520 * SECOND), SECOND, "slewed as ever");
+            assert_eq!(log.now(&clock).0, 2_516 * SECOND, "slewed as ever, and not towards the clock here");
         }
     }
 

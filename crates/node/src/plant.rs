@@ -13,6 +13,10 @@ pub enum Plant {
     InFlightAcrossState,
     /// Callers are answered with what stands at the index of their record, whatever its term.
     DecideByIndex,
+    /// A new leader takes its own wall clock for the time of the log.
+    OwnWallClock,
+    /// A new leader goes on from the last logged time.
+    LastLoggedTime,
 }
 
 #[cfg(feature = "plant")]

@@ -140,6 +140,10 @@ plants! {
     InFlightAcrossState = "in_flight_across_state" in node as InFlightAcrossState,
     /// Callers are answered with what stands at the index of their record, whatever its term.
     DecideByIndex = "decide_by_index" in node as DecideByIndex,
+    /// A new leader takes its own wall clock for the time of the log.
+    OwnWallClock = "own_wall_clock" in node as OwnWallClock,
+    /// A new leader goes on from the last logged time.
+    LastLoggedTime = "last_logged_time" in node as LastLoggedTime,
 }
 
 impl fmt::Display for Plant {

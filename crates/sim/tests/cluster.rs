@@ -101,3 +101,13 @@ fn sends_that_spend_the_reserves_of_the_others_are_found() {
 fn leaders_that_cling_to_a_full_disk_are_found() {
     finds(Plant::KeepLeadingWithoutRoom);
 }
+
+#[test]
+fn a_wall_clock_that_counts_as_the_time_of_the_log_is_found() {
+    finds(Plant::OwnWallClock);
+}
+
+#[test]
+fn a_time_that_stands_still_without_a_leader_is_found() {
+    finds(Plant::LastLoggedTime);
+}

@@ -64,8 +64,6 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let mut index = batch.first_index;
         let mut records = batch.records();
         debug_assert!(index <= self.store.committed_index(), "what is applied is committed");
-        // A replica's own batches repeat the time of the one before them, which says nothing of now.
-        let is_stamped = batch.time_us > self.engine.time_us();
         let mut over = false;
         while !over && let Some(record) = records.next() {
             self.apply(batch.time_us, index, record.body);
@@ -84,9 +82,6 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 Some(Applying { batch: Committed { first_index: index, bytes, ..batch }, is_own });
         } else {
             self.figures.batches += 1;
-        }
-        if is_stamped && self.follows() {
-            self.log_clock.observe(&self.clock, batch.time_us);
         }
         self.settle_in_flight_bytes(index);
         over

@@ -14,6 +14,7 @@ pub mod request;
 pub mod store;
 
 mod applying;
+mod clocks;
 mod damage;
 mod delivery;
 mod held;
@@ -33,6 +34,7 @@ use crate::clock::{Alarm, Clock, LogClock};
 use crate::mailbox::{Load, Mailbox};
 use crate::placement::Placement;
 use applying::Applying;
+use clocks::ReplicaClocks;
 use damage::Damaged;
 use leader::Leader;
 use leading::Leading;
@@ -79,6 +81,7 @@ pub struct Shard<S, C> {
     store: S,
     clock: C,
     log_clock: LogClock,
+    clocks: ReplicaClocks,
     mailbox: Mailbox<Request>,
     place: Place,
     leading: Leading,
@@ -129,6 +132,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             store: parts.store,
             clock: parts.clock,
             log_clock: parts.log_clock,
+            clocks: ReplicaClocks::default(),
             mailbox: parts.mailbox,
             leading: Leading::new(parts.waiting_max, parts.events),
             outcome: Outcome::default(),
@@ -194,7 +198,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
     pub fn step(&mut self) -> Step {
         self.look_at_the_clock();
         let mut worked = self.look_at_standing();
+        self.tell_clocks();
         worked |= self.apply_committed();
+        self.hear_clocks();
         if self.failure.is_some() {
             self.end();
             return Step::Failed;

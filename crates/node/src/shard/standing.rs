@@ -5,6 +5,7 @@
 //! that wait. A follower serves nobody: it names the leader, or lets requests wait for one.
 
 use sluice_engine::Error;
+use sluice_replica::{Clocks, LogTime};
 
 use super::Shard;
 use super::held::Held;
@@ -13,6 +14,7 @@ use super::request::Request;
 use super::store::{Standing, Store};
 use crate::clock::Clock;
 use crate::mailbox::Letter;
+use crate::plant::{self, Plant};
 
 /// Time for which a request waits for a leader, or for a leader's confirmation, in microseconds.
 const HOLD_US: u64 = 5_000_000;
@@ -132,6 +134,59 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.place.beginning = leads.then(|| self.begin_epoch());
         self.sort_held();
         true
+    }
+
+    /// Tells the other replicas the clocks of this one.
+    pub(super) fn tell_clocks(&mut self) {
+        if self.is_alone() {
+            return;
+        }
+        let monotonic_us = self.monotonic_us;
+        if self.leads_or_begins() {
+            let time = LogTime { term: self.term(), now_us: self.now_us };
+            self.clocks.lead(time, monotonic_us);
+        }
+        let wall_us = self.clock.wall_us();
+        self.store.tell_clocks(Clocks { wall_us, log: self.clocks.time(monotonic_us) });
+    }
+
+    /// Takes in the clocks of the others: a follower keeps the time of the leader, and a leader lets its time
+    /// be slewed towards the median of all wall clocks, so that a wrong one does no harm.
+    pub(super) fn hear_clocks(&mut self) {
+        let Some(first) = self.store.hear_clocks() else { return };
+        // Read now, since a message may have come while this step went on.
+        let monotonic_us = self.clock.monotonic_us();
+        self.clocks.hear(&first, monotonic_us);
+        while let Some(heard) = self.store.hear_clocks() {
+            self.clocks.hear(&heard, monotonic_us);
+        }
+        if self.leads_or_begins() {
+            self.log_clock.aim(self.clocks.wall(self.clock.wall_us(), monotonic_us));
+        } else if let Some(time) = self.clocks.time(monotonic_us) {
+            self.log_clock.go_on(&self.clock, time.now_us);
+        }
+    }
+
+    /// Sets the clock with which a leadership begins.
+    pub(super) fn take_over_time(&mut self) {
+        let (wall_us, monotonic_us) = (self.clock.wall_us(), self.clock.monotonic_us());
+        let last_us = self.engine.time_us();
+        let own_us = plant::is(Plant::OwnWallClock).then_some(wall_us);
+        let time_us = own_us.or_else(|| self.clocks.begin(wall_us, monotonic_us, last_us));
+        if time_us.is_none() {
+            tracing::error!(
+                shard = self.number,
+                "the clocks of the nodes are more than a year ahead of the log: its time goes on from its end"
+            );
+        }
+        let time_us = time_us.filter(|_| !plant::is(Plant::LastLoggedTime)).unwrap_or(last_us).max(last_us);
+        self.log_clock.go_on(&self.clock, time_us);
+        self.log_clock.aim(self.clocks.wall(wall_us, monotonic_us));
+    }
+
+    /// True when another replica follows this one, though its epoch may not have begun.
+    fn leads_or_begins(&self) -> bool {
+        matches!(self.place.standing, Standing::Leader { .. })
     }
 
     fn tell_standing(&self) {

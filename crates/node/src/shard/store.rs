@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use sluice_engine::{BlobRef, Engine};
 use sluice_journal::{BlobKey, BlobLocation, BlobRead, DiskJournal, Journal, MemoryJournal, Status};
+use sluice_replica::{Clocks, NodeId};
 
 /// Place of a node among the replicas of a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +23,17 @@ pub enum Standing {
     },
 }
 
+/// Clocks of another replica, as it has told them.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// The replica.
+    pub from: NodeId,
+    /// True: it leads, and the time of the log is that of its leadership.
+    pub is_of_leader: bool,
+    /// Its clocks when it sent the message.
+    pub clocks: Clocks,
+}
+
 /// The journal of a shard. Nothing here blocks.
 ///
 /// With replicas a leader's proposal gets an index and the term of the leadership. It is in the log when the
@@ -33,6 +45,17 @@ pub trait Store: Journal<Location = BlobLocation> {
     /// [`Journal::poll`] is seen before a later call gives another batch: that gives nothing once.
     fn standing(&self) -> Standing {
         Standing::Alone
+    }
+
+    /// Takes the clocks of this replica, which the others are told with each message from now on.
+    fn tell_clocks(&mut self, clocks: Clocks) {
+        let _ = clocks;
+    }
+
+    /// Takes the clocks that another replica has told with a message which was taken in since the last call;
+    /// `None`: there are no more.
+    fn hear_clocks(&mut self) -> Option<Heard> {
+        None
     }
 
     /// Index up to which the state has to be applied so that it shows everything that was acknowledged

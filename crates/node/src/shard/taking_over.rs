@@ -19,7 +19,6 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if !plant::is(Plant::InFlightAcrossState) {
             self.give_up_in_flight();
         }
-        self.log_clock.observe(&self.clock, self.engine.time_us());
         if let Some(placement) = &self.placement {
             placement.follow_state(&before.namespaces(), &self.engine.namespaces());
         }

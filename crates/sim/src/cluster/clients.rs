@@ -13,6 +13,8 @@ use crate::model::Checked;
 const PROBE: &str = "probe-";
 /// Number of those queues.
 const PROBES: usize = 4;
+/// Time after the end of a delay from which a message is there, whoever leads, in microseconds.
+const LATE_US: u64 = 4 * SECOND_US;
 /// Length of a large message, in bytes.
 const LARGE_BYTES: usize = 16 << 10;
 /// Upper limit of open calls.
@@ -31,6 +33,8 @@ pub(super) struct Clients {
     channels: Vec<(usize, Arc<Channel>)>,
     /// Queues to probe that are not in use.
     probes: Vec<String>,
+    /// Queues whose message is there at these times, in microseconds.
+    due: Vec<(u64, String)>,
     /// Number of messages and tickets so far.
     number: u64,
 }
@@ -38,7 +42,7 @@ pub(super) struct Clients {
 impl Default for Clients {
     fn default() -> Clients {
         let probes = (0..PROBES).map(|number| format!("{PROBE}{number}")).collect();
-        Clients { open: Vec::new(), channels: Vec::new(), probes, number: 0 }
+        Clients { open: Vec::new(), channels: Vec::new(), probes, due: Vec::new(), number: 0 }
     }
 }
 
@@ -89,6 +93,9 @@ impl ClusterWorld {
         let wait_us = if rng.chance(1, 2) { 0 } else { rng.below(4 * SECOND_US) };
         let padding = if self.is_filling { LARGE_BYTES } else { 0 };
         let held = judge.holds.values().nth(rng.index(judge.holds.len())).map(|hold| hold.receipt);
+        if let Some(at) = self.clients.due.iter().position(|(due_us, _)| *due_us <= self.now_us) {
+            return Some(client.pull(&self.clients.due.swap_remove(at).1, 0));
+        }
         Some(match kind {
             0..20 => {
                 let (has_key, is_late) = (rng.chance(1, 2), rng.chance(1, 3));
@@ -102,7 +109,8 @@ impl ClusterWorld {
             }
             20..32 => {
                 let queue = self.clients.probes.pop()?;
-                client.send(Message { queue, payload: payload(ticket), has_key: false, delay_ms: 0, padding })
+                let delay_ms = if rng.chance(1, 2) { rng.between(1, 3_000) } else { 0 };
+                client.send(Message { queue, payload: payload(ticket), has_key: false, delay_ms, padding })
             }
             32..50 => client.pull(QUEUE, wait_us),
             50..72 => client.ack(held?),
@@ -146,6 +154,12 @@ impl ClusterWorld {
         match (&waiting.call, &answer) {
             (Call::Attach(channel, _), Answered::Attached(Ok(_))) => {
                 self.clients.channels.push((node, Arc::clone(channel)));
+            }
+            (Call::Send(message, _), Answered::Sent(Ok(_)))
+                if message.delay_ms > 0 && message.queue != QUEUE =>
+            {
+                let due_us = self.now_us + message.delay_ms * 1_000 + LATE_US;
+                self.clients.due.push((due_us, message.queue.clone()));
             }
             (Call::Send(message, _), Answered::Sent(Ok(_))) if message.queue != QUEUE => {
                 let queue = message.queue.clone();

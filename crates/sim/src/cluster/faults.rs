@@ -37,8 +37,10 @@ impl ClusterWorld {
                 self.nodes[node].fail_call(call, self.rng.below(8), CallFailure::Io);
             }
             16 => {
-                let by_us = self.rng.below(2_000 * SECOND_US) as i64 - 1_000 * SECOND_US as i64;
-                self.nodes[node].clock.jump(by_us);
+                let by_us = self.rng.below(2_000 * SECOND_US) as i64;
+                // Of two clocks of which one is behind nobody knows that the other is right.
+                let is_behind = self.rng.chance(1, 2) && count > 3;
+                self.nodes[self.wrong_clock].jump(if is_behind { -by_us } else { by_us });
             }
             17..20 => self.network.cut(&[node], true, self.rng.chance(1, 2)),
             _ => self.network.join(),

@@ -18,11 +18,15 @@ use sluice_node::shard::channel::Handed;
 use sluice_node::shard::request::Given;
 
 use super::calls::{Answered, Call, Figures, LEASE_MS, Message, QUEUE, Waiting};
+use super::node::RIGHT_US;
 use crate::model::Checked;
 use crate::world::Stats;
 
 /// Part of a lease or delay that may be missing: clocks are slewed by 1/2000.
 const SLEWED: u64 = 1_000;
+/// Time that may be missing besides, in microseconds: when all nodes have started anew the time goes on by
+/// wall clocks, which differ, and of which the time that went before was behind.
+const CLOCKS_US: u64 = 5 * RIGHT_US;
 /// Length of a payload, in bytes.
 const PAYLOAD_BYTES: usize = 9;
 
@@ -94,7 +98,8 @@ impl Judge {
         match &waiting.call {
             Call::Send(message, _) => {
                 let delay_us = message.delay_ms * 1_000;
-                let not_before_us = waiting.begun_us + delay_us - delay_us / SLEWED;
+                let not_before_us =
+                    (waiting.begun_us + delay_us - delay_us / SLEWED).saturating_sub(CLOCKS_US);
                 let fate = Fate { not_before_us, ..Fate::default() };
                 self.fates.entry(message.payload.clone()).or_insert(fate);
             }
@@ -317,7 +322,7 @@ impl Judge {
 /// Time before which the lease that was asked for then does not end.
 fn lease_end_us(begun_us: u64) -> u64 {
     let lease_us = LEASE_MS * 1_000;
-    if begun_us == 0 { 0 } else { begun_us + lease_us - lease_us / SLEWED }
+    if begun_us == 0 { 0 } else { begun_us + lease_us - lease_us / SLEWED - CLOCKS_US }
 }
 
 fn is_recent(figures: &Figures, at_least: u64) -> Checked {

@@ -114,6 +114,8 @@ pub struct ClusterWorld {
     slow_write_us: u64,
     /// True: things go wrong.
     faulty: bool,
+    /// The node whose wall clock is wrong; those of the others are right.
+    wrong_clock: usize,
     /// True: messages are large.
     is_filling: bool,
     /// True: clients ask nothing new.
@@ -137,6 +139,7 @@ impl ClusterWorld {
         let count = if rng.chance(2, 3) { 3 } else { 5 };
         let options = draw_options(&mut rng);
         let Begun { disk, log } = Begun::new(&options, &mut rng)?;
+        let wrong_clock = rng.index(count);
         let nodes = (0..count).map(|place| Node::new(place, count, &disk, &options, plant, &mut rng));
         Ok(ClusterWorld {
             nodes: nodes.collect::<Result<_, _>>()?,
@@ -149,6 +152,7 @@ impl ClusterWorld {
             slow_write_us: 0,
             faulty: false,
             is_filling: false,
+            wrong_clock,
             is_closing: false,
             due: BinaryHeap::new(),
             next_event: 0,

@@ -30,8 +30,8 @@ const DIRECTORY: &str = "/data";
 pub(super) const TICK_US: u64 = 50_000;
 /// Reserve of journals whose disk can be full, in bytes.
 const RESERVE: u64 = 3 << 20;
-/// Largest difference between two wall clocks, in microseconds.
-const WALL_US: u64 = 7_200 * SECOND_US;
+/// Largest difference between two wall clocks that are right, in microseconds.
+pub(super) const RIGHT_US: u64 = 10_000;
 
 /// Carrier of a member: it keeps what the member gives to others. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -162,7 +162,7 @@ impl Node {
             options: Options { commit: Commit::Told, ..options.clone() },
             kept: (*rng.pick(&[0, 0, 16 << 10, u64::MAX]), *rng.pick(&[0, 64 << 10, u64::MAX])),
             disk,
-            wall_ahead_us: rng.below(WALL_US) as i64 - (WALL_US / 2) as i64,
+            wall_ahead_us: rng.below(RIGHT_US) as i64 - (RIGHT_US / 2) as i64,
             life: 0,
             server: None,
             clock: SimClock::default(),
@@ -228,6 +228,12 @@ impl Node {
         self.paused_until_us = 0;
         self.disk.forget_failures();
         self.disk.forget_halt();
+    }
+
+    /// Sets its wall clock forward or back, for this process and all that follow.
+    pub(super) fn jump(&mut self, by_us: i64) {
+        self.wall_ahead_us += by_us;
+        self.clock.jump(by_us);
     }
 
     /// Begins a life with this process.

@@ -5,7 +5,8 @@ use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Refused, Status,
 };
 use sluice_node::shard::replicated::Replicated;
-use sluice_node::shard::store::{Standing, Store};
+use sluice_node::shard::store::{Heard, Standing, Store};
+use sluice_replica::Clocks;
 
 /// The wrapped store.
 pub(super) struct Witness {
@@ -71,6 +72,14 @@ impl Journal for Witness {
 impl Store for Witness {
     fn standing(&self) -> Standing {
         self.store.standing()
+    }
+
+    fn tell_clocks(&mut self, clocks: Clocks) {
+        self.store.tell_clocks(clocks);
+    }
+
+    fn hear_clocks(&mut self) -> Option<Heard> {
+        self.store.hear_clocks()
     }
 
     fn confirm(&mut self, round: u64) -> Option<u64> {

@@ -39,7 +39,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Proposes the first record of a leadership, and tells the epoch that it begins. Limits and the key of
     /// receipts are in the log since it had one node, from which every cluster grows.
     pub(in crate::shard) fn begin_leadership(&mut self) -> u64 {
-        self.log_clock.lead(self.engine.time_us());
+        self.take_over_time();
         let number = self.propose_epoch(self.term());
         self.propose_first();
         number

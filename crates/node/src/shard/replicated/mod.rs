@@ -9,6 +9,7 @@
 pub mod inbox;
 pub mod work;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use sluice_engine::{Command, Engine, consensus_entry};
@@ -16,14 +17,14 @@ use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, DiskJournal, Event, Journal, Refused, Status, Writer,
 };
 use sluice_replica::{
-    Config, Dropped, Envelope, Fetch, Member, MemberEvent, Members, NodeId, NotProposed, OwnRecords, ReadId,
-    Role, Start, StateMessage, Work,
+    Clocks, Config, Dropped, Envelope, Fetch, Member, MemberEvent, Members, NodeId, NotProposed, OwnRecords,
+    ReadId, Role, Start, StateMessage, Work,
 };
 
 use self::inbox::{Inbox, Input};
 use super::recover::live_blobs;
 use super::request::write_record;
-use super::store::{Standing, Store};
+use super::store::{Heard, Standing, Store};
 use crate::api::StartError;
 
 /// Ways from a member to the others, and to threads that may block. No method blocks.
@@ -80,6 +81,10 @@ pub struct Replicated {
     /// Standing that the shard sees.
     standing: Standing,
     round: Round,
+    /// Clocks of this node, of which the others are told.
+    clocks: Clocks,
+    /// Clocks of others of which the shard has not heard.
+    heard: VecDeque<Heard>,
     /// Number of orders to the journal of which the writer knows.
     orders: u64,
 }
@@ -135,6 +140,8 @@ impl Replicated {
             installed: None,
             standing: Standing::Follower { leader: None },
             round: Round::default(),
+            clocks: Clocks::default(),
+            heard: VecDeque::new(),
             orders: 0,
         })
     }
@@ -151,9 +158,10 @@ impl Replicated {
             match input {
                 Input::Tick => self.member.tick(),
                 Input::Envelope(envelope) => {
-                    let from = envelope.message.from;
-                    if let Err(why) = self.member.step(*envelope) {
-                        self.carrier.dropped(from, why);
+                    let (from, clocks) = (envelope.message.from, envelope.report.clocks);
+                    match self.member.step(*envelope) {
+                        Ok(()) => self.hear(from, clocks),
+                        Err(why) => self.carrier.dropped(from, why),
                     }
                 }
                 Input::Fetched(fetched) => {
@@ -196,6 +204,13 @@ impl Replicated {
         true
     }
 
+    /// Keeps the clocks of another member for the shard.
+    fn hear(&mut self, from: NodeId, clocks: Clocks) {
+        let sluice_replica::Standing { term, leader, .. } = self.member.standing();
+        let is_of_leader = leader == Some(from) && clocks.log.is_some_and(|log| log.term == term);
+        self.heard.push_back(Heard { from, is_of_leader, clocks });
+    }
+
     fn standing_of_member(&self) -> Standing {
         let sluice_replica::Standing { role, term, leader } = self.member.standing();
         match role {
@@ -208,7 +223,8 @@ impl Replicated {
 
     /// Sends what is to be sent, and lets read what is to be read.
     fn hand_out(&mut self) {
-        for envelope in self.member.take_envelopes() {
+        for mut envelope in self.member.take_envelopes() {
+            envelope.report.clocks = self.clocks;
             self.carrier.send(envelope);
         }
         for fetch in self.member.take_fetches() {
@@ -312,6 +328,14 @@ fn refused(why: NotProposed) -> Refused {
 impl Store for Replicated {
     fn standing(&self) -> Standing {
         self.standing
+    }
+
+    fn tell_clocks(&mut self, clocks: Clocks) {
+        self.clocks = clocks;
+    }
+
+    fn hear_clocks(&mut self) -> Option<Heard> {
+        self.heard.pop_front()
     }
 
     fn confirm(&mut self, round: u64) -> Option<u64> {

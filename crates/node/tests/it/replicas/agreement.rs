@@ -13,7 +13,8 @@ use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, Committed, Event, Journal, Records, Refused, Status,
 };
 use sluice_node::shard::request::write_record;
-use sluice_node::shard::store::{Standing, Store};
+use sluice_node::shard::store::{Heard, Standing, Store};
+use sluice_replica::{Clocks, NodeId};
 
 use super::rng::Rng;
 
@@ -56,6 +57,10 @@ struct Node {
     leader: Option<u64>,
     /// Answers to rounds of confirmation; `None`: not answered.
     rounds: BTreeMap<u64, Option<u64>>,
+    /// Clocks as its shard has told them.
+    clocks: Clocks,
+    /// Clocks of others of which its shard has not heard.
+    heard: Vec<Heard>,
 }
 
 /// The truth, and every node's view of it.
@@ -133,6 +138,9 @@ impl Agreement {
         elected.log = log;
         elected.rounds.clear();
         (self.elected, self.elections) = (node, self.elections + 1);
+        for voter in (0..self.nodes.len()).filter(|voter| *voter != node) {
+            self.hear(node, voter);
+        }
     }
 
     /// The leader adds an entry of its own, such as a change of members.
@@ -159,9 +167,20 @@ impl Agreement {
         self.committed.extend_from_slice(more);
     }
 
+    /// A node hears the clocks of another.
+    fn hear(&mut self, node: usize, from: usize) {
+        let clocks = self.nodes[from].clocks;
+        let is_of_leader = from == self.elected && clocks.log.is_some_and(|log| log.term == self.term);
+        let from = NodeId::new(from as u64 + 1).unwrap();
+        self.nodes[node].heard.push(Heard { from, is_of_leader, clocks });
+    }
+
     /// A node hears from the leader what is committed, up to so many entries more.
     pub fn learn(&mut self, node: usize, entries: usize) {
         self.follow(node);
+        if node != self.elected {
+            self.hear(node, self.elected);
+        }
         let view = &mut self.nodes[node];
         let until = (view.known + entries).min(self.committed.len());
         let same = |at: &usize| view.log.get(*at).is_some_and(|entry| entry.is(&self.committed[*at]));
@@ -284,6 +303,14 @@ impl Store for Member {
             Some(_) => Standing::Follower { leader: None },
             None => Standing::Follower { leader: view.leader },
         }
+    }
+
+    fn tell_clocks(&mut self, clocks: Clocks) {
+        self.of().nodes[self.node].clocks = clocks;
+    }
+
+    fn hear_clocks(&mut self) -> Option<Heard> {
+        self.of().nodes[self.node].heard.pop()
     }
 
     fn confirm(&mut self, round: u64) -> Option<u64> {

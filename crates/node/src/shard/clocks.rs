@@ -1,0 +1,165 @@
+//! Clocks of the replicas of a shard: how a follower keeps the time of the log, and where a new leader takes
+//! it from.
+//!
+//! A leader tells its time with each message. A follower goes on by its own monotonic clock from the message
+//! that came fastest lately. So it is behind the leader by that message's delay, never ahead of it, whatever
+//! wall clocks say and however late it gets and applies batches.
+
+use std::collections::BTreeMap;
+
+use sluice_replica::{Clocks, LogTime, NodeId};
+
+use super::store::Heard;
+use crate::clock::START_AHEAD_US_MAX;
+
+/// Time for which the fastest message counts, at least and half of what it counts at most, in microseconds:
+/// two monotonic clocks hardly drift apart within it.
+const SPAN_US: u64 = 5_000_000;
+
+/// Lead of the time of one leadership over the monotonic clock here, in microseconds.
+#[derive(Debug)]
+struct Followed {
+    term: u64,
+    /// By the fastest message of this span, and of the one before it.
+    lead_us: i64,
+    lead_before_us: Option<i64>,
+    /// Monotonic time at which this span ends.
+    until_us: u64,
+}
+
+impl Followed {
+    fn new(term: u64, lead_us: i64, monotonic_us: u64) -> Followed {
+        Followed { term, lead_us, lead_before_us: None, until_us: monotonic_us + SPAN_US }
+    }
+
+    /// Takes in a message. After a silence the last span counts on.
+    fn hear(&mut self, lead_us: i64, monotonic_us: u64) {
+        if monotonic_us < self.until_us {
+            self.lead_us = self.lead_us.max(lead_us);
+        } else {
+            let next = Followed::new(self.term, lead_us, monotonic_us);
+            *self = Followed { lead_before_us: Some(self.lead_us), ..next };
+        }
+    }
+
+    fn time(&self, monotonic_us: u64) -> LogTime {
+        let lead_us = self.lead_us.max(self.lead_before_us.unwrap_or(i64::MIN));
+        LogTime { term: self.term, now_us: monotonic_us.saturating_add_signed(lead_us) }
+    }
+}
+
+/// Clocks of this replica and of the others.
+#[derive(Debug, Default)]
+pub(super) struct ReplicaClocks {
+    followed: Option<Followed>,
+    /// Clocks of each other replica, and the monotonic time at which they were heard.
+    others: BTreeMap<NodeId, (Clocks, u64)>,
+}
+
+impl ReplicaClocks {
+    /// Takes in the clocks of another replica. `monotonic_us` was read after its message had come.
+    pub(super) fn hear(&mut self, heard: &Heard, monotonic_us: u64) {
+        self.others.insert(heard.from, (heard.clocks, monotonic_us));
+        if let Some(time) = heard.clocks.log.filter(|_| heard.is_of_leader) {
+            self.follow(time, monotonic_us);
+        }
+    }
+
+    fn follow(&mut self, time: LogTime, monotonic_us: u64) {
+        match &mut self.followed {
+            Some(followed) if followed.term == time.term => {
+                followed.hear(time.now_us as i64 - monotonic_us as i64, monotonic_us);
+            }
+            _ => self.lead(time, monotonic_us),
+        }
+    }
+
+    /// Takes the time of the leadership of this replica.
+    pub(super) fn lead(&mut self, time: LogTime, monotonic_us: u64) {
+        let lead_us = time.now_us as i64 - monotonic_us as i64;
+        self.followed = Some(Followed::new(time.term, lead_us, monotonic_us));
+    }
+
+    /// Time of the log, as far as this replica has heard it.
+    pub(super) fn time(&self, monotonic_us: u64) -> Option<LogTime> {
+        self.followed.as_ref().map(|followed| followed.time(monotonic_us))
+    }
+
+    /// Time with which a leader begins, in microseconds since the Unix epoch: the time of the log that this
+    /// replica or one that has voted for it knows; if none does, since all have started anew, the median of
+    /// their wall clocks. `None`: the median is more than a year ahead of the last logged time.
+    pub(super) fn begin(&self, wall_us: u64, monotonic_us: u64, last_us: u64) -> Option<u64> {
+        let passed = |since_us: u64| monotonic_us.saturating_sub(since_us);
+        let told = self.others.values().filter_map(|(clocks, at_us)| {
+            clocks.log.map(|log| LogTime { now_us: log.now_us + passed(*at_us), ..log })
+        });
+        if let Some(time) = told.chain(self.time(monotonic_us)).max() {
+            return Some(time.now_us);
+        }
+        let median_us = self.wall(wall_us, monotonic_us);
+        (last_us == 0 || median_us <= last_us.saturating_add(START_AHEAD_US_MAX)).then_some(median_us)
+    }
+
+    /// Median of all wall clocks, of two the earlier one, in microseconds since the Unix epoch.
+    pub(super) fn wall(&self, wall_us: u64, monotonic_us: u64) -> u64 {
+        let others = self.others.values();
+        let others = others.map(|(clocks, at_us)| clocks.wall_us + monotonic_us.saturating_sub(*at_us));
+        let mut walls: Vec<u64> = others.chain([wall_us]).collect();
+        walls.sort_unstable();
+        walls[(walls.len() - 1) / 2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_US: u64 = 1_000_000;
+
+    fn heard(from: u64, wall_us: u64, log: Option<(u64, u64)>, is_of_leader: bool) -> Heard {
+        let log = log.map(|(term, now_us)| LogTime { term, now_us });
+        Heard { from: NodeId::new(from).unwrap(), is_of_leader, clocks: Clocks { wall_us, log } }
+    }
+
+    #[test]
+    fn the_fastest_message_counts_and_those_of_a_former_leader_do_not() {
+        let mut clocks = ReplicaClocks::default();
+        let mut at = |monotonic_us, term, now_us| {
+            clocks.hear(&heard(2, 0, Some((term, now_us)), true), monotonic_us);
+            clocks.time(monotonic_us).unwrap().now_us
+        };
+        assert_eq!(at(0, 1, 1_000), 1_000);
+        assert_eq!(at(100, 1, 1_090), 1_100, "it came later than the one before");
+        assert_eq!(at(200, 1, 1_210), 1_210, "it came sooner");
+        let passed = 3 * SPAN_US;
+        assert_eq!(at(passed, 1, passed + 900), passed + 1_010, "the last span counts");
+        let passed = 4 * SPAN_US;
+        assert_eq!(at(passed, 1, passed + 890), passed + 900, "what is older does not");
+        assert_eq!(at(passed + 1, 2, passed), passed, "another leader's time");
+    }
+
+    #[test]
+    fn a_leader_begins_with_the_latest_time_that_any_voter_knows() {
+        let mut clocks = ReplicaClocks::default();
+        clocks.hear(&heard(2, 0, Some((7, 500)), false), 10);
+        clocks.hear(&heard(3, 0, Some((6, 900)), false), 10);
+        assert_eq!(clocks.time(30), None, "others that follow are not followed");
+        assert_eq!(clocks.begin(0, 30, 1), Some(520));
+        clocks.lead(LogTime { term: 7, now_us: 505 }, 10);
+        assert_eq!(clocks.begin(0, 30, 1), Some(525));
+    }
+
+    #[test]
+    fn without_any_time_the_median_of_the_wall_clocks_counts() {
+        let year_us = START_AHEAD_US_MAX;
+        let mut clocks = ReplicaClocks::default();
+        clocks.hear(&heard(2, 3_600 * SECOND_US, None, false), 0);
+        assert_eq!(clocks.begin(20, 10, 1), Some(20), "the earlier of two");
+        clocks.hear(&heard(3, 30, None, false), 0);
+        assert_eq!(clocks.begin(20, 10, 1), Some(40));
+        assert_eq!(clocks.begin(20, 10, 0), Some(40));
+        clocks.hear(&heard(3, 3 * year_us, None, false), 0);
+        clocks.hear(&heard(2, 3 * year_us, None, false), 0);
+        assert_eq!(clocks.begin(20, 10, 1), None, "more than a year ahead of the log");
+    }
+}
