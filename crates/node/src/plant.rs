@@ -9,8 +9,6 @@
 pub enum Plant {
     /// The end of a leadership leaves out who waits without a record.
     ForgetWaiters,
-    /// Records in flight outlast a state that covers them.
-    InFlightAcrossState,
     /// Callers are answered with what stands at the index of their record, whatever its term.
     DecideByIndex,
     /// A new leader takes its own wall clock for the time of the log.

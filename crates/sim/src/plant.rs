@@ -136,8 +136,6 @@ plants! {
     KeepLeadingWithoutRoom = "keep_leading_without_room" in replica as KeepLeadingWithoutRoom,
     /// The end of a leadership leaves out who waits without a record.
     ForgetWaiters = "forget_waiters" in node as ForgetWaiters,
-    /// Records in flight outlast a state that covers them.
-    InFlightAcrossState = "in_flight_across_state" in node as InFlightAcrossState,
     /// Callers are answered with what stands at the index of their record, whatever its term.
     DecideByIndex = "decide_by_index" in node as DecideByIndex,
     /// A new leader takes its own wall clock for the time of the log.

@@ -88,8 +88,8 @@ fn states_without_their_blobs_are_found() {
 }
 
 #[test]
-fn records_in_flight_that_outlast_a_state_are_found() {
-    finds(Plant::InFlightAcrossState);
+fn messages_that_are_taken_while_a_state_is_installed_are_found() {
+    finds(Plant::StepWhileInstalling);
 }
 
 #[test]

@@ -5,7 +5,6 @@ use super::Shard;
 use super::damage::Damaged;
 use super::store::Store;
 use crate::clock::Clock;
-use crate::plant::{self, Plant};
 
 impl<S: Store, C: Clock> Shard<S, C> {
     /// Goes on with the state that the store has installed, if it has. Only a follower is sent one, so that
@@ -16,9 +15,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         debug_assert!(self.applying.is_none(), "the store is polled when all that it gave is applied");
         self.snapshotting = None;
         self.damaged = Damaged::default();
-        if !plant::is(Plant::InFlightAcrossState) {
-            self.give_up_in_flight();
-        }
+        self.give_up_in_flight();
         if let Some(placement) = &self.placement {
             placement.follow_state(&before.namespaces(), &self.engine.namespaces());
         }

@@ -481,3 +481,23 @@ fn a_node_that_begins_with_nothing_gets_all_of_it_and_can_lead_then() {
     check_payloads(&mut trio, lost);
     trio.check_equal();
 }
+
+#[test]
+fn a_caller_whose_record_a_state_may_cover_hears_that_its_outcome_is_unknown() {
+    let mut trio = Trio::new(0);
+    let old = trio.leader();
+    trio.machines[old].is_cut_off = true;
+    let mut send = trio.client(old).send("jobs", "<0000001>".to_owned(), 0);
+    let new = trio.leader();
+    let known = trio.machines[old].shard.store().member().journal().next_number();
+    while trio.machines[new].shard.store().member().journal().before_last(0, u64::MAX).0 <= known {
+        trio.send(new, 3);
+    }
+    trio.snapshot(new);
+    assert!(send.answer().unwrap().is_none(), "it waits for its outcome");
+    trio.machines[old].is_cut_off = false;
+    trio.pass(2 * SECOND_US);
+    let Some(Answered::Sent(Err(error))) = send.answer().unwrap() else { panic!("nobody knows it") };
+    assert_eq!(error, Error::OutcomeUnknown {});
+    trio.check_equal();
+}
