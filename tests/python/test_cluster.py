@@ -1,5 +1,6 @@
 """Three servers of one cluster, of which one is killed."""
 
+import contextlib
 import json
 import os
 import signal
@@ -19,16 +20,20 @@ BATCH = 50
 class Cluster:
     """`sluice cluster dev`, and words to talk to its nodes."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, settings=None):
         self.directory = directory
+        self.settings = settings or {}
+        self.log = directory / "log"
         self.start()
 
     def start(self):
         env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+        env |= self.settings
         command = [binary(), "cluster", "dev", "--json", "--port", "0", "--dir", "cluster"]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env=env, cwd=self.directory
-        )
+        with open(self.log, "a") as log:
+            self.process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, text=True, env=env, cwd=self.directory
+            )
         told = json.loads(self.process.stdout.readline())
         self.nodes = told["nodes"]
         self.tls = ssl.create_default_context(cafile=told["ca"])
@@ -211,3 +216,54 @@ def test_a_leader_that_stops_hands_over_first(cluster):
     # Without a word of the leader the others would wait for half a second and more before they elect one.
     assert time.monotonic() - began < 5
     assert sorted(receive_all(cluster, cluster.leader())) == list(range(6 * BATCH))
+
+
+@contextlib.contextmanager
+def frozen(cluster, node):
+    """Stops a node, which nobody is to ask meanwhile."""
+    os.kill(node["pid"], signal.SIGSTOP)
+    cluster.nodes.remove(node)
+    try:
+        yield
+    finally:
+        os.kill(node["pid"], signal.SIGCONT)
+        cluster.nodes.append(node)
+
+
+def send_large(cluster, node, numbers):
+    for number in numbers:
+        message = {"payload": f"{number} " + "x" * 1_000_000}
+        status, answer = cluster.request(node, "POST", "/v1/queues/jobs/messages", message)
+        assert status == 201, answer
+
+
+def let_lead(cluster, node):
+    """Takes the leadership from others until this node has it."""
+    for _ in range(20):
+        leader = cluster.leader()
+        if leader is node:
+            return
+        with frozen(cluster, leader):
+            cluster.leader()
+    pytest.fail("the node never leads")
+
+
+def test_a_node_that_missed_more_than_is_kept_gets_a_state_and_can_lead_then(tmp_path):
+    cluster = Cluster(tmp_path, {"SLUICE_CLUSTER_LOG": "1MiB"})
+    try:
+        leader = cluster.leader()
+        behind = next(node for node in cluster.nodes if node is not leader)
+        send_large(cluster, leader, range(2))
+        with frozen(cluster, behind):
+            # Several segments of 64 MiB, so that the first of them are not kept.
+            send_large(cluster, cluster.leader(), range(2, 220))
+        let_lead(cluster, behind)
+        assert "a state of another node was taken over" in cluster.log.read_text()
+        numbers = []
+        while len(numbers) < 220:
+            status, answer = cluster.request(behind, "POST", "/v1/queues/jobs/receive", {"max": 10})
+            assert status == 200 and answer["messages"], answer
+            numbers += [int(message["payload"].split()[0]) for message in answer["messages"]]
+        assert sorted(numbers) == list(range(220))
+    finally:
+        assert cluster.stop() == 0

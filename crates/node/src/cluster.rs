@@ -25,9 +25,6 @@ const HEARTBEAT_TICKS: usize = 2;
 /// Number of ticks without a leader after which a member campaigns, at least; at most twice as many.
 const ELECTION_TICKS: usize = 10;
 
-/// Length of the log of a shard that is kept for followers that are behind, in bytes, at most.
-const KEPT_BYTES_MAX: u64 = 1 << 30;
-
 /// The cluster of a node.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
@@ -35,6 +32,9 @@ pub struct ClusterOptions {
     pub id: NodeId,
     /// Members of the cluster. None: the node has joined, and takes its data from the others.
     pub members: Members,
+    /// Length of the log of each shard that is kept for nodes that are behind, in bytes; a quarter of the disk
+    /// at most. Who needs more gets a state.
+    pub kept_bytes: u64,
     /// Way to the other nodes.
     pub transport: Arc<dyn Transport>,
 }
@@ -115,13 +115,13 @@ impl Ways {
         threads.spawn("fetches".to_owned(), move || run_fetches(&asked))?;
         let (works, given) = channel();
         threads.spawn("states".to_owned(), move || run_works(given))?;
-        let (kept_bytes, transfer_bytes) = (log_bytes.min(KEPT_BYTES_MAX), log_bytes);
+        let (kept_bytes, transfer_bytes) = (log_bytes.min(options.kept_bytes), log_bytes);
         Ok(Ways { options, seed, kept_bytes, transfer_bytes, inboxes: Inboxes::default(), fetches, works })
     }
 
     /// The parts of the store of a shard; shards come in the order of their numbers.
     pub(crate) fn parts(&mut self, shard: u32, inbox: Arc<Inbox>) -> Parts {
-        let ClusterOptions { id, members, transport } = self.options.clone();
+        let ClusterOptions { id, members, transport, .. } = self.options.clone();
         let weak = Arc::downgrade(&inbox);
         self.inboxes.0.push(weak.clone());
         Parts {

@@ -49,7 +49,7 @@ fn cluster(number: u64, nodes: &Nodes) -> ClusterOptions {
     let ids = [1, 2, 3].map(|number| NodeId::new(number).unwrap());
     let members = Members::new(ids.to_vec(), Vec::new(), 3).unwrap();
     let id = NodeId::new(number).unwrap();
-    ClusterOptions { id, members, transport: Arc::new(InMemory(Arc::clone(nodes))) }
+    ClusterOptions { id, members, kept_bytes: 1 << 30, transport: Arc::new(InMemory(Arc::clone(nodes))) }
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -42,8 +42,13 @@ pub(super) fn alpn(place: Option<&Place>) -> Option<&'static [u8]> {
 }
 
 impl ClusterNode {
-    /// Begins to connect to the other nodes; `None`: the server is alone. Needs a runtime of tokio.
-    pub(super) fn start(place: Option<Place>, made: Option<&AutoCertificates>) -> Option<ClusterNode> {
+    /// Begins to connect to the other nodes; `None`: the server is alone. Of the log of a shard `kept_bytes`
+    /// are kept for nodes that are behind. Needs a runtime of tokio.
+    pub(super) fn start(
+        place: Option<Place>,
+        made: Option<&AutoCertificates>,
+        kept_bytes: u64,
+    ) -> Option<ClusterNode> {
         let place = place?;
         let files = place.files(made)?;
         let Place { identity, nodes, members, source } = place;
@@ -57,7 +62,7 @@ impl ClusterNode {
         let ca = made.map(AutoCertificates::authority);
         let own = Own { identity, cluster: identity.cluster.to_string(), peers: peers.clone(), ca };
         let transport = Arc::new(Outgoing(peers.clone()));
-        let options = ClusterOptions { id: identity.node, members, transport };
+        let options = ClusterOptions { id: identity.node, members, kept_bytes, transport };
         Some(ClusterNode { peers, incoming, options, own: Arc::new(own), others, source })
     }
 

@@ -136,7 +136,8 @@ fn serve_until_stopped(
         .then(|| RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
         .transpose()
         .map_err(|e| not_started(&e))?;
-    let cluster = runtime.block_on(async { ClusterNode::start(place, security.made.as_ref()) });
+    let (made, kept_bytes) = (security.made.as_ref(), config.cluster_log.0);
+    let cluster = runtime.block_on(async { ClusterNode::start(place, made, kept_bytes) });
     let node = start_node(options(config, chosen.as_ref()), cluster.as_ref())?;
     let took = began.elapsed();
     runtime.block_on(async {
