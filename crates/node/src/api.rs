@@ -15,6 +15,7 @@ use sluice_engine::query::{ConsumerTotals, Counters, MessageView, State};
 use sluice_journal::{Encryption, KeyId, OpenError, RootKeys};
 
 pub use sluice_journal::Status as JournalStatus;
+pub use sluice_replica::Follower;
 
 /// Point at which an answer may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -331,10 +332,31 @@ pub struct ShardMetrics {
     pub mailbox: u64,
     /// Epoch of this start.
     pub epoch: u64,
+    /// Time of the log, in microseconds since the Unix epoch.
+    pub time_us: u64,
     /// True when this node leads the shard; else the other figures may be behind.
     pub leads: bool,
     /// Metrics of the journal.
     pub journal: JournalStatus,
+    /// Metrics of the replicas; `None`: the node is alone.
+    pub replicas: Option<ReplicaMetrics>,
+}
+
+/// Metrics of a shard with replicas, as one of its nodes sees them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ReplicaMetrics {
+    /// Number of the node that leads; `None`: it is not known.
+    pub leader: Option<u64>,
+    /// Term of the replica: one more with each election.
+    pub term: u64,
+    /// Number of leaders that this node has known since its start, itself included.
+    pub elections: u64,
+    /// Time since which no leader is known, in milliseconds; 0: one is.
+    pub leaderless_ms: u64,
+    /// True while the disk takes so long for a write that this node neither leads nor votes.
+    pub is_stalled: bool,
+    /// The other members, for the leader.
+    pub followers: Vec<Follower>,
 }
 
 /// Memory budget of a caller, asked before messages are leased for it: nothing is leased that the caller

@@ -1,8 +1,8 @@
 //! Questions of one node to another about shards and the namespaces on them. The leader of the shard answers.
 //!
-//! A question has ten bytes: its kind, the shard (u32), the namespace (u32), and 1 for a deletion with force;
-//! an answer has nine: its kind and a number (u64); all little-endian. A node that does not know a question
-//! gives an empty answer.
+//! A question has 14 bytes: its kind, the shard (u32), the number of a namespace or node (u64), and 1 for a
+//! deletion with force; an answer has nine: its kind and a number (u64); all little-endian. A node that does
+//! not know a question gives an empty answer.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,6 +27,7 @@ const APPLY_PAUSE: Duration = Duration::from_millis(2);
 const INDEX: u8 = 1;
 const FOLLOW: u8 = 2;
 const DELETE: u8 = 3;
+const TRANSFER: u8 = 4;
 
 const DONE: u8 = 0;
 const NOT_NOW: u8 = 1;
@@ -41,6 +42,8 @@ pub(crate) enum Question {
     Follow { shard: u32 },
     /// Orders to delete a namespace on the shard; without `force` only if it is empty.
     Delete { shard: u32, namespace: NamespaceId, force: bool },
+    /// Orders to hand the leadership of the shard to a node.
+    Transfer { shard: u32, to: NodeId },
 }
 
 /// Answer of the leader.
@@ -57,19 +60,23 @@ pub(crate) enum Answer {
 impl Question {
     fn shard(self) -> u32 {
         match self {
-            Question::Index { shard } | Question::Follow { shard } | Question::Delete { shard, .. } => shard,
+            Question::Index { shard }
+            | Question::Follow { shard }
+            | Question::Delete { shard, .. }
+            | Question::Transfer { shard, .. } => shard,
         }
     }
 
     fn encode(self) -> Bytes {
-        let (kind, namespace, force) = match self {
+        let (kind, number, force) = match self {
             Question::Index { .. } => (INDEX, 0, false),
             Question::Follow { .. } => (FOLLOW, 0, false),
-            Question::Delete { namespace, force, .. } => (DELETE, namespace.0, force),
+            Question::Delete { namespace, force, .. } => (DELETE, u64::from(namespace.0), force),
+            Question::Transfer { to, .. } => (TRANSFER, to.get(), false),
         };
         let mut bytes = vec![kind];
         bytes.extend_from_slice(&self.shard().to_le_bytes());
-        bytes.extend_from_slice(&namespace.to_le_bytes());
+        bytes.extend_from_slice(&number.to_le_bytes());
         bytes.push(force.into());
         bytes.into()
     }
@@ -77,15 +84,16 @@ impl Question {
     fn decode(bytes: &[u8]) -> Option<Question> {
         let (kind, rest) = bytes.split_first()?;
         let (shard, rest) = rest.split_first_chunk()?;
-        let (namespace, rest) = rest.split_first_chunk()?;
-        let shard = u32::from_le_bytes(*shard);
+        let (number, rest) = rest.split_first_chunk()?;
+        let (shard, number) = (u32::from_le_bytes(*shard), u64::from_le_bytes(*number));
         match (*kind, rest) {
             (INDEX, [0]) => Some(Question::Index { shard }),
             (FOLLOW, [0]) => Some(Question::Follow { shard }),
             (DELETE, [force @ (0 | 1)]) => {
-                let namespace = NamespaceId(u32::from_le_bytes(*namespace));
+                let namespace = NamespaceId(u32::try_from(number).ok()?);
                 Some(Question::Delete { shard, namespace, force: *force == 1 })
             }
+            (TRANSFER, [0]) => Some(Question::Transfer { shard, to: NodeId::new(number)? }),
             _ => None,
         }
     }
@@ -192,6 +200,13 @@ impl Node {
                         Err(_) => Answer::NotNow,
                     }
                 }
+                Question::Transfer { shard, to } => {
+                    if self.hand_to(shard, to).await {
+                        Answer::Done(0)
+                    } else {
+                        Answer::NotNow
+                    }
+                }
             }
         })
     }
@@ -205,7 +220,9 @@ mod tests {
     fn questions_and_answers_come_back_as_they_were_and_nothing_else_does() {
         let (shard, namespace) = (7, NamespaceId(300));
         let delete = |force| Question::Delete { shard, namespace, force };
-        for question in [Question::Index { shard }, Question::Follow { shard }, delete(false), delete(true)] {
+        let transfer = Question::Transfer { shard, to: NodeId::new(u64::MAX).unwrap() };
+        let others = [Question::Index { shard }, Question::Follow { shard }, transfer];
+        for question in others.into_iter().chain([delete(false), delete(true)]) {
             let bytes = question.encode();
             assert_eq!(Question::decode(&bytes), Some(question));
             assert_eq!(Question::decode(&bytes[1..]), None);

@@ -14,10 +14,7 @@ use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId, StateMes
 use crate::api::StartError;
 use crate::driver::Threads;
 use crate::shard::replicated::inbox::Inbox;
-use crate::shard::replicated::{Carrier, Parts, work};
-
-/// Time between two ticks, on all nodes.
-const TICK: Duration = Duration::from_millis(50);
+use crate::shard::replicated::{Carrier, Parts, TICK, work};
 
 /// Number of ticks between two heartbeats of a leader.
 const HEARTBEAT_TICKS: usize = 2;

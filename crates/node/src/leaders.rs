@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 use sluice_engine::Error;
 use sluice_replica::{Envelope, NodeId, StateMessage};
 
+use crate::asks::Question;
 use crate::handle::Node;
 use crate::shard::leader::Leader;
 
 /// Pause before a shard is ordered again to hand over its leadership: the others may not have been heard of.
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(20);
+/// Time for which a node tries to hand a leadership to another one.
+const HAND_TO_TIME: Duration = Duration::from_secs(1);
 
 impl Node {
     /// Takes in a message of another node for the replica of a shard, on any thread. Never blocks; the
@@ -37,22 +40,28 @@ impl Node {
         }
     }
 
-    /// Hands the leadership of a shard to another node; waits until that one leads, at most this long. A node
-    /// that does not lead the shard waits for its leader to do so.
+    /// Hands the leadership of a shard to a node, whoever leads, as soon as that node is not far behind.
     ///
     /// # Errors
-    /// `no_leader` when that has not come to pass: this node leads on, or another does.
-    pub async fn transfer(&self, shard: u32, to: u64, within: Duration) -> Result<(), Error> {
-        let deadline = Instant::now() + within;
-        let Some(next) = NodeId::new(to) else { return Err(Error::NoLeader {}) };
-        while self.leaders()[shard as usize].elsewhere() != Some(to) {
-            if Instant::now() >= deadline {
-                return Err(Error::NoLeader {});
+    /// `no_leader` when the node does not lead after 5 s: it is not reached, behind, or no other voter.
+    pub async fn transfer(&self, shard: u32, to: u64) -> Result<(), Error> {
+        let to = NodeId::new(to).ok_or(Error::NoLeader {})?;
+        self.ask_leader(Question::Transfer { shard, to }).await.map(drop)
+    }
+
+    /// Hands the leadership of a shard to a node, if this one has it. True: the node leads.
+    pub(crate) async fn hand_to(&self, shard: u32, to: NodeId) -> bool {
+        let Some(cluster) = &self.inner.cluster else { return false };
+        let own = cluster.id.get();
+        let leader = || self.leaders()[shard as usize].number(own);
+        let deadline = Instant::now() + HAND_TO_TIME;
+        while leader() != Some(to.get()) && Instant::now() < deadline {
+            if leader() == Some(own) {
+                self.inner.inboxes.transfer_leader(shard as usize, to);
             }
-            self.inner.inboxes.transfer_leader(shard as usize, next);
             tokio::time::sleep(HAND_OVER_PAUSE).await;
         }
-        Ok(())
+        leader() == Some(to.get())
     }
 
     /// True when this is a node of a cluster.

@@ -12,7 +12,7 @@
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
 //!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `asks` what nodes of a cluster ask each other,
-//!   `following` the namespaces of its shards.
+//!   `following` the namespaces of its shards, `spreading` their leaders.
 //! - `start` from files to a running node.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -55,6 +55,7 @@ mod results;
 pub mod schedule;
 mod schedules;
 pub mod shard;
+mod spreading;
 mod start;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};

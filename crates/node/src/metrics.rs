@@ -35,6 +35,7 @@ fn figures(at: &mut ShardView<'_>) -> ShardMetrics {
         counters.bytes = counters.bytes.saturating_sub(of_queue.bytes);
     }
     ShardMetrics {
+        time_us: at.now_us,
         counters,
         queues: at.engine.queue_count().saturating_sub(own.len() as u64),
         waiting_receives: at.waiting as u64,
@@ -49,5 +50,6 @@ fn figures(at: &mut ShardView<'_>) -> ShardMetrics {
             batches: at.figures.batches,
             ..at.journal.status()
         },
+        replicas: at.journal.replicas(),
     }
 }

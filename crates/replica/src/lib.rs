@@ -41,7 +41,7 @@ pub use member::work::{Work, Worked};
 pub use member::{Dropped, Member, MemberEvent, NotProposed};
 pub use members::{Members, Snapshot};
 pub use message::{Body, Campaign, Message};
-pub use ready::{Append, HardState, Read, Ready, Refused, Role, Standing, Write};
+pub use ready::{Append, Follower, HardState, Read, Ready, Refused, Role, Standing, Write};
 pub use report::{Clocks, LogTime, Report};
 pub use sluice_journal::StateHead;
 pub use transfer::{SentBlob, StateBody, StateMessage};

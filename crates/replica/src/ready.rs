@@ -62,6 +62,36 @@ impl Write {
     }
 }
 
+/// Member as the leader sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Follower {
+    /// The member.
+    pub node: NodeId,
+    /// True: it votes; false: it is a learner.
+    pub is_voter: bool,
+    /// True: it has said something within the last election's ticks.
+    pub is_heard: bool,
+    /// True: the leader has forgotten entries that it needs; the figures are without these.
+    pub needs_state: bool,
+    /// Number of records of the leader's log that it has not acknowledged.
+    pub records: u64,
+    /// Length of their batches, in bytes.
+    pub bytes: u64,
+    /// Time of the oldest of these batches, in microseconds since the Unix epoch; `None`: there is none.
+    pub missing_since_us: Option<u64>,
+}
+
+impl Follower {
+    /// Length of the log that a follower may miss and still take over at once, in bytes.
+    const TAKEN_OVER_BYTES_MAX: u64 = 1 << 20;
+
+    /// True: it may lead soon after it is told to.
+    pub fn is_fit_to_lead(&self) -> bool {
+        let misses_little = self.bytes <= Follower::TAKEN_OVER_BYTES_MAX && !self.needs_state;
+        self.is_voter && self.is_heard && misses_little
+    }
+}
+
 /// State that a replica must not forget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HardState {

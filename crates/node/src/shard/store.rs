@@ -5,6 +5,8 @@ use sluice_engine::{BlobRef, Engine};
 use sluice_journal::{BlobKey, BlobLocation, BlobRead, DiskJournal, Journal, MemoryJournal, Status};
 use sluice_replica::{Clocks, NodeId};
 
+use crate::api::ReplicaMetrics;
+
 /// Place of a node among the replicas of a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
@@ -84,6 +86,11 @@ pub trait Store: Journal<Location = BlobLocation> {
     fn snapshot_finish(&mut self);
     /// Metrics of the journal.
     fn status(&self) -> Status;
+
+    /// Metrics of the replicas; `None`: there is no other.
+    fn replicas(&self) -> Option<ReplicaMetrics> {
+        None
+    }
 }
 
 /// Looks up a blob of the engine.

@@ -12,7 +12,8 @@
 //!
 //! Map: [`log`] the descriptors as the library reads them, [`convert`] types, [`check`] messages from
 //! outside, [`settle`] what comes of an input, [`snapshots`] states for followers, [`membership`] changes of
-//! the members, [`flow`] bytes in flight, [`timeouts`] the seed, `planted` bugs.
+//! the members, [`flow`] bytes in flight, `progress` followers as a leader sees them, [`timeouts`] the seed,
+//! `planted` bugs.
 
 pub(crate) mod check;
 mod convert;
@@ -21,6 +22,7 @@ mod log;
 mod membership;
 #[cfg(feature = "plant")]
 mod planted;
+mod progress;
 mod settle;
 mod snapshots;
 mod timeouts;

@@ -49,7 +49,7 @@ use crate::driver::check::Rejected;
 use crate::entry::{Change, NodeId, Position, ReadId};
 use crate::members::Members;
 use crate::message::Body;
-use crate::ready::{Read, Refused, Role, Standing};
+use crate::ready::{Follower, Read, Refused, Role, Standing};
 use crate::transfer::StateMessage;
 
 /// A member of a shard's replicated log.
@@ -350,8 +350,13 @@ impl Member {
         }
     }
 
+    /// The other members as this one sees them while it leads: see [`Replica::followers`].
+    pub fn followers(&self) -> Vec<Follower> {
+        self.replica.followers()
+    }
+
     /// True when the oldest write takes too long.
-    fn is_stalled(&self) -> bool {
+    pub fn is_stalled(&self) -> bool {
         self.stall.is_one(self.oldest_unsynced())
     }
 

@@ -11,21 +11,25 @@ pub mod work;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sluice_engine::{Command, Engine, consensus_entry};
 use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, DiskJournal, Event, Journal, Refused, Status, Writer,
 };
 use sluice_replica::{
-    Clocks, Config, Dropped, Envelope, Fetch, Member, MemberEvent, Members, NodeId, NotProposed, OwnRecords,
-    ReadId, Role, Start, StateMessage, Work,
+    Clocks, Config, Dropped, Envelope, Fetch, Follower, Member, MemberEvent, Members, NodeId, NotProposed,
+    OwnRecords, ReadId, Role, Start, StateMessage, Work,
 };
 
 use self::inbox::{Inbox, Input};
 use super::recover::live_blobs;
 use super::request::write_record;
 use super::store::{Heard, Standing, Store};
-use crate::api::StartError;
+use crate::api::{ReplicaMetrics, StartError};
+
+/// Time between two ticks, on all nodes.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// Ways from a member to the others, and to threads that may block. No method blocks.
 pub trait Carrier: Send {
@@ -87,6 +91,10 @@ pub struct Replicated {
     heard: VecDeque<Heard>,
     /// Number of orders to the journal of which the writer knows.
     orders: u64,
+    /// Number of leaders that were known since the start.
+    elections: u64,
+    /// Number of ticks since which none is known.
+    leaderless_ticks: u64,
 }
 
 /// Round of confirmation.
@@ -143,6 +151,8 @@ impl Replicated {
             clocks: Clocks::default(),
             heard: VecDeque::new(),
             orders: 0,
+            elections: 0,
+            leaderless_ticks: 0,
         })
     }
 
@@ -156,7 +166,10 @@ impl Replicated {
     fn take_in(&mut self) -> bool {
         for input in self.inbox.take() {
             match input {
-                Input::Tick => self.member.tick(),
+                Input::Tick => {
+                    self.member.tick();
+                    self.leaderless_ticks += 1;
+                }
                 Input::Envelope(envelope) => {
                     let (from, clocks) = (envelope.message.from, envelope.report.clocks);
                     match self.member.step(*envelope) {
@@ -176,14 +189,22 @@ impl Replicated {
                 }
                 Input::HandOver => self.member.hand_over(),
                 Input::Transfer(to) => {
-                    // Refused where it does not lead any more: then there is nothing to hand over.
-                    let _ = self.member.transfer_leader(to);
+                    let is_fit = |follower: &Follower| follower.node == to && follower.is_fit_to_lead();
+                    if self.member.followers().iter().any(is_fit) {
+                        // Refused where it does not lead any more: then there is nothing to hand over.
+                        let _ = self.member.transfer_leader(to);
+                    }
                 }
             }
         }
         let is_installed = self.install();
         let standing = self.standing_of_member();
-        std::mem::replace(&mut self.standing, standing) != standing || is_installed
+        let has_changed = std::mem::replace(&mut self.standing, standing) != standing;
+        if standing != (Standing::Follower { leader: None }) {
+            self.leaderless_ticks = 0;
+            self.elections += u64::from(has_changed);
+        }
+        has_changed || is_installed
     }
 
     /// Installs the state of another node that is here as a whole. True: there was one.
@@ -376,5 +397,20 @@ impl Store for Replicated {
 
     fn status(&self) -> Status {
         self.member.journal().status()
+    }
+
+    fn replicas(&self) -> Option<ReplicaMetrics> {
+        let leader = match self.standing {
+            Standing::Follower { leader } => leader,
+            Standing::Leader { .. } | Standing::Alone => Some(self.id.get()),
+        };
+        Some(ReplicaMetrics {
+            leader,
+            term: self.member.standing().term,
+            elections: self.elections,
+            leaderless_ms: self.leaderless_ticks * TICK.as_millis() as u64,
+            is_stalled: self.member.is_stalled(),
+            followers: if leader == Some(self.id.get()) { self.member.followers() } else { Vec::new() },
+        })
     }
 }

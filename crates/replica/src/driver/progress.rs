@@ -1,0 +1,35 @@
+//! Followers as their leader sees them.
+
+use super::Replica;
+use crate::entry::{Descriptor, NodeId};
+use crate::ready::{Follower, Role};
+
+impl Replica {
+    /// The other members, and what each has of the log; empty where this replica does not lead.
+    pub fn followers(&self) -> Vec<Follower> {
+        if self.standing().role != Role::Leader {
+            return Vec::new();
+        }
+        let others = self.members.iter().filter(|node| *node != self.id);
+        others.filter_map(|node| self.follower(node)).collect()
+    }
+
+    fn follower(&self, node: NodeId) -> Option<Follower> {
+        let progress = self.library.raft.prs().get(node.get())?;
+        let log = self.library.store();
+        let (first, last) = (progress.matched.max(log.base()) + 1, log.last());
+        let batch_from = |index: u64| (index..=last).find_map(|index| log.get(index)?.batch());
+        let last_batch = || (first..=last).rev().find_map(|index| log.get(index)?.batch());
+        let end = |batch: Descriptor| batch.first_record + u64::from(batch.records);
+        let missing = batch_from(first).zip(last_batch());
+        Some(Follower {
+            node,
+            is_voter: self.members.voters().contains(&node),
+            is_heard: progress.recent_active,
+            needs_state: progress.matched < log.base(),
+            records: missing.map_or(0, |(from, to)| end(to) - from.first_record),
+            bytes: log.bytes(first - 1, last),
+            missing_since_us: missing.map(|(from, _)| from.time_us),
+        })
+    }
+}
