@@ -20,9 +20,9 @@ BATCH = 50
 class Cluster:
     """`sluice cluster dev`, and words to talk to its nodes."""
 
-    def __init__(self, directory, settings=None):
+    def __init__(self, directory, **settings):
         self.directory = directory
-        self.settings = settings or {}
+        self.settings = settings
         self.log = directory / "log"
         self.start()
 
@@ -36,6 +36,7 @@ class Cluster:
             )
         told = json.loads(self.process.stdout.readline())
         self.nodes = told["nodes"]
+        self.told = told
         self.tls = ssl.create_default_context(cafile=told["ca"])
         self.tls.load_cert_chain(told["cert"], told["key"])
 
@@ -87,6 +88,19 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path):
     cluster = Cluster(tmp_path)
+    yield cluster
+    assert cluster.stop() == 0
+
+
+@pytest.fixture
+def cluster_of_shards(tmp_path):
+    """A cluster of three shards, each of which another node leads."""
+    cluster = Cluster(tmp_path, SLUICE_SHARDS="3")
+    cluster.until_all_answer()
+    for shard, node in enumerate(cluster.nodes):
+        body = {"node": node["node"], "shards": [shard]}
+        status, answer = cluster.request(cluster.nodes[0], "POST", "/v1/cluster/transfer", body)
+        assert status == 200, answer
     yield cluster
     assert cluster.stop() == 0
 
@@ -249,7 +263,7 @@ def let_lead(cluster, node):
 
 
 def test_a_node_that_missed_more_than_is_kept_gets_a_state_and_can_lead_then(tmp_path):
-    cluster = Cluster(tmp_path, {"SLUICE_CLUSTER_LOG": "1MiB"})
+    cluster = Cluster(tmp_path, SLUICE_CLUSTER_LOG="1MiB")
     try:
         leader = cluster.leader()
         behind = next(node for node in cluster.nodes if node is not leader)
@@ -267,3 +281,68 @@ def test_a_node_that_missed_more_than_is_kept_gets_a_state_and_can_lead_then(tmp
         assert sorted(numbers) == list(range(220))
     finally:
         assert cluster.stop() == 0
+
+
+def test_shards_with_leaders_on_different_nodes_are_one_server(cluster_of_shards):
+    cluster = cluster_of_shards
+    for at in range(3):
+        node = cluster.nodes[at]
+        status, answer = cluster.request(node, "PUT", f"/v1/namespaces/n{at}", {"shard": at})
+        assert status == 201, answer
+        path = f"/v1/namespaces/n{at}/queues/jobs"
+        # Each call by another node than the one before.
+        for turn, (method, path, body, expected) in enumerate([
+            ("PUT", path, {}, 201),
+            ("POST", f"{path}/messages", {"payload": "x"}, 201),
+            ("DELETE", f"/v1/namespaces/n{at}", None, 409),
+            ("DELETE", path, None, 200),
+            ("DELETE", f"/v1/namespaces/n{at}", None, 200),
+        ]):
+            node = cluster.nodes[(at + turn) % 3]
+            status, answer = cluster.request(node, method, path, body)
+            assert status == expected, (method, path, answer)
+    status, audit = cluster.request(cluster.nodes[1], "GET", "/v1/admin/audit")
+    assert status == 200, audit
+    made = sorted(entry["target"] for entry in audit["entries"] if entry["operation"] == "queue_put")
+    assert made == [f"/v1/namespaces/n{at}/queues/jobs" for at in range(3)]
+
+
+def test_the_status_says_what_is_wrong_and_what_to_do(cluster):
+    leader = cluster.leader()
+    send(cluster, leader, 0)
+
+    def status_once(healthy):
+        found = []
+
+        def look():
+            status, answer = cluster.request(leader, "GET", "/v1/cluster/status")
+            found[:] = [answer]
+            return status == 200 and answer["healthy"] == healthy
+
+        until(look, f"the cluster is healthy: {healthy}")
+        return found[0]
+
+    answer = status_once(healthy=True)
+    assert [node["reached"] for node in answer["nodes"]] == [True] * 3
+    assert answer["shards"][0]["leader"] == leader["node"]
+    assert len(answer["shards"][0]["followers"]) == 2
+    lost = next(node for node in cluster.nodes if node is not leader)
+    cluster.kill(lost)
+    answer = status_once(healthy=False)
+    assert "2 of 3 nodes are left" in answer["problems"][0]
+    assert f"node {lost['node']} " in answer["problems"][1]
+    with urllib.request.urlopen(leader["url"] + "/metrics", context=cluster.tls) as metrics:
+        text = metrics.read().decode()
+    assert f'sluice_replica_leader{{shard="0"}} {leader["node"]}\n' in text
+    assert f'sluice_replica_behind_records{{shard="0",node="{lost["node"]}"}}' in text
+
+
+def test_a_leadership_is_handed_to_the_node_that_is_named(cluster):
+    leader = cluster.leader()
+    for node in cluster.nodes:
+        # Whoever is asked.
+        status, answer = cluster.request(leader, "POST", "/v1/cluster/transfer", {"node": node["node"]})
+        assert (status, answer) == (200, {"node": node["node"], "shards": [0]})
+        assert cluster.leader() is node
+    status, answer = cluster.request(leader, "POST", "/v1/cluster/transfer", {"node": 9})
+    assert (status, answer["error"]["code"]) == (400, "invalid_argument")

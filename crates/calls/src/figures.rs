@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sluice_engine::NamespaceId;
 use sluice_engine::query::{ConsumerView, NamespaceView, QueueView};
 pub use sluice_node::NodeMetrics;
-pub use sluice_node::api::ShardMetrics;
+pub use sluice_node::api::{Follower, ReplicaMetrics, ShardMetrics};
 use tokio::sync::mpsc;
 
 use crate::error::CallError;

@@ -55,6 +55,7 @@ mod tests {
             (Operation::WhoAmI, None, "", Some(2)),
             (Operation::Status, None, "", None),
             (Operation::ClusterShow, None, "", None),
+            (Operation::ClusterTransfer, None, "", None),
             (Operation::Health, None, "", None),
             (Operation::Backup, None, "", None),
         ] {

@@ -11,8 +11,9 @@
 //! send that tells a repeat from a misuse of its idempotency key; [`value`], [`settings`] and [`payload`]
 //! the types of fields, `schema` their schemas; [`error`], [`fault`] and [`codes`] errors, faults in
 //! requests, and the status of each code in every protocol, [`near`] suggestions for unknown names;
-//! [`server`] the server behind all calls, [`room`] the memory for their answers; `system` the lists that a
-//! server keeps, [`roster`] those of a cluster.
+//! [`neighbour`] the server as other nodes ask it, `view` its view of its shards, [`passed`] requests that it
+//! passes on to them; [`server`] the server behind all calls, [`room`] the memory for their answers; `system`
+//! the lists that a server keeps, [`roster`] those of a cluster.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -31,6 +32,7 @@ pub mod fault;
 pub mod figures;
 pub mod flows;
 pub mod groups;
+pub mod health;
 pub mod hot;
 pub mod keys;
 mod leading;
@@ -39,7 +41,9 @@ pub mod membership;
 pub mod messages;
 pub mod namespaces;
 pub mod near;
+pub mod neighbour;
 pub mod operation;
+pub mod passed;
 pub mod payload;
 pub mod permit;
 pub mod queue_defaults;
@@ -61,6 +65,7 @@ pub mod time;
 pub mod tokens;
 pub mod unary;
 pub mod value;
+mod view;
 
 pub use call::{Codec, Done, Unary};
 pub use error::CallError;

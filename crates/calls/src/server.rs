@@ -8,6 +8,8 @@ use sluice_node::Node;
 use tokio::sync::watch;
 
 use crate::access::{Access, Act, Caller, Peer};
+use crate::neighbour::Neighbour;
+use crate::passed::Passed;
 use crate::roster::{OwnNode, Roster};
 use crate::time::now_ms;
 
@@ -19,6 +21,7 @@ pub struct Calls {
     about: About,
     /// `None`: the server belongs to no cluster.
     clustered: Option<Clustered>,
+    passed: Arc<Passed>,
     started_at_ms: u64,
     /// Turns true when the server stops.
     stop: watch::Sender<bool>,
@@ -56,6 +59,7 @@ impl Calls {
             access,
             about,
             clustered: None,
+            passed: Arc::default(),
             started_at_ms: now_ms(),
             stop: watch::Sender::new(false),
         }
@@ -71,6 +75,17 @@ impl Calls {
     /// The server's part in a cluster; `None`: it belongs to none.
     pub fn clustered(&self) -> Option<&Clustered> {
         self.clustered.as_ref()
+    }
+
+    /// The server as other nodes of its cluster ask it.
+    pub fn neighbour(&self) -> Neighbour {
+        let (node, access, version) = (self.node.clone(), self.access.clone(), self.about.version.clone());
+        Neighbour { node, access, version, passed: Arc::clone(&self.passed) }
+    }
+
+    /// Counters of requests that were passed on to other nodes.
+    pub fn passed(&self) -> &Passed {
+        &self.passed
     }
 
     pub(crate) fn node(&self) -> &Node {

@@ -16,6 +16,83 @@ pub struct Cluster {
     pub nodes: Vec<ClusterNode>,
 }
 
+/// Health of a cluster, as one of its nodes has found it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterStatus {
+    /// Id of the cluster.
+    pub cluster: String,
+    /// Number of the node that has answered.
+    pub node: u64,
+    /// True when there is no problem.
+    pub healthy: bool,
+    /// The problems, worst first: sentences that say what is wrong and what to do.
+    pub problems: Vec<String>,
+    /// Its nodes.
+    pub nodes: Vec<NodeStatus>,
+    /// Its shards.
+    pub shards: Vec<ReplicatedShard>,
+}
+
+/// Status of a node of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeStatus {
+    /// Number.
+    pub number: u64,
+    /// Address, as `host:port`.
+    pub address: String,
+    /// True when it has answered within a second.
+    pub reached: bool,
+    /// Time since which the node that has answered has no connection to it, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silent_ms: Option<u64>,
+    /// Version of its program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Time by which its wall clock was ahead when it connected, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_ahead_ms: Option<i64>,
+}
+
+/// Status of a shard of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplicatedShard {
+    /// Number.
+    pub shard: u32,
+    /// Number of the node that leads; `None`: none says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leader: Option<u64>,
+    /// Term of its leadership; without a leader the highest known.
+    pub term: u64,
+    /// The other members, as the leader sees them.
+    pub followers: Vec<ShardFollower>,
+}
+
+/// Status of a follower, as its leader sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardFollower {
+    /// Number of the node.
+    pub node: u64,
+    /// True when it votes.
+    pub votes: bool,
+    /// True when it was heard of within the last second.
+    pub heard: bool,
+    /// Records that it has not acknowledged.
+    pub records_behind: u64,
+    /// Bytes of these records.
+    pub bytes_behind: u64,
+    /// Age of the oldest of them, in milliseconds.
+    pub ms_behind: u64,
+}
+
+/// Leaderships after a transfer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transferred {
+    /// Number of the node that leads.
+    pub node: u64,
+    /// The shards that it leads now, of those that were asked for.
+    pub shards: Vec<u32>,
+}
+
 /// A node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterNode {

@@ -87,7 +87,10 @@ pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, Receive
 pub use calls::queues::*;
 pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
 pub use client::Client;
-pub use cluster::{Cluster, ClusterNode, Joined, Machine, MadeJoinToken, Neighbour};
+pub use cluster::{
+    Cluster, ClusterNode, ClusterStatus, Joined, Machine, MadeJoinToken, Neighbour, NodeStatus,
+    ReplicatedShard, ShardFollower, Transferred,
+};
 pub use consumers::{Consumer, Held, Holder};
 pub use credentials::Credentials;
 pub use error::{ClientError, TransportKind};

@@ -15,6 +15,7 @@ use sluice_engine::id::NamespaceId;
 use sluice_replica::NodeId;
 use tokio::time::sleep;
 
+use crate::cluster::Link;
 use crate::handle::Node;
 
 /// Time for which a question is repeated that no leader has answered.
@@ -129,6 +130,13 @@ impl Node {
     pub async fn ask(&self, node: u64, content: Bytes, within: Duration) -> Option<Bytes> {
         let cluster = self.inner.cluster.as_ref()?;
         cluster.transport.ask(NodeId::new(node)?, content, within).await
+    }
+
+    /// State of the connection with another node; `None`: the number is this node's, or the node is alone.
+    pub fn link(&self, node: u64) -> Option<Link> {
+        let cluster = self.inner.cluster.as_ref()?;
+        let node = NodeId::new(node).filter(|node| *node != cluster.id)?;
+        Some(cluster.transport.link(node))
     }
 
     /// Answer to a question that another node has asked by itself; `None`: the content is none.

@@ -47,6 +47,19 @@ pub trait Transport: fmt::Debug + Send + Sync {
 
     /// Asks another node.
     fn ask(&self, node: NodeId, question: Bytes, within: Duration) -> Asking<'_>;
+
+    /// State of the connection with another node.
+    fn link(&self, node: NodeId) -> Link;
+}
+
+/// State of the connection with another node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Link {
+    /// Time since which there is none, in milliseconds; `None`: there is one.
+    pub silent_ms: Option<u64>,
+    /// Time by which the other node's wall clock was ahead when they connected, in microseconds; `None`:
+    /// there is no connection.
+    pub clock_ahead_us: Option<i64>,
 }
 
 /// Answer of another node, once it comes; `None`: none came in time, or the node is not connected.

@@ -59,7 +59,7 @@ mod spreading;
 mod start;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
-pub use cluster::{Asking, ClusterOptions, Transport};
+pub use cluster::{Asking, ClusterOptions, Link, Transport};
 pub use consumer::{Consumer, Event};
 pub use handle::Node;
 pub use log_limiter::LogLimiter;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
 
 use sluice_replica::NodeId;
 use tokio::sync::Notify;
@@ -46,18 +47,37 @@ impl Link {
 }
 
 /// Live connections, one a peer.
-#[derive(Debug, Default)]
-pub(crate) struct Links(RwLock<BTreeMap<NodeId, Arc<Link>>>);
+#[derive(Debug)]
+pub(crate) struct Links {
+    links: RwLock<BTreeMap<NodeId, Arc<Link>>>,
+    /// Time of the start.
+    began: Instant,
+    /// Times at which connections have ended.
+    ended: RwLock<BTreeMap<NodeId, Instant>>,
+}
+
+impl Default for Links {
+    fn default() -> Links {
+        Links { links: RwLock::default(), began: Instant::now(), ended: RwLock::default() }
+    }
+}
 
 impl Links {
     /// The connection to a node; `None`: there is none.
     pub(crate) fn get(&self, node: NodeId) -> Option<Arc<Link>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&node).cloned()
+        self.links.read().unwrap_or_else(PoisonError::into_inner).get(&node).cloned()
+    }
+
+    /// Time since which a node is not connected: since its last connection, or since the start.
+    pub(crate) fn silent_since(&self, node: NodeId) -> Option<Instant> {
+        let is_connected = self.get(node).is_some();
+        let ended = self.ended.read().unwrap_or_else(PoisonError::into_inner).get(&node).copied();
+        (!is_connected).then(|| ended.unwrap_or(self.began))
     }
 
     /// All connections, by their nodes' numbers.
     pub(crate) fn all(&self) -> Vec<Arc<Link>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.links.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Puts in a connection. An older one of the same process ends: that process has given it up.
@@ -66,7 +86,7 @@ impl Links {
     ///
     /// Another process with the same identity is connected.
     pub(crate) fn enter(&self, link: &Arc<Link>) -> Result<(), Refusal> {
-        let mut links = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(older) = links.get(&link.node()) {
             if older.hello.start != link.hello.start {
                 return Err(Refusal::Twin(link.node()));
@@ -79,9 +99,10 @@ impl Links {
 
     /// Takes out a connection that is over; a newer one of its node stays.
     pub(crate) fn leave(&self, link: &Arc<Link>) {
-        let mut links = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
         if links.get(&link.node()).is_some_and(|present| Arc::ptr_eq(present, link)) {
             links.remove(&link.node());
+            self.ended.write().unwrap_or_else(PoisonError::into_inner).insert(link.node(), Instant::now());
         }
         drop(links);
         link.calls.end();

@@ -179,6 +179,11 @@ impl Peers {
         }
     }
 
+    /// Time since which a node is not connected; `None`: it is.
+    pub fn silent_for(&self, node: NodeId) -> Option<Duration> {
+        self.0.shared.links.silent_since(node).map(|since| since.elapsed())
+    }
+
     /// The peers that are connected.
     pub fn connected(&self) -> Vec<PeerState> {
         let links = self.0.shared.links.all();

@@ -367,6 +367,15 @@ operations! {
     /// Show the nodes of the cluster.
     ClusterShow "cluster_show" in "cluster": Server Observe Server [Local]
         Get V1 ["cluster"] => cluster::Show;
+    /// Show the health of the cluster: what is wrong, and what to do.
+    /// The node that is asked asks each other one, for a second.
+    ClusterStatus "cluster_status" in "cluster": Server Observe Server [Local]
+        Get V1 ["cluster" / "status"] => health::Show;
+    /// Hand the leadership of shards to a node.
+    /// Leaderships are spread evenly again when they have stayed for 30 s, where a node leads two more than
+    /// another.
+    ClusterTransfer "cluster_transfer" in "cluster": Server Admin Server [Local]
+        Post V1 ["cluster" / "transfer"] => cluster::Transfer;
     /// Create a token with which one machine can join the cluster.
     /// Its text is in this answer and nowhere else.
     ClusterTokenCreate "cluster_token_create" in "cluster": Server Admin Server []

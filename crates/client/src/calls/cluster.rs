@@ -1,10 +1,10 @@
 //! Calls about the nodes of a cluster.
 
 use http::Method;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::client::Client;
-use crate::cluster::{Cluster, Joined, Machine, MadeJoinToken, Neighbour};
+use crate::cluster::{Cluster, ClusterStatus, Joined, Machine, MadeJoinToken, Neighbour, Transferred};
 use crate::error::ClientError;
 use crate::retry::Safety;
 use crate::types::{not_understood, parse};
@@ -13,6 +13,18 @@ impl Client {
     /// The cluster, as the node that answers knows it.
     pub async fn cluster(&self) -> Result<Cluster, ClientError> {
         self.get("/v1/cluster".to_owned()).await
+    }
+
+    /// The health of the cluster, as the node that answers finds it.
+    pub async fn cluster_status(&self) -> Result<ClusterStatus, ClientError> {
+        self.get("/v1/cluster/status".to_owned()).await
+    }
+
+    /// Hands the leadership of shards to a node; of all when `shards` is empty.
+    pub async fn cluster_transfer(&self, node: u64, shards: &[u32]) -> Result<Transferred, ClientError> {
+        let body = json!({"node": node, "shards": shards}).to_string();
+        let call = self.call(Method::POST, "/v1/cluster/transfer".to_owned(), body);
+        parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 
     /// Makes a token with which one machine can join. Keep its text: nobody can show it again. `ttl_ms`: its

@@ -9,7 +9,7 @@ use sluice_engine::Error;
 use sluice_engine::command::SendItem;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::settings::Quotas;
-use sluice_node::{Asking, ClusterOptions, Durability, Node, Options, StartError, Transport};
+use sluice_node::{Asking, ClusterOptions, Durability, Link, Node, Options, StartError, Transport};
 use sluice_replica::{Envelope, Members, NodeId, StateMessage};
 
 use crate::support::{options, payloads, receive, send, sending};
@@ -42,6 +42,10 @@ impl Transport for InMemory {
             let node = self.0[node.get() as usize - 1].get()?;
             tokio::time::timeout(within, node.answer(&question)).await.ok()?
         })
+    }
+
+    fn link(&self, _node: NodeId) -> Link {
+        Link::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use sluice_client::{Cluster, MadeJoinToken};
+use sluice_client::{Cluster, ClusterStatus, MadeJoinToken};
 
 use super::confirm::Confirmation;
 use super::connect::ServerFlags;
@@ -21,6 +21,24 @@ pub(crate) enum ClusterVerb {
     Init(InitArgs),
     /// List the nodes of the cluster, and the shards that each leads.
     Members {
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Say what is wrong with the cluster and what to do, and show its nodes and shards.
+    Status {
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Hand the leadership of shards to a node.
+    #[command(
+        after_help = "Examples:\n  sluice cluster transfer 2\n  sluice cluster transfer 2 --shard 0 --shard 3"
+    )]
+    Transfer {
+        /// Number of the node that is to lead.
+        node: u64,
+        /// Shard whose leadership is handed over; repeat the flag for several [default: all].
+        #[arg(long, value_name = "SHARD")]
+        shard: Vec<u32>,
         #[command(flatten)]
         server: ServerFlags,
     },
@@ -84,6 +102,17 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
             let leaving = connection.client.cluster_remove(node).await.map_err(|e| connection.error(&e))?;
             out.show(&leaving, |it| format!("node {} at {} is being removed\n", it.node, it.address))?;
         }
+        ClusterVerb::Status { server } => {
+            let connection = server.connect()?;
+            let status = connection.client.cluster_status().await.map_err(|e| connection.error(&e))?;
+            out.show(&status, health)?;
+        }
+        ClusterVerb::Transfer { node, shard, server } => {
+            let connection = server.connect()?;
+            let transferred = connection.client.cluster_transfer(node, &shard).await;
+            let transferred = transferred.map_err(|e| connection.error(&e))?;
+            out.show(&transferred, |it| format!("node {} leads {}\n", it.node, shards_in_words(&it.shards)))?;
+        }
     }
     Ok(0)
 }
@@ -114,9 +143,53 @@ fn table(cluster: &Cluster) -> String {
     table.render()
 }
 
+fn shards_in_words(shards: &[u32]) -> String {
+    let numbers: Vec<String> = shards.iter().map(u32::to_string).collect();
+    format!("{} {}", if shards.len() == 1 { "shard" } else { "shards" }, numbers.join(", "))
+}
+
+/// Health as text: the problems, then the nodes, then the members of each shard.
+fn health(status: &ClusterStatus) -> String {
+    let mut text = String::new();
+    for problem in &status.problems {
+        text.push_str(&format!("! {problem}\n"));
+    }
+    if status.healthy {
+        text.push_str("The cluster is healthy.\n");
+    }
+    let mut nodes = Table::new(&["NODE", "ADDRESS", "VERSION", ""]);
+    for node in &status.nodes {
+        let note = match (node.number == status.node, node.reached) {
+            (true, _) => "answers",
+            (false, true) => "",
+            (false, false) => "not reached",
+        };
+        let version = node.version.clone().unwrap_or_default();
+        nodes.row([node.number.to_string(), node.address.clone(), version, note.to_owned()]);
+    }
+    let mut shards = Table::new(&["SHARD", "NODE", "ROLE", "BEHIND"]);
+    for shard in &status.shards {
+        let number = shard.shard.to_string();
+        let leader = shard.leader.map_or("none".to_owned(), |leader| leader.to_string());
+        shards.row([number.clone(), leader, "leads".to_owned(), format!("term {}", shard.term)]);
+        for follower in &shard.followers {
+            let behind = match (follower.heard, follower.records_behind) {
+                (false, _) => "not heard of".to_owned(),
+                (true, 0) => String::new(),
+                (true, records) => {
+                    format!("{records} records, {} bytes, {} ms", follower.bytes_behind, follower.ms_behind)
+                }
+            };
+            let role = if follower.votes { "follows" } else { "learns" };
+            shards.row([number.clone(), follower.node.to_string(), role.to_owned(), behind]);
+        }
+    }
+    format!("{text}\n{}\n{}", nodes.render(), shards.render())
+}
+
 #[cfg(test)]
 mod tests {
-    use sluice_client::ClusterNode;
+    use sluice_client::{ClusterNode, NodeStatus, ReplicatedShard, ShardFollower};
 
     use super::*;
 
@@ -134,6 +207,47 @@ mod tests {
             "NODE  ADDRESS        LEADS\n\
              1     10.0.0.1:7070  0 2\n\
              2     10.0.0.2:7070         answers\n"
+        );
+    }
+
+    #[test]
+    fn health_begins_with_what_is_wrong() {
+        let node = |number, reached| NodeStatus {
+            number,
+            address: format!("10.0.0.{number}:7070"),
+            reached,
+            silent_ms: None,
+            version: reached.then(|| "0.1.0".to_owned()),
+            clock_ahead_ms: None,
+        };
+        let follower = |node, heard, records_behind| ShardFollower {
+            node,
+            votes: true,
+            heard,
+            records_behind,
+            bytes_behind: 90 * records_behind,
+            ms_behind: 0,
+        };
+        let followers = vec![follower(2, false, 7), follower(3, true, 1)];
+        let status = ClusterStatus {
+            cluster: "5b0c".to_owned(),
+            node: 1,
+            healthy: false,
+            problems: vec!["node 2 (10.0.0.2:7070) is down: start it again".to_owned()],
+            nodes: vec![node(1, true), node(2, false), node(3, true)],
+            shards: vec![ReplicatedShard { shard: 0, leader: Some(1), term: 9, followers }],
+        };
+        assert_eq!(
+            health(&status),
+            "! node 2 (10.0.0.2:7070) is down: start it again\n\n\
+             NODE  ADDRESS        VERSION\n\
+             1     10.0.0.1:7070  0.1.0    answers\n\
+             2     10.0.0.2:7070           not reached\n\
+             3     10.0.0.3:7070  0.1.0\n\n\
+             SHARD  NODE  ROLE     BEHIND\n\
+             0      1     leads    term 9\n\
+             0      2     follows  not heard of\n\
+             0      3     follows  1 records, 90 bytes, 0 ms\n"
         );
     }
 }

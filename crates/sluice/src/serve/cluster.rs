@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_calls::access::Access;
+use sluice_calls::neighbour::Neighbour;
 use sluice_calls::roster::{OwnNode, Roster};
 use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_front::AlpnHandler;
 use sluice_front::nodes::Nodes;
-use sluice_node::{Asking, ClusterOptions, Node, Transport};
+use sluice_node::{Asking, ClusterOptions, Link, Node, Transport};
 use sluice_peers::hello::Formats;
 use sluice_peers::{ALPN, Answering, Local, Peers, PeersOptions, Receiver};
 use sluice_replica::{Envelope, NodeId, StateMessage};
@@ -89,11 +89,12 @@ impl ClusterNode {
 
     /// Gives messages of other nodes to this one from now on, and lets it keep its shards in line. Returns
     /// the handler of their connections.
-    pub(super) fn deliver_to(&self, node: Node, access: Access) -> Arc<dyn AlpnHandler> {
+    pub(super) fn deliver_to(&self, neighbour: Neighbour) -> Arc<dyn AlpnHandler> {
         // Set once, since a server has one node.
-        let _ = self.incoming.here.set((node.clone(), access));
+        let _ = self.incoming.here.set(neighbour.clone());
+        let node = neighbour.node().clone();
         self.follow(node.clone());
-        tokio::spawn(async move { node.keep_placement().await });
+        tokio::spawn(async move { tokio::join!(node.keep_placement(), node.keep_leaders_spread()) });
         Arc::new(Accepting(self.peers.clone()))
     }
 
@@ -115,20 +116,20 @@ impl ClusterNode {
 /// Messages of other nodes, which are lost until the node has started.
 #[derive(Debug, Default)]
 struct Incoming {
-    here: OnceLock<(Node, Access)>,
+    here: OnceLock<Neighbour>,
     removed: Arc<Notify>,
 }
 
 impl Receiver for Incoming {
     fn envelope(&self, shard: u16, envelope: Envelope) {
-        if let Some((node, _)) = self.here.get() {
-            node.deliver(shard, envelope);
+        if let Some(here) = self.here.get() {
+            here.node().deliver(shard, envelope);
         }
     }
 
     fn state(&self, shard: u16, message: StateMessage) {
-        if let Some((node, _)) = self.here.get() {
-            node.deliver_state(shard, message);
+        if let Some(here) = self.here.get() {
+            here.node().deliver_state(shard, message);
         }
     }
 
@@ -136,10 +137,9 @@ impl Receiver for Incoming {
     fn request(&self, _from: NodeId, content: Bytes) -> Answering {
         let here = self.here.get().cloned();
         Box::pin(async move {
-            let Some((node, access)) = here else { return pending().await };
-            match node.answer(&content).await {
-                Some(answer) => answer,
-                None => access.answer(&node, &content).await.unwrap_or_default(),
+            match here {
+                Some(here) => here.answer(&content).await,
+                None => pending().await,
             }
         })
     }
@@ -166,6 +166,14 @@ impl Transport for Outgoing {
 
     fn ask(&self, node: NodeId, question: Bytes, within: Duration) -> Asking<'_> {
         Box::pin(async move { self.0.request(node, question, within).await.ok() })
+    }
+
+    fn link(&self, node: NodeId) -> Link {
+        let peer = self.0.connected().into_iter().find(|peer| peer.node == node);
+        Link {
+            silent_ms: self.0.silent_for(node).map(|silent| silent.as_millis() as u64),
+            clock_ahead_us: peer.map(|peer| peer.clock_ahead_us),
+        }
     }
 }
 

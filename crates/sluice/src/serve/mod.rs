@@ -159,7 +159,6 @@ fn serve_until_stopped(
         options.tls = security.tls.clone();
         let own_node = cluster.as_ref().map(ClusterNode::own_node);
         options.nodes = cluster.as_ref().map(ClusterNode::others);
-        options.further = cluster.map(|cluster| cluster.deliver_to(node.clone(), security.access.clone()));
         options.allocations = allocations;
         options.hosts = hosts(config, security.tls.is_some(), address);
         options.connections_max =
@@ -173,6 +172,7 @@ fn serve_until_stopped(
             Some(own) => calls.in_cluster(own),
             None => calls,
         };
+        options.further = cluster.map(|cluster| cluster.deliver_to(calls.neighbour()));
         let stopped = serve(listener, calls, options, stopping.begun()).await;
         security.access.sum_up_refusals(&node, true).await;
         finish(&node, config, &stopping, stopped.connections_cut).await

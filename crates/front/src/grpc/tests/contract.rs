@@ -29,6 +29,8 @@ const NOT_HERE: &[Operation] = &[
     Operation::KeysShow,
     Operation::KeysRotate,
     Operation::ClusterShow,
+    Operation::ClusterStatus,
+    Operation::ClusterTransfer,
     Operation::ClusterTokenCreate,
     Operation::ClusterJoin,
     Operation::ClusterRemove,

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use http::StatusCode;
 use http::response::Response;
 use sluice_calls::CallError;
-use sluice_calls::figures::{self, ShardMetrics};
+use sluice_calls::figures::{self, Follower, ReplicaMetrics, ShardMetrics};
 use sluice_calls::queues::Totals;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::query::{ConsumerState, ConsumerTotals, QueueView, State};
@@ -31,6 +31,7 @@ pub(crate) async fn metrics(call: &Call<'_>) -> Result<Response<Body>, CallError
     }
     let metrics = figures::metrics(&call.permit).await;
     write_shards(&mut page, &metrics.shards);
+    write_replicas(&mut page, call.context, &metrics.shards);
     write_queues(&mut page, call, &metrics.shards).await?;
     let content_type = "text/plain; version=0.0.4; charset=utf-8";
     Ok(respond::content(StatusCode::OK, content_type, page.text))
@@ -221,6 +222,64 @@ const SHARD_FIGURES: &[ShardFigure] = &[
     ),
     ("sluice_shard_epoch", "gauge", "Epoch of this start.", |s| s.epoch),
 ];
+
+/// A figure of a shard with replicas: name, kind, help, how to read it.
+type ReplicaFigure = (&'static str, &'static str, &'static str, fn(&ReplicaMetrics) -> u64);
+
+const REPLICA_FIGURES: &[ReplicaFigure] = &[
+    ("sluice_replica_leader", "gauge", "Number of the node that leads; 0: none is known.", |r| {
+        r.leader.unwrap_or(0)
+    }),
+    ("sluice_replica_term", "gauge", "Term of the replica.", |r| r.term),
+    ("sluice_replica_elections_total", "counter", "Leaders that this node has known.", |r| r.elections),
+    ("sluice_replica_leaderless_ms", "gauge", "Milliseconds since which no leader is known.", |r| {
+        r.leaderless_ms
+    }),
+    ("sluice_replica_stalled", "gauge", "1 while the disk does not finish a write.", |r| {
+        u64::from(r.is_stalled)
+    }),
+];
+
+/// A figure of a follower, which its leader has: name, help, how to read it at a time of the log.
+type FollowerFigure = (&'static str, &'static str, fn(&Follower, u64) -> u64);
+
+const FOLLOWER_FIGURES: &[FollowerFigure] = &[
+    ("sluice_replica_behind_records", "Records that a follower has not acknowledged.", |f, _| f.records),
+    ("sluice_replica_behind_bytes", "Bytes of these records.", |f, _| f.bytes),
+    ("sluice_replica_behind_ms", "Age of the oldest of these records, in milliseconds.", |f, now_us| {
+        f.missing_since_us.map_or(0, |since_us| now_us.saturating_sub(since_us) / 1_000)
+    }),
+];
+
+/// Writes the figures of a cluster; nothing for a server alone.
+fn write_replicas(page: &mut Page, context: &Context, shards: &[ShardMetrics]) {
+    let replicas: Vec<_> =
+        (0..).zip(shards).filter_map(|(at, shard)| Some((at, shard, shard.replicas.as_ref()?))).collect();
+    if replicas.is_empty() {
+        return;
+    }
+    for (name, kind, help, read) in REPLICA_FIGURES {
+        page.family(name, kind, help);
+        for (shard, _, replica) in &replicas {
+            page.sample(name, &[("shard", &shard.to_string())], read(replica));
+        }
+    }
+    for (name, help, read) in FOLLOWER_FIGURES {
+        page.family(name, "gauge", help);
+        for (shard, metrics, replica) in &replicas {
+            let shard = shard.to_string();
+            for follower in &replica.followers {
+                let node = follower.node.get().to_string();
+                page.sample(name, &[("shard", &shard), ("node", &node)], read(follower, metrics.time_us));
+            }
+        }
+    }
+    let (answered, unanswered) = context.calls.passed().totals();
+    page.family("sluice_passed_on_total", "counter", "Requests passed on to the leader of their shard.");
+    for (outcome, total) in [("answered", answered), ("unanswered", unanswered)] {
+        page.sample("sluice_passed_on_total", &[("outcome", outcome)], total);
+    }
+}
 
 fn write_shards(page: &mut Page, shards: &[ShardMetrics]) {
     for (name, kind, help, read) in SHARD_FIGURES {

@@ -107,15 +107,22 @@ impl Arrived {
         mut body: Passable<'_>,
     ) -> Option<Result<Response<Body>, CallError>> {
         let links = self.context.links.as_ref()?;
+        let passed = self.context.calls.passed();
         let until = Instant::now() + UNSENT_TIME_MAX;
         loop {
             let node = self.context.leads_elsewhere(&self.peer, call)?;
             let request = self.outgoing(links.nodes(), node, body.lend());
             let reason = tokio::select! {
                 answer = links.send(node, request) => match answer {
-                    Ok(answer) => return Some(Ok(passed_back(answer))),
+                    Ok(answer) => {
+                        passed.answered();
+                        return Some(Ok(passed_back(answer)));
+                    }
                     Err(Unanswered::Unsent(reason)) => reason,
-                    Err(Unanswered::Lost(reason)) => return Some(Err(lost(call, &reason))),
+                    Err(Unanswered::Lost(reason)) => {
+                        passed.unanswered(node, false);
+                        return Some(Err(lost(call, &reason)));
+                    }
                 },
                 () = self.context.calls.stopping(), if call.operation.is(Trait::Long) => {
                     return Some(Err(Error::ShuttingDown {}.into()));
@@ -123,6 +130,7 @@ impl Arrived {
             };
             body.take_back().await;
             if Instant::now() >= until {
+                passed.unanswered(node, true);
                 tracing::debug!(node, "the leader is not reached: {reason}");
                 return Some(Err(Error::NoLeader {}.into()));
             }

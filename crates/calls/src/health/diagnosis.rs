@@ -1,0 +1,232 @@
+//! Problems of a cluster, in sentences: each says what is wrong, and behind a colon what to do.
+
+use std::collections::BTreeSet;
+
+use super::Seen;
+use crate::view::{FollowerView, ShardView, View};
+
+/// Age of the oldest record that a follower lacks, in milliseconds, from which it is behind: far more than
+/// the time of a write.
+const BEHIND_MS: u64 = 10_000;
+/// Length of what it lacks, in bytes, from which it is behind.
+const BEHIND_BYTES: u64 = 64 << 20;
+/// Difference of wall clocks, in milliseconds, from which one is wrong.
+const CLOCK_MS: i64 = 1_000;
+
+/// The problems, worst first, as node `own` sees them.
+pub(super) fn problems(own: u64, seen: &[Seen]) -> Vec<String> {
+    let views: Vec<(u64, &View)> =
+        seen.iter().filter_map(|seen| Some((seen.status.number, seen.view.as_ref()?))).collect();
+    let mut problems = Vec::new();
+    problems.extend(majority(own, seen.len(), views.len()));
+    problems.extend(leaderless(&views));
+    problems.extend(seen.iter().filter_map(unreached));
+    problems.extend(views.iter().flat_map(|(node, view)| disk(*node, view)));
+    problems
+        .extend(views.iter().flat_map(|(node, view)| view.unreached.iter().map(|to| cut_off(*node, *to))));
+    let led = views.iter().flat_map(|(node, view)| {
+        let led = view.shards.iter().enumerate().filter(|(_, shard)| shard.leader == Some(*node));
+        led.flat_map(|(number, shard)| shard.followers.iter().filter_map(move |it| behind(number, it)))
+    });
+    problems.extend(led);
+    problems.extend(versions(&views));
+    problems.extend(seen.iter().filter_map(clock));
+    problems
+}
+
+fn majority(own: u64, nodes: usize, reached: usize) -> Option<String> {
+    let needed = nodes / 2 + 1;
+    if reached < needed {
+        return Some(format!(
+            "node {own} reaches {reached} of {nodes} nodes, itself included, and nothing can be done without {needed}: \
+             start the others and see that the machines reach each other"
+        ));
+    }
+    (reached == needed && reached < nodes).then(|| {
+        format!(
+            "{reached} of {nodes} nodes are left, and the loss of one more stops the cluster: bring the others back soon"
+        )
+    })
+}
+
+fn leaderless(views: &[(u64, &View)]) -> Vec<String> {
+    let count = views.iter().map(|(_, view)| view.shards.len()).max().unwrap_or(0);
+    let known =
+        |number: usize| views.iter().filter_map(move |(node, view)| Some((*node, view.shards.get(number)?)));
+    let led = |number: usize| known(number).any(|(node, shard)| shard.leader == Some(node));
+    let sentence = |number: usize| {
+        let since_ms = known(number).map(|(_, shard)| shard.leaderless_ms).min().unwrap_or(0);
+        format!(
+            "shard {number} has had no leader for {}: one is elected within some seconds when a majority of its nodes run \
+             and reach each other",
+            duration(since_ms)
+        )
+    };
+    (0..count).filter(|number| !led(*number)).map(sentence).collect()
+}
+
+fn unreached(seen: &Seen) -> Option<String> {
+    let status = &seen.status;
+    let since = match status.silent_ms {
+        Some(silent_ms) => format!("has not been connected for {}", duration(silent_ms)),
+        None => "is connected and does not answer".to_owned(),
+    };
+    (!status.reached).then(|| {
+        format!(
+            "node {} ({}) {since}: start it, or look at its machine and network",
+            status.number, status.address
+        )
+    })
+}
+
+fn disk(node: u64, view: &View) -> Vec<String> {
+    let any = |is: fn(&ShardView) -> bool| view.shards.iter().any(is);
+    let mut problems = Vec::new();
+    if any(|shard| shard.is_stalled) {
+        problems.push(format!(
+            "the disk of node {node} does not finish its writes, so that it neither leads nor votes: look at the disk"
+        ));
+    }
+    if any(|shard| shard.is_full) {
+        problems.push(format!(
+            "the disk of node {node} is full, so that it takes no new messages: free some space there"
+        ));
+    } else if any(|shard| shard.is_low) {
+        problems.push(format!("the disk of node {node} is nearly full: free some space there"));
+    }
+    problems
+}
+
+fn cut_off(node: u64, leader: u64) -> String {
+    format!(
+        "node {node} could not pass requests on to node {leader} within the last minute: see that it reaches the port \
+         of that node"
+    )
+}
+
+fn behind(shard: usize, follower: &FollowerView) -> Option<String> {
+    let node = follower.node;
+    if follower.needs_state {
+        return Some(format!(
+            "node {node} needs the state of shard {shard}, since the log that it has missed is gone: it gets it by itself, \
+             which takes time"
+        ));
+    }
+    let is_behind = follower.ms >= BEHIND_MS || follower.bytes >= BEHIND_BYTES;
+    (is_behind && follower.is_heard).then(|| {
+        format!(
+            "node {node} is {} and {} bytes behind in shard {shard}: it catches up, unless its disk or network is too slow",
+            duration(follower.ms),
+            follower.bytes
+        )
+    })
+}
+
+fn versions(views: &[(u64, &View)]) -> Option<String> {
+    let versions: BTreeSet<&str> = views.iter().map(|(_, view)| view.version.as_str()).collect();
+    let told = |version: &str| {
+        let nodes = views.iter().filter(|(_, view)| view.version == version);
+        let nodes: Vec<String> = nodes.map(|(node, _)| node.to_string()).collect();
+        format!("{version} on {}", nodes.join(", "))
+    };
+    (versions.len() > 1).then(|| {
+        let all: Vec<String> = versions.iter().map(|version| told(version)).collect();
+        format!("the nodes run different versions ({}): upgrade the older ones", all.join("; "))
+    })
+}
+
+fn clock(seen: &Seen) -> Option<String> {
+    let ahead_ms = seen.status.clock_ahead_ms.filter(|ahead_ms| ahead_ms.abs() >= CLOCK_MS)?;
+    let place = if ahead_ms > 0 { "ahead of" } else { "behind" };
+    Some(format!(
+        "the clock of node {} was {} {place} this node's when they connected: set the clocks right",
+        seen.status.number,
+        duration(ahead_ms.unsigned_abs())
+    ))
+}
+
+/// A time in the largest unit of which it has two.
+fn duration(ms: u64) -> String {
+    match ms / 1_000 {
+        0..120 => format!("{} s", ms / 1_000),
+        s @ 120..7_200 => format!("{} min", s / 60),
+        s @ 7_200..172_800 => format!("{} h", s / 3_600),
+        s => format!("{} days", s / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::NodeStatus;
+
+    /// Three nodes, of which the first leads the one shard.
+    fn well() -> Vec<Seen> {
+        let seen = |number: u64| {
+            let follower =
+                |node| FollowerView { node, votes: true, is_heard: true, ..FollowerView::default() };
+            let followers = if number == 1 { vec![follower(2), follower(3)] } else { Vec::new() };
+            let shard = ShardView { leader: Some(1), term: 7, followers, ..ShardView::default() };
+            let view = View { version: "0.1.0".to_owned(), shards: vec![shard], unreached: Vec::new() };
+            let address = format!("10.0.0.{number}:7070");
+            let status = NodeStatus { number, address, reached: true, ..NodeStatus::default() };
+            Seen { status, view: Some(view) }
+        };
+        (1..=3).map(seen).collect()
+    }
+
+    fn lose(seen: &mut Seen) {
+        seen.view = None;
+        seen.status = NodeStatus { reached: false, silent_ms: Some(150_000), ..seen.status.clone() };
+    }
+
+    fn beginnings(seen: &[Seen]) -> Vec<String> {
+        let until_colon = |problem: String| problem.split(": ").next().unwrap_or_default().to_owned();
+        problems(1, seen).into_iter().map(until_colon).collect()
+    }
+
+    #[test]
+    fn a_cluster_that_is_well_has_no_problem() {
+        assert_eq!(beginnings(&well()), [""; 0]);
+    }
+
+    #[test]
+    fn a_lost_node_is_named_with_what_is_left() {
+        let mut seen = well();
+        lose(&mut seen[2]);
+        let told = [
+            "2 of 3 nodes are left, and the loss of one more stops the cluster",
+            "node 3 (10.0.0.3:7070) has not been connected for 2 min",
+        ];
+        assert_eq!(beginnings(&seen), told);
+        lose(&mut seen[1]);
+        let shard = &mut seen[0].view.as_mut().unwrap().shards[0];
+        (shard.leader, shard.leaderless_ms) = (None, 5_000);
+        let told = [
+            "node 1 reaches 1 of 3 nodes, itself included, and nothing can be done without 2",
+            "shard 0 has had no leader for 5 s",
+        ];
+        assert_eq!(beginnings(&seen)[..2], told);
+    }
+
+    #[test]
+    fn disks_links_lags_versions_and_clocks_are_told() {
+        let mut seen = well();
+        let view = seen[1].view.as_mut().unwrap();
+        (view.shards[0].is_stalled, view.shards[0].is_full, view.shards[0].is_low) = (true, true, true);
+        (view.version, view.unreached) = ("0.2.0".to_owned(), vec![1]);
+        let followers = &mut seen[0].view.as_mut().unwrap().shards[0].followers;
+        (followers[0].bytes, followers[1].needs_state) = (64 << 20, true);
+        seen[2].status.clock_ahead_ms = Some(-90_000);
+        let told = [
+            "the disk of node 2 does not finish its writes, so that it neither leads nor votes",
+            "the disk of node 2 is full, so that it takes no new messages",
+            "node 2 could not pass requests on to node 1 within the last minute",
+            "node 2 is 0 s and 67108864 bytes behind in shard 0",
+            "node 3 needs the state of shard 0, since the log that it has missed is gone",
+            "the nodes run different versions (0.1.0 on 1, 3; 0.2.0 on 2)",
+            "the clock of node 3 was 90 s behind this node's when they connected",
+        ];
+        assert_eq!(beginnings(&seen), told);
+    }
+}

@@ -1,0 +1,174 @@
+//! The health of a cluster: each node is asked for its own view, and what is wrong is said in sentences.
+//!
+//! Map: `diagnosis` what is wrong in all views.
+
+mod diagnosis;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::call::{Body, Done, Unary};
+use crate::cluster::own_node;
+use crate::error::CallError;
+use crate::permit::Permit;
+use crate::view::{FollowerView, View};
+
+/// Health of a cluster.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({
+    "cluster": "5b0c9a1f22d347e8", "node": 1, "healthy": true, "problems": [],
+    "nodes": [{"number": 1, "address": "192.0.2.7:7070", "reached": true, "version": "0.1.0"}],
+    "shards": [{"shard": 0, "leader": 1, "term": 1_790_000_000_000_007u64, "followers": []}],
+}))]
+pub struct ClusterStatus {
+    /// Id of the cluster.
+    cluster: String,
+    /// Number of the node that answers, and has asked the others.
+    node: u64,
+    /// True when there is no problem.
+    healthy: bool,
+    /// The problems, worst first: sentences that say what is wrong and what to do.
+    problems: Vec<String>,
+    /// Its nodes.
+    nodes: Vec<NodeStatus>,
+    /// Its shards.
+    shards: Vec<ReplicatedShard>,
+}
+
+/// Status of a node of a cluster.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct NodeStatus {
+    /// Its number.
+    number: u64,
+    /// Its address, as `host:port`.
+    address: String,
+    /// True when it has answered within a second.
+    reached: bool,
+    /// Time since which the node that answers has no connection to it, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    silent_ms: Option<u64>,
+    /// Version of its program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// Time by which its wall clock was ahead when it connected, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_ahead_ms: Option<i64>,
+}
+
+/// Status of a shard of a cluster.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ReplicatedShard {
+    /// Its number.
+    shard: u32,
+    /// Number of the node that says that it leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leader: Option<u64>,
+    /// Term of its leadership; without a leader the highest known.
+    term: u64,
+    /// The other members, as the leader sees them.
+    followers: Vec<ShardFollower>,
+}
+
+/// Status of a follower, as its leader sees it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ShardFollower {
+    /// Number of the node.
+    node: u64,
+    /// True when it votes; false: it only follows.
+    votes: bool,
+    /// True when it was heard of within the last second.
+    heard: bool,
+    /// Records that it has not acknowledged.
+    records_behind: u64,
+    /// Bytes of these records.
+    bytes_behind: u64,
+    /// Age of the oldest of them, in milliseconds.
+    ms_behind: u64,
+}
+
+/// The status to show.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ClusterStatusRequest")]
+pub struct Show {}
+
+/// A node and its view; `None`: it was not reached.
+pub(crate) struct Seen {
+    status: NodeStatus,
+    view: Option<View>,
+}
+
+impl Unary for Show {
+    type Answer = ClusterStatus;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<ClusterStatus>, CallError> {
+        let own = own_node(permit)?;
+        let mut asked = Vec::new();
+        for (number, address) in own.addresses() {
+            let here = permit.calls().neighbour();
+            asked.push(tokio::spawn(async move {
+                let link = here.node().link(number);
+                let view = match link {
+                    None => Some(here.view().await),
+                    Some(_) => View::ask(here.node(), number).await,
+                };
+                let status = NodeStatus {
+                    number,
+                    address,
+                    reached: view.is_some(),
+                    silent_ms: link.and_then(|link| link.silent_ms),
+                    version: view.as_ref().map(|view| view.version.clone()),
+                    clock_ahead_ms: link.and_then(|link| Some(link.clock_ahead_us? / 1_000)),
+                };
+                Seen { status, view }
+            }));
+        }
+        let mut seen = Vec::new();
+        for asked in asked {
+            // A task that panicked has not answered.
+            seen.extend(asked.await);
+        }
+        let problems = diagnosis::problems(own.number(), &seen);
+        Ok(ClusterStatus {
+            cluster: own.cluster().to_owned(),
+            node: own.number(),
+            healthy: problems.is_empty(),
+            problems,
+            shards: shards(&seen),
+            nodes: seen.into_iter().map(|seen| seen.status).collect(),
+        }
+        .into())
+    }
+}
+
+/// The shards, each by the node that leads it in the highest term.
+fn shards(seen: &[Seen]) -> Vec<ReplicatedShard> {
+    let views = || seen.iter().filter_map(|seen| Some((seen.status.number, seen.view.as_ref()?)));
+    let count = views().map(|(_, view)| view.shards.len()).max().unwrap_or(0);
+    let shard = |number: usize| {
+        let of_shard = || views().filter_map(|(node, view)| Some((node, view.shards.get(number)?)));
+        let leader = of_shard().filter(|(node, shard)| shard.leader == Some(*node));
+        let leader = leader.max_by_key(|(_, shard)| shard.term);
+        let highest = of_shard().map(|(_, shard)| shard.term).max().unwrap_or(0);
+        ReplicatedShard {
+            shard: number as u32,
+            leader: leader.map(|(node, _)| node),
+            term: leader.map_or(highest, |(_, shard)| shard.term),
+            followers: leader.map_or(Vec::new(), |(_, shard)| shard.followers.iter().map(follower).collect()),
+        }
+    };
+    (0..count).map(shard).collect()
+}
+
+fn follower(view: &FollowerView) -> ShardFollower {
+    ShardFollower {
+        node: view.node,
+        votes: view.votes,
+        heard: view.is_heard,
+        records_behind: view.records,
+        bytes_behind: view.bytes,
+        ms_behind: view.ms,
+    }
+}

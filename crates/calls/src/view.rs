@@ -1,0 +1,120 @@
+//! A node's own view of its shards. Nodes ask each other for it with one byte, 17; the answer is JSON.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sluice_node::Node;
+use sluice_node::api::{Follower, ReplicaMetrics, ShardMetrics};
+
+use crate::passed::Passed;
+
+/// The question.
+const ASK: &[u8] = &[17];
+/// Time for an answer.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
+
+/// View of a node. Fields that a node does not send are empty.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct View {
+    /// Version of the program.
+    pub(crate) version: String,
+    /// Its shards, by their numbers.
+    pub(crate) shards: Vec<ShardView>,
+    /// Leaders to which it could not pass requests on within the last minute.
+    pub(crate) unreached: Vec<u64>,
+}
+
+/// View of a shard.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ShardView {
+    /// Number of the node that leads, as far as this one knows.
+    pub(crate) leader: Option<u64>,
+    /// Term of the replica.
+    pub(crate) term: u64,
+    /// Time since which it knows no leader, in milliseconds.
+    pub(crate) leaderless_ms: u64,
+    /// True while its disk does not finish a write.
+    pub(crate) is_stalled: bool,
+    /// True while its disk has no room for what grows.
+    pub(crate) is_full: bool,
+    /// True while its disk has less room than the low-water mark.
+    pub(crate) is_low: bool,
+    /// The other members, when it leads.
+    pub(crate) followers: Vec<FollowerView>,
+}
+
+/// View of a follower by its leader.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct FollowerView {
+    /// Number of the node.
+    pub(crate) node: u64,
+    /// True if it votes.
+    pub(crate) votes: bool,
+    /// True if it was heard of lately.
+    pub(crate) is_heard: bool,
+    /// True if the log alone cannot bring it up to date.
+    pub(crate) needs_state: bool,
+    /// Records that it has not acknowledged, their bytes, and the age of the oldest in milliseconds.
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+    pub(crate) ms: u64,
+}
+
+impl View {
+    /// True if another node asks for the view.
+    pub(crate) fn is_asked(content: &[u8]) -> bool {
+        content == ASK
+    }
+
+    /// The view of this node, whose program has this version.
+    pub(crate) async fn of(node: &Node, version: &str, passed: &Passed) -> View {
+        let metrics = node.metrics().await;
+        View {
+            version: version.to_owned(),
+            shards: metrics.shards.iter().map(ShardView::new).collect(),
+            unreached: passed.unreached(),
+        }
+    }
+
+    /// Asks another node for its view; `None`: it is not reached.
+    pub(crate) async fn ask(node: &Node, other: u64) -> Option<View> {
+        let answer = node.ask(other, Bytes::from_static(ASK), ANSWER_TIME).await?;
+        serde_json::from_slice(&answer).ok()
+    }
+
+    /// The view as the answer to another node.
+    pub(crate) fn encode(&self) -> Bytes {
+        // Strings, numbers and lists are written without fail.
+        serde_json::to_vec(self).unwrap_or_default().into()
+    }
+}
+
+impl ShardView {
+    fn new(metrics: &ShardMetrics) -> ShardView {
+        let journal = &metrics.journal;
+        let ReplicaMetrics { leader, term, leaderless_ms, is_stalled, followers, .. } =
+            metrics.replicas.clone().unwrap_or_default();
+        let follower = |follower: &Follower| FollowerView {
+            node: follower.node.get(),
+            votes: follower.is_voter,
+            is_heard: follower.is_heard,
+            needs_state: follower.needs_state,
+            records: follower.records,
+            bytes: follower.bytes,
+            ms: follower.missing_since_us.map_or(0, |since| metrics.time_us.saturating_sub(since) / 1_000),
+        };
+        ShardView {
+            leader,
+            term,
+            leaderless_ms,
+            is_stalled,
+            is_full: journal.full,
+            is_low: journal.low,
+            followers: followers.iter().map(follower).collect(),
+        }
+    }
+}
