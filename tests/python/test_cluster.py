@@ -346,3 +346,25 @@ def test_a_leadership_is_handed_to_the_node_that_is_named(cluster):
         assert cluster.leader() is node
     status, answer = cluster.request(leader, "POST", "/v1/cluster/transfer", {"node": 9})
     assert (status, answer["error"]["code"]) == (400, "invalid_argument")
+
+
+def test_a_worker_follows_each_change_of_the_leader(cluster, tmp_path):
+    leader = cluster.leader()
+    done = tmp_path / "done"
+    urls = ",".join(node["url"] for node in cluster.nodes)
+    credentials = ["--ca", cluster.told["ca"], "--cert", cluster.told["cert"], "--cert-key", cluster.told["key"]]
+    # A message takes longer than a change of the leader.
+    command = ["sh", "-c", f"read -r n; sleep 0.2; echo $n >> {done}"]
+    work = [binary(), "work", "jobs", "--transport", "session", "--concurrency", "8", "--server", urls]
+    worker = subprocess.Popen([*work, *credentials, "--", *command])
+    for first in range(0, 6 * BATCH, BATCH):
+        send(cluster, leader, first)
+        node = cluster.nodes[first // BATCH % 3]
+        status, answer = cluster.request(leader, "POST", "/v1/cluster/transfer", {"node": node["node"]})
+        assert status == 200, answer
+    until(lambda: done.exists() and len(done.read_text().split()) >= 6 * BATCH, "all is worked")
+    worker.terminate()
+    assert worker.wait(30) == 0
+    # Nothing that a worker holds is given to another one meanwhile, nor to itself again.
+    assert sorted(map(int, done.read_text().split())) == list(range(6 * BATCH))
+    assert receive_all(cluster, cluster.leader()) == []

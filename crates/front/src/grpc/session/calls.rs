@@ -110,6 +110,12 @@ impl SessionCalls {
         self.asker().permit(CallName { operation, namespace: Some(&self.name), name })
     }
 
+    /// Number of the node that leads the shard of the session's namespace, if another one does.
+    pub(super) fn leader_elsewhere(&self) -> Option<u64> {
+        let call = CallName { operation: Operation::ReceiveMany, namespace: Some(&self.name), name: "" };
+        self.context.leads_elsewhere(&self.peer, &call)
+    }
+
     /// A call about these messages, once it is known that the caller may make it.
     fn about(
         &self,

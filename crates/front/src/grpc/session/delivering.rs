@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sluice_calls::hot::{Consumer, DetachedBy, Event};
 use sluice_engine::id::ConsumerId;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::encode;
@@ -33,11 +33,13 @@ struct End {
 
 impl AttachedConsumer {
     /// Begins to hand on. It ends when the consumer is detached, or when `ended` says so of the session.
+    /// `moved` is told when the consumer is detached because another node leads.
     pub(super) fn begin(
         number: u32,
         consumer: Consumer,
         outbox: &Arc<Outbox>,
         ended: watch::Receiver<bool>,
+        moved: Arc<Notify>,
         tasks: &mut JoinSet<()>,
     ) -> AttachedConsumer {
         while tasks.try_join_next().is_some() {}
@@ -45,7 +47,9 @@ impl AttachedConsumer {
         let attached = AttachedConsumer { id: consumer.id(), end: Arc::clone(&end) };
         let outbox = Arc::clone(outbox);
         tasks.spawn(async move {
-            hand_on(number, consumer, outbox, ended, &end).await;
+            if hand_on(number, consumer, outbox, ended, &end).await == Some(DetachedBy::SteppedDown) {
+                moved.notify_one();
+            }
             end.reached.store(true, Ordering::Relaxed);
         });
         attached
@@ -62,13 +66,14 @@ impl AttachedConsumer {
     }
 }
 
+/// Hands on until the end; tells by whom the consumer was detached, if it was.
 async fn hand_on(
     number: u32,
     mut consumer: Consumer,
     outbox: Arc<Outbox>,
     mut ended: watch::Receiver<bool>,
     end: &End,
-) {
+) -> Option<DetachedBy> {
     loop {
         let next = async {
             let bytes = consumer.ready(MESSAGES_MAX, BYTES_MAX).await;
@@ -91,12 +96,13 @@ async fn hand_on(
                 outbox.add(|out| encode::cancellations(out, number, &receipts));
             }
             Ok(Event::Detached(by)) => {
-                // Of draining the whole session hears.
-                if by != DetachedBy::Draining && !end.asked.load(Ordering::Relaxed) {
+                // Of draining, and that another node leads, the whole session hears.
+                let is_told = matches!(by, DetachedBy::Draining | DetachedBy::SteppedDown);
+                if !is_told && !end.asked.load(Ordering::Relaxed) {
                     outbox.add(|out| encode::detached(out, number));
                 }
                 // What it holds, and what is on its way, stays the client's for its time of grace.
-                return;
+                return Some(by);
             }
             Err(_) => {
                 outbox.add(|out| encode::detached(out, number));
@@ -105,4 +111,5 @@ async fn hand_on(
         }
     }
     consumer.abandon(outbox.unsent(number));
+    None
 }

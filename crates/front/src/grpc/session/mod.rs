@@ -1,11 +1,11 @@
 //! A session: one stream of frames each way, as `proto/sluice/v1/session.proto` tells.
 //!
 //! One task reads the client's frames and gives their answers (`calls`, `attach`, `decode`, `plain`), those
-//! for one consumer in their order (`consumers`); each consumer that is attached has another,
-//! which hands its messages on (`delivering`); both write frames (`encode`) into what the connection takes
-//! from (`outbox`). No message has a task or channel of its own, and nothing waits in order to fill a frame:
-//! what gathers while the connection is busy goes with its next bytes, and acks that came together are
-//! settled together.
+//! for one consumer in their order (`consumers`), until another node leads (`moving`); each consumer that is
+//! attached has another, which hands its messages on (`delivering`); both write frames (`encode`) into what
+//! the connection takes from (`outbox`). No message has a task or channel of its own, and nothing waits in
+//! order to fill a frame: what gathers while the connection is busy goes with its next bytes, and acks that
+//! came together are settled together.
 
 mod attach;
 mod calls;
@@ -13,6 +13,7 @@ mod consumers;
 mod decode;
 mod delivering;
 mod encode;
+mod moving;
 mod outbox;
 mod plain;
 mod reading;

@@ -17,13 +17,13 @@ use http_body_util::BodyExt as _;
 use prost::Message as _;
 use sluice_calls::access::{Caller, Denied, Peer, Right};
 use sluice_calls::permit::DEFAULT_NAMESPACE;
-use sluice_calls::{CallError, CallName, Operation};
+use sluice_calls::{CallError, Operation};
 use sluice_calls::{Fault, Read};
 use sluice_engine::{Error, Limits};
 use sluice_proto::framing::{Deframer, FramingError};
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::{ClientFrame, Detach, SetCredit};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
@@ -36,6 +36,7 @@ use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
 use super::decode::text;
 use super::delivering::AttachedConsumer;
 use super::encode;
+use super::moving::{names_leader, where_to};
 use super::outbox::{Outbox, Outgoing};
 use super::plain::Plain;
 use crate::grpc::bounds::{TooLong, check_frame};
@@ -91,6 +92,8 @@ async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Out
         context: &context,
         who,
         checked: None,
+        moved: Arc::default(),
+        is_leaving: false,
     };
     let result = session.serve(incoming).await;
     drop(session);
@@ -148,6 +151,10 @@ struct Session<'s> {
     acks: Acks,
     consumers: &'s mut JoinSet<()>,
     ended: watch::Receiver<bool>,
+    /// Told by a consumer when another node leads.
+    moved: Arc<Notify>,
+    /// True once another node leads: no frame is read any more, and those before are answered.
+    is_leaving: bool,
 }
 
 impl Drop for Session<'_> {
@@ -166,6 +173,7 @@ impl Session<'_> {
         let (mut reading, mut draining) = (true, false);
         let context = Arc::clone(self.context);
         let mut stopping = std::pin::pin!(context.calls.stopping());
+        let moved = Arc::clone(&self.moved);
         while reading || !self.answers.is_empty() || self.asking.is_some() {
             let waits = self.opened.is_none() || self.frames.pending() > 0;
             let deadline = match self.opened {
@@ -173,6 +181,7 @@ impl Session<'_> {
                 Some(_) => frame_since + context.options.body_timeout + allowance(self.frames.pending()),
             };
             let unanswered = self.answers.len() + self.attachments.waiting();
+            reading &= !self.is_leaving;
             let may_read = reading && unanswered < UNANSWERED_MAX && self.asking.is_none();
             tokio::select! {
                 piece = next_piece(&mut incoming, self.outbox), if may_read => match piece {
@@ -196,6 +205,7 @@ impl Session<'_> {
                 }
                 Some(answered) = self.answers.next(), if !self.answers.is_empty() => self.tell_all(answered),
                 () = self.outbox.closed() => return Ok(()),
+                () = moved.notified() => self.is_leaving = true,
                 () = &mut stopping, if !draining => {
                     draining = true;
                     let grace_ms = context.options.shutdown_grace.as_millis() as u64;
@@ -211,6 +221,9 @@ impl Session<'_> {
                     }
                 }
                 () = sleep_until(deadline), if reading && waits => return Err(self.too_slow()),
+            }
+            if self.is_leaving && self.answers.is_empty() && self.asking.is_none() {
+                return Err(where_to(self.opened.as_ref()).await);
             }
         }
         Ok(())
@@ -407,8 +420,7 @@ impl Session<'_> {
         let context = Arc::clone(self.context);
         let opened = SessionCalls { context, name: name.into(), peer, caller };
         opened.asker().allow_work(name)?;
-        let call = CallName { operation: Operation::ReceiveMany, namespace: Some(name), name: "" };
-        if let Some(leader) = opened.context.leads_elsewhere(&opened.peer, &call) {
+        if let Some(leader) = opened.leader_elsewhere() {
             return Err(Error::NotLeader { leader }.into());
         }
         opened.context.calls.check_namespace(name)?;
@@ -463,6 +475,7 @@ impl Session<'_> {
 
     fn tell(&mut self, answered: FrameAnswer) {
         let FrameAnswer { number, result } = answered;
+        self.is_leaving |= names_leader(&result);
         match result {
             Ok(Done::Items(items)) => self.outbox.add(|out| encode::results(out, number, &items)),
             Ok(Done::Sent(sent)) => self.outbox.add(|out| encode::sent(out, number, &sent)),
@@ -474,6 +487,7 @@ impl Session<'_> {
                     *consumer,
                     self.outbox,
                     self.ended.clone(),
+                    Arc::clone(&self.moved),
                     self.consumers,
                 );
                 let waiting = self.attachments.is_attached(number_of, attached);
