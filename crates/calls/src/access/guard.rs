@@ -1,9 +1,11 @@
 //! Limits of connections by address: the number at once, and a ban after repeated failures to authenticate.
 //!
 //! An IPv6 address stands for its /64, which is what one customer gets. This machine's own addresses are not
-//! counted: whoever is on it has other ways, and a proxy on it would be taken for all its clients.
+//! counted: whoever is on it has other ways, and a proxy on it would be taken for all its clients. Neither
+//! are those from which a node of the cluster has shown its certificate: nobody who fails beside it may keep
+//! it out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,6 +14,8 @@ use super::rate::{Limiter, RequestRate};
 
 /// Addresses that are watched; the connections of more are counted in all only.
 const ADDRESSES_MAX: usize = 65_536;
+/// Addresses of nodes that are remembered.
+const NODES_MAX: usize = 64;
 /// Failures count together when they come within this time.
 const FAILURES_WITHIN: Duration = Duration::from_secs(60);
 
@@ -56,6 +60,8 @@ pub struct Guard {
     /// Keeps bans from filling the log; all of them show in the metrics.
     warnings: Limiter,
     addresses: Mutex<HashMap<IpAddr, Watched>>,
+    /// Addresses from which nodes of the cluster have connected, the latest last.
+    nodes: Mutex<VecDeque<IpAddr>>,
 }
 
 /// The effect of a failure.
@@ -93,6 +99,7 @@ impl Guard {
             options,
             warnings: Limiter::new(RequestRate { per_s: 1, burst: 20 }),
             addresses: Mutex::default(),
+            nodes: Mutex::default(),
         }
     }
 
@@ -101,6 +108,9 @@ impl Guard {
     /// # Errors
     /// Why it is turned away.
     pub fn enter(self: &Arc<Guard>, address: IpAddr) -> Result<ConnectionSlot, Turned> {
+        if self.is_of_node(address) {
+            return Ok(ConnectionSlot { guard: Arc::clone(self), from: address, counted: None });
+        }
         self.enter_at(address, self.options.connections_max, Instant::now())
     }
 
@@ -129,6 +139,11 @@ impl Guard {
         }
         watched.connections += 1;
         Ok(slot(Some(counted)))
+    }
+
+    /// True if a node of the cluster has connected from this address: no limit of connections is for it.
+    pub fn is_of_node(&self, address: IpAddr) -> bool {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).contains(&address)
     }
 
     /// The address under which one is counted; `None`: it is not.
@@ -178,6 +193,21 @@ impl ConnectionSlot {
     /// Address of the connection's client.
     pub fn address(&self) -> IpAddr {
         self.from
+    }
+
+    /// The slot of a connection whose other end has shown the certificate of a node: it is counted no more,
+    /// and none from its address is from now on.
+    #[must_use]
+    pub fn of_node(self) -> ConnectionSlot {
+        let mut nodes = self.guard.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        nodes.retain(|address| *address != self.from);
+        if nodes.len() >= NODES_MAX {
+            nodes.pop_front();
+        }
+        nodes.push_back(self.from);
+        drop(nodes);
+        // What was counted of it ends with the slot that it had.
+        self.of_banned(self.from)
     }
 
     /// A slot for a client of another node, for which this connection speaks. Its connections are limited by
@@ -272,6 +302,21 @@ mod tests {
         assert_eq!(node.of_client(address("192.0.2.1")).unwrap_err(), Turned::Banned);
         assert!(node.of_client(address("192.0.2.2")).is_ok());
         assert!(!node.failed(), "the node has failed in nothing");
+    }
+
+    #[test]
+    fn a_node_is_neither_counted_nor_kept_out_by_who_fails_beside_it() {
+        let guard = guard(1, 1);
+        let node = guard.enter(address("192.0.2.9")).unwrap().of_node();
+        let (beside, other) = (guard.enter(address("192.0.2.9")).unwrap(), guard.enter(address("192.0.2.1")));
+        assert!(!beside.failed() && other.unwrap().failed());
+        assert!(guard.enter(address("192.0.2.9")).is_ok());
+        assert_eq!(guard.enter(address("192.0.2.1")).unwrap_err(), Turned::Banned);
+        let others = (0..NODES_MAX as u32).map(|host| IpAddr::from((0x0a00_0000 + host).to_be_bytes()));
+        others.for_each(|host| drop(guard.enter(host).unwrap().of_node()));
+        drop(node);
+        assert!(!guard.is_of_node(address("192.0.2.9")));
+        assert_eq!(guard.addresses.lock().unwrap().len(), 1, "the other's failure alone");
     }
 
     #[test]

@@ -108,7 +108,8 @@ impl Accepting {
                 return sleep(ACCEPT_PAUSE).await;
             }
         };
-        if self.connections.len() < self.context.options.connections_max {
+        let options = &self.context.options;
+        if self.connections.len() < options.connections_max || options.guard.is_of_node(from.ip()) {
             self.serve::<S>(stream, from);
         } else {
             self.refuse(stream);

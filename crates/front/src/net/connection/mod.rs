@@ -72,6 +72,9 @@ pub(super) async fn serve<S: Service>(
         Ok(stream) if let Some(further) = chosen(&context.options, &stream) => {
             let shown = ShownCertificate::of(tls, changes, &stream);
             // Not one of the listener's connections: the last answers may need it.
+            let certificates = client_certificates(&stream);
+            let is_node = context.options.nodes.as_ref().is_some_and(|nodes| nodes.is_node(certificates));
+            let slot = if is_node { slot.of_node() } else { slot };
             tokio::spawn(hand_over(further, stream, shown, slot));
         }
         Ok(stream) => {
@@ -114,7 +117,7 @@ async fn hand_over(
 fn peer_of(context: &Context, slot: ConnectionSlot, shown: &[CertificateDer<'_>]) -> Peer {
     let access = context.calls.access();
     match &context.options.nodes {
-        Some(nodes) if nodes.is_node(shown) => Peer::node(access, slot),
+        Some(nodes) if nodes.is_node(shown) => Peer::node(access, slot.of_node()),
         _ => Peer::new(access, slot, shown.first().map(AsRef::as_ref)),
     }
 }
