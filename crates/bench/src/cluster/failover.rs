@@ -78,7 +78,7 @@ async fn one(nodes: &mut Nodes, fault: Fault, payload_bytes: usize) -> Result<Tr
     struck.heal(nodes)?;
     sent?;
     let next = nodes.leader().await?;
-    if next == leader && fault == Fault::Disk {
+    if next == leader && matches!(fault, Fault::Disk | Fault::Planned) {
         return Err("no other node has led".to_owned());
     }
     let reader = Load { batch: 100, ..load(connection(nodes.endpoint(next))?) };

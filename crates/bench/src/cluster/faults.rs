@@ -1,4 +1,4 @@
-//! Faults of the node that leads.
+//! Faults of the node that leads, and the order to it to hand its leadership over.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::nodes::Nodes;
+use crate::load::connection;
 
 /// Time within which strace must hold all threads of a server.
 const ATTACH_WITHIN: Duration = Duration::from_secs(10);
@@ -22,6 +23,8 @@ pub(super) enum Fault {
     Freeze,
     /// A disk of which no sync comes back.
     Disk,
+    /// None: it is ordered to hand the leadership to another node.
+    Planned,
 }
 
 impl Fault {
@@ -31,6 +34,7 @@ impl Fault {
             Fault::Kill => "kill",
             Fault::Freeze => "freeze",
             Fault::Disk => "disk",
+            Fault::Planned => "planned",
         }
     }
 
@@ -40,6 +44,7 @@ impl Fault {
         match self {
             Fault::Kill | Fault::Freeze => Duration::from_millis(1_500),
             Fault::Disk => Duration::from_secs(4),
+            Fault::Planned => Duration::from_millis(500),
         }
     }
 
@@ -57,16 +62,23 @@ impl Fault {
                 let attached = tokio::task::spawn_blocking(move || Tracer::attach(pid)).await;
                 attached.map_err(|error| format!("strace: {error}"))?.map(Struck::Traced)
             }
+            Fault::Planned => {
+                let (client, next) = (connection(nodes.endpoint(node))?, nodes.number_after(node));
+                // Whoever measures does not wait for the answer, and sees whether another node leads.
+                tokio::spawn(async move { client.cluster_transfer(next, &[]).await });
+                Ok(Struck::Told)
+            }
         }
     }
 }
 
-/// A node under a fault.
+/// A node after a fault has struck it.
 #[derive(Debug)]
 pub(super) enum Struck {
     Killed,
     Frozen(u32),
     Traced(Tracer),
+    Told,
 }
 
 impl Struck {
@@ -76,6 +88,7 @@ impl Struck {
             Struck::Killed => nodes.start_missing(),
             Struck::Frozen(pid) => signal(pid, Signal::CONT),
             Struck::Traced(tracer) => tracer.end(),
+            Struck::Told => Ok(()),
         }
     }
 }

@@ -73,6 +73,11 @@ impl Nodes {
         self.members[node].server.take().map_or(Ok(()), Server::kill)
     }
 
+    /// Number of the node behind this one, by its place.
+    pub(super) fn number_after(&self, node: usize) -> u64 {
+        self.members[(node + 1) % self.members.len()].number
+    }
+
     /// Process of a node, by its place.
     pub(super) fn pid(&self, node: usize) -> Result<u32, String> {
         self.members[node]
