@@ -3,12 +3,14 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from conftest import binary, until
@@ -368,3 +370,25 @@ def test_a_worker_follows_each_change_of_the_leader(cluster, tmp_path):
     # Nothing that a worker holds is given to another one meanwhile, nor to itself again.
     assert sorted(map(int, done.read_text().split())) == list(range(6 * BATCH))
     assert receive_all(cluster, cluster.leader()) == []
+
+
+def test_a_backup_of_any_node_holds_what_was_acknowledged_and_begins_a_cluster(cluster, tmp_path):
+    leader = cluster.leader()
+    send(cluster, leader, 0)
+    follower = next(node for node in cluster.nodes if node is not leader)
+    # A follower is behind the leader by what is on its way.
+    send(cluster, leader, BATCH)
+    credentials = ["--ca", cluster.told["ca"], "--cert", cluster.told["cert"], "--cert-key", cluster.told["key"]]
+    backup = [binary(), "backup", "copy", "--server", follower["url"], *credentials]
+    subprocess.run(backup, check=True, cwd=tmp_path, timeout=60)
+    assert cluster.stop() == 0
+    places = [Path(tmp_path, node["data_dir"]) for node in cluster.nodes]
+    key = places[0].parent / f"{places[0].name}.key"
+    restore = [binary(), "restore", "copy", "restored", "--key-source", f"file:{key}"]
+    subprocess.run(restore, check=True, cwd=tmp_path, timeout=60)
+    for place in places:
+        shutil.rmtree(place)
+        shutil.copytree(tmp_path / "restored", place)
+    cluster.start()
+    assert sorted(receive_all(cluster, cluster.leader())) == list(range(2 * BATCH))
+    send(cluster, cluster.leader(), 0)

@@ -27,15 +27,22 @@ const FRAME_BYTES_MAX: u32 = 64 << 20;
 const CHUNKS_AHEAD: usize = 4;
 
 impl Node {
-    /// A consistent copy of each shard as one stream of bytes, taken while serving.
+    /// A consistent copy of each shard as one stream of bytes, taken while serving. A node of a cluster waits
+    /// first until it has all that was acknowledged before the call.
     ///
     /// # Errors
-    /// `invalid_argument` when the data is in memory only; `internal` when the files could not be pinned.
+    /// `invalid_argument` when the data is in memory only; `internal` when the files could not be pinned; in
+    /// a cluster `no_leader` when a shard has none.
     pub async fn backup(&self) -> Result<mpsc::Receiver<io::Result<Bytes>>, Error> {
         let backups = self.inner.backups.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if backups.is_empty() {
             let reason = "this server keeps its data in memory: there is nothing to back up".to_owned();
             return Err(Error::InvalidArgument { field: "backup".to_owned(), reason });
+        }
+        if self.is_clustered() {
+            for shard in 0..backups.len() {
+                self.catch_up(shard as u32).await?;
+            }
         }
         let pinned =
             tokio::task::spawn_blocking(move || backups.iter().map(Backups::begin).collect::<Vec<_>>());
