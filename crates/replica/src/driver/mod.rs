@@ -117,6 +117,8 @@ impl Replica {
             max_inflight_msgs: flow::MESSAGES_MAX,
             check_quorum: true,
             pre_vote: true,
+            // Followers learn of a commit with the next entries, at the latest with the next heartbeat.
+            skip_bcast_commit: true,
             ..raft::Config::default()
         };
         let logger = slog::Logger::root(slog::Discard, slog::o!());

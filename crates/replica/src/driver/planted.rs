@@ -61,7 +61,10 @@ impl Replica {
         let raft = &mut self.library.raft;
         if raft.state == StateRole::Leader && plant::is(Plant::CommitOlderTerm) {
             let (index, _) = raft.mut_prs().maximal_committed_index();
-            raft.raft_log.commit_to(index);
+            if index > raft.raft_log.committed {
+                raft.raft_log.commit_to(index);
+                raft.bcast_append();
+            }
         }
         if raft.state == StateRole::Leader && plant::is(Plant::HeartbeatTellsAll) {
             let commit = raft.raft_log.committed;
