@@ -149,14 +149,15 @@ fn drive<S: Store, C: Clock>(
 
 fn write<S: Store, C: Clock>(shard: &Shard<S, C>, writing: &Writing) {
     match writing {
-        Writing::Memory => {}
+        // The store of a cluster wakes its writer itself: it also writes what other nodes tell it to.
+        Writing::Memory | Writing::Apart(_) => {}
         Writing::Inline(writer) => {
             writer.step();
         }
         Writing::Threaded(writer) if writes_inline(shard.in_flight(), shard.in_flight_bytes()) => {
             writer.step();
         }
-        Writing::Threaded(writer) | Writing::Apart(writer) => writer.notify(),
+        Writing::Threaded(writer) => writer.notify(),
     }
 }
 

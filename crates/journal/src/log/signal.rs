@@ -20,9 +20,9 @@ struct SignalState {
 
 impl Signal {
     pub(crate) fn notify(&self) {
-        let mut state = lock(&self.state);
-        if !state.raised {
-            state.raised = true;
+        let was_raised = std::mem::replace(&mut lock(&self.state).raised, true);
+        // Not under the lock, on which the thread that wakes would have to wait.
+        if !was_raised {
             self.changed.notify_one();
         }
     }

@@ -370,7 +370,8 @@ impl Writer {
         }
         let published = !state.ready.is_empty() || state.written_orders > self.shared.durable_orders();
         if self.shared.is_told() {
-            self.tell_ready(state);
+            // The shard need not wake for them: what it does not have durably it is not given.
+            self.note_ready(state);
         }
         if published && self.shared.options.durability == Durability::Always && state.synced < state.written {
             self.sync_held(state)?;
@@ -527,12 +528,12 @@ impl Writer {
         } else {
             self.shared.set_durable(last_index, state.written);
         }
-        self.tell_ready(state);
+        self.note_ready(state);
+        self.shared.wake_shard();
     }
 
-    fn tell_ready(&self, state: &mut WriterState) {
+    fn note_ready(&self, state: &mut WriterState) {
         lock(&self.shared.notes).extend(state.ready.drain(..));
-        self.shared.wake_shard();
     }
 }
 

@@ -259,10 +259,12 @@ impl Replicated {
         }
     }
 
-    /// Tells the number of orders that the journal has been given since the last call.
-    fn new_orders(&mut self) -> u64 {
+    /// Wakes the writer if the journal was given orders since the last call.
+    fn wake_writer(&mut self) {
         let orders = self.member.journal().orders();
-        orders - std::mem::replace(&mut self.orders, orders)
+        if std::mem::replace(&mut self.orders, orders) < orders {
+            self.writer.notify();
+        }
     }
 
     fn next_event(&mut self) -> Option<Event> {
@@ -293,21 +295,18 @@ impl Journal for Replicated {
         self.member.journal().committed_index()
     }
 
-    /// The writer learns of it from the driver of the shard, as with every journal.
+    /// The followers get it first: their way is the longer one.
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
         let proposed = self.member.propose(batch, time_us, class).map_err(refused);
-        self.new_orders();
         self.hand_out();
+        self.wake_writer();
         proposed.map(|(first_index, _)| first_index)
     }
 
     fn poll(&mut self) -> Option<Event> {
         let event = if self.take_in() { None } else { self.next_event() };
-        if self.new_orders() > 0 {
-            // The shard does not know of what the other members made it write.
-            self.writer.notify();
-        }
         self.hand_out();
+        self.wake_writer();
         event
     }
 
