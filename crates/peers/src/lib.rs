@@ -55,7 +55,7 @@ pub const REQUESTS_MAX: usize = 8;
 
 /// Length of the messages with entries that wait to be written to one peer, in bytes. Beyond it the oldest
 /// are dropped.
-pub const WAITING_BYTES_MAX: usize = 32 << 20;
+pub const WAITING_BYTES_MAX: usize = 64 << 20;
 
 /// Number of other messages that wait to be written to one peer. Beyond it the oldest are dropped.
 pub const WAITING_MESSAGES_MAX: usize = 8192;
@@ -69,5 +69,5 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Longest time for connecting, the handshake of TLS, and greetings, each.
 const GREETING_MAX: Duration = Duration::from_secs(3);
 
-const _: () = assert!(WAITING_BYTES_MAX as u64 >= 2 * MESSAGE_BYTES_MAX);
+const _: () = assert!(WAITING_BYTES_MAX as u64 >= MESSAGE_BYTES_MAX);
 const _: () = assert!(SILENCE_MAX.as_millis() >= 4 * ALIVE_EVERY.as_millis());

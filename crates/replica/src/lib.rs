@@ -46,15 +46,22 @@ pub use report::{Clocks, LogTime, Report};
 pub use sluice_journal::StateHead;
 pub use transfer::{SentBlob, StateBody, StateMessage};
 
-/// Length of the largest batch, in bytes.
-pub const BATCH_BYTES_MAX: u64 = 4 << 20;
+/// Length of the largest record, in bytes.
+pub const RECORD_BYTES_MAX: u64 = 24 << 20;
+
+/// Length from which a batch gets no further record, and from which a message gets no further batch, in bytes.
+pub const GROUP_BYTES: u64 = 4 << 20;
+
+/// Length of the largest batch, in bytes: a group that was not full, and one more record.
+pub const BATCH_BYTES_MAX: u64 = GROUP_BYTES + RECORD_BYTES_MAX;
 
 /// Length of the batches that belong to one message, in bytes: entries of that much, and one that was just
 /// proposed.
 pub const MESSAGE_BYTES_MAX: u64 = 2 * BATCH_BYTES_MAX;
 
-/// Length of the batches that are on their way to one follower, in bytes.
-pub const IN_FLIGHT_BYTES_MAX: u64 = 16 << 20;
+/// Length of the batches that are on their way to one follower, in bytes, from which it gets no further
+/// message.
+pub const IN_FLIGHT_BYTES: u64 = 16 << 20;
 
 /// Length of the batches that are proposed and not committed, in bytes.
 pub const UNCOMMITTED_BYTES_MAX: u64 = 64 << 20;
@@ -75,5 +82,5 @@ pub const TERM_MAX: u64 = 1 << 56;
 /// Highest index of an entry.
 pub const INDEX_MAX: u64 = 1 << 56;
 
-const _: () = assert!(IN_FLIGHT_BYTES_MAX >= 2 * MESSAGE_BYTES_MAX);
-const _: () = assert!(UNCOMMITTED_BYTES_MAX >= IN_FLIGHT_BYTES_MAX);
+const _: () = assert!(IN_FLIGHT_BYTES >= 4 * GROUP_BYTES);
+const _: () = assert!(UNCOMMITTED_BYTES_MAX >= IN_FLIGHT_BYTES && UNCOMMITTED_BYTES_MAX >= BATCH_BYTES_MAX);

@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used)] // A test that fails says where.
 
 use sluice_replica::{
-    BATCH_BYTES_MAX, Body, Config, Content, Descriptor, Durable, IN_FLIGHT_BYTES_MAX, Members, Message,
-    NodeId, Position, READS_MAX, Ready, Refused, Rejected, Replica, Role, Snapshot, UNCOMMITTED_BYTES_MAX,
+    BATCH_BYTES_MAX, Body, Config, Content, Descriptor, Durable, GROUP_BYTES, IN_FLIGHT_BYTES, Members,
+    Message, NodeId, Position, READS_MAX, Ready, Refused, Rejected, Replica, Role, Snapshot,
+    UNCOMMITTED_BYTES_MAX,
 };
 
 fn node(id: u64) -> NodeId {
@@ -126,11 +127,11 @@ fn bytes_in_flight_and_uncommitted_are_limited() {
     let mut replica = leader();
     assert_eq!(
         replica.propose(batch(BATCH_BYTES_MAX + 1)),
-        Err(Refused::BatchTooLarge { bytes: (4 << 20) + 1 })
+        Err(Refused::BatchTooLarge { bytes: (28 << 20) + 1 })
     );
-    let proposals = UNCOMMITTED_BYTES_MAX / BATCH_BYTES_MAX;
+    let proposals = UNCOMMITTED_BYTES_MAX / GROUP_BYTES;
     for _ in 0..proposals {
-        replica.propose(batch(BATCH_BYTES_MAX)).unwrap();
+        replica.propose(batch(GROUP_BYTES)).unwrap();
     }
     let full = Refused::TooMuchUncommitted { bytes: UNCOMMITTED_BYTES_MAX };
     assert_eq!(replica.propose(batch(1)), Err(full));
@@ -138,14 +139,25 @@ fn bytes_in_flight_and_uncommitted_are_limited() {
     let mut acknowledged = 2;
     let mut flying = sent_bytes(&sync(&mut replica), 2);
     while acknowledged < 2 + proposals {
-        assert!(flying > 0 && flying <= IN_FLIGHT_BYTES_MAX, "{flying} bytes in flight");
+        assert!(flying > 0 && flying <= IN_FLIGHT_BYTES, "{flying} bytes in flight");
         acknowledged += 1;
-        flying -= BATCH_BYTES_MAX;
+        flying -= GROUP_BYTES;
         replica.step(&from(2, Body::Appended { index: acknowledged, commit: 1 })).unwrap();
         flying += sent_bytes(&sync(&mut replica), 2);
     }
     assert_eq!(flying, 0);
     replica.propose(batch(1)).unwrap();
+}
+
+#[test]
+fn the_largest_batches_go_one_at_a_time() {
+    let mut replica = leader();
+    for _ in 0..2 {
+        replica.propose(batch(BATCH_BYTES_MAX)).unwrap();
+    }
+    assert_eq!(sent_bytes(&sync(&mut replica), 2), BATCH_BYTES_MAX);
+    replica.step(&from(2, Body::Appended { index: 3, commit: 1 })).unwrap();
+    assert_eq!(sent_bytes(&sync(&mut replica), 2), BATCH_BYTES_MAX);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! that wait. A follower serves nobody: it names the leader, or lets requests wait for one.
 
 use sluice_engine::Error;
-use sluice_replica::{Clocks, LogTime};
+use sluice_replica::{Clocks, LogTime, RECORD_BYTES_MAX};
 
 use super::Shard;
 use super::held::Held;
@@ -211,6 +211,13 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// Takes a request, which may have to wait or to be refused.
     pub(super) fn take_as_replica(&mut self, request: Request) {
+        if let Request::Propose(proposal) = &request
+            && proposal.record.bytes() as u64 > RECORD_BYTES_MAX
+        {
+            let size = proposal.record.bytes() as u64;
+            let what = "bytes to be agreed on at once";
+            return request.refuse(&Error::BatchTooLarge { what, size, limit: RECORD_BYTES_MAX });
+        }
         self.sort(self.monotonic_us + HOLD_US, request);
     }
 

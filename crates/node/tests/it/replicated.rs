@@ -17,7 +17,8 @@ use sluice_node::shard::request::Request;
 use sluice_node::shard::store::{Standing, Store};
 use sluice_node::shard::{Parts, Shard, Step};
 use sluice_replica::{
-    Change, Config, Dropped, Envelope, Fetch, Members, NodeId, Rejected, StateMessage, Work,
+    Change, Config, Dropped, Envelope, Fetch, GROUP_BYTES, Members, NodeId, RECORD_BYTES_MAX, Rejected,
+    StateMessage, Work,
 };
 
 use crate::replicas::calls::{Answered, Client, Waiting};
@@ -499,5 +500,28 @@ fn a_caller_whose_record_a_state_may_cover_hears_that_its_outcome_is_unknown() {
     trio.pass(2 * SECOND_US);
     let Some(Answered::Sent(Err(error))) = send.answer().unwrap() else { panic!("nobody knows it") };
     assert_eq!(error, Error::OutcomeUnknown {});
+    trio.check_equal();
+}
+
+#[test]
+fn large_records_are_agreed_on_and_larger_ones_are_refused_for_good() {
+    let mut trio = Trio::new(1 << 30);
+    let leader = trio.leader();
+    let behind = (leader + 1) % 3;
+    trio.machines[behind].is_cut_off = true;
+    let large = |bytes: u64| "p".repeat(bytes as usize - 1_000);
+    for bytes in [GROUP_BYTES + 1, RECORD_BYTES_MAX] {
+        // Both are in one batch.
+        let calls = [GROUP_BYTES, bytes].map(|bytes| trio.client(leader).send("large", large(bytes), 0));
+        for call in calls {
+            let answer = trio.answer(call);
+            assert!(matches!(answer, Answered::Sent(Ok(_))));
+        }
+    }
+    let call = trio.client(leader).send("large", large(RECORD_BYTES_MAX + 2_000), 0);
+    let Answered::Sent(Err(error)) = trio.answer(call) else { panic!("it is too large") };
+    assert!(matches!(error, Error::BatchTooLarge { limit: RECORD_BYTES_MAX, .. }), "{error:?}");
+    // They are read back for the one that comes later.
+    trio.machines[behind].is_cut_off = false;
     trio.check_equal();
 }

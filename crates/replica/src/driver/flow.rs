@@ -1,10 +1,11 @@
-//! Bytes in flight to each follower. The library counts messages; their number is limited so that the largest
-//! ones would fit.
+//! Bytes in flight to each follower. The library counts messages; their number is limited so that groups of
+//! batches fit. A batch that is larger than a group goes beyond the limit, and then nothing else is sent until
+//! it has arrived.
 
 use raft::ProgressState;
 
 use super::Replica;
-use crate::{IN_FLIGHT_BYTES_MAX, MESSAGE_BYTES_MAX};
+use crate::{GROUP_BYTES, IN_FLIGHT_BYTES};
 
 /// Number of messages in flight to one follower.
 pub(super) const MESSAGES_MAX: usize = 256;
@@ -23,8 +24,8 @@ impl Replica {
             // What is forgotten and not acknowledged may be as long as all that is allowed.
             let is_known = progress.matched >= log.base();
             let bytes = log.bytes(progress.matched, progress.next_idx - 1);
-            let bytes = if is_known { bytes } else { IN_FLIGHT_BYTES_MAX };
-            let room = IN_FLIGHT_BYTES_MAX.saturating_sub(bytes) / MESSAGE_BYTES_MAX;
+            let bytes = if is_known { bytes } else { IN_FLIGHT_BYTES };
+            let room = IN_FLIGHT_BYTES.saturating_sub(bytes) / (2 * GROUP_BYTES);
             // At least one, even when all were taken off by heartbeats: what is refused behind a gap shows
             // that those before were lost.
             let limit = (progress.ins.count() + room as usize).clamp(1, MESSAGES_MAX);

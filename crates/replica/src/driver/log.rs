@@ -10,7 +10,7 @@ use crate::config::Durable;
 use crate::entry::{Entry, Position};
 use crate::members::{Members, Snapshot};
 use crate::ready::{Append, HardState};
-use crate::{BATCH_BYTES_MAX, MESSAGE_ENTRIES_MAX};
+use crate::{GROUP_BYTES, MESSAGE_ENTRIES_MAX};
 
 /// The entries behind a base: those on disk, and those that the owner has been given to write.
 pub(super) struct Log {
@@ -109,7 +109,7 @@ impl Log {
 
     /// Number of entries from `low` on, below `high`, that belong into one message: at least one.
     fn fitting(&self, low: u64, high: u64) -> u64 {
-        let fits = |index: &u64| self.bytes(low - 1, *index) <= BATCH_BYTES_MAX;
+        let fits = |index: &u64| self.bytes(low - 1, *index) <= GROUP_BYTES;
         let count = (low..high).take(MESSAGE_ENTRIES_MAX - 1).take_while(fits).count() as u64;
         count.max(1)
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sluice_journal::{BlobError, DiskJournal, LogGone, LogReader};
 
 use super::envelope::Envelope;
-use crate::BATCH_BYTES_MAX;
+use crate::GROUP_BYTES;
 use crate::entry::NodeId;
 use crate::message::{Body, Message};
 
@@ -30,7 +30,7 @@ impl Fetch {
     pub fn read(self) -> Fetched {
         let Fetch { message, mut reader } = self;
         let to = message.to;
-        let read = reader.read(BATCH_BYTES_MAX as usize);
+        let read = reader.read(GROUP_BYTES as usize);
         let envelope = read.map(|read| attach(message, &read));
         Fetched { to, reader, envelope }
     }

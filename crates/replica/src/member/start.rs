@@ -9,7 +9,7 @@ use super::state::Saved;
 use crate::config::StartError;
 use crate::entry::{Entry, Position};
 use crate::members::{Members, Snapshot};
-use crate::{BATCH_BYTES_MAX, wire};
+use crate::{GROUP_BYTES, wire};
 
 /// State with which a member starts, as its journal has it when it is opened.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Known {
         let end = journal.tail(0).next().map_or(journal.next_number(), |batch| batch.number);
         let (mut changed, mut entries) = (0, VecDeque::new());
         while reader.next_number() < end && journal.read_on(&mut reader).is_ok() {
-            let read = reader.read(BATCH_BYTES_MAX as usize)?;
+            let read = reader.read(GROUP_BYTES as usize)?;
             if read.is_empty() {
                 break;
             }

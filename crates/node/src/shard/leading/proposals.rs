@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use sluice_engine::Error;
 use sluice_engine::command::Command;
 use sluice_journal::{Batch, Class, Refused};
+use sluice_replica::GROUP_BYTES;
 
 use super::waiting_pulls::{Claims, WaitingPull};
 use crate::clock::Clock;
@@ -17,7 +18,7 @@ use crate::shard::request::{Answer, Attaching, Proposal, ReplyTo, class_of, writ
 use crate::shard::store::Store;
 
 /// Size from which a step's batch takes no further request, in bytes.
-const STEP_BYTES: usize = 4 << 20;
+const STEP_BYTES: usize = GROUP_BYTES as usize;
 /// Bytes in flight from which no further request is taken.
 const IN_FLIGHT_BYTES: usize = 64 << 20;
 
