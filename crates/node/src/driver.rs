@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::api::StartError;
 use crate::clock::Clock;
+use crate::mailbox::YIELDS_BEFORE_SLEEP;
 use crate::shard::store::Store;
 use crate::shard::{Shard, Step};
 
@@ -21,6 +22,9 @@ use crate::shard::{Shard, Step};
 const INLINE_RECORDS: usize = 4;
 /// Number of bytes in flight up to which it does so: writing more takes longer than a thread switch.
 const INLINE_BYTES: usize = 64 << 10;
+/// Number of yields of an idle shard of a cluster before it sleeps: other nodes answer later than the usual
+/// number of them would last, and may need the processor for it.
+const YIELDS_BETWEEN_NODES: u32 = 5;
 /// Duration of a background step from which it is followed by a pause as long as itself.
 const PACED_FROM: Duration = Duration::from_millis(1);
 /// Upper limit of that pause.
@@ -71,6 +75,14 @@ impl Writing {
         match self {
             Writing::Memory => None,
             Writing::Inline(writer) | Writing::Threaded(writer) | Writing::Apart(writer) => Some(writer),
+        }
+    }
+
+    /// Number of times that an idle shard lets others run before it sleeps.
+    fn yields(&self) -> u32 {
+        match self {
+            Writing::Memory | Writing::Inline(_) | Writing::Threaded(_) => YIELDS_BEFORE_SLEEP,
+            Writing::Apart(_) => YIELDS_BETWEEN_NODES,
         }
     }
 
@@ -140,7 +152,10 @@ fn drive<S: Store, C: Clock>(
         events.lower();
         match shard.step() {
             Step::Worked => write(&shard, writing),
-            Step::Idle => mailbox.sleep(shard.idle_us().map(Duration::from_micros), || events.is_raised()),
+            Step::Idle => {
+                let at_most = shard.idle_us().map(Duration::from_micros);
+                mailbox.sleep(writing.yields(), at_most, || events.is_raised());
+            }
             Step::Stopped => return Ok(()),
             Step::Failed => return Err(shard.failure().unwrap_or_default().to_owned()),
         }

@@ -16,8 +16,9 @@ use sluice_engine::Error;
 use capacity::Capacity;
 pub use capacity::Load;
 
-/// Number of yields of an idle owner before it sleeps: about 20 µs on an idle machine.
-const YIELDS_BEFORE_SLEEP: u32 = 50;
+/// Number of yields of an idle owner before it sleeps, where most requests come from callers of this process:
+/// about 20 µs on an idle machine.
+pub const YIELDS_BEFORE_SLEEP: u32 = 50;
 
 /// Content of a mailbox.
 pub trait Letter {
@@ -212,13 +213,13 @@ impl<T: Letter> Mailbox<T> {
         let _ = self.shared.owner.set(std::thread::current());
     }
 
-    /// Sleeps until a request arrives, somebody calls [`Mailbox::wake`], or `at_most` has passed. May wake
-    /// early. `busy` reports other work: who brings it makes it visible to `busy` first and then calls
-    /// `wake`.
-    pub fn sleep(&self, at_most: Option<Duration>, busy: impl Fn() -> bool) {
+    /// Lets others run so many times, and then sleeps until a request arrives, somebody calls
+    /// [`Mailbox::wake`], or `at_most` has passed. May wake early. `busy` reports other work: who brings it
+    /// makes it visible to `busy` first and then calls `wake`.
+    pub fn sleep(&self, yields: u32, at_most: Option<Duration>, busy: impl Fn() -> bool) {
         let has_work = || !self.is_empty() || busy();
         // Under load the next request is a moment away, and waking a thread costs both sides more than that.
-        for _ in 0..YIELDS_BEFORE_SLEEP {
+        for _ in 0..yields {
             if has_work() {
                 return;
             }
@@ -319,7 +320,7 @@ mod tests {
                 while seen < 10_000 {
                     match mailbox.pop() {
                         Some(_) => seen += 1,
-                        None => mailbox.sleep(None, || false),
+                        None => mailbox.sleep(YIELDS_BEFORE_SLEEP, None, || false),
                     }
                 }
             })

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sluice_engine::command::{Command, Send};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::Limits;
-use sluice_node::mailbox::Mailbox;
+use sluice_node::mailbox::{Mailbox, YIELDS_BEFORE_SLEEP};
 use sluice_node::shard::request::{Completion, Proposal, Pull, PullReply, ReplyTo, Request};
 use sluice_node::{Durability, Node, Options};
 
@@ -212,7 +212,7 @@ fn send_answered(shard: &Mailbox<Request>, messages: u64) -> Result<(), String> 
                 answered += 1;
             }
             Some(Completion::Given(..)) => return Err("an answer to nothing that was asked".to_owned()),
-            None => mail.sleep(Some(Duration::from_millis(10)), || false),
+            None => mail.sleep(YIELDS_BEFORE_SLEEP, Some(Duration::from_millis(10)), || false),
         }
     }
     Ok(())
