@@ -97,6 +97,11 @@ impl Inboxes {
         }
     }
 
+    /// Tells all shards that the connection with a node is lost.
+    pub(crate) fn lost(&self, node: NodeId) {
+        self.0.iter().filter_map(Weak::upgrade).for_each(|inbox| inbox.lost(node));
+    }
+
     /// Orders a shard to hand its leadership to this node, if it leads and that node follows.
     pub(crate) fn transfer_leader(&self, shard: usize, to: NodeId) {
         if let Some(inbox) = self.0.get(shard).and_then(Weak::upgrade) {

@@ -27,6 +27,12 @@ impl Node {
         self.inner.inboxes.deliver_state(shard, message);
     }
 
+    /// Takes in that the connection with another node is lost, on any thread: shards that it leads do not
+    /// wait for it any longer. Never blocks.
+    pub fn lost(&self, node: NodeId) {
+        self.inner.inboxes.lost(node);
+    }
+
     /// Hands all leaderships of this node to others, as a node does before it stops; waits until that is
     /// done, at most this long. A server alone has none to hand over.
     pub async fn hand_over(&self, within: Duration) {

@@ -42,6 +42,8 @@ impl Receiver for Count {
     }
 
     fn removed(&self, _by: NodeId) {}
+
+    fn lost(&self, _node: NodeId) {}
 }
 
 fn node(number: u64) -> NodeId {

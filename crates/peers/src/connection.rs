@@ -34,6 +34,10 @@ pub trait Receiver: fmt::Debug + Send + Sync {
 
     /// Takes in that this node was removed from the cluster, as a node of it says.
     fn removed(&self, by: NodeId);
+
+    /// Takes in that the connection with a node is lost, and that no newer one has taken its place. Must not
+    /// block.
+    fn lost(&self, node: NodeId);
 }
 
 /// Answer to a request, under way.

@@ -97,15 +97,17 @@ impl Links {
         Ok(())
     }
 
-    /// Takes out a connection that is over; a newer one of its node stays.
-    pub(crate) fn leave(&self, link: &Arc<Link>) {
+    /// Takes out a connection that is over; false: a newer one of its node has taken its place, and stays.
+    pub(crate) fn leave(&self, link: &Arc<Link>) -> bool {
         let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
-        if links.get(&link.node()).is_some_and(|present| Arc::ptr_eq(present, link)) {
+        let is_present = links.get(&link.node()).is_some_and(|present| Arc::ptr_eq(present, link));
+        if is_present {
             links.remove(&link.node());
             self.ended.write().unwrap_or_else(PoisonError::into_inner).insert(link.node(), Instant::now());
         }
         drop(links);
         link.calls.end();
+        is_present
     }
 }
 
@@ -131,9 +133,9 @@ mod tests {
         assert_eq!(links.enter(&twin), Err(Refusal::Twin(node)));
         // The same process has lost its connection, and this side has not heard of it.
         assert_eq!(links.enter(&again), Ok(()));
-        links.leave(&first);
+        assert!(!links.leave(&first));
         assert!(Arc::ptr_eq(&links.get(node).unwrap(), &again));
-        links.leave(&again);
+        assert!(links.leave(&again));
         assert_eq!(links.enter(&twin), Ok(()));
     }
 }

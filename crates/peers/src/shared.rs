@@ -168,7 +168,7 @@ impl Shared {
         link: Arc<Link>,
         greeting: Result<(), End>,
     ) -> Result<End, Failure> {
-        let _leave = Leave { links: &self.links, link: &link };
+        let _leave = Leave { shared: self, link: &link };
         greeting.map_err(Failure::Ungreeted)?;
         tracing::info!("connected with node {}", link.node().get());
         Ok(tokio::select! {
@@ -199,15 +199,17 @@ impl Shared {
     }
 }
 
-/// Takes a connection out of the table, however it ends.
+/// Takes a connection out of the table, however it ends, and tells the receiver.
 struct Leave<'l> {
-    links: &'l Links,
+    shared: &'l Shared,
     link: &'l Arc<Link>,
 }
 
 impl Drop for Leave<'_> {
     fn drop(&mut self) {
-        self.links.leave(self.link);
+        if self.shared.links.leave(self.link) {
+            self.shared.receiver.lost(self.link.node());
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)] // A test that fails says where.
 
 use sluice_replica::{
-    BATCH_BYTES_MAX, Body, Config, Content, Descriptor, Durable, GROUP_BYTES, IN_FLIGHT_BYTES, Members,
-    Message, NodeId, Position, READS_MAX, Ready, Refused, Rejected, Replica, Role, Snapshot,
+    BATCH_BYTES_MAX, Body, Campaign, Config, Content, Descriptor, Durable, GROUP_BYTES, IN_FLIGHT_BYTES,
+    Members, Message, NodeId, Position, READS_MAX, Ready, Refused, Rejected, Replica, Role, Snapshot,
     UNCOMMITTED_BYTES_MAX,
 };
 
@@ -259,4 +259,43 @@ fn sent_to_a_silent_follower(replica: &mut Replica) -> Option<u64> {
         Body::Append { previous, .. } if message.to == node(3) => Some(previous.index),
         _ => None,
     })
+}
+
+#[test]
+fn a_follower_whose_leader_is_lost_votes_at_once_and_campaigns_in_turn() {
+    let heartbeat =
+        || Message { from: node(2), to: node(1), term: 2, body: Body::Heartbeat { commit: 1, read: None } };
+    let ask = || {
+        let (last, commit) = (Position { term: 1, index: 1 }, Position::default());
+        Message {
+            from: node(3),
+            to: node(1),
+            term: 3,
+            body: Body::AskVote { campaign: Campaign::Try, last, commit },
+        }
+    };
+    let mut replica = start(3);
+    replica.step(&heartbeat()).unwrap();
+    sync(&mut replica);
+    // A node that is not the leader.
+    replica.lost(node(3));
+    replica.step(&ask()).unwrap();
+    assert!(sync(&mut replica).iter().all(|ready| ready.messages.is_empty()));
+
+    replica.lost(node(2));
+    replica.step(&ask()).unwrap();
+    let answers: Vec<_> = sync(&mut replica).into_iter().flat_map(|ready| ready.messages).collect();
+    assert!(
+        matches!(answers[..], [Message { body: Body::Vote { is_granted: true, .. }, .. }]),
+        "{answers:?}"
+    );
+    replica.tick();
+    assert_eq!(replica.standing().role, Role::Candidate);
+
+    // It lives: the follower waits as long as ever for its next word.
+    replica.step(&heartbeat()).unwrap();
+    replica.lost(node(2));
+    replica.step(&heartbeat()).unwrap();
+    (0..9).for_each(|_| replica.tick());
+    assert_eq!(replica.standing().role, Role::Follower);
 }

@@ -111,6 +111,7 @@ async fn a_peer_that_is_gone_is_connected_again_when_it_is_back() {
     let address = one.address;
     drop(one);
     two.until(1, false).await;
+    eventually(|| *two.came.lost.lock().unwrap() == [node(1)]).await;
     two.peers.send(0, heartbeat(2, 1, 1));
     assert_eq!(two.peers.unsent(), 1);
     tokio::time::sleep(Duration::from_millis(200)).await;

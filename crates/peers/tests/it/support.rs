@@ -102,6 +102,7 @@ impl Ca {
 pub(crate) struct Came {
     pub(crate) envelopes: Mutex<Vec<(u16, Envelope)>>,
     pub(crate) states: Mutex<Vec<(u16, StateMessage)>>,
+    pub(crate) lost: Mutex<Vec<NodeId>>,
     pub(crate) is_removed: AtomicBool,
 }
 
@@ -127,6 +128,10 @@ impl Receiver for Came {
 
     fn removed(&self, _by: NodeId) {
         self.is_removed.store(true, Ordering::Relaxed);
+    }
+
+    fn lost(&self, node: NodeId) {
+        self.lost.lock().unwrap().push(node);
     }
 }
 

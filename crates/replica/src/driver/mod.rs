@@ -160,6 +160,17 @@ impl Replica {
         self.settle();
     }
 
+    /// Takes in that the connection with a node is lost. A follower of that node does not wait for it any
+    /// more: it votes for others at once, and campaigns soon, one voter after the other. If the leader lives,
+    /// its next message ends that, and those that still hear it elect nobody else.
+    pub fn lost(&mut self, node: NodeId) {
+        let raft = &mut self.library.raft;
+        if raft.state == StateRole::Follower && raft.leader_id == node.get() {
+            let before = |voter: &&NodeId| **voter < self.id && **voter != node;
+            self.timeouts.hasten(raft, self.members.voters().iter().filter(before).count());
+        }
+    }
+
     /// Takes in a message of another node.
     ///
     /// # Errors

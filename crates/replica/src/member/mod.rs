@@ -282,6 +282,11 @@ impl Member {
         Ok(())
     }
 
+    /// Takes in that the connection with a node is lost: see [`Replica::lost`].
+    pub fn lost(&mut self, node: NodeId) {
+        self.replica.lost(node);
+    }
+
     /// Hands the leadership to the member that is fittest: see [`Replica::successor`]; of those whose disk has
     /// room, if there is one. Does nothing where this one does not lead, or has heard of nobody.
     pub fn hand_over(&mut self) {

@@ -12,7 +12,7 @@ impl ClusterWorld {
             Some(leader) if self.rng.chance(1, 2) => leader,
             _ => self.rng.index(count),
         };
-        match self.rng.below(22) {
+        match self.rng.below(23) {
             0..3 => self.crash(node),
             3 | 4 => self.halt(node),
             5 => (0..count).for_each(|node| self.crash(node)),
@@ -43,6 +43,7 @@ impl ClusterWorld {
                 self.nodes[self.wrong_clock].jump(if is_behind { -by_us } else { by_us });
             }
             17..20 => self.network.cut(&[node], true, self.rng.chance(1, 2)),
+            20 => self.lose(node),
             _ => self.network.join(),
         }
         // A cluster that is never whole gets nothing done.
@@ -76,6 +77,16 @@ impl ClusterWorld {
         let life = self.nodes[node].life;
         let longest = *self.rng.pick(&[30_000, 30_000, 30_000, 1_500_000, 1_500_000, 8 * SECOND_US]);
         self.at_random(1_000, longest, Event::Start { node, life });
+        self.lose(node);
+    }
+
+    /// Tells some of the others that their connections with a node are lost, each at its time.
+    fn lose(&mut self, peer: usize) {
+        for node in (0..self.nodes.len()).filter(|node| *node != peer) {
+            if self.rng.chance(2, 3) {
+                self.at_random(100, 60_000, Event::Lost { node, peer });
+            }
+        }
     }
 
     /// Lets a process die in the middle of its next calls to the disk.

@@ -68,6 +68,7 @@ enum Event {
     Work { node: usize, life: u64 },
     Arrive { node: usize, packet: Box<Packet> },
     Start { node: usize, life: u64 },
+    Lost { node: usize, peer: usize },
     Client,
     Fault,
 }
@@ -269,6 +270,10 @@ impl ClusterWorld {
                 true => self.start(node),
                 false => Ok(()),
             },
+            Event::Lost { node, peer } => {
+                let peer = node::id(peer);
+                self.input(node, |server| server.inbox.lost(peer))
+            }
             Event::Tick { node, life } => {
                 if self.is_life(node, life) {
                     let tick_us = self.nodes[node].tick_us;

@@ -148,6 +148,12 @@ impl Receiver for Incoming {
         tracing::error!("node {} says that this node was removed from the cluster", by.get());
         self.removed.notify_one();
     }
+
+    fn lost(&self, node: NodeId) {
+        if let Some(here) = self.here.get() {
+            here.node().lost(node);
+        }
+    }
 }
 
 /// Messages to other nodes.

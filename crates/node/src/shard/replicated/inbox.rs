@@ -28,6 +28,8 @@ pub(super) enum Input {
     Transfer(NodeId),
     /// Order to hand the leadership to the member that is fittest.
     HandOver,
+    /// End of the connection with this node.
+    Lost(NodeId),
     /// A tick of the clock.
     Tick,
 }
@@ -96,6 +98,11 @@ impl Inbox {
         if !std::mem::replace(&mut waiting.has_tick, true) {
             self.put(waiting, Input::Tick);
         }
+    }
+
+    /// Puts in that the connection with a node is lost.
+    pub fn lost(&self, node: NodeId) {
+        self.put(self.waiting(), Input::Lost(node));
     }
 
     /// Orders to hand the leadership to this member, where this one leads and that one follows.

@@ -187,6 +187,7 @@ impl Replicated {
                     self.restored = engine.or(self.restored.take());
                     self.member.worked(*worked);
                 }
+                Input::Lost(node) => self.member.lost(node),
                 Input::HandOver => self.member.hand_over(),
                 Input::Transfer(to) => {
                     let is_fit = |follower: &Follower| follower.node == to && follower.is_fit_to_lead();
