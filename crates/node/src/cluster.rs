@@ -27,7 +27,8 @@ const ELECTION_TICKS: usize = 10;
 pub struct ClusterOptions {
     /// This node.
     pub id: NodeId,
-    /// Members of the cluster. None: the node has joined, and takes its data from the others.
+    /// Members of a cluster that begins with this data; a log that was in a cluster before knows its own. None:
+    /// the node has joined, and takes its data from the others.
     pub members: Members,
     /// Length of the log of each shard that is kept for nodes that are behind, in bytes; a quarter of the disk
     /// at most. Who needs more gets a state.
@@ -85,14 +86,14 @@ pub(crate) struct Ways {
 impl Inboxes {
     /// Puts in a message of another node. One for a shard that is not here is dropped.
     pub(crate) fn deliver(&self, shard: u16, envelope: Envelope) {
-        if let Some(inbox) = self.0.get(usize::from(shard)).and_then(Weak::upgrade) {
+        if let Some(inbox) = self.of_shard(usize::from(shard)) {
             inbox.envelope(envelope);
         }
     }
 
     /// Puts in a message of another node about a state. One for a shard that is not here is dropped.
     pub(crate) fn deliver_state(&self, shard: u16, message: StateMessage) {
-        if let Some(inbox) = self.0.get(usize::from(shard)).and_then(Weak::upgrade) {
+        if let Some(inbox) = self.of_shard(usize::from(shard)) {
             inbox.state(message);
         }
     }
@@ -104,14 +105,19 @@ impl Inboxes {
 
     /// Orders a shard to hand its leadership to this node, if it leads and that node follows.
     pub(crate) fn transfer_leader(&self, shard: usize, to: NodeId) {
-        if let Some(inbox) = self.0.get(shard).and_then(Weak::upgrade) {
+        if let Some(inbox) = self.of_shard(shard) {
             inbox.transfer_leader(to);
         }
     }
 
+    /// Inbox of a shard; `None`: the node is alone, or the shard has ended.
+    pub(crate) fn of_shard(&self, shard: usize) -> Option<Arc<Inbox>> {
+        self.0.get(shard).and_then(Weak::upgrade)
+    }
+
     /// Orders a shard to hand over its leadership. False: the node is alone, or the shard has ended.
     pub(crate) fn hand_over(&self, shard: usize) -> bool {
-        let inbox = self.0.get(shard).and_then(Weak::upgrade);
+        let inbox = self.of_shard(shard);
         inbox.as_ref().inspect(|inbox| inbox.hand_over()).is_some()
     }
 }
@@ -220,6 +226,12 @@ impl Carrier for Way {
     fn work(&mut self, work: Work) {
         // Fails only when the thread has panicked: then no state is sent or taken until the next start.
         let _ = self.works.send((self.inbox.clone(), work));
+    }
+
+    fn members(&mut self, members: &Members) {
+        let numbers = |nodes: &[NodeId]| nodes.iter().map(|node| node.get()).collect::<Vec<_>>();
+        let [voters, learners] = [members.voters(), members.learners()].map(numbers);
+        tracing::info!(shard = self.shard, ?voters, ?learners, "the members of the shard have changed");
     }
 
     fn dropped(&mut self, from: NodeId, why: Dropped) {

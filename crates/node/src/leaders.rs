@@ -1,19 +1,24 @@
-//! The node in its cluster: messages of other nodes, and leaders of shards, by which requests are passed on
-//! to the node that can serve them.
+//! The node in its cluster: messages of other nodes, members and leaders of shards, by which requests are
+//! passed on to the node that can serve them.
 
 use std::time::{Duration, Instant};
 
 use sluice_engine::Error;
-use sluice_replica::{Envelope, NodeId, StateMessage};
+use sluice_replica::{Change, Envelope, NodeId, StateMessage};
+use tokio::sync::oneshot;
 
 use crate::asks::Question;
 use crate::handle::Node;
 use crate::shard::leader::Leader;
+use crate::shard::replicated::changes::{NotChanged, ShardMembers};
 
 /// Pause before a shard is ordered again to hand over its leadership: the others may not have been heard of.
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(20);
 /// Time for which a node tries to hand a leadership to another one.
 const HAND_TO_TIME: Duration = Duration::from_secs(1);
+
+/// Time after which a change of the members that is not in force is given up.
+const CHANGE_TIME: Duration = Duration::from_secs(10);
 
 impl Node {
     /// Takes in a message of another node for the replica of a shard, on any thread. Never blocks; the
@@ -73,6 +78,29 @@ impl Node {
     /// True when this is a node of a cluster.
     pub fn is_clustered(&self) -> bool {
         self.inner.cluster.is_some()
+    }
+
+    /// Changes the members of a shard that this node leads; ends when the change is in force. One that is
+    /// asked for again is refused as unfit.
+    ///
+    /// # Errors
+    /// The change was refused, or is not known to be in force: see [`NotChanged`].
+    pub async fn change_members(&self, shard: u16, change: Change) -> Result<(), NotChanged> {
+        let inbox = self.inner.inboxes.of_shard(usize::from(shard)).ok_or(NotChanged::NoCluster)?;
+        let (sender, answer) = oneshot::channel();
+        inbox.change_members(change, sender);
+        drop(inbox);
+        let answered = tokio::time::timeout(CHANGE_TIME, answer).await;
+        answered.ok().and_then(Result::ok).unwrap_or(Err(NotChanged::Unknown))
+    }
+
+    /// Members of a shard, as this node sees them. `None`: the node is alone, or the shard has ended.
+    pub async fn members(&self, shard: u16) -> Option<ShardMembers> {
+        let inbox = self.inner.inboxes.of_shard(usize::from(shard))?;
+        let (sender, answer) = oneshot::channel();
+        inbox.members(sender);
+        drop(inbox);
+        answer.await.ok()
     }
 
     /// Leaders of the shards, in their order.

@@ -67,4 +67,5 @@ pub use pending::{Receiving, Sending, Settling};
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
 pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
+pub use shard::replicated::changes::{NotChanged, ShardMembers};
 pub use shard::request::Reader;

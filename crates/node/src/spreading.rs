@@ -91,6 +91,7 @@ mod tests {
             is_voter: true,
             is_heard: true,
             needs_state: false,
+            is_caught_up: true,
             records: 0,
             bytes,
             missing_since_us: None,

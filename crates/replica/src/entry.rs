@@ -1,5 +1,6 @@
 //! Entries of the replicated log, their positions, and the numbers that replicas and reads have.
 
+use std::fmt;
 use std::num::NonZeroU64;
 
 /// Identity of a node in its cluster; never 0.
@@ -116,6 +117,18 @@ pub enum Change {
         /// Its number from now on, above all that were ever given.
         new: NodeId,
     },
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Add(node) => write!(f, "add node {}", node.get()),
+            Change::Promote(node) => write!(f, "promote node {}", node.get()),
+            Change::Demote(node) => write!(f, "demote node {}", node.get()),
+            Change::Remove(node) => write!(f, "remove node {}", node.get()),
+            Change::Replace { old, new } => write!(f, "replace node {} by node {}", old.get(), new.get()),
+        }
+    }
 }
 
 impl Entry {

@@ -1,5 +1,7 @@
 //! Work for the owner of a replica, and answers to what the owner asks.
 
+use std::fmt;
+
 use crate::entry::{Change, Entry, NodeId, Position, ReadId};
 use crate::members::{Members, Snapshot};
 use crate::message::Message;
@@ -73,6 +75,9 @@ pub struct Follower {
     pub is_heard: bool,
     /// True: the leader has forgotten entries that it needs; the figures are without these.
     pub needs_state: bool,
+    /// True: it takes entries as they come, and lacks no more than one message of them. A learner can be
+    /// promoted then.
+    pub is_caught_up: bool,
     /// Number of records of the leader's log that it has not acknowledged.
     pub records: u64,
     /// Length of their batches, in bytes.
@@ -219,6 +224,31 @@ pub enum Refused {
         index: u64,
     },
 }
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::NotLeader { leader: Some(leader) } => write!(f, "node {} leads", leader.get()),
+            Refused::NotLeader { leader: None } => f.write_str("no leader is known"),
+            Refused::Transferring => f.write_str("the leadership is being handed over"),
+            Refused::BatchTooLarge { bytes } => write!(f, "the batch has {bytes} bytes, which is too long"),
+            Refused::TooMuchUncommitted { bytes } => write!(f, "{bytes} bytes are not committed yet"),
+            Refused::TooManyReads => f.write_str("too many reads wait"),
+            Refused::NotYet => f.write_str("the leader has only begun"),
+            Refused::NotAMember { node } => write!(f, "node {} is not another member", node.get()),
+            Refused::NotAVoter { node } => write!(f, "node {} is not another voter", node.get()),
+            Refused::ChangeUnderWay => f.write_str("the last change of the members is under way"),
+            Refused::ChangeUnfit { change } => write!(f, "the members are not such that one could {change}"),
+            Refused::Leads => f.write_str("the node leads: hand the leadership over first"),
+            Refused::Behind { node } => write!(f, "node {} is too far behind", node.get()),
+            Refused::NoMajority => f.write_str("no majority of those who would be voters is heard of"),
+            Refused::NotLagging { node } => write!(f, "node {} needs no state now", node.get()),
+            Refused::SnapshotUnfit { index } => write!(f, "the state of index {index} is of no use now"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// Answer to a proposal: the place of its entry, if it is committed.
 pub(crate) type Proposed = Result<Position, Refused>;

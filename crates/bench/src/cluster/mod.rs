@@ -79,14 +79,8 @@ enum RowKind {
 }
 
 impl RowKind {
-    const ALL: [RowKind; 6] = [
-        RowKind::Rates,
-        RowKind::Lone,
-        RowKind::Planned,
-        RowKind::Kill,
-        RowKind::Freeze,
-        RowKind::Disk,
-    ];
+    const ALL: [RowKind; 6] =
+        [RowKind::Rates, RowKind::Lone, RowKind::Planned, RowKind::Kill, RowKind::Freeze, RowKind::Disk];
 
     fn fault(self) -> Option<Fault> {
         match self {

@@ -9,8 +9,10 @@ use sluice_engine::Error;
 use sluice_engine::command::SendItem;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::settings::Quotas;
-use sluice_node::{Asking, ClusterOptions, Durability, Link, Node, Options, StartError, Transport};
-use sluice_replica::{Envelope, Members, NodeId, StateMessage};
+use sluice_node::{
+    Asking, ClusterOptions, Durability, Link, Node, NotChanged, Options, StartError, Transport,
+};
+use sluice_replica::{Change, Envelope, Members, NodeId, Refused, StateMessage};
 
 use crate::support::{options, payloads, receive, send, sending};
 
@@ -134,6 +136,76 @@ async fn agree(durability: Durability) {
     assert!(next != leads && began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     send(at(next), "jobs", &[b"afterwards"]).await;
     stop(&nodes).await;
+}
+
+/// Options of a node of a cluster that began with the first one.
+fn grown(number: u64, nodes: &Nodes) -> ClusterOptions {
+    let first = Members::new(vec![NodeId::new(1).unwrap()], Vec::new(), 1);
+    ClusterOptions { members: first.unwrap(), ..cluster(number, nodes) }
+}
+
+/// Asks for a change until it is in force, or refused for good: one ends after the other, and a learner has
+/// to catch up first.
+async fn change(node: &Node, change: Change) -> Result<(), NotChanged> {
+    let began = Instant::now();
+    loop {
+        match node.change_members(0, change).await {
+            Err(NotChanged::Refused(Refused::ChangeUnderWay | Refused::Behind { .. } | Refused::NotYet))
+                if began.elapsed() < Duration::from_secs(10) => {}
+            decided => return decided,
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_one_grows_and_lets_its_first_node_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = |number: u64| dir.path().join(number.to_string());
+    let alone = Node::start(options(Some(&data(1)))).unwrap();
+    assert_eq!(alone.members(0).await, None);
+    let node = |number| NodeId::new(number).unwrap();
+    assert_eq!(alone.change_members(0, Change::Add(node(2))).await, Err(NotChanged::NoCluster));
+    alone.shutdown(Duration::from_secs(10)).await.unwrap();
+    (2..=3).for_each(|number| copy(&data(1), &data(number)));
+    let nodes: Nodes = Arc::default();
+    let start = |number| Node::start_in_cluster(options(Some(&data(number))), grown(number, &nodes)).unwrap();
+    (1..=3).for_each(|number| nodes[number as usize - 1].set(start(number)).unwrap());
+    let at = |place: usize| nodes[place].get().unwrap();
+    await_leader(at(0)).await;
+    send(at(0), "jobs", &[b"alone"]).await;
+    for number in 2..=3 {
+        change(at(0), Change::Add(node(number))).await.unwrap();
+        change(at(0), Change::Promote(node(number))).await.unwrap();
+    }
+    let shown = at(0).members(0).await.unwrap();
+    assert_eq!(shown.members, Members::new([1, 2, 3].map(node).to_vec(), Vec::new(), 3).unwrap());
+    assert_eq!(shown.followers.iter().map(|follower| follower.node).collect::<Vec<_>>(), [2, 3].map(node));
+    let refused = change(at(0), Change::Remove(node(1))).await;
+    assert_eq!(refused, Err(NotChanged::Refused(Refused::Leads)));
+    at(0).hand_over(Duration::from_secs(10)).await;
+    let next = leader(&nodes);
+    change(at(next), Change::Remove(node(1))).await.unwrap();
+    at(0).shutdown(Duration::from_secs(10)).await.unwrap();
+    send(at(next), "jobs", &[b"without it"]).await;
+    let other = 3 - next;
+    at(other).shutdown(Duration::from_secs(10)).await.unwrap();
+    // Members that its owner names do not count any more.
+    let again = start(other as u64 + 1);
+    let shown = again.members(0).await.unwrap();
+    assert_eq!(shown.members, Members::new([2, 3].map(node).to_vec(), Vec::new(), 3).unwrap());
+    assert!(shown.followers.is_empty());
+    at(next).shutdown(Duration::from_secs(10)).await.unwrap();
+    again.shutdown(Duration::from_secs(10)).await.unwrap();
+}
+
+/// Waits until a node leads its shard.
+async fn await_leader(node: &Node) {
+    let began = Instant::now();
+    while !node.leaders()[0].is_here() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it does not lead");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 #[test]

@@ -53,6 +53,8 @@ impl Carrier for Outbox {
         self.works.lock().unwrap().push(work);
     }
 
+    fn members(&mut self, _members: &Members) {}
+
     fn dropped(&mut self, from: NodeId, why: Dropped) {
         let is_usual =
             matches!(why, Dropped::Message(Rejected::Stale | Rejected::Installing) | Dropped::NoRoom);

@@ -5,8 +5,8 @@
 //! before is applied. So the members of two leaders that could overlook each other differ by one voter at
 //! most, and any two majorities of theirs have a voter in common.
 
+use raft::StateRole;
 use raft::eraftpb::ConfChange;
-use raft::{ProgressState, StateRole};
 
 use super::check::Rejected;
 use super::{Replica, convert};
@@ -16,7 +16,6 @@ use crate::members::Members;
 use crate::message::{Body, Message};
 use crate::plant::{self, Plant};
 use crate::ready::{Proposed, Refused};
-use crate::{MESSAGE_BYTES_MAX, MESSAGE_ENTRIES_MAX};
 
 impl Replica {
     /// The members in force.
@@ -50,7 +49,7 @@ impl Replica {
             return Err(Refused::Leads);
         }
         if let Change::Promote(node) = change
-            && self.is_behind(node)
+            && !self.follower(node).is_some_and(|follower| follower.is_caught_up)
         {
             return Err(Refused::Behind { node });
         }
@@ -134,23 +133,10 @@ impl Replica {
         (first..=commit).any(|index| self.change(index).is_some())
     }
 
-    /// True: the learner is more than one message behind.
-    fn is_behind(&self, node: NodeId) -> bool {
-        let (log, last) = (self.library.store(), self.library.raft.raft_log.last_index());
-        let progress = self.library.raft.prs().get(node.get());
-        !progress.is_some_and(|progress| {
-            progress.state == ProgressState::Replicate
-                && progress.matched >= log.base()
-                && last - progress.matched <= MESSAGE_ENTRIES_MAX as u64
-                && log.bytes(progress.matched, last) <= MESSAGE_BYTES_MAX
-        })
-    }
-
     /// True: this leader has heard of a majority of these voters lately.
     fn is_heard_by_majority(&self, members: &Members) -> bool {
         let is_heard = |node: &&NodeId| {
-            let progress = self.library.raft.prs().get(node.get());
-            **node == self.id || progress.is_some_and(|progress| progress.recent_active)
+            **node == self.id || self.follower(**node).is_some_and(|follower| follower.is_heard)
         };
         members.voters().iter().filter(is_heard).count() * 2 > members.voters().len()
     }

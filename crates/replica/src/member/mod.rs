@@ -252,7 +252,7 @@ impl Member {
 
     /// The members in force behind the batches that were given.
     pub fn members(&self) -> &Members {
-        self.replica.members()
+        &self.in_force
     }
 
     /// Proposes a change of the members: see [`Replica::propose_members`].
@@ -261,6 +261,9 @@ impl Member {
     ///
     /// The reason for which the change was refused.
     pub fn propose_members(&mut self, change: Change) -> Result<Position, Refused> {
+        if self.is_stalled() {
+            return Err(Refused::NotLeader { leader: None });
+        }
         let at = self.replica.propose_members(change)?;
         self.settle(Vec::new());
         Ok(at)

@@ -75,6 +75,8 @@ impl Carrier for Outbox {
         self.with(|out| out.works.push(work));
     }
 
+    fn members(&mut self, _members: &Members) {}
+
     fn dropped(&mut self, from: NodeId, why: Dropped) {
         self.with(|out| out.dropped.push((from, why)));
     }

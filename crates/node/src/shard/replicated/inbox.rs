@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sluice_engine::Engine;
-use sluice_replica::{Envelope, Fetched, NodeId, StateMessage, Worked};
+use sluice_replica::{Change, Envelope, Fetched, NodeId, StateMessage, Worked};
+use tokio::sync::oneshot;
+
+use super::changes::{ChangeAnswer, ShardMembers};
 
 /// Upper limit of inputs that wait.
 const INPUTS_MAX: usize = 4_096;
@@ -30,6 +33,10 @@ pub(super) enum Input {
     HandOver,
     /// End of the connection with this node.
     Lost(NodeId),
+    /// Order to change the members.
+    Change(Change, ChangeAnswer),
+    /// Question about the members.
+    Members(oneshot::Sender<ShardMembers>),
     /// A tick of the clock.
     Tick,
 }
@@ -113,6 +120,17 @@ impl Inbox {
     /// Orders to hand the leadership, if this member has it, to the one that is fittest.
     pub fn hand_over(&self) {
         self.put(self.waiting(), Input::HandOver);
+    }
+
+    /// Orders to change the members, where this one leads. The answer comes when the change is in force, or
+    /// never will be; none comes when the leadership ends before that is known.
+    pub fn change_members(&self, change: Change, answer: ChangeAnswer) {
+        self.put(self.waiting(), Input::Change(change, answer));
+    }
+
+    /// Asks for the members in force.
+    pub fn members(&self, answer: oneshot::Sender<ShardMembers>) {
+        self.put(self.waiting(), Input::Members(answer));
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

@@ -4,8 +4,10 @@
 //! each [`Journal::poll`] takes that in first. What goes to others goes through a [`Carrier`]. So the shard
 //! knows nothing of either, and nothing blocks its thread.
 //!
-//! Map: [`inbox`] inputs of other threads, [`work`] work on states that may block.
+//! Map: [`inbox`] inputs of other threads, [`changes`] changes of the members and their callers, [`work`] work
+//! on states that may block.
 
+pub mod changes;
 pub mod inbox;
 pub mod work;
 
@@ -22,6 +24,7 @@ use sluice_replica::{
     OwnRecords, ReadId, Role, Start, StateMessage, Work,
 };
 
+use self::changes::{Changes, ShardMembers};
 use self::inbox::{Inbox, Input};
 use super::recover::live_blobs;
 use super::request::write_record;
@@ -44,6 +47,9 @@ pub trait Carrier: Send {
 
     /// Does work on a state ([`work::run`]) on another thread, in the order in which it comes.
     fn work(&mut self, work: Work);
+
+    /// Takes note of the members in force, which have changed.
+    fn members(&mut self, members: &Members);
 
     /// Takes note of an envelope that was dropped, with its sender. Stale ones are usual.
     fn dropped(&mut self, from: NodeId, why: Dropped);
@@ -89,6 +95,7 @@ pub struct Replicated {
     clocks: Clocks,
     /// Clocks of others of which the shard has not heard.
     heard: VecDeque<Heard>,
+    changes: Changes,
     /// Number of orders to the journal of which the writer knows.
     orders: u64,
     /// Number of leaders that were known since the start.
@@ -150,6 +157,7 @@ impl Replicated {
             round: Round::default(),
             clocks: Clocks::default(),
             heard: VecDeque::new(),
+            changes: Changes::default(),
             orders: 0,
             elections: 0,
             leaderless_ticks: 0,
@@ -188,6 +196,17 @@ impl Replicated {
                     self.member.worked(*worked);
                 }
                 Input::Lost(node) => self.member.lost(node),
+                Input::Change(change, answer) => {
+                    let proposed = self.member.propose_members(change);
+                    self.changes.proposed(proposed, answer);
+                }
+                Input::Members(answer) => {
+                    let member = &self.member;
+                    let (members, followers) = (member.members().clone(), member.followers());
+                    let is_changing = member.is_changing();
+                    // Who has asked may be gone.
+                    let _ = answer.send(ShardMembers { members, followers, is_changing });
+                }
                 Input::HandOver => self.member.hand_over(),
                 Input::Transfer(to) => {
                     let is_fit = |follower: &Follower| follower.node == to && follower.is_fit_to_lead();
@@ -271,11 +290,17 @@ impl Replicated {
     fn next_event(&mut self) -> Option<Event> {
         loop {
             match self.member.poll()? {
-                MemberEvent::Journal(event) => return Some(event),
+                MemberEvent::Journal(event) => {
+                    if let Event::Committed(batch) = &event {
+                        self.changes.given(batch);
+                    }
+                    return Some(event);
+                }
+                MemberEvent::Members(members) => self.carrier.members(&members),
                 MemberEvent::Read(read) if self.round.read == Some(read.id) => {
                     self.round.index = Some(self.member.given_index());
                 }
-                MemberEvent::Members(_) | MemberEvent::Read(_) => {}
+                MemberEvent::Read(_) => {}
             }
         }
     }
