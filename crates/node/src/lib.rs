@@ -13,7 +13,7 @@
 //!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
 //!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `asks` what nodes of a cluster ask each other,
 //!   `following` the namespaces of its shards, `spreading` their leaders.
-//! - `start` from files to a running node.
+//! - `start` from files to a running node; `recovery` of one whose cluster is lost.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -51,6 +51,7 @@ mod queue_limits;
 mod queues;
 mod reads;
 mod receiving;
+mod recovery;
 mod results;
 pub mod schedule;
 mod schedules;
@@ -64,6 +65,7 @@ pub use consumer::{Consumer, Event};
 pub use handle::Node;
 pub use log_limiter::LogLimiter;
 pub use pending::{Receiving, Sending, Settling};
+pub use recovery::{ShardEnd, recover_cluster};
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
 pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};

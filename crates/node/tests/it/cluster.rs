@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sluice_engine::Error;
 use sluice_engine::command::SendItem;
-use sluice_engine::id::NamespaceId;
+use sluice_engine::id::{EPOCH_SHIFT, NamespaceId};
 use sluice_engine::settings::Quotas;
 use sluice_node::{
     Asking, ClusterOptions, Durability, Link, Node, NotChanged, Options, StartError, Transport,
+    recover_cluster,
 };
 use sluice_replica::{Change, Envelope, Members, NodeId, Refused, StateMessage};
 
@@ -196,6 +197,44 @@ async fn a_cluster_of_one_grows_and_lets_its_first_node_go() {
     assert_eq!(shown.members, Members::new([2, 3].map(node).to_vec(), Vec::new(), 3).unwrap());
     assert!(shown.followers.is_empty());
     at(next).shutdown(Duration::from_secs(10)).await.unwrap();
+    again.shutdown(Duration::from_secs(10)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_node_has_of_a_lost_cluster_goes_on_as_a_cluster_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = |number: u64| dir.path().join(number.to_string());
+    let alone = Node::start(options(Some(&data(1)))).unwrap();
+    let before = send(&alone, "jobs", &[b"alone"]).await;
+    alone.shutdown(Duration::from_secs(10)).await.unwrap();
+    (2..=3).for_each(|number| copy(&data(1), &data(number)));
+    let nodes: Nodes = Arc::default();
+    for number in 1..=3 {
+        let node = Node::start_in_cluster(options(Some(&data(number))), cluster(number, &nodes));
+        nodes[number as usize - 1].set(node.unwrap()).unwrap();
+    }
+    send(nodes[leader(&nodes)].get().unwrap(), "jobs", &[b"together"]).await;
+    for node in nodes.iter() {
+        node.get().unwrap().shutdown(Duration::from_secs(10)).await.unwrap();
+    }
+    let of_two = options(Some(&data(2)));
+    assert_eq!(recover_cluster(&of_two, |_| false).unwrap(), None);
+    let mut ends = Vec::new();
+    let number = recover_cluster(&of_two, |found| {
+        ends = found.to_vec();
+        true
+    });
+    assert_eq!(number.unwrap(), NodeId::new(4));
+    assert_eq!(ends.iter().map(|end| end.members.voters().len()).collect::<Vec<_>>(), [3]);
+    let refused = Node::start_in_cluster(options(Some(&data(2))), cluster(2, &nodes)).unwrap_err();
+    assert!(refused.to_string().contains("may have forgotten"), "{refused}");
+    let again = Node::start_in_cluster(options(Some(&data(2))), cluster(4, &nodes)).unwrap();
+    await_leader(&again).await;
+    let after = send(&again, "jobs", &[b"afterwards"]).await;
+    let epochs = [before, after].map(|sent| sent.first.sequence >> EPOCH_SHIFT);
+    assert!(epochs[1] >= epochs[0] + (1 << 28), "{epochs:?}");
+    let taken = receive(&again, "jobs", 10, 0).await.unwrap();
+    assert_eq!(payloads(&taken), [&b"alone"[..], b"together", b"afterwards"]);
     again.shutdown(Duration::from_secs(10)).await.unwrap();
 }
 

@@ -157,6 +157,11 @@ pub(super) fn at_start(durable: &Durable) -> (Members, u64) {
     at
 }
 
+/// The members in force where a state has applied its log, and the highest number that was given to a node.
+pub(crate) fn members_of(durable: &Durable) -> (Members, u64) {
+    (at_start(durable).0, highest(durable))
+}
+
 /// The highest number that was given to a node, as far as this state tells, in a change that is under way as
 /// well.
 pub(super) fn highest(durable: &Durable) -> u64 {

@@ -33,6 +33,7 @@ use raft::{RawNode, StateRole};
 
 use self::check::{Rejected, View};
 use self::log::Log;
+pub(crate) use self::membership::members_of;
 use self::timeouts::Timeouts;
 use crate::config::{Config, Durable, StartError};
 use crate::entry::{Descriptor, Entry, NodeId, Position, ReadId};

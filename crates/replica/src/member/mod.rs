@@ -20,6 +20,7 @@ pub mod fetch;
 mod incoming;
 mod output;
 mod recent;
+pub mod recovery;
 mod room;
 mod sending;
 mod stall;

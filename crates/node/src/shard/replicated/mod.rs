@@ -115,7 +115,7 @@ struct Round {
 }
 
 /// Records by which the members agree on their own affairs; the engine passes over them.
-const OWN_RECORDS: OwnRecords = OwnRecords {
+pub(crate) const OWN_RECORDS: OwnRecords = OwnRecords {
     write: |batch, held| write_record(batch, &Command::Consensus { entry: held }),
     held: consensus_entry,
 };
