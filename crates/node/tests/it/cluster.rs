@@ -342,3 +342,64 @@ async fn what_a_change_of_namespaces_has_left_is_finished_by_the_next_leader() {
     stop(&nodes).await;
     keeps.iter().for_each(tokio::task::JoinHandle::abort);
 }
+
+/// Number of messages of the default namespace, as a node has its state.
+async fn messages(node: &Node) -> u64 {
+    let states = node.metrics().await.shards[0].counters.states;
+    states.iter().sum()
+}
+
+/// Prints how fast a node gets what it has missed. Run it with
+/// `cargo test -p sluice-node --test it -- --ignored --nocapture catches_up`.
+#[ignore = "a measurement"]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_away_catches_up_by_a_state() {
+    catch_up(128, 1_000, 1_500).await;
+    catch_up(64 << 10, 16, 300).await;
+}
+
+/// Lets two nodes take so many sends of messages of this length, and then a third one begin.
+async fn catch_up(payload_bytes: usize, batch: usize, sends: usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let data = |number: u64| dir.path().join(number.to_string());
+    let alone = Node::start(options(Some(&data(1)))).unwrap();
+    alone.shutdown(Duration::from_secs(10)).await.unwrap();
+    (2..=3).for_each(|number| copy(&data(1), &data(number)));
+    let nodes: Nodes = Arc::default();
+    let start = |number: u64| {
+        let cluster = ClusterOptions { kept_bytes: 1 << 20, ..cluster(number, &nodes) };
+        let node = Node::start_in_cluster(options(Some(&data(number))), cluster);
+        nodes[number as usize - 1].set(node.unwrap()).unwrap();
+    };
+    (1..=2).for_each(start);
+    let leading = || nodes.iter().flat_map(OnceLock::get).find(|node| node.leaders()[0].is_here());
+    let began = Instant::now();
+    while leading().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(20), "no node leads");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let leader = leading().unwrap();
+    let payload = vec![b'x'; payload_bytes];
+    for _ in 0..sends {
+        send(leader, "jobs", &vec![payload.as_slice(); batch]).await;
+    }
+    let (began, mut slowest) = (Instant::now(), Duration::ZERO);
+    start(3);
+    let third = nodes[2].get().unwrap();
+    while messages(third).await < messages(leader).await {
+        let sent = Instant::now();
+        send(leader, "jobs", &[&payload]).await;
+        slowest = slowest.max(sent.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(120), "it does not catch up");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (bytes, took) = (payload_bytes * batch * sends, began.elapsed());
+    let rate = bytes as f64 / took.as_secs_f64() / 1e6;
+    println!(
+        "{payload_bytes} B: {} MB in {took:.1?}, {rate:.0} MB/s; slowest send {slowest:.1?}",
+        bytes / 1_000_000
+    );
+    for node in nodes.iter().flat_map(OnceLock::get) {
+        node.shutdown(Duration::from_secs(10)).await.unwrap();
+    }
+}
