@@ -5,7 +5,7 @@ use bytes::Bytes;
 use sluice_journal::{BlobKey, StateHead};
 use sluice_replica::transfer::wire::{STATE_LEN_MAX, decode, encode};
 use sluice_replica::wire::WireError;
-use sluice_replica::{NodeId, Position, SentBlob, StateBody, StateMessage};
+use sluice_replica::{NodeId, Position, RECORD_BYTES_MAX, SentBlob, StateBody, StateMessage};
 
 fn messages() -> Vec<StateMessage> {
     let [from, to] = [1, 2].map(|id| NodeId::new(id).unwrap());
@@ -56,4 +56,13 @@ fn what_is_cut_longer_or_changed_is_refused() {
         assert_eq!(decode(&longer.into()), Err(WireError::Length), "{message:?}");
     }
     assert_eq!(decode(&vec![0; STATE_LEN_MAX + 1].into()), Err(WireError::Length));
+}
+
+#[test]
+fn the_blob_of_the_largest_record_goes_into_one_message() {
+    let [from, to] = [1, 2].map(|id| NodeId::new(id).unwrap());
+    let blob = SentBlob::Whole(vec![7; RECORD_BYTES_MAX as usize].into());
+    let body = StateBody::Blobs { given: 1, blobs: vec![(BlobKey { index: 1, item: 0 }, blob)] };
+    let message = StateMessage { from, to, state: Position { term: 1, index: 1 }, body };
+    assert_eq!(decode(&bytes(&message).into()), Ok(message));
 }

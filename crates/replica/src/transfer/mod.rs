@@ -11,6 +11,7 @@ pub mod wire;
 use bytes::Bytes;
 use sluice_journal::{BlobKey, StateHead};
 
+use crate::RECORD_BYTES_MAX;
 use crate::entry::{NodeId, Position};
 
 /// Length of a part of a state's content, in bytes. Blobs that are sent together are as long, but for the
@@ -23,8 +24,8 @@ pub(crate) const PARTS_IN_FLIGHT: usize = 32;
 /// Number of blobs that are asked for together.
 pub const BLOBS_MAX: usize = 1024;
 
-/// Length of the largest blob, in bytes.
-pub const BLOB_BYTES_MAX: usize = 16 << 20;
+/// Length of the largest blob, in bytes: one fills a record.
+pub const BLOB_BYTES_MAX: usize = RECORD_BYTES_MAX as usize;
 
 /// Message about a state on its way.
 #[derive(Clone, PartialEq, Eq, Debug)]
