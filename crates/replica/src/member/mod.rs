@@ -10,9 +10,9 @@
 //!
 //! Map: [`envelope`] messages with their batches, [`entries`] entries of batches, [`fetch`] batches read back
 //! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `room`
-//! full disks, `stall` disks that hang, [`start`] the state at a start, `state` the hard state in the journal;
-//! `transfers` states on their way, `sending` to followers, `incoming` to this node, [`work`] what of it may
-//! block.
+//! full disks, `stall` disks that hang, [`start`] the state at a start, `state` the hard state in the
+//! journal; `transfers` states on their way, `sending` to followers, `incoming` to this node, [`work`] what
+//! of it may block.
 
 pub mod entries;
 pub mod envelope;
@@ -291,8 +291,8 @@ impl Member {
         self.replica.lost(node);
     }
 
-    /// Hands the leadership to the member that is fittest: see [`Replica::successor`]; of those whose disk has
-    /// room, if there is one. Does nothing where this one does not lead, or has heard of nobody.
+    /// Hands the leadership to the member that is fittest: see [`Replica::successor`]; of those whose disk
+    /// has room, if there is one. Does nothing where this one does not lead, or has heard of nobody.
     pub fn hand_over(&mut self) {
         let with_room = self.replica.successor(|member| self.room.of(member) == Some(true));
         if let Some(to) = with_room.or_else(|| self.replica.successor(|_| true)) {

@@ -186,6 +186,7 @@ fn where_all_are_full_the_leader_leads_on_and_settling_makes_room() {
     let leader = trio.leader();
     trio.fill(leader, 120).unwrap();
     (0..3).for_each(|place| trio.leave(place, Some(MARGIN / 2)));
+    let leader = trio.leader();
     assert!(matches!(trio.fill(leader, 1), Err(Error::DiskFull { .. })));
     trio.drain(leader, 120);
     trio.pass(10 * SECOND_US);
