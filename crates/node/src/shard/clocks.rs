@@ -16,6 +16,10 @@ use crate::clock::START_AHEAD_US_MAX;
 /// two monotonic clocks hardly drift apart within it.
 const SPAN_US: u64 = 5_000_000;
 
+/// Time by which a log begins behind the wall clocks, when nobody knows its time any more, in microseconds: it
+/// may have been behind them before, by what messages took to followers that led next.
+const BEHIND_US: u64 = 1_000_000;
+
 /// Lead of the time of one leadership over the monotonic clock here, in microseconds.
 #[derive(Debug)]
 struct Followed {
@@ -86,8 +90,8 @@ impl ReplicaClocks {
     }
 
     /// Time with which a leader begins, in microseconds since the Unix epoch: the time of the log that this
-    /// replica or one that has voted for it knows; if none does, since all have started anew, the median of
-    /// their wall clocks. `None`: the median is more than a year ahead of the last logged time.
+    /// replica or one that has voted for it knows; if none does, since all have started anew, a second
+    /// before the median of their wall clocks. `None`: the median is more than a year ahead of the last logged time.
     pub(super) fn begin(&self, wall_us: u64, monotonic_us: u64, last_us: u64) -> Option<u64> {
         let passed = |since_us: u64| monotonic_us.saturating_sub(since_us);
         let told = self.others.values().filter_map(|(clocks, at_us)| {
@@ -97,7 +101,8 @@ impl ReplicaClocks {
             return Some(time.now_us);
         }
         let median_us = self.wall(wall_us, monotonic_us);
-        (last_us == 0 || median_us <= last_us.saturating_add(START_AHEAD_US_MAX)).then_some(median_us)
+        let is_near = last_us == 0 || median_us <= last_us.saturating_add(START_AHEAD_US_MAX);
+        is_near.then(|| median_us.saturating_sub(BEHIND_US))
     }
 
     /// Median of all wall clocks, of two the earlier one, in microseconds since the Unix epoch.
@@ -154,10 +159,10 @@ mod tests {
         let year_us = START_AHEAD_US_MAX;
         let mut clocks = ReplicaClocks::default();
         clocks.hear(&heard(2, 3_600 * SECOND_US, None, false), 0);
-        assert_eq!(clocks.begin(20, 10, 1), Some(20), "the earlier of two");
-        clocks.hear(&heard(3, 30, None, false), 0);
-        assert_eq!(clocks.begin(20, 10, 1), Some(40));
-        assert_eq!(clocks.begin(20, 10, 0), Some(40));
+        assert_eq!(clocks.begin(SECOND_US + 20, 10, 1), Some(20), "the earlier of two");
+        clocks.hear(&heard(3, SECOND_US + 30, None, false), 0);
+        assert_eq!(clocks.begin(SECOND_US + 20, 10, 1), Some(40));
+        assert_eq!(clocks.begin(SECOND_US + 20, 10, 0), Some(40));
         clocks.hear(&heard(3, 3 * year_us, None, false), 0);
         clocks.hear(&heard(2, 3 * year_us, None, false), 0);
         assert_eq!(clocks.begin(20, 10, 1), None, "more than a year ahead of the log");

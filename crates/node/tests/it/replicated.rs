@@ -2,6 +2,7 @@
 //! begun as that of one node.
 
 mod room;
+mod time;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -237,8 +237,9 @@ impl Judge {
         let payload = MessageBlob::parse(&bytes).ok_or("a payload cannot be parsed")?.payload.to_vec();
         let mut payload = String::from_utf8(payload).map_err(|error| error.to_string())?;
         payload.truncate(PAYLOAD_BYTES);
-        if self.fates.get(&payload).is_some_and(|fate| now_us < fate.not_before_us) {
-            return Err(format!("{payload} was delivered before the end of its delay"));
+        let early_us = self.fates.get(&payload).map_or(0, |fate| fate.not_before_us.saturating_sub(now_us));
+        if early_us > 0 {
+            return Err(format!("{payload} was delivered {early_us} us before the end of its delay"));
         }
         self.has_id(&payload, given.delivery.receipt.id)?;
         self.is_delivered(&given.delivery, lease_end_us(begun_us), now_us)

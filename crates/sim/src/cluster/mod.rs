@@ -9,8 +9,8 @@
 //! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`]
 //! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
 //! everything that goes wrong, [`full`] disks that are full, [`calls`] calls and their answers, [`clients`]
-//! who calls whom, [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what clients
-//! hear.
+//! who calls whom, [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what
+//! clients hear.
 
 mod begun;
 mod calls;
