@@ -90,6 +90,7 @@ mod tests {
             node: node(number),
             is_voter: true,
             is_heard: true,
+            has_room: true,
             needs_state: false,
             is_caught_up: true,
             records: 0,

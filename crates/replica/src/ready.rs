@@ -73,6 +73,8 @@ pub struct Follower {
     pub is_voter: bool,
     /// True: it has said something within the last election's ticks.
     pub is_heard: bool,
+    /// False: its disk is known to have no room for batches that add data.
+    pub has_room: bool,
     /// True: the leader has forgotten entries that it needs; the figures are without these.
     pub needs_state: bool,
     /// True: it takes entries as they come, and lacks no more than one message of them. A learner can be
@@ -93,7 +95,7 @@ impl Follower {
     /// True: it may lead soon after it is told to.
     pub fn is_fit_to_lead(&self) -> bool {
         let misses_little = self.bytes <= Follower::TAKEN_OVER_BYTES_MAX && !self.needs_state;
-        self.is_voter && self.is_heard && misses_little
+        self.is_voter && self.is_heard && self.has_room && misses_little
     }
 }
 

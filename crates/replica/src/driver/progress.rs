@@ -35,6 +35,7 @@ impl Replica {
             node,
             is_voter: self.members.voters().contains(&node),
             is_heard: progress.recent_active,
+            has_room: true,
             needs_state: progress.matched < log.base(),
             is_caught_up,
             records: missing.map_or(0, |(from, to)| end(to) - from.first_record),

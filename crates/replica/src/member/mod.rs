@@ -361,7 +361,9 @@ impl Member {
 
     /// The other members as this one sees them while it leads: see [`Replica::followers`].
     pub fn followers(&self) -> Vec<Follower> {
-        self.replica.followers()
+        let has_room = |node| self.room.of(node) != Some(false);
+        let followers = self.replica.followers().into_iter();
+        followers.map(|follower| Follower { has_room: has_room(follower.node), ..follower }).collect()
     }
 
     /// True when the oldest write takes too long.
