@@ -206,12 +206,12 @@ mod tests {
             outbox.push_envelope(0, append(term, large));
             assert!(outbox.lock().appends_bytes <= WAITING_BYTES_MAX);
         }
-        assert_eq!(outbox.dropped(), 20 - 7);
-        assert_eq!(outbox.lock().appends.len(), 7);
+        assert_eq!(outbox.dropped(), 20 - 15);
+        assert_eq!(outbox.lock().appends.len(), 15);
         for term in 1..=WAITING_MESSAGES_MAX as u64 + 3 {
             outbox.push_envelope(0, heartbeat(term));
         }
-        assert_eq!(outbox.dropped(), 20 - 7 + 3);
+        assert_eq!(outbox.dropped(), 20 - 15 + 3);
         // The oldest are those that are gone.
         assert_eq!(turn(&outbox)[0], 4);
         assert_eq!(outbox.lock().appends.front().map(|(frame, _)| frame.batches().len()), Some(1));
@@ -239,12 +239,12 @@ mod tests {
             outbox.push_state(0, part(offset));
             assert!(outbox.lock().states_bytes <= WAITING_BYTES_MAX);
         }
-        assert_eq!(outbox.dropped(), 20 - 7);
+        assert_eq!(outbox.dropped(), 20 - 15);
         outbox.push_envelope(0, append(1, TURN_BYTES));
         outbox.push_envelope(0, append(2, 10));
         assert_eq!(turn(&outbox), [0, 1]);
         assert_eq!(turn(&outbox), [0, 2]);
-        assert!((2..7).all(|_| turn(&outbox) == [0]) && turn(&outbox).is_empty());
+        assert!((2..15).all(|_| turn(&outbox) == [0]) && turn(&outbox).is_empty());
         assert_eq!(outbox.lock().states_bytes, 0);
     }
 }
