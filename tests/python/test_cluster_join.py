@@ -191,3 +191,61 @@ def test_tokens_that_are_wrong_used_or_expired_are_refused(machines):
     alone.start()
     alone.stop()
     assert "has data" in alone.refused("--join", one.url, "--join-token", one.token())
+
+
+def joined(make, name, first, *arguments):
+    """Another machine, which has joined and caught up."""
+    machine = make(name)
+    token = first.json("cluster", *(arguments or ["token"]))["token"]
+    machine.join(token, first)
+    payloads = first.payloads()
+    until(lambda: machine.payloads() == payloads, f"{name} has the data of the cluster")
+    return machine
+
+
+def numbers(machine):
+    return sorted(machine.members())
+
+
+def ended(machine) -> str:
+    """The log of a server that starts and ends by itself."""
+    machine.start()
+    assert machine.process.wait(40) != 0
+    return (machine.directory / "log").read_text()
+
+
+def until_sent(machine, payload):
+    until(lambda: machine.send(payload), f"{payload} is stored")
+
+
+def test_a_cluster_grows_from_one_server_and_goes_on_without_it(machines):
+    one = begun(machines)
+    two, three = joined(machines, "two", one), joined(machines, "three", one)
+    until(lambda: numbers(three) == [1, 2, 3] == numbers(two), "all know all nodes")
+    until_sent(three, "d")
+    # A learner does not count: without the first node the others go on only if both vote.
+    until(lambda: "voters=[1, 2, 3]" in (one.directory / "log").read_text(), "all nodes vote")
+    one.kill()
+    until_sent(two, "e")
+    assert three.payloads() == ["a", "b", "c", "d", "e"]
+    one.start()
+    until(lambda: one.payloads() == ["a", "b", "c", "d", "e"], "the first node has what it missed")
+    # Not the last majority: one of the others is gone.
+    three.kill()
+    until(lambda: two.send("f"), "two nodes go on")
+    refused = two.run("cluster", "remove", "2", "--yes")
+    assert refused.returncode == 4 and "no majority" in refused.stderr
+    # Another machine comes in its place, and the one that is gone never comes back.
+    four = joined(machines, "four", two, "replace", "3")
+    until(lambda: numbers(two) == [1, 2, 4] == numbers(four), "the third node is removed")
+    assert "was removed from its cluster" in ended(three)
+    assert "was removed from its cluster" in three.refused()
+    # The leader can be removed, too.
+    leader = next(node for node, leads in two.members().items() if leads)
+    left = {1: one, 2: two, 4: four}
+    gone = left.pop(leader)
+    assert next(iter(left.values())).run("cluster", "remove", str(leader), "--yes").returncode == 0
+    assert gone.process.wait(40) != 0
+    for machine in left.values():
+        until(lambda m=machine: numbers(m) == sorted(left), "the leader is removed")
+        until_sent(machine, "g")

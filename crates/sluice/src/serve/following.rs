@@ -1,20 +1,24 @@
-//! Follows the list of the cluster's nodes: connections go to those that are listed.
+//! Follows the list of the cluster's nodes: connections go to those that are listed, and the leader of each
+//! shard brings its members into line with them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_calls::roster::{ListedNode, Roster, Wanted};
-use sluice_node::Node;
+use sluice_node::{Node, ShardMembers};
 use sluice_peers::{NodeTable, Peers};
 use sluice_replica::NodeId;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::init::FIRST;
+use super::steering::{Step, gone, next, replaced};
 
 /// Pause between two looks at the list.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Longest time for handing over the leaderships of a node that is to be removed.
+const HAND_OVER_MAX: Duration = Duration::from_secs(1);
 
 /// The parts that follow the list.
 pub(super) struct Following {
@@ -48,8 +52,22 @@ impl Following {
     async fn look(&self) -> Result<(), String> {
         let listed = self.roster.nodes(&self.node.stale()).await.map_err(|e| e.to_string())?;
         self.take_up(&listed);
-        if listed.is_empty() && self.own.get() == FIRST && self.node.leaders()[0].is_here() {
+        let leads: Vec<bool> = self.node.leaders().iter().map(|leader| leader.is_here()).collect();
+        if !leads.contains(&true) {
+            return Ok(());
+        }
+        if listed.is_empty() && self.own.get() == FIRST && leads[0] {
             return self.roster.begin(&self.node, &self.address).await.map_err(|e| e.message().to_owned());
+        }
+        let mut shards = Vec::new();
+        for number in 0..leads.len() {
+            shards.extend(self.node.members(number as u16).await);
+        }
+        for (number, shard) in shards.iter().enumerate().filter(|(number, _)| leads[*number]) {
+            self.step(&listed, number as u16, shard).await?;
+        }
+        if leads[0] && shards.len() == leads.len() {
+            self.tidy(&listed, &shards).await?;
         }
         Ok(())
     }
@@ -69,5 +87,34 @@ impl Following {
         if *self.peers.nodes() != nodes {
             self.peers.set_nodes(nodes);
         }
+    }
+
+    async fn step(&self, listed: &[ListedNode], number: u16, shard: &ShardMembers) -> Result<(), String> {
+        match next(listed, shard, self.own) {
+            Some(Step::Change(change)) => {
+                let changed = self.node.change_members(number, change).await;
+                changed.map_err(|e| format!("{change:?} in shard {number}: {e}"))
+            }
+            Some(Step::HandOver) => {
+                self.node.hand_over(HAND_OVER_MAX).await;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Notes what has come to pass in all shards.
+    async fn tidy(&self, listed: &[ListedNode], shards: &[ShardMembers]) -> Result<(), String> {
+        for number in gone(listed, shards) {
+            self.roster.removed(&self.node, number).await.map_err(|e| e.to_string())?;
+            tracing::info!("node {number} was removed from the cluster");
+        }
+        if let Some(number) = replaced(listed, shards) {
+            let mut connected: Vec<u64> = self.peers.connected().iter().map(|peer| peer.node.get()).collect();
+            connected.push(self.own.get());
+            let marked = self.roster.remove(&self.node, number, &connected).await;
+            marked.map_err(|e| e.message().to_owned())?;
+        }
+        Ok(())
     }
 }

@@ -5,7 +5,8 @@
 //! of `--tls auto`, `names` the names in them, `stopping` signals. As a node of a cluster: `node_file` the
 //! file that makes it one, `init` and `join` how it came to be, `pinned` the check of the cluster's CA,
 //! `place` its place, `own_node` the node as calls see it, `cluster` connections to other nodes,
-//! `other_nodes` the way of requests to them, `following` the list of nodes.
+//! `other_nodes` the way of requests to them, `following` the list of nodes, `steering` members that are to
+//! be as it says.
 
 mod address;
 mod auto;
@@ -25,6 +26,7 @@ mod pages;
 mod pinned;
 mod place;
 mod security;
+mod steering;
 mod stopping;
 
 use std::net::SocketAddr;

@@ -1,0 +1,142 @@
+//! Bringing the members of a log into line with the list of nodes, a change at a time.
+
+use std::collections::BTreeSet;
+
+use sluice_calls::roster::{ListedNode, Wanted};
+use sluice_node::ShardMembers;
+use sluice_replica::{Change, NodeId};
+
+/// The next step of the leader of a shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// To change the members.
+    Change(Change),
+    /// To hand its leadership over, since it is to be removed itself.
+    HandOver,
+}
+
+/// The next step of a leader with the number `own`; `None`: the members are as they are listed, or a node has
+/// to catch up first.
+pub(super) fn next(listed: &[ListedNode], shard: &ShardMembers, own: NodeId) -> Option<Step> {
+    let members = &shard.members;
+    if shard.is_changing || !listed.iter().any(|node| node.number == own.get()) {
+        return None;
+    }
+    let wants = |wanted: Wanted| {
+        let nodes = listed.iter().filter(move |node| node.wanted == wanted);
+        nodes.filter_map(|node| NodeId::new(node.number)).collect::<BTreeSet<NodeId>>()
+    };
+    let voters = wants(Wanted::Voter);
+    let mut new = voters.iter().filter(|node| node.get() > members.highest());
+    if let Some(node) = new.next() {
+        return Some(Step::Change(Change::Add(*node)));
+    }
+    let is_ready = |node: &&NodeId| {
+        let follower = shard.followers.iter().find(|follower| follower.node == **node);
+        voters.contains(node) && follower.is_some_and(|follower| follower.is_heard && !follower.needs_state)
+    };
+    if let Some(node) = members.learners().iter().find(is_ready) {
+        return Some(Step::Change(Change::Promote(*node)));
+    }
+    let leaving = wants(Wanted::Leaving);
+    match leaving.iter().find(|node| members.contains(**node)) {
+        Some(node) if *node == own => Some(Step::HandOver),
+        Some(node) => Some(Step::Change(Change::Remove(*node))),
+        None => None,
+    }
+}
+
+/// The node that is to be removed next since another has come in its place: that one votes in all shards.
+pub(super) fn replaced(listed: &[ListedNode], shards: &[ShardMembers]) -> Option<u64> {
+    let votes = |node: &&ListedNode| {
+        let number = NodeId::new(node.number);
+        number.is_some_and(|number| shards.iter().all(|shard| shard.members.voters().contains(&number)))
+    };
+    let present = listed.iter().filter(|node| node.wanted == Wanted::Voter);
+    let mut replaced = present.filter(votes).filter_map(|node| node.replaces);
+    replaced.find(|old| listed.iter().any(|node| node.number == *old && node.wanted == Wanted::Voter))
+}
+
+/// Nodes that no shard counts on any more.
+pub(super) fn gone(listed: &[ListedNode], shards: &[ShardMembers]) -> Vec<u64> {
+    let leaving = listed.iter().filter(|node| node.wanted == Wanted::Leaving).map(|node| node.number);
+    let is_member = |number: &u64| {
+        let number = NodeId::new(*number);
+        number.is_some_and(|number| shards.iter().any(|shard| shard.members.contains(number)))
+    };
+    leaving.filter(|number| !is_member(number)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sluice_replica::{Follower, Members};
+
+    use super::*;
+
+    fn id(number: u64) -> NodeId {
+        NodeId::new(number).unwrap()
+    }
+
+    fn listed(number: u64, wanted: Wanted) -> ListedNode {
+        ListedNode::new(number, "h:1", wanted)
+    }
+
+    fn shard(voters: &[u64], learners: &[u64], highest: u64, caught_up: &[u64]) -> ShardMembers {
+        let ids = |numbers: &[u64]| numbers.iter().map(|number| id(*number)).collect::<Vec<_>>();
+        let follower = |node: &NodeId| Follower {
+            node: *node,
+            is_voter: voters.contains(&node.get()),
+            is_heard: true,
+            needs_state: !caught_up.contains(&node.get()),
+            records: 0,
+            bytes: 0,
+            missing_since_us: None,
+        };
+        let members = Members::new(ids(voters), ids(learners), highest).unwrap();
+        let followers = members.iter().map(|node| follower(&node)).collect();
+        ShardMembers { members, followers, is_changing: false }
+    }
+
+    #[test]
+    fn a_node_that_is_listed_is_added_and_promoted_when_it_has_caught_up() {
+        let all = [1, 2, 3].map(|number| listed(number, Wanted::Voter));
+        let change = |change| Some(Step::Change(change));
+        assert_eq!(next(&all, &shard(&[1], &[], 1, &[]), id(1)), change(Change::Add(id(2))));
+        assert_eq!(next(&all, &shard(&[1], &[2], 2, &[2]), id(1)), change(Change::Add(id(3))));
+        assert_eq!(next(&all, &shard(&[1], &[2, 3], 3, &[3]), id(1)), change(Change::Promote(id(3))));
+        assert_eq!(next(&all, &shard(&[1, 3], &[2], 3, &[]), id(1)), None);
+        assert_eq!(next(&all, &shard(&[1, 2, 3], &[], 3, &[2, 3]), id(1)), None);
+        let changing = ShardMembers { is_changing: true, ..shard(&[1], &[], 1, &[]) };
+        assert_eq!(next(&all, &changing, id(1)), None);
+        // A list that this node is not in yet is not its own.
+        assert_eq!(next(&all[1..], &shard(&[1], &[], 1, &[]), id(1)), None);
+        assert_eq!(next(&[], &shard(&[1], &[], 1, &[]), id(1)), None);
+    }
+
+    #[test]
+    fn a_node_that_leaves_is_removed_and_a_leader_hands_over_first() {
+        let mut all = [1, 2, 3].map(|number| listed(number, Wanted::Voter));
+        all[2].wanted = Wanted::Leaving;
+        let whole = shard(&[1, 2, 3], &[], 3, &[2, 3]);
+        assert_eq!(next(&all, &whole, id(1)), Some(Step::Change(Change::Remove(id(3)))));
+        assert_eq!(next(&all, &whole, id(3)), Some(Step::HandOver));
+        assert_eq!(gone(&all, &[shard(&[1, 2], &[], 3, &[]), whole]), Vec::<u64>::new());
+        let without = shard(&[1, 2], &[], 3, &[]);
+        assert_eq!(gone(&all, &[without.clone(), without.clone()]), [3]);
+        assert_eq!(next(&all, &without, id(1)), None);
+        // A number that was given before never comes back.
+        all[2].wanted = Wanted::Voter;
+        assert_eq!(next(&all, &without, id(1)), None);
+    }
+
+    #[test]
+    fn a_node_is_removed_when_the_one_in_its_place_votes_everywhere() {
+        let mut all = [1, 2, 3, 4].map(|number| listed(number, Wanted::Voter));
+        all[3].replaces = Some(2);
+        let (learns, votes) = (shard(&[1, 2, 3], &[4], 4, &[]), shard(&[1, 2, 3, 4], &[], 4, &[]));
+        assert_eq!(replaced(&all, &[learns, votes.clone()]), None);
+        assert_eq!(replaced(&all, &[votes.clone(), votes.clone()]), Some(2));
+        all[1].wanted = Wanted::Leaving;
+        assert_eq!(replaced(&all, &[votes]), None);
+    }
+}
