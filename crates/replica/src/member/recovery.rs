@@ -21,7 +21,6 @@ pub struct Remains {
     pub members: Members,
     /// Highest number that was given to a node, as far as the log tells.
     pub highest: u64,
-    saved: Saved,
     term: u64,
 }
 
@@ -43,7 +42,7 @@ impl Remains {
         if members.voters().is_empty() {
             return Err(StartError::Members);
         }
-        Ok(Remains { members, highest, saved, term })
+        Ok(Remains { members, highest, term })
     }
 
     /// Commits the whole log, and makes this node its only voter, under a number above all that were given.

@@ -33,7 +33,7 @@ pub(super) fn next(listed: &[ListedNode], shard: &ShardMembers, own: NodeId) -> 
     }
     let is_ready = |node: &&NodeId| {
         let follower = shard.followers.iter().find(|follower| follower.node == **node);
-        voters.contains(node) && follower.is_some_and(|follower| follower.is_heard && !follower.needs_state)
+        voters.contains(node) && follower.is_some_and(|follower| follower.is_heard && follower.is_caught_up)
     };
     if let Some(node) = members.learners().iter().find(is_ready) {
         return Some(Step::Change(Change::Promote(*node)));
@@ -87,7 +87,9 @@ mod tests {
             node: *node,
             is_voter: voters.contains(&node.get()),
             is_heard: true,
-            needs_state: !caught_up.contains(&node.get()),
+            has_room: true,
+            needs_state: false,
+            is_caught_up: caught_up.contains(&node.get()),
             records: 0,
             bytes: 0,
             missing_since_us: None,
