@@ -27,8 +27,8 @@ const ELECTION_TICKS: usize = 10;
 pub struct ClusterOptions {
     /// This node.
     pub id: NodeId,
-    /// Members of a cluster that begins with this data; a log that was in a cluster before knows its own. None:
-    /// the node has joined, and takes its data from the others.
+    /// Members of a cluster that begins with this data; a log that was in a cluster before knows its own.
+    /// None: the node has joined, and takes its data from the others.
     pub members: Members,
     /// Length of the log of each shard that is kept for nodes that are behind, in bytes; a quarter of the
     /// disk at most. Who needs more gets a state.

@@ -34,9 +34,9 @@ struct Shard {
 }
 
 /// Makes a node that is not running the only voter of a cluster of its own, with all that its data directory
-/// holds, when `is_agreed` says so of the ends of its logs: what other nodes have beyond them is lost. Returns
-/// the number under which the node has to start from then on, above all that were given; `None`: it was not
-/// agreed, and nothing has changed. A recovery that was interrupted is to be repeated. Blocks.
+/// holds, when `is_agreed` says so of the ends of its logs: what other nodes have beyond them is lost.
+/// Returns the number under which the node has to start from then on, above all that were given; `None`: it
+/// was not agreed, and nothing has changed. A recovery that was interrupted is to be repeated. Blocks.
 ///
 /// The other nodes must never run again with the data that they have: a majority of them would go on as the
 /// former cluster.

@@ -50,7 +50,8 @@ pub use transfer::{SentBlob, StateBody, StateMessage};
 /// Length of the largest record, in bytes.
 pub const RECORD_BYTES_MAX: u64 = 24 << 20;
 
-/// Length from which a batch gets no further record, and from which a message gets no further batch, in bytes.
+/// Length from which a batch gets no further record, and from which a message gets no further batch, in
+/// bytes.
 pub const GROUP_BYTES: u64 = 4 << 20;
 
 /// Length of the largest batch, in bytes: a group that was not full, and one more record.

@@ -1,6 +1,6 @@
 //! Bytes in flight to each follower. The library counts messages; their number is limited so that groups of
-//! batches fit. A batch that is larger than a group goes beyond the limit, and then nothing else is sent until
-//! it has arrived.
+//! batches fit. A batch that is larger than a group goes beyond the limit, and then nothing else is sent
+//! until it has arrived.
 
 use raft::ProgressState;
 

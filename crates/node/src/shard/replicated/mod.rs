@@ -4,8 +4,8 @@
 //! each [`Journal::poll`] takes that in first. What goes to others goes through a [`Carrier`]. So the shard
 //! knows nothing of either, and nothing blocks its thread.
 //!
-//! Map: [`inbox`] inputs of other threads, [`changes`] changes of the members and their callers, [`work`] work
-//! on states that may block.
+//! Map: [`inbox`] inputs of other threads, [`changes`] changes of the members and their callers, [`work`]
+//! work on states that may block.
 
 pub mod changes;
 pub mod inbox;
