@@ -6,8 +6,9 @@ use crate::error::{ClientError, TransportKind};
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// Codes of answers after which another node of the cluster may do better.
-const ASK_ANOTHER: [&str; 3] = ["not_leader", "no_leader", "shutting_down"];
+/// Codes of answers after which another node of the cluster may do better. An outcome is unknown to a node when
+/// the leader is lost, to which it had passed the request on.
+const ASK_ANOTHER: [&str; 4] = ["not_leader", "no_leader", "shutting_down", "outcome_unknown"];
 
 /// The servers, and which of them is asked.
 #[derive(Debug)]
@@ -93,6 +94,9 @@ mod tests {
         assert_eq!(servers.current().address, "c:3");
         assert!(servers.pass_on("c:3", &answer("no_leader", Value::Null)));
         assert_eq!(servers.current().address, "a:1");
+        assert!(servers.pass_on("a:1", &answer("outcome_unknown", Value::Null)));
+        assert_eq!(servers.current().address, "b:2");
+        assert!(servers.pass_on("b:2", &answer("not_leader", json!({"address": "a:1"}))));
         assert!(servers.pass_on("a:1", &answer("not_leader", json!({"address": "x:9"}))));
         assert_eq!(servers.current().address, "b:2");
     }
