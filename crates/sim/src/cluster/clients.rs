@@ -94,7 +94,8 @@ impl ClusterWorld {
         let padding = if self.is_filling { LARGE_BYTES } else { 0 };
         let held = judge.holds.values().nth(rng.index(judge.holds.len())).map(|hold| hold.receipt);
         if let Some(at) = self.clients.due.iter().position(|(due_us, _)| *due_us <= self.now_us) {
-            return Some(client.pull(&self.clients.due.swap_remove(at).1, 0));
+            // A leader that has just begun has a tick to agree on first.
+            return Some(client.pull(&self.clients.due.swap_remove(at).1, SECOND_US));
         }
         Some(match kind {
             0..20 => {
