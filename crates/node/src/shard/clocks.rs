@@ -16,8 +16,8 @@ use crate::clock::START_AHEAD_US_MAX;
 /// two monotonic clocks hardly drift apart within it.
 const SPAN_US: u64 = 5_000_000;
 
-/// Time by which a log begins behind the wall clocks, when nobody knows its time any more, in microseconds: it
-/// may have been behind them before, by what messages took to followers that led next.
+/// Time by which a log begins behind the wall clocks, when nobody knows its time any more, in microseconds:
+/// it may have been behind them before, by what messages took to followers that led next.
 const BEHIND_US: u64 = 1_000_000;
 
 /// Lead of the time of one leadership over the monotonic clock here, in microseconds.
@@ -91,7 +91,8 @@ impl ReplicaClocks {
 
     /// Time with which a leader begins, in microseconds since the Unix epoch: the time of the log that this
     /// replica or one that has voted for it knows; if none does, since all have started anew, a second
-    /// before the median of their wall clocks. `None`: the median is more than a year ahead of the last logged time.
+    /// before the median of their wall clocks. `None`: the median is more than a year ahead of the last
+    /// logged time.
     pub(super) fn begin(&self, wall_us: u64, monotonic_us: u64, last_us: u64) -> Option<u64> {
         let passed = |since_us: u64| monotonic_us.saturating_sub(since_us);
         let told = self.others.values().filter_map(|(clocks, at_us)| {
