@@ -6,8 +6,8 @@ use crate::error::{ClientError, TransportKind};
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// Codes of answers after which another node of the cluster may do better. An outcome is unknown to a node when
-/// the leader is lost, to which it had passed the request on.
+/// Codes of answers after which another node of the cluster may do better. An outcome is unknown to a node
+/// when the leader is lost, to which it had passed the request on.
 const ASK_ANOTHER: [&str; 4] = ["not_leader", "no_leader", "shutting_down", "outcome_unknown"];
 
 /// The servers, and which of them is asked.
