@@ -43,7 +43,7 @@ impl Following {
             if let Err(reason) = self.look().await
                 && reason != logged
             {
-                tracing::debug!("the list of nodes cannot be followed just now: {reason}");
+                tracing::info!("the list of nodes cannot be followed just now: {reason}");
                 logged = reason;
             }
         }
