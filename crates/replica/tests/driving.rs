@@ -227,6 +227,13 @@ fn a_follower_that_needs_what_is_forgotten_gets_a_state() {
     replica.step(&from(3, Body::HeartbeatSeen { commit: 0, read: None })).unwrap();
     let lagging: Vec<NodeId> = sync(&mut replica).into_iter().flat_map(|ready| ready.lagging).collect();
     assert_eq!(lagging, [node(3)]);
+
+    // A state with all of the log is enough, though no entry follows.
+    let is_caught_up = |replica: &Replica| replica.followers().iter().all(|follower| follower.is_caught_up);
+    replica.send_snapshot(node(3), &snapshot).unwrap();
+    assert!(!is_caught_up(&replica));
+    replica.step(&from(3, Body::Appended { index: 2, commit: 2 })).unwrap();
+    assert!(is_caught_up(&replica));
 }
 
 #[test]

@@ -26,7 +26,9 @@ impl Replica {
         let last_batch = || (first..=last).rev().find_map(|index| log.get(index)?.batch());
         let end = |batch: Descriptor| batch.first_record + u64::from(batch.records);
         let bytes = log.bytes(first - 1, last);
-        let is_caught_up = progress.state == ProgressState::Replicate
+        // One that has got a state with all of the log is probed until there is another entry.
+        let takes_entries = progress.state == ProgressState::Replicate || progress.matched == last;
+        let is_caught_up = takes_entries
             && progress.matched >= log.base()
             && last - progress.matched <= MESSAGE_ENTRIES_MAX as u64
             && bytes <= MESSAGE_BYTES_MAX;
