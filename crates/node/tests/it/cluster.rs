@@ -349,17 +349,16 @@ async fn messages(node: &Node) -> u64 {
     states.iter().sum()
 }
 
-/// Prints how fast a node gets what it has missed. Run it with
-/// `cargo test -p sluice-node --test it -- --ignored --nocapture catches_up`.
-#[ignore = "a measurement"]
+/// Length of a payload of which a state is full, in bytes.
+const PAYLOAD_BYTES: usize = 64 << 10;
+/// Number of messages of a send.
+const BATCH: usize = 16;
+/// Number of sends that a node misses: more than one segment of the log.
+const SENDS: usize = 100;
+
+/// `cargo test -p sluice-node --test it -- --nocapture catches_up` tells how fast.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_was_away_catches_up_by_a_state() {
-    catch_up(128, 1_000, 1_500).await;
-    catch_up(64 << 10, 16, 300).await;
-}
-
-/// Lets two nodes take so many sends of messages of this length, and then a third one begin.
-async fn catch_up(payload_bytes: usize, batch: usize, sends: usize) {
     let dir = tempfile::tempdir().unwrap();
     let data = |number: u64| dir.path().join(number.to_string());
     let alone = Node::start(options(Some(&data(1)))).unwrap();
@@ -379,9 +378,9 @@ async fn catch_up(payload_bytes: usize, batch: usize, sends: usize) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let leader = leading().unwrap();
-    let payload = vec![b'x'; payload_bytes];
-    for _ in 0..sends {
-        send(leader, "jobs", &vec![payload.as_slice(); batch]).await;
+    let payload = vec![b'x'; PAYLOAD_BYTES];
+    for _ in 0..SENDS {
+        send(leader, "jobs", &[payload.as_slice(); BATCH]).await;
     }
     let (began, mut slowest) = (Instant::now(), Duration::ZERO);
     start(3);
@@ -393,12 +392,9 @@ async fn catch_up(payload_bytes: usize, batch: usize, sends: usize) {
         assert!(began.elapsed() < Duration::from_secs(120), "it does not catch up");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let (bytes, took) = (payload_bytes * batch * sends, began.elapsed());
+    let (bytes, took) = (PAYLOAD_BYTES * BATCH * SENDS, began.elapsed());
     let rate = bytes as f64 / took.as_secs_f64() / 1e6;
-    println!(
-        "{payload_bytes} B: {} MB in {took:.1?}, {rate:.0} MB/s; slowest send {slowest:.1?}",
-        bytes / 1_000_000
-    );
+    println!("{} MB in {took:.1?}, {rate:.0} MB/s; slowest send {slowest:.1?}", bytes / 1_000_000);
     for node in nodes.iter().flat_map(OnceLock::get) {
         node.shutdown(Duration::from_secs(10)).await.unwrap();
     }

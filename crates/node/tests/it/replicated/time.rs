@@ -28,7 +28,9 @@ fn a_node_that_caught_up_from_an_old_log_leads_with_the_time_of_the_log() {
     trio.send(new, 1);
     let (logged_us, now_us) =
         (trio.machines[new].shard.engine().time_us(), START_US + trio.time.monotonic_us());
-    assert!(logged_us.abs_diff(now_us - SECOND_US) < CLOSE_US, "{logged_us} was logged at {now_us}");
+    // The first leader began behind the wall clocks, by a second at most, and was slewed towards them.
+    let behind_us = now_us - logged_us;
+    assert!(behind_us < SECOND_US + CLOSE_US, "{logged_us} was logged at {now_us}");
 }
 
 #[test]
