@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use sluice_node::clock::Clock;
 
 /// First time of the wall clock: 2026-01-01, in microseconds since the Unix epoch.
-const START_US: u64 = 1_767_225_600_000_000;
+pub(crate) const START_US: u64 = 1_767_225_600_000_000;
 
 /// The clocks of one machine; clones share them.
 #[derive(Clone, Debug, Default)]

@@ -31,6 +31,7 @@ impl ClusterWorld {
             Ok(server) if !owner.is_halted() => {
                 self.checker.has(node, server.shard.engine())?;
                 owner.begin(server);
+                self.judge.starts.add(node, self.now_us);
             }
             Err(Fault::Open(error)) if !owner.is_halted() => {
                 return Err(format!("node {node} cannot start: {error}"));

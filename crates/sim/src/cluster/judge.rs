@@ -4,7 +4,7 @@
 //! - a message is there once, however often a send with its key is repeated;
 //! - ids, tokens and numbers of consumers are given once;
 //! - what was acknowledged is not delivered again;
-//! - no lease and no delay ends early;
+//! - no lease and no delay ends early, and none before the time that was told where all have started anew;
 //! - what is read is not older than what was answered before.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -18,15 +18,10 @@ use sluice_node::shard::channel::Handed;
 use sluice_node::shard::request::Given;
 
 use super::calls::{Answered, Call, Figures, LEASE_MS, Message, QUEUE, Waiting};
-use super::node::RIGHT_US;
+use super::promised::{End, Starts};
 use crate::model::Checked;
 use crate::world::Stats;
 
-/// Part of a lease or delay that may be missing: clocks are slewed by 1/2000.
-const SLEWED: u64 = 1_000;
-/// Time that may be missing besides, in microseconds: when all nodes have started anew the time goes on by
-/// wall clocks, which differ, and of which the time that went before was behind.
-const CLOCKS_US: u64 = 5 * RIGHT_US;
 /// Length of a payload, in bytes.
 const PAYLOAD_BYTES: usize = 9;
 
@@ -40,7 +35,9 @@ pub(super) fn payload(number: u64) -> String {
 pub(super) struct Hold {
     pub(super) receipt: Receipt,
     /// Time before which it does not go to others.
-    until_us: u64,
+    until: End,
+    /// End of the lease by the time of the log; 0: it was extended, and is not known.
+    told_us: u64,
 }
 
 /// Fate of the sends of a payload.
@@ -50,12 +47,14 @@ struct Fate {
     id: Option<MessageId>,
     /// True: a send had no answer that says what became of it.
     is_unknown: bool,
-    /// Time before which it is not delivered.
-    not_before_us: u64,
+    /// Delay, in microseconds, and its end.
+    delay_us: u64,
+    not_before: End,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Judge {
+    pub(super) starts: Starts,
     /// Sends by their payload.
     fates: BTreeMap<String, Fate>,
     /// Number of messages whose sends were answered.
@@ -98,9 +97,8 @@ impl Judge {
         match &waiting.call {
             Call::Send(message, _) => {
                 let delay_us = message.delay_ms * 1_000;
-                let not_before_us =
-                    (waiting.begun_us + delay_us - delay_us / SLEWED).saturating_sub(CLOCKS_US);
-                let fate = Fate { not_before_us, ..Fate::default() };
+                let not_before = End::after(waiting.begun_us, delay_us);
+                let fate = Fate { delay_us, not_before, ..Fate::default() };
                 self.fates.entry(message.payload.clone()).or_insert(fate);
             }
             Call::Ack(receipt, _) => *self.ack_tried.entry(receipt.id).or_default() += 1,
@@ -148,7 +146,7 @@ impl Judge {
                 let done = self.settled(&result)? == Outcome::Done && result.is_ok();
                 let hold = self.holds.get_mut(&receipt.id).filter(|hold| done && hold.receipt == receipt);
                 if let Some(hold) = hold {
-                    hold.until_us = hold.until_us.max(lease_end_us(begun_us));
+                    (hold.until, hold.told_us) = (hold.until.max(lease_end(begun_us)), 0);
                 }
                 Ok(())
             }
@@ -219,7 +217,7 @@ impl Judge {
         handed.iter().try_for_each(|handed| match handed {
             // How long ago its lease began is not known.
             Handed::Given(given) => self.is_given(given, 0, now_us),
-            Handed::Bare(delivery) => self.is_delivered(delivery, 0, now_us),
+            Handed::Bare(delivery) => self.is_delivered(delivery, End::default(), now_us),
         })
     }
 
@@ -231,7 +229,7 @@ impl Judge {
                 Ok(bytes) => bytes,
                 // The disk fails at this moment.
                 Err(BlobError::Io(_)) => {
-                    return self.is_delivered(&given.delivery, 0, now_us);
+                    return self.is_delivered(&given.delivery, End::default(), now_us);
                 }
                 Err(error) => return Err(format!("a payload cannot be read: {error:?}")),
             },
@@ -239,15 +237,18 @@ impl Judge {
         let payload = MessageBlob::parse(&bytes).ok_or("a payload cannot be parsed")?.payload.to_vec();
         let mut payload = String::from_utf8(payload).map_err(|error| error.to_string())?;
         payload.truncate(PAYLOAD_BYTES);
-        let early_us = self.fates.get(&payload).map_or(0, |fate| fate.not_before_us.saturating_sub(now_us));
+        let early_us = self.fates.get(&payload).map_or(0, |fate| {
+            let told_us = given.delivery.sent_at_us + fate.delay_us;
+            self.starts.early_us(fate.not_before, told_us, now_us)
+        });
         if early_us > 0 {
             return Err(format!("{payload} was delivered {early_us} us before the end of its delay"));
         }
         self.has_id(&payload, given.delivery.receipt.id)?;
-        self.is_delivered(&given.delivery, lease_end_us(begun_us), now_us)
+        self.is_delivered(&given.delivery, lease_end(begun_us), now_us)
     }
 
-    fn is_delivered(&mut self, delivery: &Delivery, until_us: u64, now_us: u64) -> Checked {
+    fn is_delivered(&mut self, delivery: &Delivery, until: End, now_us: u64) -> Checked {
         self.stats.delivered += 1;
         let receipt = delivery.receipt;
         let id = receipt.id;
@@ -259,12 +260,12 @@ impl Judge {
             if held.receipt.token > receipt.token {
                 return Ok(());
             }
-            if now_us < held.until_us {
-                let early_ms = (held.until_us - now_us) / 1_000;
-                return Err(format!("{id} was delivered again {early_ms} ms before the end of its lease"));
+            let early_us = self.starts.early_us(held.until, held.told_us, now_us);
+            if early_us > 0 {
+                return Err(format!("{id} was delivered again {early_us} us before the end of its lease"));
             }
         }
-        self.holds.insert(id, Hold { receipt, until_us });
+        self.holds.insert(id, Hold { receipt, until, told_us: delivery.lease_until_us });
         Ok(())
     }
 
@@ -323,9 +324,8 @@ impl Judge {
 }
 
 /// Time before which the lease that was asked for then does not end.
-fn lease_end_us(begun_us: u64) -> u64 {
-    let lease_us = LEASE_MS * 1_000;
-    if begun_us == 0 { 0 } else { begun_us + lease_us - lease_us / SLEWED - CLOCKS_US }
+fn lease_end(begun_us: u64) -> End {
+    End::after(begun_us, LEASE_MS * 1_000)
 }
 
 fn is_recent(figures: &Figures, at_least: u64) -> Checked {

@@ -10,7 +10,7 @@
 //! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
 //! everything that goes wrong, [`full`] disks that are full, [`calls`] calls and their answers, [`clients`]
 //! who calls whom, [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what
-//! clients hear.
+//! clients hear, [`promised`] when leases and delays end.
 
 mod begun;
 mod calls;
@@ -23,6 +23,7 @@ mod judge;
 mod network;
 mod node;
 mod packet;
+mod promised;
 mod witness;
 
 use std::cmp::Reverse;
