@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -13,7 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from conftest import binary, until
+from conftest import ROOT, binary, until
 
 MESSAGES = 1_000
 BATCH = 50
@@ -336,6 +337,9 @@ def test_the_status_says_what_is_wrong_and_what_to_do(cluster):
     with urllib.request.urlopen(leader["url"] + "/metrics", context=cluster.tls) as metrics:
         text = metrics.read().decode()
     assert f'sluice_replica_leader{{shard="0"}} {leader["node"]}\n' in text
+    served = set(re.findall(r"^# TYPE (\S+)", text, flags=re.M))
+    explained = set(re.findall(r"`(sluice_\w+)", (ROOT / "docs/operations.md").read_text()))
+    assert served == explained
     assert f'sluice_replica_behind_records{{shard="0",node="{lost["node"]}"}}' in text
 
 

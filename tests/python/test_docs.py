@@ -32,12 +32,17 @@ def test_every_link_leads_somewhere():
     assert not broken
 
 
+# Beginnings of the names of metrics that only nodes of a cluster have.
+IN_CLUSTERS = ("sluice_replica_", "sluice_passed_on_")
+
+
 def test_every_metric_is_explained(server):
     server.call("POST", "/v1/queues/jobs/messages", {"payload": "x"})
     _, page = server.request("GET", "/metrics")
     served = set(re.findall(r"^# TYPE (\S+)", page.decode(), flags=re.M))
     explained = set(re.findall(r"`(sluice_\w+)", (ROOT / "docs/operations.md").read_text()))
-    assert served == explained
+    # Those of a cluster are held against one in test_cluster.py.
+    assert served == {name for name in explained if not name.startswith(IN_CLUSTERS)}
 
 
 def test_every_verb_has_a_line_in_the_reference(server):
