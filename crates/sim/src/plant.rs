@@ -130,10 +130,6 @@ plants! {
     BlobsLeftOut = "blobs_left_out" in replica as BlobsLeftOut,
     /// A leader answers a read without asking the others.
     ReadAlone = "read_alone" in replica as ReadAlone,
-    /// A leader takes batches that add data whatever room the disks of the others have.
-    IgnoreRoomOfOthers = "ignore_room_of_others" in replica as IgnoreRoomOfOthers,
-    /// A leader whose disk is full leads on.
-    KeepLeadingWithoutRoom = "keep_leading_without_room" in replica as KeepLeadingWithoutRoom,
     /// The end of a leadership leaves out who waits without a record.
     ForgetWaiters = "forget_waiters" in node as ForgetWaiters,
     /// Callers are answered with what stands at the index of their record, whatever its term.

@@ -93,16 +93,6 @@ fn messages_that_are_taken_while_a_state_is_installed_are_found() {
 }
 
 #[test]
-fn sends_that_spend_the_reserves_of_the_others_are_found() {
-    finds(Plant::IgnoreRoomOfOthers);
-}
-
-#[test]
-fn leaders_that_cling_to_a_full_disk_are_found() {
-    finds(Plant::KeepLeadingWithoutRoom);
-}
-
-#[test]
 fn a_wall_clock_that_counts_as_the_time_of_the_log_is_found() {
     finds(Plant::OwnWallClock);
 }

@@ -15,7 +15,7 @@ use crate::disk::SimDisk;
 use crate::rng::Rng;
 
 /// Size of a disk that is never full, in bytes.
-pub(super) const ROOMY: usize = 1 << 30;
+const ROOMY: usize = 1 << 30;
 
 /// A disk with the data of a node that was alone, and the log that it has.
 pub(super) struct Begun {

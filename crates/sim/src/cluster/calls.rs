@@ -32,8 +32,6 @@ pub(super) struct Message {
     pub(super) payload: String,
     pub(super) has_key: bool,
     pub(super) delay_ms: u64,
-    /// Number of spaces behind the payload.
-    pub(super) padding: usize,
 }
 
 /// Figures that a client has read.
@@ -148,10 +146,9 @@ impl Client<'_> {
     }
 
     pub(super) fn send(&self, message: Message) -> Waiting {
-        let Message { queue, payload, has_key, delay_ms, padding } = &message;
-        let padded = format!("{payload}{:padding$}", "");
+        let Message { queue, payload, has_key, delay_ms } = &message;
         let deliver = if *delay_ms > 0 { Deliver::AfterMs(*delay_ms) } else { Deliver::Now };
-        let items = [SendItem { payload: padded.as_bytes(), deliver, ..SendItem::default() }];
+        let items = [SendItem { payload: payload.as_bytes(), deliver, ..SendItem::default() }];
         let idempotency_key = if *has_key { payload.as_bytes() } else { b"" };
         let send = Send { namespace: NAMESPACE, queue, idempotency_key, request_digest: 0, items: &items };
         let (request, reply) = propose(&Command::Send(send));

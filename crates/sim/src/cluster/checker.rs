@@ -123,11 +123,10 @@ impl Checker {
     }
 }
 
-/// Members drop only what has become stale, was damaged on its way, or finds a full disk.
-pub(super) fn may_be_dropped(why: &Dropped, may_be_full: bool) -> Checked {
+/// Members drop only what has become stale, or was damaged on its way.
+pub(super) fn may_be_dropped(why: &Dropped) -> Checked {
     match why {
         Dropped::Message(Rejected::Stale | Rejected::Installing) | Dropped::Batches(_) => Ok(()),
-        Dropped::NoRoom if may_be_full => Ok(()),
         Dropped::Message(rejected) => Err(rejected.to_string()),
         other => Err(format!("{other:?}")),
     }

@@ -15,8 +15,6 @@ const PROBE: &str = "probe-";
 const PROBES: usize = 4;
 /// Time after the end of a delay from which a message is there, whoever leads, in microseconds.
 const LATE_US: u64 = 4 * SECOND_US;
-/// Length of a large message, in bytes.
-const LARGE_BYTES: usize = 16 << 10;
 /// Upper limit of open calls.
 const OPEN_MAX: usize = 64;
 /// Upper limit of attached consumers.
@@ -91,7 +89,6 @@ impl ClusterWorld {
         let (rng, judge) = (&mut self.rng, &mut self.judge);
         let kind = rng.below(100);
         let wait_us = if rng.chance(1, 2) { 0 } else { rng.below(4 * SECOND_US) };
-        let padding = if self.is_filling { LARGE_BYTES } else { 0 };
         let held = judge.holds.values().nth(rng.index(judge.holds.len())).map(|hold| hold.receipt);
         if let Some(at) = self.clients.due.iter().position(|(due_us, _)| *due_us <= self.now_us) {
             // A leader that has just begun has a tick to agree on first.
@@ -101,8 +98,7 @@ impl ClusterWorld {
             0..20 => {
                 let (has_key, is_late) = (rng.chance(1, 2), rng.chance(1, 3));
                 let delay_ms = if is_late { rng.between(1, 3_000) } else { 0 };
-                let (queue, payload) = (QUEUE.to_owned(), payload(ticket));
-                client.send(Message { queue, payload, has_key, delay_ms, padding })
+                client.send(Message { queue: QUEUE.to_owned(), payload: payload(ticket), has_key, delay_ms })
             }
             20..26 if !judge.again.is_empty() => {
                 let at = rng.index(judge.again.len());
@@ -111,7 +107,7 @@ impl ClusterWorld {
             20..32 => {
                 let queue = self.clients.probes.pop()?;
                 let delay_ms = if rng.chance(1, 2) { rng.between(1, 3_000) } else { 0 };
-                client.send(Message { queue, payload: payload(ticket), has_key: false, delay_ms, padding })
+                client.send(Message { queue, payload: payload(ticket), has_key: false, delay_ms })
             }
             32..50 => client.pull(QUEUE, wait_us),
             50..72 => client.ack(held?),

@@ -154,7 +154,7 @@ impl ClusterWorld {
     /// Brings on its way what a member gives to others, and reads for it what followers need.
     fn carry(&mut self, node: usize, out: Outgoing) -> Checked {
         for (from, why) in &out.dropped {
-            checker::may_be_dropped(why, self.judge.may_be_full)
+            checker::may_be_dropped(why)
                 .map_err(|why| format!("node {node} drops a message of node id {}: {why}", from.get()))?;
         }
         let owner = &mut self.nodes[node];

@@ -101,7 +101,6 @@ impl ClusterWorld {
         self.slow_write_us = 0;
         for node in 0..self.nodes.len() {
             self.nodes[node].heal();
-            self.nodes[node].leave(None);
             if self.nodes[node].is_halted() {
                 self.crash(node);
             }

@@ -72,10 +72,6 @@ pub(super) struct Judge {
     not_acked: BTreeSet<MessageId>,
     /// Number of acks that were asked for.
     ack_tried: BTreeMap<MessageId, u32>,
-    /// True: disks are full, or were lately.
-    pub(super) may_be_full: bool,
-    /// Number of settlements and extensions that were answered out of the log.
-    pub(super) settled: u64,
     pub(super) stats: Stats,
 }
 
@@ -235,8 +231,7 @@ impl Judge {
             },
         };
         let payload = MessageBlob::parse(&bytes).ok_or("a payload cannot be parsed")?.payload.to_vec();
-        let mut payload = String::from_utf8(payload).map_err(|error| error.to_string())?;
-        payload.truncate(PAYLOAD_BYTES);
+        let payload = String::from_utf8(payload).map_err(|error| error.to_string())?;
         let early_us = self.fates.get(&payload).map_or(0, |fate| {
             let told_us = given.delivery.sent_at_us + fate.delay_us;
             self.starts.early_us(fate.not_before, told_us, now_us)
@@ -271,21 +266,18 @@ impl Judge {
 
     /// The outcome of a call about a delivery, which may have ended before.
     fn settled(&mut self, result: &Result<(), Error>) -> Result<Outcome, String> {
-        let outcome = match result {
+        match result {
             Err(Error::LeaseLost { .. } | Error::MessageNotFound { .. } | Error::AlreadySettled { .. }) => {
-                Outcome::Done
+                Ok(Outcome::Done)
             }
-            other => self.outcome(other)?,
-        };
-        self.settled += u64::from(outcome == Outcome::Done);
-        Ok(outcome)
+            other => self.outcome(other),
+        }
     }
 
     fn outcome<T>(&mut self, result: &Result<T, Error>) -> Result<Outcome, String> {
         let (count, outcome) = match result {
             Ok(_) => (&mut self.stats.answers, Outcome::Done),
             Err(Error::NotLeader { .. } | Error::NoLeader {}) => (&mut self.stats.unled, Outcome::NotDone),
-            Err(Error::DiskFull { .. }) if self.may_be_full => (&mut self.stats.unled, Outcome::NotDone),
             Err(Error::OutcomeUnknown {}) => (&mut self.stats.unknown, Outcome::Unknown),
             Err(other) => return Err(format!("a call was refused: {other}")),
         };

@@ -8,9 +8,9 @@
 //!
 //! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`]
 //! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
-//! everything that goes wrong, [`full`] disks that are full, [`calls`] calls and their answers, [`clients`]
-//! who calls whom, [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what
-//! clients hear, [`promised`] when leases and delays end.
+//! everything that goes wrong, [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`]
+//! what has to be true of all nodes, [`judge`] what has to be true of what clients hear, [`promised`] when
+//! leases and delays end.
 
 mod begun;
 mod calls;
@@ -18,7 +18,6 @@ mod checker;
 mod clients;
 mod drive;
 mod faults;
-mod full;
 mod judge;
 mod network;
 mod node;
@@ -118,8 +117,6 @@ pub struct ClusterWorld {
     faulty: bool,
     /// The node whose wall clock is wrong; those of the others are right.
     wrong_clock: usize,
-    /// True: messages are large.
-    is_filling: bool,
     /// True: clients ask nothing new.
     is_closing: bool,
     due: BinaryHeap<Reverse<Due>>,
@@ -153,7 +150,6 @@ impl ClusterWorld {
             clients: Clients::default(),
             slow_write_us: 0,
             faulty: false,
-            is_filling: false,
             wrong_clock,
             is_closing: false,
             due: BinaryHeap::new(),
@@ -187,7 +183,6 @@ impl ClusterWorld {
             self.faulty = false;
             self.heal()?;
             self.watch_healing(step)?;
-            self.fill_disks(step)?;
         }
         self.close(step)
     }

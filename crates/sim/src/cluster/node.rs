@@ -16,7 +16,6 @@ use sluice_node::shard::{Parts, Shard};
 use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId, StateMessage, Work};
 
 use super::SECOND_US;
-use super::begun::ROOMY;
 use super::witness::Witness;
 use crate::clock::SimClock;
 use crate::disk::{Call, CallFailure, Crash, Flaws, SimDisk};
@@ -28,8 +27,6 @@ use crate::world::encryption;
 const DIRECTORY: &str = "/data";
 /// Time between two ticks of a clock that is right, in microseconds.
 pub(super) const TICK_US: u64 = 50_000;
-/// Reserve of journals whose disk can be full, in bytes.
-const RESERVE: u64 = 3 << 20;
 /// Largest difference between two wall clocks that are right, in microseconds.
 pub(super) const RIGHT_US: u64 = 10_000;
 
@@ -179,16 +176,6 @@ impl Node {
         })
     }
 
-    /// True when its disk can be full: what frees room has a reserve.
-    pub(super) fn has_reserve(&self) -> bool {
-        self.options.reserve_bytes > 0
-    }
-
-    /// Leaves its disk so many bytes from now on; `None`: more than it needs.
-    pub(super) fn leave(&mut self, bytes: Option<usize>) {
-        self.disk.set_capacity(bytes.map_or(ROOMY, |bytes| self.disk.used() + bytes));
-    }
-
     pub(super) fn syncs(&self) -> u64 {
         self.disk.tally().syncs
     }
@@ -328,9 +315,9 @@ pub(super) fn draw_options(rng: &mut Rng) -> Options {
     options.segment_bytes = *rng.pick(&[16 << 10, 64 << 10, 256 << 10]);
     options.snapshot_log_bytes = *rng.pick(&[8 << 10, 16 << 10, 64 << 10, 1 << 20]);
     options.cache_bytes = *rng.pick(&[0, 4 << 10, 1 << 20]);
-    options.reserve_bytes = *rng.pick(&[0, RESERVE]);
+    options.reserve_bytes = 0;
     options.low_water_bytes = 0;
-    options.full_margin_bytes = options.reserve_bytes / 8;
+    options.full_margin_bytes = 0;
     options.knows = knows();
     options.identity = rng.bits() | 1;
     options.encryption = encryption::draw(rng.fork());
