@@ -31,8 +31,8 @@ pub enum WireError {
     Length,
     /// The checksum is that of other bytes.
     Checksum,
-    /// The layout has another version.
-    Version(u8),
+    /// The layout has the first version, not the second.
+    Version(u8, u8),
     /// The value is none of those that a field can have.
     Value(u64),
     /// The members contradict each other.
@@ -44,7 +44,9 @@ impl fmt::Display for WireError {
         match self {
             WireError::Length => f.write_str("the message has a wrong length"),
             WireError::Checksum => f.write_str("the message has a wrong checksum"),
-            WireError::Version(version) => write!(f, "the message has version {version}, not {VERSION}"),
+            WireError::Version(version, known) => {
+                write!(f, "the message has version {version}, not {known}")
+            }
             WireError::Value(value) => write!(f, "the message has a field with the value {value}"),
             WireError::Members => f.write_str("the message has members that contradict each other"),
         }
@@ -55,16 +57,13 @@ impl std::error::Error for WireError {}
 
 /// Appends the bytes of a message. Entries have to follow their position without holes.
 pub fn encode(message: &Message, to: &mut Vec<u8>) {
-    let start = to.len();
-    let mut writer = Writer(to);
-    writer.u8(VERSION);
-    writer.u8(kind(&message.body));
-    writer.u64(message.from.get());
-    writer.u64(message.to.get());
-    writer.u64(message.term);
-    writer.body(&message.body);
-    let checksum = crc32fast::hash(&to[start..]);
-    to.extend_from_slice(&checksum.to_le_bytes());
+    frame(VERSION, to, |writer| {
+        writer.u8(kind(&message.body));
+        writer.u64(message.from.get());
+        writer.u64(message.to.get());
+        writer.u64(message.term);
+        writer.body(&message.body);
+    });
 }
 
 /// Decodes the bytes of one message.
@@ -73,7 +72,27 @@ pub fn encode(message: &Message, to: &mut Vec<u8>) {
 ///
 /// Bytes that [`encode`] does not write.
 pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
-    if bytes.len() > MESSAGE_LEN_MAX {
+    let mut reader = framed(bytes, VERSION, MESSAGE_LEN_MAX)?;
+    let kind = reader.u8()?;
+    let (from, to, term) = (reader.node()?, reader.node()?, reader.u64()?);
+    let body = reader.body(kind)?;
+    reader.end()?;
+    Ok(Message { from, to, term, body })
+}
+
+/// Appends a version, fields, and the checksum of both.
+pub(crate) fn frame(version: u8, to: &mut Vec<u8>, fields: impl FnOnce(&mut Writer<'_>)) {
+    let start = to.len();
+    let mut writer = Writer(to);
+    writer.u8(version);
+    fields(&mut writer);
+    let checksum = crc32fast::hash(&to[start..]);
+    to.extend_from_slice(&checksum.to_le_bytes());
+}
+
+/// The fields that [`frame`] has put between this version and the checksum, in at most `len_max` bytes.
+pub(crate) fn framed(bytes: &[u8], version: u8, len_max: usize) -> Result<Reader<'_>, WireError> {
+    if bytes.len() > len_max {
         return Err(WireError::Length);
     }
     let (content, checksum) = bytes.split_last_chunk::<4>().ok_or(WireError::Length)?;
@@ -81,17 +100,10 @@ pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
         return Err(WireError::Checksum);
     }
     let mut reader = Reader(content);
-    let version = reader.u8()?;
-    if version != VERSION {
-        return Err(WireError::Version(version));
+    match reader.u8()? {
+        found if found == version => Ok(reader),
+        found => Err(WireError::Version(found, version)),
     }
-    let kind = reader.u8()?;
-    let (from, to, term) = (reader.node()?, reader.node()?, reader.u64()?);
-    let body = reader.body(kind)?;
-    if !reader.0.is_empty() {
-        return Err(WireError::Length);
-    }
-    Ok(Message { from, to, term, body })
 }
 
 fn kind(body: &Body) -> u8 {
@@ -119,7 +131,8 @@ pub(crate) fn encode_change(change: Change) -> Vec<u8> {
 pub(crate) fn decode_change(bytes: &[u8]) -> Result<Change, WireError> {
     let mut reader = Reader(bytes);
     let change = reader.change()?;
-    if reader.0.is_empty() { Ok(change) } else { Err(WireError::Length) }
+    reader.end()?;
+    Ok(change)
 }
 
 /// The bytes of members.
@@ -133,7 +146,8 @@ pub(crate) fn encode_members(members: &Members) -> Vec<u8> {
 pub(crate) fn decode_members(bytes: &[u8]) -> Result<Members, WireError> {
     let mut reader = Reader(bytes);
     let members = reader.members()?;
-    if reader.0.is_empty() { Ok(members) } else { Err(WireError::Length) }
+    reader.end()?;
+    Ok(members)
 }
 
 /// Writer of the fields of messages.
@@ -253,6 +267,11 @@ impl Reader<'_> {
         let (taken, rest) = self.0.split_first_chunk::<LEN>().ok_or(WireError::Length)?;
         self.0 = rest;
         Ok(*taken)
+    }
+
+    /// Checks that nothing is left.
+    pub(crate) fn end(&self) -> Result<(), WireError> {
+        if self.0.is_empty() { Ok(()) } else { Err(WireError::Length) }
     }
 
     pub(crate) fn u8(&mut self) -> Result<u8, WireError> {

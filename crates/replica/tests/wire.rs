@@ -118,5 +118,5 @@ fn other_versions_are_refused_with_their_number() {
     let whole = bytes(&messages()[0]);
     let mut content = whole[..whole.len() - 4].to_vec();
     content[0] = VERSION + 1;
-    assert_eq!(decode(&sealed(content)), Err(WireError::Version(VERSION + 1)));
+    assert_eq!(decode(&sealed(content)), Err(WireError::Version(VERSION + 1, VERSION)));
 }

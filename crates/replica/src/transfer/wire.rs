@@ -12,7 +12,7 @@ use sluice_journal::{BlobKey, StateHead};
 
 use super::{BLOB_BYTES_MAX, BLOBS_MAX, PART_BYTES, SentBlob, StateBody, StateMessage};
 use crate::entry::Position;
-use crate::wire::{Reader, WireError, Writer};
+use crate::wire::{self, Reader, WireError, Writer};
 
 /// Version of the layout.
 const VERSION: u8 = 1;
@@ -31,16 +31,13 @@ const FIELDS: usize = 128 + LABEL_LEN_MAX;
 
 /// Appends the bytes of a message.
 pub fn encode(message: &StateMessage, to: &mut Vec<u8>) {
-    let start = to.len();
-    let mut writer = Writer(to);
-    writer.u8(VERSION);
-    writer.u8(kind(&message.body));
-    writer.u64(message.from.get());
-    writer.u64(message.to.get());
-    writer.position(message.state);
-    body(&mut writer, &message.body);
-    let checksum = crc32fast::hash(&to[start..]);
-    to.extend_from_slice(&checksum.to_le_bytes());
+    wire::frame(VERSION, to, |writer| {
+        writer.u8(kind(&message.body));
+        writer.u64(message.from.get());
+        writer.u64(message.to.get());
+        writer.position(message.state);
+        body(writer, &message.body);
+    });
 }
 
 /// Decodes the bytes of one message, whose parts and blobs share their memory.
@@ -49,24 +46,11 @@ pub fn encode(message: &StateMessage, to: &mut Vec<u8>) {
 ///
 /// Bytes that [`encode`] does not write.
 pub fn decode(bytes: &Bytes) -> Result<StateMessage, WireError> {
-    if bytes.len() > STATE_LEN_MAX {
-        return Err(WireError::Length);
-    }
-    let (content, checksum) = bytes.split_last_chunk::<4>().ok_or(WireError::Length)?;
-    if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
-        return Err(WireError::Checksum);
-    }
-    let mut reader = Reader(content);
-    let version = reader.u8()?;
-    if version != VERSION {
-        return Err(WireError::Version(version));
-    }
+    let mut reader = wire::framed(bytes, VERSION, STATE_LEN_MAX)?;
     let kind = reader.u8()?;
     let (from, to, state) = (reader.node()?, reader.node()?, reader.position()?);
     let body = Bodies { reader: &mut reader, all: bytes }.read(kind, state)?;
-    if !reader.0.is_empty() {
-        return Err(WireError::Length);
-    }
+    reader.end()?;
     Ok(StateMessage { from, to, state, body })
 }
 
