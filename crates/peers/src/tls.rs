@@ -4,6 +4,7 @@
 //! reached proves nothing and is not compared. Files are read for each connection, so that renewed ones are
 //! taken up.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -40,7 +41,8 @@ impl PeerFiles {
     /// A file that cannot be read or used, which the text names.
     pub fn client_config(&self, alpn: &[u8]) -> Result<ClientConfig, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = Arc::new(NodeVerifier { roots: self.roots()?, provider: Arc::clone(&provider) });
+        let verifier =
+            Arc::new(Verifier { trust: ClusterCa(self.roots()?), provider: Arc::clone(&provider) });
         let key = PrivateKeyDer::from_pem_file(&self.key);
         let key = key.map_err(|error| format!("{}: {error}", self.key.display()))?;
         let config = ClientConfig::builder_with_provider(provider)
@@ -99,15 +101,36 @@ fn certificates(path: &PathBuf) -> Result<Vec<CertificateDer<'static>>, String> 
     certificates.map_err(told)
 }
 
-/// Verifier of the certificates that nodes show as servers: signed by the cluster's CA, valid now, whatever
-/// their names.
-#[derive(Debug)]
-struct NodeVerifier {
-    roots: RootCertStore,
-    provider: Arc<CryptoProvider>,
+/// The CAs by which a [`Verifier`] trusts a server.
+pub trait Trust: fmt::Debug + Send + Sync + 'static {
+    /// The CAs, where the server has shown these certificates behind its own.
+    ///
+    /// # Errors
+    ///
+    /// The server has not shown what it has to, or a CA cannot be used.
+    fn roots(&self, shown: &[CertificateDer<'_>]) -> Result<RootCertStore, Error>;
 }
 
-impl ServerCertVerifier for NodeVerifier {
+/// Verifier of the certificates of servers: signed by a trusted CA, valid now, whatever their names.
+#[derive(Debug)]
+pub struct Verifier<T> {
+    /// The trusted CAs.
+    pub trust: T,
+    /// The cryptography.
+    pub provider: Arc<CryptoProvider>,
+}
+
+/// The cluster's CA, which is trusted whatever is shown.
+#[derive(Debug)]
+struct ClusterCa(RootCertStore);
+
+impl Trust for ClusterCa {
+    fn roots(&self, _shown: &[CertificateDer<'_>]) -> Result<RootCertStore, Error> {
+        Ok(self.0.clone())
+    }
+}
+
+impl<T: Trust> ServerCertVerifier for Verifier<T> {
     fn verify_server_cert(
         &self,
         leaf: &CertificateDer<'_>,
@@ -117,8 +140,9 @@ impl ServerCertVerifier for NodeVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let algorithms = self.provider.signature_verification_algorithms.all;
+        let roots = self.trust.roots(between)?;
         let leaf = ParsedCertificate::try_from(leaf)?;
-        verify_server_cert_signed_by_trust_anchor(&leaf, &self.roots, between, now, algorithms)?;
+        verify_server_cert_signed_by_trust_anchor(&leaf, &roots, between, now, algorithms)?;
         Ok(ServerCertVerified::assertion())
     }
 

@@ -31,6 +31,7 @@ use super::pinned::PinnedCa;
 use crate::cert::Pair;
 use crate::config::Config;
 use crate::terminal::{CliError, Fault, Result};
+use sluice_peers::tls::Verifier;
 
 /// Longest time for connecting to the cluster and for the handshake, each.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -133,7 +134,7 @@ async fn ca_of(url: &str, fingerprint: [u8; 32]) -> Result<Vec<u8>> {
         .with_safe_default_protocol_versions()
         .map_err(|e| CliError::failed(format!("TLS cannot be set up: {e}")))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(PinnedCa::new(fingerprint, provider)))
+        .with_custom_certificate_verifier(Arc::new(Verifier { trust: PinnedCa(fingerprint), provider }))
         .with_no_client_auth();
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
     let stream = timeout(CONNECT_MAX, connecting).await.map_err(|_| late())?;

@@ -1,68 +1,21 @@
-//! Verification of a server by the fingerprint of its CA, which nothing else makes known.
-
-use std::sync::Arc;
+//! Trust in a server by the fingerprint of its CA, which nothing else makes known.
 
 use sluice_calls::roster::join_token::fingerprint;
-use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use tokio_rustls::rustls::client::verify_server_cert_signed_by_trust_anchor;
-use tokio_rustls::rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use tokio_rustls::rustls::server::ParsedCertificate;
-use tokio_rustls::rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use sluice_peers::tls::Trust;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::{Error, RootCertStore};
 
-/// Verifier of servers that show a CA with one fingerprint, which has signed their certificate.
+/// The CA with this SHA-256, which a server has to show.
 #[derive(Debug)]
-pub(super) struct PinnedCa {
-    fingerprint: [u8; 32],
-    provider: Arc<CryptoProvider>,
-}
+pub(super) struct PinnedCa(pub(super) [u8; 32]);
 
-impl PinnedCa {
-    /// The verifier for a CA, by the SHA-256 of its certificate.
-    pub(super) fn new(fingerprint: [u8; 32], provider: Arc<CryptoProvider>) -> PinnedCa {
-        PinnedCa { fingerprint, provider }
-    }
-}
-
-impl ServerCertVerifier for PinnedCa {
-    fn verify_server_cert(
-        &self,
-        leaf: &CertificateDer<'_>,
-        between: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let ca = between.iter().find(|shown| fingerprint(shown) == self.fingerprint);
+impl Trust for PinnedCa {
+    fn roots(&self, shown: &[CertificateDer<'_>]) -> Result<RootCertStore, Error> {
         let other = "the server is no node of the cluster for which the join token was made";
+        let ca = shown.iter().find(|certificate| fingerprint(certificate) == self.0);
         let ca = ca.ok_or_else(|| Error::General(other.to_owned()))?;
         let mut roots = RootCertStore::empty();
         roots.add(ca.clone().into_owned())?;
-        let algorithms = self.provider.signature_verification_algorithms.all;
-        let leaf = ParsedCertificate::try_from(leaf)?;
-        verify_server_cert_signed_by_trust_anchor(&leaf, &roots, &[], now, algorithms)?;
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        Ok(roots)
     }
 }
