@@ -43,22 +43,23 @@ def strace_is_missing() -> str:
     return f"strace may not trace here: {tried.stderr.strip()}" if tried.returncode else ""
 
 
-class Server:
-    """A running server, to be stopped, killed and started again."""
+class Process:
+    """A server's process with a directory of its own, to be stopped, killed and started again."""
 
-    def __init__(self, directory: pathlib.Path):
+    def __init__(self, directory: pathlib.Path, listen: str):
         self.directory = directory
+        self.listen = listen
         # The settings of whoever runs the tests are not those of the server under test.
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
         self.env["HOME"] = str(directory)
-        self.start()
 
-    def start(self, *arguments: str):
-        command = [binary(), "serve", "--json", "--listen", "127.0.0.1:0", "--data-dir", "data", *arguments]
+    def spawn(self, *arguments: str, log=None) -> str:
+        """The first line of its output; empty: it has ended without one."""
+        command = [binary(), "serve", "--json", "--listen", self.listen, "--data-dir", "data", *arguments]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env=self.env, cwd=self.directory
+            command, stdout=subprocess.PIPE, stderr=log, text=True, env=self.env, cwd=self.directory
         )
-        self.url = json.loads(self.process.stdout.readline())["url"]
+        return self.process.stdout.readline()
 
     def stop(self) -> int:
         """SIGTERM; the exit code."""
@@ -69,6 +70,17 @@ class Server:
         """kill -9"""
         self.process.kill()
         self.process.wait()
+
+
+class Server(Process):
+    """A running server."""
+
+    def __init__(self, directory: pathlib.Path):
+        super().__init__(directory, "127.0.0.1:0")
+        self.start()
+
+    def start(self, *arguments: str):
+        self.url = json.loads(self.spawn(*arguments))["url"]
 
     def request(self, method, path, body=None, headers=None) -> tuple[int, bytes]:
         """Status and body of the answer, whatever it is."""

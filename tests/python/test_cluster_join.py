@@ -1,7 +1,6 @@
 """A server becomes a cluster, and machines join and leave it."""
 
 import json
-import os
 import pathlib
 import signal
 import socket
@@ -11,7 +10,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from conftest import binary, until
+from conftest import Process, binary, until
 
 
 def free_port() -> int:
@@ -20,17 +19,13 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
-class Machine:
-    """A server with a directory of its own."""
+class Machine(Process):
+    """A machine of a cluster."""
 
     def __init__(self, directory: pathlib.Path, name: str):
-        self.directory = directory / name
-        self.directory.mkdir()
-        self.address = f"127.0.0.1:{free_port()}"
-        self.url = f"https://{self.address}"
-        # The settings of whoever runs the tests are not those of the server under test.
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
-        self.env["HOME"] = str(self.directory)
+        (directory / name).mkdir()
+        super().__init__(directory / name, f"127.0.0.1:{free_port()}")
+        self.url = f"https://{self.listen}"
         self.process = None
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess:
@@ -51,33 +46,21 @@ class Machine:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def spawn(self, *arguments: str):
-        command = [binary(), "serve", "--json", "--listen", self.address, "--data-dir", "data", *arguments]
-        self.log = (self.directory / "log").open("a")
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self.log, text=True, env=self.env, cwd=self.directory
-        )
-        return self.process.stdout.readline()
+    def begin(self, *arguments: str) -> str:
+        with (self.directory / "log").open("a") as log:
+            return self.spawn(*arguments, log=log)
 
     def start(self, *arguments: str):
-        assert "url" in json.loads(self.spawn(*arguments)), (self.directory / "log").read_text()
+        assert "url" in json.loads(self.begin(*arguments)), (self.directory / "log").read_text()
 
     def join(self, token: str, at: "Machine"):
         self.start("--join", at.url, "--join-token", token)
 
     def refused(self, *arguments: str) -> str:
         """The error of a server that does not start."""
-        assert self.spawn(*arguments) == ""
+        assert self.begin(*arguments) == ""
         assert self.process.wait(40) != 0
         return (self.directory / "log").read_text()
-
-    def stop(self) -> int:
-        self.process.terminate()
-        return self.process.wait(40)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
     def node_file(self):
         return json.loads((self.directory / "data" / "node").read_text())
@@ -135,8 +118,8 @@ def begun(make):
     one.start("--tls", "auto")
     assert one.send("a", "b")
     assert one.stop() == 0
-    initialised = one.json("cluster", "init", "--listen", one.address, "--data-dir", "data")
-    assert initialised["node"] == 1 and initialised["address"] == one.address
+    initialised = one.json("cluster", "init", "--listen", one.listen, "--data-dir", "data")
+    assert initialised["node"] == 1 and initialised["address"] == one.listen
     one.start()
     until(lambda: one.send("c"), "the first node leads")
     until(lambda: one.members() == {1: [0]}, "the node shows itself")
@@ -147,7 +130,7 @@ def test_a_server_with_data_becomes_the_first_node_in_place(machines):
     one = begun(machines)
     assert one.payloads() == ["a", "b", "c"]
     # The same again changes nothing; while the server runs, it is refused.
-    again = ("cluster", "init", "--listen", one.address, "--data-dir", "data", "--json")
+    again = ("cluster", "init", "--listen", one.listen, "--data-dir", "data", "--json")
     assert "uses the data directory" in one.run(*again).stderr
     before = one.node_file()
     one.stop()
