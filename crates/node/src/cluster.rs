@@ -22,6 +22,9 @@ const HEARTBEAT_TICKS: usize = 2;
 /// Number of ticks without a leader after which a member campaigns, at least; at most twice as many.
 const ELECTION_TICKS: usize = 10;
 
+/// Number of ticks without anything new after which a shard rests.
+const QUIET_TICKS: usize = 40;
+
 /// The cluster of a node.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
@@ -103,6 +106,11 @@ impl Inboxes {
         self.0.iter().filter_map(Weak::upgrade).for_each(|inbox| inbox.lost(node));
     }
 
+    /// Tells all shards that nothing comes from a node although the connection stands.
+    pub(crate) fn silent(&self, node: NodeId) {
+        self.0.iter().filter_map(Weak::upgrade).for_each(|inbox| inbox.silent(node));
+    }
+
     /// Orders a shard to hand its leadership to this node, if it leads and that node follows.
     pub(crate) fn transfer_leader(&self, shard: usize, to: NodeId) {
         if let Some(inbox) = self.of_shard(shard) {
@@ -146,7 +154,12 @@ impl Ways {
         let weak = Arc::downgrade(&inbox);
         self.inboxes.0.push(weak.clone());
         Parts {
-            config: Config { id, heartbeat_ticks: HEARTBEAT_TICKS, election_ticks: ELECTION_TICKS },
+            config: Config {
+                id,
+                heartbeat_ticks: HEARTBEAT_TICKS,
+                election_ticks: ELECTION_TICKS,
+                quiet_ticks: QUIET_TICKS,
+            },
             members,
             seed: self.seed.wrapping_add(shard.into()),
             kept_bytes: self.kept_bytes,

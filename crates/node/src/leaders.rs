@@ -38,6 +38,12 @@ impl Node {
         self.inner.inboxes.lost(node);
     }
 
+    /// Takes in that nothing comes from another node although the connection stands, on any thread: quiet
+    /// shards look after their leaders again. Never blocks.
+    pub fn silent(&self, node: NodeId) {
+        self.inner.inboxes.silent(node);
+    }
+
     /// Hands all leaderships of this node to others, as a node does before it stops; waits until that is
     /// done, at most this long. A server alone has none to hand over.
     pub async fn hand_over(&self, within: Duration) {

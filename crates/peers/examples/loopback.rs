@@ -43,6 +43,8 @@ impl Receiver for Count {
 
     fn removed(&self, _by: NodeId) {}
 
+    fn silent(&self, _node: NodeId) {}
+
     fn lost(&self, _node: NodeId) {}
 }
 

@@ -17,7 +17,7 @@ use crate::decoder::Decoder;
 use crate::frame::{Frame, FrameError};
 use crate::link::Link;
 use crate::writer::Writer;
-use crate::{ALIVE_EVERY, CONTENT_BYTES_MAX, REQUESTS_MAX, SILENCE_MAX};
+use crate::{ALIVE_EVERY, CONTENT_BYTES_MAX, REQUESTS_MAX, SILENCE_MAX, SILENT_AFTER};
 
 /// Receiver of messages and requests of other nodes.
 pub trait Receiver: fmt::Debug + Send + Sync {
@@ -34,6 +34,10 @@ pub trait Receiver: fmt::Debug + Send + Sync {
 
     /// Takes in that this node was removed from the cluster, as a node of it says.
     fn removed(&self, by: NodeId);
+
+    /// Takes in that nothing has come from a node for [`SILENT_AFTER`], though the connection stands. Must not
+    /// block.
+    fn silent(&self, node: NodeId);
 
     /// Takes in that the connection with a node is lost, and that no newer one has taken its place. Must not
     /// block.
@@ -116,7 +120,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Greeted<S> {
 
     /// Reads the next frame.
     pub(crate) async fn hear(&mut self) -> Result<Frame, End> {
-        hear(&mut self.stream, &mut self.decoder).await
+        hear(&mut self.stream, &mut self.decoder, SILENCE_MAX).await
     }
 
     /// Carries frames both ways until the connection ends. `own` is this node.
@@ -138,12 +142,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Greeted<S> {
 /// Result of what goes on until it fails.
 type Endless = Result<std::convert::Infallible, End>;
 
-async fn hear(read: &mut (impl AsyncRead + Unpin), decoder: &mut Decoder) -> Result<Frame, End> {
+/// Reads the next frame. `within` is the longest time in which nothing comes.
+async fn hear(
+    read: &mut (impl AsyncRead + Unpin),
+    decoder: &mut Decoder,
+    within: Duration,
+) -> Result<Frame, End> {
     loop {
         if let Some(frame) = decoder.next_frame().map_err(End::Frame)? {
             return Ok(frame);
         }
-        match timeout(SILENCE_MAX, read.read_buf(decoder.buffer())).await {
+        match timeout(within, read.read_buf(decoder.buffer())).await {
             Ok(Ok(0)) => return Err(End::Closed),
             Ok(Ok(_)) => {}
             // Without the last word of TLS: the peer's process was killed.
@@ -166,7 +175,16 @@ struct Inbound<'l> {
 impl Inbound<'_> {
     async fn run(mut self, mut read: impl AsyncRead + Unpin, mut decoder: Decoder) -> Endless {
         loop {
-            self.take(hear(&mut read, &mut decoder).await?)?;
+            // A frame that has come in part is kept by the decoder.
+            let heard = timeout(SILENT_AFTER, hear(&mut read, &mut decoder, SILENCE_MAX)).await;
+            let frame = match heard {
+                Ok(frame) => frame?,
+                Err(_) => {
+                    self.receiver.silent(self.link.node());
+                    hear(&mut read, &mut decoder, SILENCE_MAX - SILENT_AFTER).await?
+                }
+            };
+            self.take(frame)?;
         }
     }
 

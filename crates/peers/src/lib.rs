@@ -61,7 +61,10 @@ pub const WAITING_BYTES_MAX: usize = 64 << 20;
 pub const WAITING_MESSAGES_MAX: usize = 8192;
 
 /// Time without a frame after which a node sends one that says only that it is alive.
-const ALIVE_EVERY: Duration = Duration::from_millis(500);
+const ALIVE_EVERY: Duration = Duration::from_millis(250);
+
+/// Time without a frame after which a receiver is told.
+const SILENT_AFTER: Duration = Duration::from_millis(750);
 
 /// Time without a frame after which a connection is over.
 const SILENCE_MAX: Duration = Duration::from_secs(3);

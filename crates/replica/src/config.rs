@@ -16,6 +16,9 @@ pub struct Config {
     /// Number of ticks without a word of the leader after which a replica may campaign; each wait is drawn
     /// between this and the double. More than `heartbeat_ticks`.
     pub election_ticks: usize,
+    /// Number of ticks without anything new after which a member rests, if the others do
+    /// ([`crate::Member::is_quiet`]).
+    pub quiet_ticks: usize,
 }
 
 /// State that the disk holds. The default is that of a node that joins a cluster: it knows nobody, and takes

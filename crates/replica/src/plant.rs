@@ -55,6 +55,8 @@ pub enum Plant {
     KeepLeadingWithoutRoom,
     /// Ticks and messages are taken while a state is being installed.
     StepWhileInstalling,
+    /// A quiet member sleeps through the silence of another node.
+    StayQuiet,
     /// A member installs a state without the blobs that it needs.
     BlobsLeftOut,
     /// A sole voter leads before its vote is synced.

@@ -1,6 +1,7 @@
 //! Report of a node on its disk and its clocks, which goes with each message to another member.
 //!
-//! Bytes, little endian: flags `u8` (1: it takes growing batches; 2: it knows the time of the log), wall
+//! Bytes, little endian: flags `u8` (1: it takes growing batches; 2: it knows the time of the log; 4: it is
+//! quiet), wall
 //! clock, time of the log and term of that time `u64` each, 0 where the time is not known, and the CRC-32 of
 //! all that.
 
@@ -8,6 +9,7 @@ use crate::wire::WireError;
 
 const TAKES_GROWING: u8 = 1;
 const KNOWS_TIME: u8 = 2;
+const IS_QUIET: u8 = 4;
 
 /// Latest time, in microseconds since the Unix epoch: a later one is refused.
 const TIME_US_MAX: u64 = 1 << 60;
@@ -17,6 +19,8 @@ const TIME_US_MAX: u64 = 1 << 60;
 pub struct Report {
     /// A follower: its disk has room for batches that add data. A leader: it takes such batches.
     pub takes_growing: bool,
+    /// True: a follower is quiet, a leader is or offers to be ([`crate::Member::is_quiet`]).
+    pub is_quiet: bool,
     /// Clocks, read before the message was sent.
     pub clocks: Clocks,
 }
@@ -45,9 +49,10 @@ impl Report {
 
     /// The bytes.
     pub fn encode(&self) -> [u8; Report::LEN] {
-        let Report { takes_growing, clocks: Clocks { wall_us, log } } = *self;
+        let Report { takes_growing, is_quiet, clocks: Clocks { wall_us, log } } = *self;
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
         let flags =
-            if takes_growing { TAKES_GROWING } else { 0 } | if log.is_some() { KNOWS_TIME } else { 0 };
+            flag(takes_growing, TAKES_GROWING) | flag(log.is_some(), KNOWS_TIME) | flag(is_quiet, IS_QUIET);
         let LogTime { term, now_us } = log.unwrap_or(LogTime { term: 0, now_us: 0 });
         let mut bytes = [0; Report::LEN];
         bytes[0] = flags;
@@ -77,7 +82,8 @@ impl Report {
         {
             return Err(WireError::Value(beyond));
         }
-        let report = Report { takes_growing: flags & TAKES_GROWING != 0, clocks };
+        let is = |flag: u8| flags & flag != 0;
+        let report = Report { takes_growing: is(TAKES_GROWING), is_quiet: is(IS_QUIET), clocks };
         if report.encode() == *bytes { Ok(report) } else { Err(WireError::Value(flags.into())) }
     }
 }
@@ -91,7 +97,7 @@ mod tests {
         let log = Some(LogTime { term: 7, now_us: 1_795_000_000_000_001 });
         for clocks in [Clocks { wall_us: 5, log: None }, Clocks { wall_us: 1_795_000_000_000_000, log }] {
             for takes_growing in [false, true] {
-                let report = Report { takes_growing, clocks };
+                let report = Report { takes_growing, is_quiet: !takes_growing, clocks };
                 let bytes = report.encode();
                 assert_eq!(Report::decode(&bytes), Ok(report));
                 for bit in 0..8 * Report::LEN {

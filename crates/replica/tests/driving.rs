@@ -13,7 +13,7 @@ fn node(id: u64) -> NodeId {
 
 fn start(members: u64) -> Replica {
     let members = Members::new((1..=members).map(node).collect(), Vec::new(), members).unwrap();
-    let config = Config { id: node(1), heartbeat_ticks: 2, election_ticks: 10 };
+    let config = Config { id: node(1), heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 };
     Replica::new(&config, &Durable::first(members), 1).unwrap()
 }
 

@@ -16,7 +16,7 @@ fn entry(term: u64, index: u64) -> Entry {
 }
 
 fn config() -> Config {
-    Config { id: node(1), heartbeat_ticks: 2, election_ticks: 10 }
+    Config { id: node(1), heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 }
 }
 
 fn members(voters: &[u64]) -> Members {

@@ -128,6 +128,8 @@ plants! {
     StepWhileInstalling = "step_while_installing" in replica as StepWhileInstalling,
     /// A state is installed without the blobs that it needs.
     BlobsLeftOut = "blobs_left_out" in replica as BlobsLeftOut,
+    /// A quiet member sleeps through the silence of another node.
+    StayQuiet = "stay_quiet" in replica as StayQuiet,
     /// A leader answers a read without asking the others.
     ReadAlone = "read_alone" in replica as ReadAlone,
     /// The end of a leadership leaves out who waits without a record.

@@ -68,6 +68,11 @@ fn reads_without_a_round_are_found() {
 }
 
 #[test]
+fn members_that_sleep_through_the_loss_of_a_node_are_found() {
+    finds(Plant::StayQuiet);
+}
+
+#[test]
 fn waits_that_the_end_of_a_leadership_leaves_out_are_found() {
     finds(Plant::ForgetWaiters);
 }

@@ -41,7 +41,7 @@ fn held(body: &[u8]) -> Option<&[u8]> {
 }
 
 fn config(id: u64) -> Config {
-    Config { id: node(id), heartbeat_ticks: 2, election_ticks: ELECTION_TICKS }
+    Config { id: node(id), heartbeat_ticks: 2, election_ticks: ELECTION_TICKS, quiet_ticks: 40 }
 }
 
 fn open(disk: &SimDisk) -> Opened {

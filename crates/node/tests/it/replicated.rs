@@ -145,7 +145,7 @@ impl Machine {
         let engine = recover(snapshot, replay, &mut journal).unwrap();
         let (inbox, outbox) = (Arc::new(Inbox::new(Arc::new(|| {}))), Outbox::default());
         let of_store = replicated::Parts {
-            config: Config { id, heartbeat_ticks: 2, election_ticks: 10 },
+            config: Config { id, heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 },
             members: Members::new((0..3).map(node).collect(), Vec::new(), 3).unwrap(),
             seed: id.get(),
             kept_bytes,

@@ -174,6 +174,17 @@ async fn who_says_nothing_or_something_else_first_is_cut() {
 }
 
 #[tokio::test]
+async fn a_receiver_is_told_of_silence_before_the_connection_is_over() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let (_raw, _) = Raw::greet(&one, &ca.member(2), hello(2)).await;
+    one.until(2, true).await;
+    eventually(|| *one.came.silent.lock().unwrap() == [node(2)]).await;
+    assert!(one.came.lost.lock().unwrap().is_empty());
+    eventually(|| *one.came.lost.lock().unwrap() == [node(2)]).await;
+}
+
+#[tokio::test]
 async fn an_address_that_leads_to_another_node_is_not_used() {
     let ca = Ca::new();
     let one = start(options(ca.member(1), 1, &[])).await;

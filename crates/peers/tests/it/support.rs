@@ -102,6 +102,7 @@ impl Ca {
 pub(crate) struct Came {
     pub(crate) envelopes: Mutex<Vec<(u16, Envelope)>>,
     pub(crate) states: Mutex<Vec<(u16, StateMessage)>>,
+    pub(crate) silent: Mutex<Vec<NodeId>>,
     pub(crate) lost: Mutex<Vec<NodeId>>,
     pub(crate) is_removed: AtomicBool,
 }
@@ -128,6 +129,10 @@ impl Receiver for Came {
 
     fn removed(&self, _by: NodeId) {
         self.is_removed.store(true, Ordering::Relaxed);
+    }
+
+    fn silent(&self, node: NodeId) {
+        self.silent.lock().unwrap().push(node);
     }
 
     fn lost(&self, node: NodeId) {

@@ -9,7 +9,7 @@
 //! journal's writer syncs on another thread.
 //!
 //! Map: [`envelope`] messages with their batches, [`entries`] entries of batches, [`fetch`] batches read back
-//! from the disk, `output` what comes of an input, `recent` batches that followers may still need, `room`
+//! from the disk, `output` what comes of an input, `quiet` rest of idle members, `recent` batches that followers may still need, `room`
 //! full disks, `stall` disks that hang, [`start`] the state at a start, `state` the hard state in the
 //! journal; `transfers` states on their way, `sending` to followers, `incoming` to this node, [`work`] what
 //! of it may block.
@@ -19,6 +19,7 @@ pub mod envelope;
 pub mod fetch;
 mod incoming;
 mod output;
+mod quiet;
 mod recent;
 pub mod recovery;
 mod room;
@@ -37,6 +38,7 @@ use self::entries::OwnRecords;
 use self::envelope::{Envelope, Unattached};
 use self::fetch::{Fetch, Fetched, Fetches};
 use self::incoming::Incoming;
+use self::quiet::Quiet;
 use self::recent::Recent;
 use self::room::Room;
 use self::sending::Sending;
@@ -73,6 +75,7 @@ pub struct Member {
     unsynced: VecDeque<(u64, u64)>,
     stall: Stall,
     room: Room,
+    quiet: Quiet,
     /// Position of the last batch that was given to the owner, or of the state that was installed since.
     given: Position,
     sending: Sending,
@@ -154,6 +157,7 @@ impl Member {
             unsynced: VecDeque::new(),
             stall: Stall::new(2 * config.election_ticks),
             room: Room::new(config.election_ticks),
+            quiet: Quiet::new(config.quiet_ticks),
             given,
             sending: Sending::default(),
             incoming: None,
@@ -170,8 +174,11 @@ impl Member {
         Ok(member)
     }
 
-    /// Lets one tick of the owner's clock pass.
+    /// Lets one tick of the owner's clock pass; a slow one, while the member is quiet.
     pub fn tick(&mut self) {
+        if self.is_quiet() {
+            return self.tick_quietly();
+        }
         self.stall.tick(self.oldest_unsynced());
         self.room.tick();
         if self.is_stalled() {
@@ -185,6 +192,7 @@ impl Member {
             self.hand_over();
         }
         self.hand_over_for_room();
+        self.tick_idle();
     }
 
     /// Takes in an envelope of another member.
@@ -193,6 +201,7 @@ impl Member {
     ///
     /// The reason for which it was dropped.
     pub fn step(&mut self, envelope: Envelope) -> Result<(), Dropped> {
+        self.hear_quiet(&envelope.message, envelope.report.is_quiet);
         if let Body::Snapshot(snapshot) = &envelope.message.body {
             let snapshot = snapshot.clone();
             return self.offered(envelope.message, &snapshot);
@@ -209,6 +218,7 @@ impl Member {
         }
         self.room.hear(envelope.message.from, &envelope.report);
         self.settle(supplied);
+        self.heard_quiet(&envelope.message, envelope.report.is_quiet);
         Ok(())
     }
 
@@ -228,6 +238,7 @@ impl Member {
         if self.is_stalled() {
             return Err(NotProposed::Replica(Refused::NotLeader { leader: None }));
         }
+        self.wake();
         self.replica.admit(u32::try_from(batch.bytes()).unwrap_or(u32::MAX)).map_err(NotProposed::Replica)?;
         self.take_room(batch.bytes(), class).map_err(NotProposed::Journal)?;
         let sealed = self.journal.seal(batch, time_us);
@@ -246,6 +257,7 @@ impl Member {
         if self.is_stalled() {
             return Err(Refused::NotLeader { leader: None });
         }
+        self.wake();
         let asked = self.replica.read_index();
         self.settle(Vec::new());
         asked
@@ -265,6 +277,7 @@ impl Member {
         if self.is_stalled() {
             return Err(Refused::NotLeader { leader: None });
         }
+        self.wake();
         let at = self.replica.propose_members(change)?;
         self.settle(Vec::new());
         Ok(at)
@@ -281,6 +294,7 @@ impl Member {
     ///
     /// The reason for which nothing was begun.
     pub fn transfer_leader(&mut self, to: NodeId) -> Result<(), Refused> {
+        self.wake();
         self.replica.transfer_leader(to)?;
         self.settle(Vec::new());
         Ok(())
@@ -288,6 +302,7 @@ impl Member {
 
     /// Takes in that the connection with a node is lost: see [`Replica::lost`].
     pub fn lost(&mut self, node: NodeId) {
+        self.wake_for_loss();
         self.replica.lost(node);
     }
 

@@ -70,7 +70,7 @@ impl Member {
             Role::Leader => self.takes_growing(),
             Role::Follower | Role::Candidate => self.journal.takes_growing(),
         };
-        Report { takes_growing, ..Report::default() }
+        Report { takes_growing, is_quiet: self.quiet.is_told(), ..Report::default() }
     }
 
     /// True when a majority, this member among them, has room for batches that add data.

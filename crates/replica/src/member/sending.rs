@@ -70,6 +70,13 @@ impl Transfer {
     }
 }
 
+impl Sending {
+    /// True when no state is on its way, nor wanted.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lagging.is_empty() && self.transfers.is_empty()
+    }
+}
+
 /// The place and the members of a state; `None`: it has no members, as one of a node that was alone.
 fn described(reader: &StateReader) -> Option<Snapshot> {
     let head = reader.head();

@@ -13,6 +13,7 @@ use crate::transfer::{StateBody, StateMessage};
 impl Member {
     /// Takes in a message about a state on its way. One that has become stale changes nothing.
     pub fn step_state(&mut self, message: StateMessage) {
+        self.wake();
         let StateMessage { from, state, .. } = message;
         let expects = |incoming: &&mut Incoming| incoming.offer.from == from && incoming.position == state;
         let incoming = self.incoming.as_mut().filter(expects);

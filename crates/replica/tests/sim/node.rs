@@ -75,7 +75,7 @@ impl Node {
         self.written = base + durable.entries.len() as u64;
         self.tick_us =
             if rng.chance(1, 8) { rng.between(25_000, 100_000) } else { rng.between(42_000, 58_000) };
-        let config = Config { id: self.id, heartbeat_ticks: 2, election_ticks: 10 };
+        let config = Config { id: self.id, heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 };
         let replica = Replica::new(&config, &durable, rng.bits());
         self.replica = Some(replica.map_err(|error| format!("node {id} cannot start: {error}"))?);
         Ok(())

@@ -81,6 +81,7 @@ impl ClusterWorld {
         if let Some(server) = &mut self.nodes[node].server {
             self.stats.cuts += u64::from(server.shard.store().next_index() < next);
         }
+        self.count_quiet(node);
         self.listen(node)?;
         self.plan(node);
         if self.nodes[node].is_halted() {

@@ -8,9 +8,10 @@
 //!
 //! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`]
 //! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
-//! everything that goes wrong, [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`]
+//! everything that goes wrong, [`silence`]
+//! what nodes notice of that, [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`]
 //! what has to be true of all nodes, [`judge`] what has to be true of what clients hear, [`promised`] when
-//! leases and delays end.
+//! leases and delays end, [`rest`] members that have nothing to do.
 
 mod begun;
 mod calls;
@@ -23,6 +24,8 @@ mod network;
 mod node;
 mod packet;
 mod promised;
+mod rest;
+mod silence;
 mod witness;
 
 use std::cmp::Reverse;
@@ -183,6 +186,7 @@ impl ClusterWorld {
             self.faulty = false;
             self.heal()?;
             self.watch_healing(step)?;
+            self.watch_rest(step)?;
         }
         self.close(step)
     }
@@ -254,7 +258,9 @@ impl ClusterWorld {
         self.trace(|| format!("{at_us}: {event:?}"));
         match event {
             Event::Client => {
-                self.at_random(1_000, 5_000, Event::Client);
+                // Now and then nobody asks for a while, and the members become quiet.
+                let longest = if self.rng.chance(1, 1_000) { 6 * SECOND_US } else { 5_000 };
+                self.at_random(1_000, longest, Event::Client);
                 self.client()
             }
             Event::Fault => {
@@ -274,6 +280,9 @@ impl ClusterWorld {
                 if self.is_life(node, life) {
                     let tick_us = self.nodes[node].tick_us;
                     self.at(tick_us, Event::Tick { node, life });
+                    if self.pause(node).is_none() {
+                        self.notice_silence(node);
+                    }
                     self.input(node, |server| server.inbox.tick())?;
                 }
                 Ok(())

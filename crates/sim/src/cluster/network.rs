@@ -43,9 +43,14 @@ impl Network {
         self.cut.iter_mut().flatten().for_each(|cut| *cut = false);
     }
 
+    /// True when nothing comes over this link.
+    pub(super) fn is_cut(&self, from: usize, to: usize) -> bool {
+        self.cut[from][to]
+    }
+
     /// Delays after which copies of a message arrive, in microseconds.
     pub(super) fn send(&self, from: usize, to: usize, rng: &mut Rng) -> Vec<u64> {
-        if self.cut[from][to] || rng.chance(self.lost, 1_000) {
+        if self.is_cut(from, to) || rng.chance(self.lost, 1_000) {
             return Vec::new();
         }
         let copies = 1 + u64::from(rng.chance(self.repeated, 1_000));

@@ -1,6 +1,6 @@
 //! One node with its disk: its lives from a start to a crash.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -125,6 +125,9 @@ pub(super) struct Node {
     pub(super) write_due: bool,
     /// Time at which the shard is to take a step, in microseconds.
     pub(super) wake_us: Option<u64>,
+    /// Number of ticks since which nothing has come from each other node.
+    pub(super) silent_ticks: BTreeMap<usize, u32>,
+    pub(super) was_quiet: bool,
     /// Kind of the crash that a planned halt stands for.
     pub(super) dying: Crash,
     /// True when a call was made to fail in this life.
@@ -155,8 +158,9 @@ impl Node {
         });
         let members = (0..nodes).map(id).collect();
         let members = Members::new(members, Vec::new(), nodes as u64).ok_or("no voters")?;
+        let quiet_ticks = *rng.pick(&[1, 2, 5, 20]);
         Ok(Node {
-            config: Config { id: id(place), heartbeat_ticks: 2, election_ticks: 10 },
+            config: Config { id: id(place), heartbeat_ticks: 2, election_ticks: 10, quiet_ticks },
             members,
             options: Options { commit: Commit::Told, ..options.clone() },
             kept: (*rng.pick(&[0, 0, 16 << 10, u64::MAX]), *rng.pick(&[0, 64 << 10, u64::MAX])),
@@ -171,6 +175,8 @@ impl Node {
             tick_us: TICK_US,
             write_due: false,
             wake_us: None,
+            silent_ticks: BTreeMap::new(),
+            was_quiet: false,
             dying: Crash::Kill,
             armed: false,
         })
@@ -181,8 +187,15 @@ impl Node {
     }
 
     pub(super) fn leads(&self) -> bool {
-        let store = |server: &Server| server.shard.standing();
-        self.server.as_ref().is_some_and(|server| matches!(store(server), Standing::Leader { .. }))
+        self.term_led().is_some()
+    }
+
+    /// Term in which it leads.
+    pub(super) fn term_led(&self) -> Option<u64> {
+        match self.server.as_ref()?.shard.standing() {
+            Standing::Leader { term } => Some(term),
+            Standing::Follower { .. } | Standing::Alone => None,
+        }
     }
 
     /// True when the node is down since this life has ended.
@@ -231,6 +244,8 @@ impl Node {
         self.server = Some(server);
         self.write_due = false;
         self.wake_us = None;
+        self.silent_ticks.clear();
+        self.was_quiet = false;
     }
 
     /// Ends this life.

@@ -77,6 +77,8 @@ pub struct Stats {
     pub unknown: u64,
     /// Number of states that were installed.
     pub installs: u64,
+    /// Number of times at which a member became quiet.
+    pub quiets: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -99,6 +101,7 @@ impl std::ops::AddAssign for Stats {
         self.unled += other.unled;
         self.unknown += other.unknown;
         self.installs += other.installs;
+        self.quiets += other.quiets;
     }
 }
 

@@ -149,6 +149,12 @@ impl Receiver for Incoming {
         self.removed.notify_one();
     }
 
+    fn silent(&self, node: NodeId) {
+        if let Some(here) = self.here.get() {
+            here.node().silent(node);
+        }
+    }
+
     fn lost(&self, node: NodeId) {
         if let Some(here) = self.here.get() {
             here.node().lost(node);

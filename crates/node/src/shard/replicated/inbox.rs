@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sluice_engine::Engine;
@@ -15,6 +15,9 @@ use super::changes::{ChangeAnswer, ShardMembers};
 const INPUTS_MAX: usize = 4_096;
 /// Bytes of batches that wait, from which no further envelope is taken.
 const BYTES_MAX: usize = 64 << 20;
+
+/// Number of ticks to a slow one, while the member is quiet.
+const SLOW_TICKS: u32 = 100;
 
 /// Input of a member.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(super) enum Input {
     HandOver,
     /// End of the connection with this node.
     Lost(NodeId),
+    /// Nothing comes from this node.
+    Silent(NodeId),
     /// Order to change the members.
     Change(Change, ChangeAnswer),
     /// Question about the members.
@@ -46,6 +51,10 @@ pub struct Inbox {
     waiting: Mutex<Waiting>,
     /// True when something waits.
     is_filled: AtomicBool,
+    /// True while the member is quiet.
+    is_quiet: AtomicBool,
+    /// Number of ticks since the last slow one.
+    passed: AtomicU32,
     pub(super) wake: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -66,7 +75,13 @@ impl fmt::Debug for Inbox {
 impl Inbox {
     /// An empty inbox. `wake` wakes the shard, on any thread.
     pub fn new(wake: Arc<dyn Fn() + Send + Sync>) -> Inbox {
-        Inbox { waiting: Mutex::default(), is_filled: AtomicBool::new(false), wake }
+        Inbox {
+            waiting: Mutex::default(),
+            is_filled: AtomicBool::new(false),
+            is_quiet: AtomicBool::new(false),
+            passed: AtomicU32::new(0),
+            wake,
+        }
     }
 
     /// Puts in an envelope of another member. Where too many wait it is lost, as on its way.
@@ -99,8 +114,13 @@ impl Inbox {
     }
 
     /// Lets one tick of the clock pass: all nodes have ticks of the same length. While one waits, others are
-    /// lost: the time in which the shard stood still is nobody's silence.
+    /// lost: the time in which the shard stood still is nobody's silence. A quiet member gets slow ticks
+    /// only.
     pub fn tick(&self) {
+        if self.is_quiet.load(Ordering::Relaxed) && self.passed.fetch_add(1, Ordering::Relaxed) < SLOW_TICKS {
+            return;
+        }
+        self.passed.store(0, Ordering::Relaxed);
         let mut waiting = self.waiting();
         if !std::mem::replace(&mut waiting.has_tick, true) {
             self.put(waiting, Input::Tick);
@@ -110,6 +130,16 @@ impl Inbox {
     /// Puts in that the connection with a node is lost.
     pub fn lost(&self, node: NodeId) {
         self.put(self.waiting(), Input::Lost(node));
+    }
+
+    /// Puts in that nothing comes from a node although the connection stands.
+    pub fn silent(&self, node: NodeId) {
+        self.put(self.waiting(), Input::Silent(node));
+    }
+
+    /// Notes whether the member is quiet.
+    pub(super) fn set_quiet(&self, is_quiet: bool) {
+        self.is_quiet.store(is_quiet, Ordering::Relaxed);
     }
 
     /// Orders to hand the leadership to this member, where this one leads and that one follows.

@@ -196,6 +196,7 @@ impl Replicated {
                     self.member.worked(*worked);
                 }
                 Input::Lost(node) => self.member.lost(node),
+                Input::Silent(node) => self.member.silent(node),
                 Input::Change(change, answer) => {
                     let proposed = self.member.propose_members(change);
                     self.changes.proposed(proposed, answer);
@@ -264,6 +265,7 @@ impl Replicated {
 
     /// Sends what is to be sent, and lets read what is to be read.
     fn hand_out(&mut self) {
+        self.inbox.set_quiet(self.member.is_quiet());
         for mut envelope in self.member.take_envelopes() {
             envelope.report.clocks = self.clocks;
             self.carrier.send(envelope);

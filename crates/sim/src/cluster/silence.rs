@@ -1,0 +1,38 @@
+//! Silence on the connections between nodes: what the transport tells of it.
+
+use super::ClusterWorld;
+use super::node::id;
+
+/// Number of ticks without a frame after which a node is told of the silence.
+const SILENT_TICKS: u32 = 15;
+/// Number of ticks without a frame after which the connection is lost.
+const LOST_TICKS: u32 = 75;
+
+impl ClusterWorld {
+    /// Lets a node look, at a tick, from whom nothing comes: nodes that are down or paused, and those behind
+    /// links that are cut. All others say at least that they are alive.
+    pub(super) fn notice_silence(&mut self, node: usize) {
+        for peer in (0..self.nodes.len()).filter(|peer| *peer != node) {
+            let is_up = self.nodes[peer].server.is_some() && self.pause(peer).is_none();
+            let is_heard = is_up && !self.network.is_cut(peer, node);
+            let owner = &mut self.nodes[node];
+            let ticks = owner.silent_ticks.entry(peer).or_default();
+            *ticks = if is_heard { 0 } else { ticks.saturating_add(1) };
+            let Some(server) = &owner.server else { return };
+            match *ticks {
+                SILENT_TICKS => server.inbox.silent(id(peer)),
+                LOST_TICKS => server.inbox.lost(id(peer)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts the times at which a member becomes quiet.
+    pub(super) fn count_quiet(&mut self, node: usize) {
+        let owner = &mut self.nodes[node];
+        let Some(server) = &mut owner.server else { return };
+        let is_quiet = server.shard.store().store.member().is_quiet();
+        self.stats.quiets += u64::from(is_quiet && !std::mem::replace(&mut owner.was_quiet, is_quiet));
+        owner.was_quiet = is_quiet;
+    }
+}
