@@ -65,7 +65,7 @@ pub use consumer::{Consumer, Event};
 pub use handle::Node;
 pub use log_limiter::LogLimiter;
 pub use pending::{Receiving, Sending, Settling};
-pub use recovery::{ShardEnd, recover_cluster};
+pub use recovery::{Recovery, ShardEnd};
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
 pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};

@@ -1,12 +1,13 @@
 //! Recovery of a cluster whose majority is gone for good, on one node that is not running.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use sluice_journal::{Commit, DiskJournal, FsDisk, Journal, Opened, Writer, holds_journal};
 use sluice_replica::{Members, NodeId, Remains, Start};
 
 use crate::api::{Options, StartError};
-use crate::directory::shard_dir;
+use crate::directory::{self, SHARDS_MAX, shard_dir};
 use crate::shard::recover::knows;
 use crate::shard::replicated::OWN_RECORDS;
 
@@ -15,6 +16,8 @@ use crate::shard::replicated::OWN_RECORDS;
 pub struct ShardEnd {
     /// Number of the shard.
     pub shard: u32,
+    /// Term of the last record: of two nodes the one with the higher term knows more, whatever the index.
+    pub term: u64,
     /// Index of the last record.
     pub index: u64,
     /// Index of the last record that this node knows to be committed.
@@ -25,7 +28,15 @@ pub struct ShardEnd {
     pub members: Members,
 }
 
+/// The data of a node that is not running, opened to make it the only voter of a cluster of its own. No
+/// server can use them meanwhile.
+#[derive(Debug)]
+pub struct Recovery {
+    shards: Vec<Shard>,
+}
+
 /// A shard that is being recovered.
+#[derive(Debug)]
 struct Shard {
     journal: DiskJournal,
     writer: Writer,
@@ -33,32 +44,62 @@ struct Shard {
     end: ShardEnd,
 }
 
-/// Makes a node that is not running the only voter of a cluster of its own, with all that its data directory
-/// holds, when `is_agreed` says so of the ends of its logs: what other nodes have beyond them is lost.
-/// Returns the number under which the node has to start from then on, above all that were given; `None`: it
-/// was not agreed, and nothing has changed. A recovery that was interrupted is to be repeated. Blocks.
-///
-/// The other nodes must never run again with the data that they have: a majority of them would go on as the
-/// former cluster.
-///
-/// # Errors
-/// A sentence for the operator: the directory holds no data of a cluster, or cannot be read or written.
-pub fn recover_cluster(
-    options: &Options,
-    is_agreed: impl FnOnce(&[ShardEnd]) -> bool,
-) -> Result<Option<NodeId>, StartError> {
-    let shards = (0..options.shards).map(|shard| Shard::open(options, shard));
-    let shards: Vec<Shard> = shards.collect::<Result<_, _>>()?;
-    let ends: Vec<ShardEnd> = shards.iter().map(|shard| shard.end.clone()).collect();
-    if !is_agreed(&ends) {
-        return Ok(None);
+impl Recovery {
+    /// Opens the shards of a data directory, as a start does: what was torn at their ends is cut, and nothing
+    /// else changes. Blocks.
+    ///
+    /// # Errors
+    /// A sentence for the operator: a server uses the directory, or it holds no data of a cluster, more
+    /// shards than the options say, or what cannot be read.
+    pub fn open(options: &Options) -> Result<Recovery, StartError> {
+        if let Some(data_dir) = &options.data_dir {
+            check_directory(data_dir, options.shards)?;
+        }
+        let shards = (0..options.shards).map(|shard| Shard::open(options, shard));
+        Ok(Recovery { shards: shards.collect::<Result<_, _>>()? })
     }
-    let highest = shards.iter().map(|shard| shard.remains.highest).max().unwrap_or_default();
-    let Some(id) = NodeId::new(highest + 1) else { return Ok(None) };
-    for Shard { mut journal, writer, remains, .. } in shards {
-        remains.become_sole_voter(id, &mut journal, &writer).map_err(StartError::Failed)?;
+
+    /// Ends of the logs, by shard.
+    pub fn ends(&self) -> Vec<ShardEnd> {
+        self.shards.iter().map(|shard| shard.end.clone()).collect()
     }
-    Ok(Some(id))
+
+    /// Number for the node, above all that were given; `None`: there is none left.
+    pub fn next_number(&self) -> Option<NodeId> {
+        let highest = self.shards.iter().map(|shard| shard.remains.highest).max()?;
+        NodeId::new(highest.checked_add(1)?)
+    }
+
+    /// Commits all that the logs hold, and makes the node the only voter of each, with the number under which
+    /// it has to start from then on. Where that was interrupted it is to be repeated with the same number.
+    /// Blocks.
+    ///
+    /// The other nodes must never run again with the data that they have: a majority of them would go on as
+    /// the former cluster.
+    ///
+    /// # Errors
+    /// A sentence for the operator: the number was given before, or the disk has failed.
+    pub fn make_sole_voter(self, id: NodeId) -> Result<(), StartError> {
+        self.shards.into_iter().try_for_each(|Shard { mut journal, writer, remains, .. }| {
+            remains.become_sole_voter(id, &mut journal, &writer).map_err(StartError::Failed)
+        })
+    }
+}
+
+/// Checks that the directory is whole, and that no shard would be left out.
+fn check_directory(data_dir: &Path, shards: u32) -> Result<(), StartError> {
+    if let Some(problem) = directory::problems(data_dir).into_iter().next() {
+        return Err(StartError::Failed(problem));
+    }
+    match (shards..SHARDS_MAX).rev().find(|shard| shard_dir(data_dir, *shard).exists()) {
+        None => Ok(()),
+        Some(last) => Err(StartError::Refused(format!(
+            "the data directory {} has {} shards, and the setting shards is {shards}: set it to {}",
+            data_dir.display(),
+            last + 1,
+            last + 1
+        ))),
+    }
 }
 
 impl Shard {
@@ -83,6 +124,7 @@ impl Shard {
         let remains = remains.map_err(|error| StartError::Refused(error.to_string()))?;
         let end = ShardEnd {
             shard,
+            term: remains.last.term,
             index: journal.next_index() - 1,
             committed_index: journal.committed_index(),
             time_us: report.last_time_us,

@@ -10,8 +10,7 @@ use sluice_engine::command::SendItem;
 use sluice_engine::id::{EPOCH_SHIFT, NamespaceId};
 use sluice_engine::settings::Quotas;
 use sluice_node::{
-    Asking, ClusterOptions, Durability, Link, Node, NotChanged, Options, StartError, Transport,
-    recover_cluster,
+    Asking, ClusterOptions, Durability, Link, Node, NotChanged, Options, Recovery, StartError, Transport,
 };
 use sluice_replica::{Change, Envelope, Members, NodeId, Refused, StateMessage};
 
@@ -218,14 +217,18 @@ async fn what_one_node_has_of_a_lost_cluster_goes_on_as_a_cluster_of_its_own() {
         node.get().unwrap().shutdown(Duration::from_secs(10)).await.unwrap();
     }
     let of_two = options(Some(&data(2)));
-    assert_eq!(recover_cluster(&of_two, |_| false).unwrap(), None);
-    let mut ends = Vec::new();
-    let number = recover_cluster(&of_two, |found| {
-        ends = found.to_vec();
-        true
-    });
-    assert_eq!(number.unwrap(), NodeId::new(4));
+    let recovery = Recovery::open(&of_two).unwrap();
+    assert!(matches!(Recovery::open(&of_two), Err(StartError::InUse(_))));
+    let (number, ends) = (recovery.next_number().unwrap(), recovery.ends());
+    assert_eq!(number, NodeId::new(4).unwrap());
     assert_eq!(ends.iter().map(|end| end.members.voters().len()).collect::<Vec<_>>(), [3]);
+    recovery.make_sole_voter(number).unwrap();
+    // The same again changes nothing, and a number that was given before is refused.
+    Recovery::open(&of_two).unwrap().make_sole_voter(number).unwrap();
+    let again = Recovery::open(&of_two).unwrap();
+    assert_eq!(again.ends()[0].members.voters(), [number]);
+    assert_eq!((again.ends()[0].index, again.ends()[0].term), (ends[0].index, ends[0].term));
+    assert!(again.make_sole_voter(NodeId::new(3).unwrap()).is_err());
     let refused = Node::start_in_cluster(options(Some(&data(2))), cluster(2, &nodes)).unwrap_err();
     assert!(refused.to_string().contains("may have forgotten"), "{refused}");
     let again = Node::start_in_cluster(options(Some(&data(2))), cluster(4, &nodes)).unwrap();

@@ -7,7 +7,7 @@ use super::start::{Start, Started};
 use super::state::Saved;
 use crate::config::{Durable, StartError};
 use crate::driver;
-use crate::entry::NodeId;
+use crate::entry::{NodeId, Position};
 use crate::members::Members;
 
 /// Number of terms that are left out: far more than the lost nodes can have used since they were last heard
@@ -21,6 +21,10 @@ pub struct Remains {
     pub members: Members,
     /// Highest number that was given to a node, as far as the log tells.
     pub highest: u64,
+    /// Term and number of its last batch.
+    pub last: Position,
+    /// The node that has written it last; `None`: no member has.
+    id: Option<NodeId>,
     term: u64,
 }
 
@@ -42,12 +46,13 @@ impl Remains {
         if members.voters().is_empty() {
             return Err(StartError::Members);
         }
-        Ok(Remains { members, highest, term })
+        Ok(Remains { members, highest, last, id: saved.id, term })
     }
 
     /// Commits the whole log, and makes this node its only voter, under a number above all that were given.
     /// Nodes with lower ones are refused from then on, and its next leadership has a term that none of theirs
-    /// had. Blocks; all of it is on the disk then, or nothing but a part of the commit.
+    /// had. Blocks; all of it is on the disk then, or nothing but a part of the commit. The same again
+    /// changes nothing.
     ///
     /// # Errors
     /// The number was given before, or the disk has failed.
@@ -57,7 +62,11 @@ impl Remains {
         journal: &mut DiskJournal,
         writer: &Writer,
     ) -> Result<(), String> {
-        let members = Members::new(vec![id], Vec::new(), id.get()).filter(|_| id.get() > self.highest);
+        let members = Members::new(vec![id], Vec::new(), id.get());
+        if self.id == Some(id) && members.as_ref() == Some(&self.members) {
+            return Ok(());
+        }
+        let members = members.filter(|_| id.get() > self.highest);
         let members = members.ok_or_else(|| StartError::Forgetful { node: id }.to_string())?;
         let since = journal.next_index() - 1;
         journal.commit(since).map_err(|error| format!("the log could not be committed: {error:?}"))?;
