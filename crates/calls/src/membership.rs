@@ -287,7 +287,7 @@ mod tests {
     #[tokio::test]
     async fn a_machine_joins_with_a_token_and_is_removed() {
         let open = Open::in_cluster(Arc::new(FirstNode));
-        open.calls().clustered().unwrap().roster.begin(open.node(), "127.0.0.1:1").await.unwrap();
+        open.calls().clustered().unwrap().roster.begin(open.node(), 1, "127.0.0.1:1").await.unwrap();
         let token = call(&open, Operation::ClusterTokenCreate, "", CreateToken::default()).await.unwrap();
         let joined = call(&open, Operation::ClusterJoin, "", join(&token)).await.unwrap();
         assert_eq!((&joined["node"], &joined["ca_key"]), (&json!(2), &json!("KEY")));

@@ -6,14 +6,13 @@ use serde_json::{Value, json};
 use sluice_engine::Error;
 use sluice_node::Node;
 
-use super::Roster;
 use super::join_token::{JoinSecret, JoinToken, parts};
 use super::nodes::{ListedNode, Wanted};
+use super::{Roster, TOKENS};
 use crate::error::CallError;
-use crate::system::{Entry, OnceKey, SystemList};
+use crate::system::{Entry, OnceKey};
 use crate::time::now_ms;
 
-const TOKENS: SystemList = SystemList("join-tokens");
 /// Largest number of tokens that are valid at once.
 const TOKENS_MAX: usize = 100;
 
@@ -144,8 +143,8 @@ mod tests {
     #[tokio::test]
     async fn a_machine_joins_once_with_a_token_and_may_ask_again() {
         let (node, roster) = (testing::node(), Roster::new("5b0c"));
-        roster.begin(&node, "one:1").await.unwrap();
-        roster.begin(&node, "one:1").await.unwrap();
+        roster.begin(&node, 1, "one:1").await.unwrap();
+        roster.begin(&node, 1, "one:1").await.unwrap();
         let text = token(&roster, &node, 60_000, None).await;
         let joined = roster.join(&node, &text, machine("two:1", "m")).await.unwrap();
         assert_eq!((joined.number, joined.address.as_str()), (2, "two:1"));
@@ -158,15 +157,16 @@ mod tests {
         // Another cluster begins with the data of this one.
         let other = Roster::new("77");
         assert_eq!(other.nodes(&node).await.unwrap(), []);
-        other.begin(&node, "new:1").await.unwrap();
-        assert_eq!(other.nodes(&node).await.unwrap().len(), 1);
+        other.begin(&node, 4, "new:1").await.unwrap();
+        assert_eq!(other.nodes(&node).await.unwrap()[0].number, 4);
+        assert_eq!(code(&other, &node, &next, machine("four:1", "m")).await, "unauthenticated");
         assert_eq!(roster.nodes(&node).await.unwrap(), []);
     }
 
     #[tokio::test]
     async fn wrong_and_expired_tokens_are_refused() {
         let (node, roster) = (testing::node(), Roster::new("5b0c"));
-        roster.begin(&node, "one:1").await.unwrap();
+        roster.begin(&node, 1, "one:1").await.unwrap();
         let expired = token(&roster, &node, 0, None).await;
         let (_, JoinSecret(foreign)) = JoinToken::make(&[7; 32], u64::MAX, None).unwrap();
         for text in [expired.as_str(), foreign.as_str(), "rubbish", ""] {
@@ -179,7 +179,7 @@ mod tests {
     #[tokio::test]
     async fn a_number_is_never_given_again() {
         let (node, roster) = (testing::node(), Roster::new("5b0c"));
-        roster.begin(&node, "one:1").await.unwrap();
+        roster.begin(&node, 1, "one:1").await.unwrap();
         let text = token(&roster, &node, 60_000, None).await;
         roster.join(&node, &text, machine("two:1", "m")).await.unwrap();
         assert_eq!(roster.remove(&node, 3, &[1, 2]).await.unwrap_err().code(), "node_not_found");

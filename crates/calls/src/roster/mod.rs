@@ -16,9 +16,14 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
+use crate::system::SystemList;
+
 pub use joining::Machine;
 pub use nodes::{ListedNode, NODES_MAX, Wanted};
 pub use own::{ClusterCa, OwnNode};
+
+/// The list of join tokens.
+const TOKENS: SystemList = SystemList("join-tokens");
 
 /// The lists of one cluster.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sluice_engine::Error;
 use sluice_node::Node;
 
-use super::Roster;
+use super::{Roster, TOKENS};
 use crate::error::CallError;
 use crate::system::{Entry, OnceKey, SystemList};
 use crate::time::now_ms;
@@ -75,20 +75,24 @@ impl Roster {
         Ok(entries.into_iter().map(|(_, listed)| listed).collect())
     }
 
-    /// Enters the first node, unless it stands there; removes what is left of another cluster, from which a
-    /// backup was restored.
+    /// Enters the node with which the cluster begins, unless there is one; removes what is left of another
+    /// cluster, from which a backup was restored or this one recovered, join tokens too: without the list of
+    /// their cluster nobody knows which were used.
     ///
     /// # Errors
     /// `invalid_argument`: the address; those of [`Roster::nodes`].
-    pub async fn begin(&self, node: &Node, address: &str) -> Result<(), CallError> {
+    pub async fn begin(&self, node: &Node, number: u64, address: &str) -> Result<(), CallError> {
         let _turn = self.changes.lock().await;
+        if !self.nodes(node).await?.is_empty() {
+            return Ok(());
+        }
+        for entry in TOKENS.all(node).await? {
+            entry.remove(node).await?;
+        }
         for entry in NODES.all(node).await?.iter().filter(|entry| self.read(entry).is_none()) {
             entry.remove(node).await?;
         }
-        if self.nodes(node).await?.is_empty() {
-            self.add(node, address, None, "", "").await?;
-        }
-        Ok(())
+        self.enter(node, &ListedNode::new(number, address, Wanted::Voter)).await
     }
 
     /// Marks a node that is to be removed; one that was marked before is no error. `connected`: numbers of
@@ -138,18 +142,22 @@ impl Roster {
         token: &str,
         machine: &str,
     ) -> Result<ListedNode, CallError> {
-        check_address(address)?;
         let nodes = self.nodes(node).await?;
         check_room(address, replaces, &nodes)?;
         let number = nodes.iter().map(|listed| listed.number).max().unwrap_or(0) + 1;
         let (token, machine) = (token.to_owned(), machine.to_owned());
         let added =
             ListedNode { replaces, token, machine, ..ListedNode::new(number, address, Wanted::Voter) };
-        // Two leaders, of which one does not know yet that it is none, cannot give one number twice.
-        let key = format!("{} {number}", self.cluster);
-        let once = OnceKey { key: key.as_bytes(), digest: added.joined_at_ms };
-        NODES.add(node, &self.written(&added), once).await?;
+        self.enter(node, &added).await?;
         Ok(added)
+    }
+
+    async fn enter(&self, node: &Node, added: &ListedNode) -> Result<(), CallError> {
+        check_address(&added.address)?;
+        // Two leaders, of which one does not know yet that it is none, cannot give one number twice.
+        let key = format!("{} {}", self.cluster, added.number);
+        let once = OnceKey { key: key.as_bytes(), digest: added.joined_at_ms };
+        Ok(NODES.add(node, &self.written(added), once).await?)
     }
 
     async fn entries(&self, node: &Node) -> Result<Vec<(Entry, ListedNode)>, Error> {

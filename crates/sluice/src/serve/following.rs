@@ -57,7 +57,7 @@ impl Following {
             return Ok(());
         }
         if listed.is_empty() && self.own.get() == FIRST && leads[0] {
-            return self.roster.begin(&self.node, &self.address).await.map_err(|e| e.message().to_owned());
+            return self.roster.begin(&self.node, self.own.get(), &self.address).await.map_err(|e| e.message().to_owned());
         }
         let mut shards = Vec::new();
         for number in 0..leads.len() {
