@@ -79,7 +79,7 @@ fn files(dir: &Path, number: u64) -> PeerFiles {
 
 fn start(dir: &Path, number: u64, reached: Option<SocketAddr>, receiver: Arc<Count>) -> Result<Peers> {
     let formats = Formats { highest: 1, in_force: 1 };
-    let local = Local { identity: identity(number), start: number, formats };
+    let local = Local { identity: identity(number), start: number, formats, recovered_from: None };
     let reached = reached.map_or_else(|| "127.0.0.1:0".to_owned(), |address| address.to_string());
     let nodes = NodeTable::of([(node(1), reached), (node(2), "127.0.0.1:0".to_owned())].into());
     Ok(Peers::start(PeersOptions { local, nodes, files: files(dir, number) }, receiver))

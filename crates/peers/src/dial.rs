@@ -50,7 +50,7 @@ pub(crate) async fn keep_connected(shared: Arc<Shared>, node: NodeId) {
             Ok(End::Removed) | Err(Failure::Ungreeted(End::Removed)) => {
                 return shared.receiver.removed(node);
             }
-            Err(_) if waits => continue,
+            Err(Failure::Unreached(_)) if waits => continue,
             Ok(end) => format!("the connection with node {} is over: {end}", node.get()),
             Err(failure) => format!("no connection with node {} at {address}: {failure}", node.get()),
         };

@@ -62,6 +62,13 @@ pub enum Refusal {
     Impostor(Identity, Identity),
     /// The peer belongs to another cluster.
     OtherCluster(ClusterId),
+    /// The peer belongs to the cluster from which this one was recovered, without it.
+    Recovered {
+        /// The peer.
+        former: Identity,
+        /// This cluster.
+        present: ClusterId,
+    },
     /// The peer has the number of this node: it is this node, or another uses a copy of its data.
     Itself,
     /// The peer is no node of the cluster.
@@ -190,6 +197,13 @@ impl fmt::Display for Refusal {
                 write!(f, "the peer says that it is {said}, and its certificate that it is {shown}")
             }
             Refusal::OtherCluster(cluster) => write!(f, "the peer belongs to the cluster {cluster}"),
+            Refusal::Recovered { former, present } => write!(
+                f,
+                "the cluster {} was recovered without node {}, and goes on as {present}: the node can join that \
+                 as a new one, with an empty data directory",
+                former.cluster,
+                former.node.get()
+            ),
             Refusal::Itself => f.write_str(
                 "the peer has the number of this node: its address leads back here, or a copy of this \
                  node's files is in use elsewhere",

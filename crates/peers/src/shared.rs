@@ -17,7 +17,7 @@ use crate::GREETING_MAX;
 use crate::connection::{End, Greeted, Receiver};
 use crate::frame::Frame;
 use crate::hello::{Formats, Hello, Refusal, check_identity};
-use crate::identity::Identity;
+use crate::identity::{ClusterId, Identity};
 use crate::link::{Link, Links};
 use crate::log::RefusalLog;
 use crate::table::NodeTable;
@@ -32,6 +32,8 @@ pub struct Local {
     pub start: u64,
     /// Format versions.
     pub formats: Formats,
+    /// The cluster from which this one was recovered; `None`: none.
+    pub recovered_from: Option<ClusterId>,
 }
 
 /// Shared by all connections of a node.
@@ -78,7 +80,7 @@ impl Shared {
     pub(crate) async fn accept(self: &Arc<Self>, stream: TlsStream<TcpStream>) -> Result<End, Failure> {
         let certificate = self.certified(&stream).await?;
         let mut greeted = Greeted::new(stream);
-        if let Err(refusal) = check_identity(certificate, self.local.identity, &self.nodes()) {
+        if let Err(refusal) = self.check_certified(certificate) {
             return Err(self.refuse(greeted, refusal).await);
         }
         let hello = self.hear_hello(&mut greeted).await?;
@@ -132,6 +134,17 @@ impl Shared {
         let checked = spawn_blocking(move || shared.files.check_client(&shown)).await;
         let checked = checked.unwrap_or_else(|error| Err(Refusal::Untrusted(error.to_string())));
         checked.map(|()| identity)
+    }
+
+    /// Checks the node of a certificate before it says anything.
+    fn check_certified(&self, certificate: Identity) -> Result<(), Refusal> {
+        let Local { identity, recovered_from, .. } = self.local;
+        match check_identity(certificate, identity, &self.nodes()) {
+            Err(Refusal::OtherCluster(cluster)) if recovered_from == Some(cluster) => {
+                Err(Refusal::Recovered { former: certificate, present: identity.cluster })
+            }
+            checked => checked,
+        }
     }
 
     async fn hear_hello(&self, greeted: &mut Greeted<TlsStream<TcpStream>>) -> Result<Hello, Failure> {
@@ -194,7 +207,7 @@ impl Shared {
 
     fn hello(&self) -> Hello {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let Local { identity, start, formats } = self.local;
+        let Local { identity, start, formats, .. } = self.local;
         Hello { identity, start, wall_us: u64::try_from(wall.as_micros()).unwrap_or(u64::MAX), formats }
     }
 }

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{CLUSTER, Ca, TestNode, append, eventually, heartbeat, node, options, start};
+use crate::support::{CLUSTER, Ca, FORMER, TestNode, append, eventually, heartbeat, node, options, start};
 
 /// A client with the certificate of a node, which says what the test says.
 struct Raw {
@@ -101,6 +101,7 @@ async fn who_is_no_node_of_the_cluster_is_not_listened_to() {
         (ca.member(9), Some("node 9 is no node of the cluster")),
         (ca.files("itself", &[hello(1).identity.to_string()]), Some("a copy of this node's files")),
         (named("elsewhere", ClusterId(5), 2), Some("belongs to the cluster 0000000000000005")),
+        (named("former", FORMER, 2), Some("was recovered without node 2")),
     ];
     for (files, reason) in strangers {
         let (mut raw, frame) = Raw::greet(&one, &files, hello(2)).await;

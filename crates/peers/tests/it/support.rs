@@ -24,6 +24,8 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) const CLUSTER: ClusterId = ClusterId(0xc1);
+/// The cluster from which this one was recovered.
+pub(crate) const FORMER: ClusterId = ClusterId(0xc0);
 
 pub(crate) fn node(number: u64) -> NodeId {
     NodeId::new(number).unwrap()
@@ -191,7 +193,7 @@ pub(crate) fn nodes(numbers: &[u64], reached: &[(u64, SocketAddr)]) -> NodeTable
 pub(crate) fn options(files: PeerFiles, number: u64, reached: &[(u64, SocketAddr)]) -> PeersOptions {
     let identity = Identity { cluster: CLUSTER, node: node(number) };
     let formats = Formats { highest: 1, in_force: 1 };
-    let local = Local { identity, start: number * 100, formats };
+    let local = Local { identity, start: number * 100, formats, recovered_from: Some(FORMER) };
     PeersOptions { local, nodes: nodes(&[1, 2, 3], reached), files }
 }
 

@@ -54,7 +54,8 @@ impl ClusterNode {
         let Place { identity, nodes, members, source } = place;
         let version = u32::from(BEHAVIOUR_VERSION);
         let formats = Formats { highest: version, in_force: version };
-        let local = Local { identity, start: RandomState::new().build_hasher().finish(), formats };
+        let start = RandomState::new().build_hasher().finish();
+        let local = Local { identity, start, formats, recovered_from: None };
         let incoming = Arc::new(Incoming::default());
         let receiver: Arc<dyn Receiver> = incoming.clone();
         let peers = Peers::start(PeersOptions { local, nodes, files: files.clone() }, receiver);
