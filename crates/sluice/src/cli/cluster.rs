@@ -12,6 +12,7 @@ use super::output::Table;
 use super::{Out, Result, duration, number};
 use crate::dev_cluster::{self, DevArgs};
 use crate::serve::init::{self, InitArgs};
+use crate::serve::recover::{self, RecoverArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterVerb {
@@ -63,6 +64,13 @@ pub(crate) enum ClusterVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
+    /// Make a stopped node a cluster of its own, when a majority of the nodes is gone for good.
+    Recover {
+        #[command(flatten)]
+        recover: RecoverArgs,
+        #[command(flatten)]
+        confirm: Confirmation,
+    },
     /// Remove a node for good. It never comes back under its number.
     Remove {
         /// Number of the node, as `sluice cluster members` shows it.
@@ -96,6 +104,7 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
         ClusterVerb::Replace { node, validity, server } => {
             make_token(&server, validity, Some(node), out).await?;
         }
+        ClusterVerb::Recover { recover, confirm } => recover::run(recover, |what| confirm.ask(what), out)?,
         ClusterVerb::Remove { node, confirm, server } => {
             let connection = server.connect()?;
             confirm.ask(&format!("remove node {node} from the cluster for good"))?;

@@ -51,11 +51,11 @@ impl ClusterNode {
     ) -> Option<ClusterNode> {
         let place = place?;
         let files = place.files(made)?;
-        let Place { identity, nodes, members, source } = place;
+        let Place { identity, recovered_from, nodes, members, source } = place;
         let version = u32::from(BEHAVIOUR_VERSION);
         let formats = Formats { highest: version, in_force: version };
         let start = RandomState::new().build_hasher().finish();
-        let local = Local { identity, start, formats, recovered_from: None };
+        let local = Local { identity, start, formats, recovered_from };
         let incoming = Arc::new(Incoming::default());
         let receiver: Arc<dyn Receiver> = incoming.clone();
         let peers = Peers::start(PeersOptions { local, nodes, files: files.clone() }, receiver);
@@ -107,6 +107,7 @@ impl ClusterNode {
             roster: Roster::new(&self.own.cluster),
             peers: self.peers.clone(),
             own: self.own.identity.node,
+            is_first: !self.options.members.voters().is_empty(),
             address: address.clone(),
             removed: Arc::clone(&self.incoming.removed),
         };

@@ -12,7 +12,6 @@ use sluice_replica::NodeId;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::init::FIRST;
 use super::steering::{Step, gone, next, replaced};
 
 /// Pause between two looks at the list.
@@ -26,6 +25,8 @@ pub(super) struct Following {
     pub(super) roster: Roster,
     pub(super) peers: Peers,
     pub(super) own: NodeId,
+    /// True: the list begins with this node.
+    pub(super) is_first: bool,
     /// Address of this node.
     pub(super) address: String,
     /// Told when this node was removed.
@@ -56,8 +57,9 @@ impl Following {
         if !leads.contains(&true) {
             return Ok(());
         }
-        if listed.is_empty() && self.own.get() == FIRST && leads[0] {
-            return self.roster.begin(&self.node, self.own.get(), &self.address).await.map_err(|e| e.message().to_owned());
+        if listed.is_empty() && self.is_first && leads[0] {
+            let begun = self.roster.begin(&self.node, self.own.get(), &self.address).await;
+            return begun.map_err(|e| e.message().to_owned());
         }
         let mut shards = Vec::new();
         for number in 0..leads.len() {

@@ -1,20 +1,18 @@
 //! `sluice cluster init`: makes a server the first node of a new cluster, with the data that it has.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use sluice_journal::{Disk as _, FsDisk};
-use sluice_peers::ClusterId;
 
 use super::auto::AutoCertificates;
 use super::node_file::{Membership, NodeFile, own_address};
 use crate::config::{self, SettingFlags, Sources, TlsMode};
+use crate::terminal::data_dir::expect_stopped;
 use crate::terminal::{CliError, Fault, Out, Result};
 
 /// Number of the first node of a cluster.
-pub(super) const FIRST: u64 = 1;
+const FIRST: u64 = 1;
 
 #[derive(Debug, Args)]
 #[command(
@@ -38,10 +36,7 @@ pub(crate) fn run(args: InitArgs, out: Out) -> Result<()> {
     if config.memory || config.tls_cert.0.is_some() {
         return Err(CliError::usage("a node of a cluster has a data directory and --tls auto"));
     }
-    if FsDisk.is_locked(&data_dir.join("shard-000")).unwrap_or(false) {
-        let used = format!("a server uses the data directory {}", data_dir.display());
-        return Err(CliError::of(Fault::InUse, used).hint("Stop it, and start it again afterwards."));
-    }
+    expect_stopped(data_dir)?;
     let file = match NodeFile::read(data_dir)? {
         Some(file) if file.joined.as_ref().is_some_and(|joined| joined.node == FIRST) => file,
         Some(_) => {
@@ -65,7 +60,6 @@ pub(crate) fn run(args: InitArgs, out: Out) -> Result<()> {
 }
 
 fn first(address: String) -> NodeFile {
-    let cluster = ClusterId(RandomState::new().build_hasher().finish()).to_string();
-    let joined = Membership { cluster, node: FIRST, nodes: [(FIRST, address.clone())].into() };
-    NodeFile { address, machine: String::new(), joined: Some(joined), is_removed: false }
+    let joined = Some(Membership::first(FIRST, &address));
+    NodeFile { address, machine: String::new(), joined, recovering: None, is_removed: false }
 }

@@ -60,6 +60,7 @@ impl JoinArgs {
         let file = if config.memory { None } else { NodeFile::read(&config.data_dir)? };
         match (file, &self.join) {
             (Some(file), _) if file.is_removed => Err(removed(&config.data_dir)),
+            (Some(file), _) if file.recovering.is_some() => Err(unrecovered(&config.data_dir)),
             (Some(file), _) if file.joined.is_some() => Ok(Some(file)),
             (Some(_), None) => Err(CliError::usage("this server has not finished joining a cluster")
                 .hint("Start it with --join and --join-token again.")),
@@ -89,6 +90,11 @@ pub(super) fn removed(data_dir: &Path) -> CliError {
         .hint("To use this machine again, let it join as a new node, with an empty data directory.")
 }
 
+fn unrecovered(data_dir: &Path) -> CliError {
+    let told = format!("the recovery of the cluster from {} was interrupted", data_dir.display());
+    CliError::of(Fault::Server, told).hint("Finish it: repeat `sluice cluster recover`.")
+}
+
 async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -> Result<NodeFile> {
     if config.memory || config.tls_cert.0.is_some() {
         return Err(CliError::usage("a node of a cluster has a data directory and --tls auto"));
@@ -103,7 +109,7 @@ async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -
         Some(file) => file,
         None => {
             let (address, machine) = (own_address(config)?, random()?);
-            NodeFile { address, machine, joined: None, is_removed: false }
+            NodeFile { address, machine, joined: None, recovering: None, is_removed: false }
         }
     };
     file.write(&config.data_dir)?;
@@ -113,7 +119,7 @@ async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -
     tracing::info!("joined the cluster {} as node {}", joined.cluster, joined.node);
     let Joined { cluster, node, nodes, .. } = joined;
     let nodes = nodes.into_iter().map(|it| (it.node, it.address)).collect();
-    file.joined = Some(Membership { cluster, node, nodes });
+    file.joined = Some(Membership { cluster, node, nodes, recovered_from: None });
     file.write(&config.data_dir)?;
     Ok(file)
 }

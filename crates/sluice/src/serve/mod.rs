@@ -3,10 +3,10 @@
 //! Map: `banner` the text when it is ready, `logging` the log, `address` the listening address, `open_files`
 //! the limit of open files, `limits` those of the engine, `security` TLS and rights, `auto` the certificates
 //! of `--tls auto`, `names` the names in them, `stopping` signals. As a node of a cluster: `node_file` the
-//! file that makes it one, `init` and `join` how it came to be, `pinned` the check of the cluster's CA,
-//! `place` its place, `own_node` the node as calls see it, `cluster` connections to other nodes,
-//! `other_nodes` the way of requests to them, `following` the list of nodes, `steering` members that are to
-//! be as it says.
+//! file that makes it one, `init`, `join` and `recover` how it came to be, `pinned` the check of the
+//! cluster's CA, `place` its place, `own_node` the node as calls see it, `cluster` connections to other
+//! nodes, `other_nodes` the way of requests to them, `following` the list of nodes, `steering` members that
+//! are to be as it says.
 
 mod address;
 mod auto;
@@ -25,6 +25,7 @@ mod own_node;
 mod pages;
 mod pinned;
 mod place;
+pub(crate) mod recover;
 mod security;
 mod steering;
 mod stopping;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ pub(super) struct NodeFile {
     pub(super) machine: String,
     /// Its cluster; `None`: it has not joined yet.
     pub(super) joined: Option<Membership>,
+    /// Its place when the recovery of its cluster is done, which was begun; `None`: none was.
+    pub(super) recovering: Option<Membership>,
     /// True: it was removed from the cluster.
     pub(super) is_removed: bool,
 }
@@ -42,6 +45,8 @@ pub(super) struct Membership {
     pub(super) node: u64,
     /// Addresses of all nodes by their numbers, when this one joined.
     pub(super) nodes: BTreeMap<u64, String>,
+    /// Id of the cluster from which this one was recovered; `None`: it was not.
+    pub(super) recovered_from: Option<String>,
 }
 
 impl NodeFile {
@@ -58,10 +63,11 @@ impl NodeFile {
                 .hint("Bring it back from a copy, or replace this node: `sluice cluster replace`.")
         };
         let file: NodeFile = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
-        match &file.joined {
-            Some(joined) if joined.identity().is_none() => Err(damaged("it names no node".to_owned())),
-            _ => Ok(Some(file)),
+        let mut places = file.joined.iter().chain(&file.recovering);
+        if places.any(|place| place.identity().is_none()) {
+            return Err(damaged("it names no node".to_owned()));
         }
+        Ok(Some(file))
     }
 
     /// Writes the file durably.
@@ -78,6 +84,17 @@ impl NodeFile {
 }
 
 impl Membership {
+    /// The place of the node with which a cluster begins.
+    pub(super) fn first(node: u64, address: &str) -> Membership {
+        let cluster = ClusterId(RandomState::new().build_hasher().finish()).to_string();
+        Membership { cluster, node, nodes: [(node, address.to_owned())].into(), recovered_from: None }
+    }
+
+    /// True when the cluster began with this node.
+    pub(super) fn is_first(&self) -> bool {
+        self.nodes.keys().eq([&self.node])
+    }
+
     /// Cluster and node; `None`: the file does not name them.
     pub(super) fn identity(&self) -> Option<Identity> {
         Some(Identity { cluster: self.cluster.parse::<ClusterId>().ok()?, node: NodeId::new(self.node)? })
@@ -118,11 +135,14 @@ mod tests {
         let data = dir.path().join("data");
         assert_eq!(NodeFile::read(&data).unwrap(), None);
         let nodes: BTreeMap<u64, String> = [(1, "one:7070".to_owned()), (2, "two:7070".to_owned())].into();
-        let joined = Membership { cluster: "00000000000000ab".to_owned(), node: 2, nodes };
+        let joined =
+            Membership { cluster: "00000000000000ab".to_owned(), nodes, ..Membership::first(2, "two:7070") };
+        assert!(!joined.is_first() && Membership::first(4, "two:7070").is_first());
         let file = NodeFile {
             address: "two:7070".to_owned(),
             machine: "m".to_owned(),
             joined: Some(joined.clone()),
+            recovering: Some(Membership::first(3, "two:7070")),
             is_removed: false,
         };
         file.write(&data).unwrap();

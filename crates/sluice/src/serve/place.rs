@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use sluice_front::tls::first_certificate;
-use sluice_peers::{Identity, NodeTable, PeerFiles};
+use sluice_peers::{ClusterId, Identity, NodeTable, PeerFiles};
 use sluice_replica::{Members, NodeId};
 
 use super::auto::AutoCertificates;
-use super::init::FIRST;
 use super::node_file::{Membership, NodeFile};
 use crate::config::Config;
 use crate::terminal::{CliError, Result};
@@ -18,6 +17,8 @@ use crate::terminal::{CliError, Result};
 pub(super) struct Place {
     /// Cluster and node.
     pub(super) identity: Identity,
+    /// The cluster from which this one was recovered; `None`: it was not.
+    pub(super) recovered_from: Option<ClusterId>,
     /// The nodes as far as they are known before the cluster's list is.
     pub(super) nodes: NodeTable,
     /// Members with which a log begins that was in no cluster before; of a machine that joins, none.
@@ -59,12 +60,12 @@ impl Place {
     fn of_file(file: &NodeFile, joined: &Membership) -> Result<Place> {
         let identity =
             joined.identity().ok_or_else(|| CliError::failed("the file of the node names none"))?;
-        let is_first = joined.node == FIRST;
-        let members = is_first.then(|| Members::new(vec![identity.node], Vec::new(), FIRST)).flatten();
+        let members = joined.is_first().then(|| Members::new(vec![identity.node], Vec::new(), joined.node));
         Ok(Place {
             identity,
+            recovered_from: joined.recovered_from.as_ref().and_then(|id| id.parse().ok()),
             nodes: joined.table(),
-            members: members.unwrap_or_default(),
+            members: members.flatten().unwrap_or_default(),
             source: Source::File(file.address.clone()),
         })
     }
@@ -93,7 +94,7 @@ impl Place {
         let members = Members::new(nodes.addresses.keys().copied().collect(), Vec::new(), nodes.highest)
             .ok_or_else(|| CliError::usage("cluster_members names more nodes than a cluster can have"))?;
         let source = Source::Settings(PeerFiles { cert, key, ca });
-        Ok(Some(Place { identity, nodes, members, source }))
+        Ok(Some(Place { identity, recovered_from: None, nodes, members, source }))
     }
 }
 

@@ -3,7 +3,9 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::{CliError, Result};
+use sluice_journal::{Disk as _, FsDisk};
+
+use super::{CliError, Fault, Result};
 
 /// The remark about a server that was killed, or whose machine lost power.
 pub(crate) const NOT_IN_ORDER: &str =
@@ -23,4 +25,13 @@ pub(crate) fn expect_directory(path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a data directory that a server uses.
+pub(crate) fn expect_stopped(path: &Path) -> Result<()> {
+    if !FsDisk.is_locked(&path.join("shard-000")).unwrap_or(false) {
+        return Ok(());
+    }
+    let used = format!("a server uses the data directory {}", path.display());
+    Err(CliError::of(Fault::InUse, used).hint("Stop it, and start it again afterwards."))
 }

@@ -1,0 +1,117 @@
+"""A node goes on alone after the majority of its cluster is lost for good."""
+
+import json
+import shutil
+
+from conftest import until
+from test_cluster_join import begun, joined, machines, numbers, until_sent  # noqa: F401
+
+
+def recover(machine, *arguments: str):
+    """The remains of the cluster, and what became of the node; fails with the error."""
+    done = machine.run("cluster", "recover", "--listen", machine.listen, "--data-dir", "data", "--json", *arguments)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def lost(make):
+    """The third of three nodes, whose others are gone without a word, and a message that it has."""
+    one = begun(make)
+    two, three = joined(make, "two", one), joined(make, "three", one)
+    until(lambda: "voters=[1, 2, 3]" in (one.directory / "log").read_text(), "all nodes vote")
+    until_sent(one, "d")
+    until(lambda: three.payloads() == ["a", "b", "c", "d"], "the third node has all of it")
+    one.kill()
+    two.kill()
+    return one, two, three
+
+
+def test_what_one_node_has_goes_on_and_the_others_are_refused(machines):
+    one, two, three = lost(machines)
+    certificate = three.directory / "data-tls" / "server.pem"
+    former = certificate.read_text()
+    code, shown, error = recover(three, "--dry-run")
+    assert code == 4 and "uses the data directory" in error and not shown
+    three.kill()
+    # Without a word of the operator the data stay as they are.
+    before = three.node_file()
+    code, [remains], _ = recover(three, "--dry-run")
+    assert code == 0 and three.node_file() == before
+    [shard] = remains["shards"]
+    assert (remains["node"], shard["members"]) == (3, [1, 2, 3])
+    assert 0 < shard["committed_index"] <= shard["index"] and shard["term"] > 0 and shard["time_ms"] > 0
+    code, [again], error = recover(three)
+    assert code == 2 and "--yes" in error and again == remains and three.node_file() == before
+
+    code, [_, recovered], _ = recover(three, "--yes")
+    assert code == 0 and recovered["node"] == 4 and recovered["cluster"] != remains["cluster"]
+    assert three.node_file()["joined"]["node"] == 4
+    assert certificate.read_text() != former
+    # The same again changes nothing.
+    after = three.node_file()
+    code, [_, same], _ = recover(three, "--yes")
+    assert code == 0 and same == recovered and three.node_file() == after
+
+    three.start()
+    until_sent(three, "e")
+    assert three.payloads() == ["a", "b", "c", "d", "e"]
+    assert numbers(three) == [4]
+    # A former node is told why nobody speaks with it, whichever of the two connects.
+    two.start()
+    told = f"the cluster {remains['cluster']} was recovered without node 2, and goes on as {recovered['cluster']}"
+    until(lambda: told in (two.directory / "log").read_text(), "the former node says why it is refused")
+    assert told in (three.directory / "log").read_text()
+    two.kill()
+    # New machines join, the former ones with empty directories.
+    two.process = None
+    shutil.rmtree(two.directory / "data")
+    two.join(three.token(), three)
+    five = joined(machines, "five", three)
+    until(lambda: numbers(five) == [4, 5, 6] == numbers(two), "the cluster has three nodes again")
+    until(lambda: "voters=[4, 5, 6]" in (three.directory / "log").read_text(), "all nodes vote")
+    three.kill()
+    until_sent(five, "f")
+    assert two.payloads() == ["a", "b", "c", "d", "e", "f"]
+
+
+def test_a_recovery_that_was_interrupted_is_finished_by_the_next(machines):
+    one, two, three = lost(machines)
+    three.kill()
+    directory = three.directory
+    for part in ("data", "data-tls"):
+        shutil.copytree(directory / part, directory / f"{part}-before")
+    code, [_, recovered], _ = recover(three, "--yes")
+    assert code == 0
+    place = three.node_file()["joined"]
+    former = json.loads((directory / "data-before" / "node").read_text())
+
+    def interrupted(is_changed: bool, is_certified: bool):
+        """The files as they are when the process dies in between."""
+        source = "data" if is_changed else "data-before"
+        shutil.copytree(directory / source, directory / "data-cut")
+        (directory / "data-cut" / "node").write_text(json.dumps({**former, "recovering": place}))
+        shutil.copytree(directory / ("data-tls" if is_certified else "data-tls-before"), directory / "data-cut-tls")
+
+    for is_changed, is_certified in ((False, False), (True, False), (True, True)):
+        interrupted(is_changed, is_certified)
+        shutil.copy(directory / "data.key", directory / "data-cut.key")
+        assert "was interrupted" in three.refused("--data-dir", "data-cut")
+        code, [_, again], error = recover(three, "--data-dir", "data-cut", "--yes")
+        assert code == 0 and again == recovered, error
+        three.start("--data-dir", "data-cut")
+        until(lambda: three.members() == {4: [0]}, "the node goes on alone")
+        assert three.payloads() == ["a", "b", "c", "d"]
+        assert three.stop() == 0
+        for part in directory.glob("data-cut*"):
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
+
+
+def test_what_is_no_node_is_not_recovered(machines):
+    alone = machines("alone")
+    alone.start()
+    alone.stop()
+    code, shown, error = recover(alone, "--yes")
+    assert code == 2 and "belongs to no node of a cluster" in error and not shown
+    one = begun(machines)
+    one.stop()
+    code, [remains, same], _ = recover(one, "--yes")
+    assert code == 0 and remains["shards"][0]["members"] == [1] and same["node"] == 1
