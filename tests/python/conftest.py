@@ -43,6 +43,19 @@ def strace_is_missing() -> str:
     return f"strace may not trace here: {tried.stderr.strip()}" if tried.returncode else ""
 
 
+# Mounts need no right on this machine, in a namespace of mounts.
+ALONE = ["unshare", "--map-root-user", "--mount", "--propagation", "private"]
+
+
+def unshare_is_missing() -> str:
+    """Why nothing can be mounted here; empty: it can."""
+    if not shutil.which("unshare"):
+        return "unshare is not installed"
+    script = "mount -t tmpfs tmpfs /mnt"
+    tried = subprocess.run([*ALONE, "sh", "-c", script], capture_output=True, text=True)
+    return f"nothing may be mounted here: {tried.stderr.strip()}" if tried.returncode else ""
+
+
 class Process:
     """A server's process with a directory of its own, to be stopped, killed and started again."""
 

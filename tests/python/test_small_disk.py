@@ -2,26 +2,13 @@
 
 import json
 import pathlib
-import shutil
 import subprocess
 
 import pytest
-from conftest import Server, binary, until
+from conftest import ALONE, Server, binary, unshare_is_missing, until
 
-# A file system of its own needs no right on this machine, in a namespace of mounts.
-ALONE = ["unshare", "--map-root-user", "--mount", "--propagation", "private"]
 MOUNT = "mkdir -p disk && mount -t tmpfs -o size=64m tmpfs disk"
 PAYLOAD = "x" * 200_000
-
-
-def unshare_is_missing() -> str:
-    """Why nothing can be mounted here; empty: it can."""
-    if not shutil.which("unshare"):
-        return "unshare is not installed"
-    script = "mount -t tmpfs tmpfs /mnt"
-    tried = subprocess.run([*ALONE, "sh", "-c", script], capture_output=True, text=True)
-    return f"nothing may be mounted here: {tried.stderr.strip()}" if tried.returncode else ""
-
 
 pytestmark = pytest.mark.skipif(bool(unshare_is_missing()), reason=unshare_is_missing())
 
