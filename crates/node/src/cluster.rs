@@ -9,10 +9,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId, StateMessage, Work};
+use sluice_replica::{BootId, Config, Dropped, Envelope, Fetch, Members, Memory, NodeId, StateMessage, Work};
 
 use crate::api::StartError;
 use crate::driver::Threads;
+use crate::shard::replicated::forgotten::Forgotten;
 use crate::shard::replicated::inbox::Inbox;
 use crate::shard::replicated::{Carrier, Parts, TICK, work};
 
@@ -36,6 +37,10 @@ pub struct ClusterOptions {
     /// Length of the log of each shard that is kept for nodes that are behind, in bytes; a quarter of the
     /// disk at most. Who needs more gets a state.
     pub kept_bytes: u64,
+    /// Present boot of the machine. After a new one a node whose durability does not sync before it
+    /// acknowledges may have forgotten something, unless it was stopped in order: see
+    /// [`crate::Node::has_forgotten`].
+    pub boot: BootId,
     /// Way to the other nodes.
     pub transport: Arc<dyn Transport>,
 }
@@ -76,6 +81,9 @@ pub(crate) struct Inboxes(Vec<Weak<Inbox>>);
 /// Ways of the shards to other nodes.
 pub(crate) struct Ways {
     options: ClusterOptions,
+    /// True: nothing is acknowledged before it is synced.
+    syncs_first: bool,
+    forgotten: Forgotten,
     seed: u64,
     kept_bytes: u64,
     transfer_bytes: u64,
@@ -136,6 +144,8 @@ impl Ways {
     /// follower.
     pub(crate) fn new(
         options: ClusterOptions,
+        syncs_first: bool,
+        forgotten: Forgotten,
         seed: u64,
         log_bytes: u64,
         threads: &Threads,
@@ -145,12 +155,24 @@ impl Ways {
         let (works, given) = channel();
         threads.spawn("states".to_owned(), move || run_works(given))?;
         let (kept_bytes, transfer_bytes) = (log_bytes.min(options.kept_bytes), log_bytes);
-        Ok(Ways { options, seed, kept_bytes, transfer_bytes, inboxes: Inboxes::default(), fetches, works })
+        let inboxes = Inboxes::default();
+        Ok(Ways {
+            options,
+            syncs_first,
+            forgotten,
+            seed,
+            kept_bytes,
+            transfer_bytes,
+            inboxes,
+            fetches,
+            works,
+        })
     }
 
-    /// The parts of the store of a shard; shards come in the order of their numbers.
-    pub(crate) fn parts(&mut self, shard: u32, inbox: Arc<Inbox>) -> Parts {
-        let ClusterOptions { id, members, transport, .. } = self.options.clone();
+    /// The parts of the store of a shard, whose journal was closed in order if it `is_whole`; shards come in
+    /// the order of their numbers.
+    pub(crate) fn parts(&mut self, shard: u32, is_whole: bool, inbox: Arc<Inbox>) -> Parts {
+        let ClusterOptions { id, members, boot, transport, .. } = self.options.clone();
         let weak = Arc::downgrade(&inbox);
         self.inboxes.0.push(weak.clone());
         Parts {
@@ -161,6 +183,8 @@ impl Ways {
                 quiet_ticks: QUIET_TICKS,
             },
             members,
+            memory: Memory { boot, syncs_first: self.syncs_first, is_whole },
+            forgotten: self.forgotten.clone(),
             seed: self.seed.wrapping_add(shard.into()),
             kept_bytes: self.kept_bytes,
             transfer_bytes: self.transfer_bytes,

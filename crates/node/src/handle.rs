@@ -18,6 +18,7 @@ use crate::driver::Threads;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
 use crate::shard::leader::Leader;
+use crate::shard::replicated::forgotten::Forgotten;
 use crate::shard::request::{Answer, Proposal, Read, ReplyTo, Request, ShardView};
 
 /// Wait suggested to a caller whose request found the mailbox full, in milliseconds.
@@ -44,6 +45,7 @@ pub(crate) struct Inner {
     pub(crate) inboxes: Inboxes,
     /// `None`: the node is alone.
     pub(crate) cluster: Option<ClusterOptions>,
+    pub(crate) forgotten: Forgotten,
     /// One per shard: held while its namespaces are brought into line with shard 0.
     pub(crate) following: Vec<tokio::sync::Mutex<()>>,
     pub(crate) limits: Limits,
@@ -75,6 +77,13 @@ impl Node {
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.inner.limits
+    }
+
+    /// True: this node of a cluster may have forgotten what it has acknowledged, because its machine lost
+    /// power before that was synced, or since a leader knows more of it. All its shards are silent then: they
+    /// neither vote nor count. It has to start again under a new number.
+    pub fn has_forgotten(&self) -> bool {
+        self.inner.forgotten.is_noted()
     }
 
     /// Findings of opening each shard's journal.

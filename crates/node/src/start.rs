@@ -27,6 +27,7 @@ use crate::placement::Placement;
 use crate::shard::leader::Leader;
 use crate::shard::recover::{knows, recover};
 use crate::shard::replicated::Replicated;
+use crate::shard::replicated::forgotten::Forgotten;
 use crate::shard::replicated::inbox::Inbox;
 use crate::shard::request::{Proposal, ReplyTo, Request};
 use crate::shard::store::Store;
@@ -53,6 +54,7 @@ struct Starting<'a> {
     next_namespace: NamespaceId,
     /// Ways to the other nodes; `None`: the node is alone.
     ways: Option<Ways>,
+    forgotten: Forgotten,
     backups: Vec<Backups>,
     keyrings: Vec<Keyring>,
     reports: Vec<RecoveryReport>,
@@ -98,6 +100,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         placement: Arc::default(),
         next_namespace: NamespaceId::DEFAULT,
         ways: None,
+        forgotten: Forgotten::default(),
         backups: Vec::new(),
         keyrings: Vec::new(),
         reports: Vec::new(),
@@ -115,6 +118,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         leaders: starting.leaders,
         inboxes,
         cluster,
+        forgotten: starting.forgotten,
         following: (0..options.shards).map(|_| tokio::sync::Mutex::default()).collect(),
         threads: starting.threads,
         backups: starting.backups.into(),
@@ -168,7 +172,9 @@ impl Starting<'_> {
                 expect_data(dir, shards)?;
             }
             let log_bytes = self.share_of_disk(dir) / 4;
-            self.ways = Some(Ways::new(cluster, self.seed()?, log_bytes, &self.threads)?);
+            let syncs_first = matches!(self.options.durability, Durability::Always);
+            let (seed, forgotten) = (self.seed()?, self.forgotten.clone());
+            self.ways = Some(Ways::new(cluster, syncs_first, forgotten, seed, log_bytes, &self.threads)?);
         }
         let directory = Directory::open(dir, shards)?;
         (0..shards).try_for_each(|number| self.start_disk(dir, &directory, number))?;
@@ -207,6 +213,7 @@ impl Starting<'_> {
         let events = EventFlag::default();
         let wake = waker(&events, &self.mailboxes[number as usize]);
         let (term, last_time_us) = (report.term, report.last_time_us.max(engine.time_us()));
+        let is_whole = report.end_known;
         self.backups.push(opened.backups);
         self.keyrings.push(opened.keyring);
         self.reports.push(report);
@@ -216,7 +223,7 @@ impl Starting<'_> {
             Durability::Interval(_) | Durability::Os => Writing::Inline(writer.clone()),
         };
         if let Some(ways) = &mut self.ways {
-            let parts = ways.parts(number, Arc::new(Inbox::new(wake)));
+            let parts = ways.parts(number, is_whole, Arc::new(Inbox::new(wake)));
             let store = Replicated::new(journal, writer, hard_state, parts)?;
             let log_clock = LogClock::follow(&SystemClock::new(), last_time_us);
             let mut shard = self.shard(number, engine, store, log_clock);

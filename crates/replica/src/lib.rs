@@ -36,6 +36,7 @@ pub use entry::{Change, Content, Descriptor, Entry, NodeId, Position, ReadId};
 pub use member::entries::OwnRecords;
 pub use member::envelope::{Envelope, Unattached};
 pub use member::fetch::{Fetch, Fetched};
+pub use member::memory::{BootId, Memory};
 pub use member::recovery::Remains;
 pub use member::start::Start;
 pub use member::work::{Work, Worked};

@@ -1,4 +1,5 @@
-//! A member of a replicated log: its journal fails or hangs, and keeps the members.
+//! A member of a replicated log: its journal fails, hangs or loses what was not synced, and keeps the
+//! members.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,8 +8,8 @@ use sluice_journal::{
     Batch, Class, Commit, DiskJournal, Event, Journal, Maintenance, Opened, Options, SealedBatch, Writer,
 };
 use sluice_replica::{
-    Body, Change, Config, Content, Entry, Envelope, Member, MemberEvent, Members, Message, NodeId,
-    NotProposed, OwnRecords, Position, Refused, Role, Start, StartError,
+    Body, BootId, Change, Config, Content, Dropped, Entry, Envelope, Member, MemberEvent, Members, Memory,
+    Message, NodeId, NotProposed, OwnRecords, Position, Refused, Rejected, Role, Start, StartError,
 };
 use sluice_sim::disk::{Call, CallFailure, Crash, SimDisk};
 use sluice_sim::rng::Rng;
@@ -151,14 +152,20 @@ fn members(voters: &[u64], learners: &[u64], highest: u64) -> Members {
 
 /// Opens the journal of a member that has ended, as the node with this number.
 fn start_again(disk: &SimDisk, id: u64) -> Result<Member, StartError> {
-    let Opened { mut journal, writer, mut replay, hard_state, .. } = open(disk);
+    start_in(disk, id, 1).map(|(member, _)| member)
+}
+
+/// Does so in a boot of its machine, where what is written is acknowledged before it is synced.
+fn start_in(disk: &SimDisk, id: u64, boot: u8) -> Result<(Member, Writer), StartError> {
+    let Opened { mut journal, writer, mut replay, hard_state, report, .. } = open(disk);
     while replay.next_batch().expect("a whole log").is_some() {}
     journal.set_live([]).expect("no blobs");
     let others = members(&[1, 8, 9], &[], 9);
     let start = Start::read(&journal, others, &hard_state, OWN_RECORDS, 0).expect("a whole log");
-    let member = Member::new(&config(id), journal, start, 1);
+    let memory = Memory { boot: BootId([boot; 16]), syncs_first: false, is_whole: report.end_known };
+    let member = Member::new(&config(id), journal, start.remembering(memory), 1)?;
     writer.step();
-    member
+    Ok((member, writer))
 }
 
 #[test]
@@ -237,4 +244,75 @@ fn a_copy_of_a_disk_starts_as_a_node_that_is_new_and_as_no_other() {
     assert_eq!(started(2), Ok(members(&[1], &[], 1)));
     disk.crash(Crash::Kill);
     assert_eq!(started(1), Err(StartError::Forgetful { node: node(1) }));
+}
+
+#[test]
+fn a_member_whose_machine_lost_power_is_silent_until_it_has_another_number() {
+    let mut rig = Rig::new(1, 3);
+    rig.write();
+    let Rig { disk, member, .. } = rig;
+    drop(member);
+    let forgets = |id, boot| {
+        disk.crash(Crash::Power);
+        start_in(&disk, id, boot).expect("a whole state").0.has_forgotten()
+    };
+    assert!(!forgets(1, 1), "so far it has synced before it acknowledged");
+    assert!(!forgets(1, 1), "what is written outlives the process");
+    let (member, writer) = start_in(&disk, 1, 1).expect("a whole state");
+    writer.finish().expect("a disk that works");
+    drop(member);
+    assert!(!forgets(1, 2), "it was stopped in order");
+    assert!(forgets(1, 3));
+
+    disk.crash(Crash::Power);
+    let (mut member, writer) = start_in(&disk, 1, 3).expect("a whole state");
+    (0..9 * ELECTION_TICKS).for_each(|_| member.tick());
+    while member.poll().is_some() {}
+    assert!(member.take_envelopes().is_empty());
+    assert_eq!((member.standing().role, member.standing().term), (Role::Follower, 1));
+    let entry = append(Position { term: 1, index: 1 });
+    let to_us = Message { from: node(2), to: node(1), ..entry.message };
+    assert_eq!(member.step(Envelope::new(to_us, Vec::new())), Err(Dropped::Mute));
+    writer.finish().expect("a disk that works");
+    drop(member);
+    assert!(forgets(1, 3), "an orderly stop brings nothing back");
+    assert!(!forgets(9, 3));
+}
+
+#[test]
+fn a_sole_member_has_promised_nothing_to_anybody_and_leads_with_what_it_has() {
+    let mut rig = Rig::new(1, 1);
+    rig.write();
+    let Rig { disk, member, .. } = rig;
+    drop(member);
+    for boot in 1..3 {
+        disk.crash(Crash::Power);
+        let (mut member, writer) = start_in(&disk, 1, boot).expect("a whole state");
+        for _ in 0..4 * ELECTION_TICKS {
+            member.tick();
+            writer.step();
+            while member.poll().is_some() {}
+        }
+        assert_eq!((member.has_forgotten(), member.standing().role), (false, Role::Leader));
+    }
+}
+
+#[test]
+fn a_member_that_has_less_than_its_leader_knows_of_has_forgotten_it() {
+    let mut rig = Rig::new(2, 2);
+    let heartbeat = |commit| {
+        let body = Body::Heartbeat { commit, read: None };
+        Envelope::new(Message { from: node(1), to: node(2), term: 2, body }, Vec::new())
+    };
+    rig.member.step(heartbeat(1)).expect("it has the first entry");
+    assert!(!rig.member.has_forgotten());
+    let beyond = Dropped::Message(Rejected::CommitBeyondLog { commit: 2, last: 1 });
+    assert_eq!(rig.member.step(heartbeat(2)), Err(beyond));
+    assert!(rig.member.has_forgotten());
+    assert_eq!(rig.member.step(heartbeat(1)), Err(Dropped::Mute));
+    rig.write();
+    let Rig { disk, member, .. } = rig;
+    drop(member);
+    disk.crash(Crash::Power);
+    assert!(start_again(&disk, 2).expect("a whole state").has_forgotten());
 }

@@ -12,7 +12,7 @@ use sluice_engine::settings::Quotas;
 use sluice_node::{
     Asking, ClusterOptions, Durability, Link, Node, NotChanged, Options, Recovery, StartError, Transport,
 };
-use sluice_replica::{Change, Envelope, Members, NodeId, Refused, StateMessage};
+use sluice_replica::{BootId, Change, Envelope, Members, NodeId, Refused, StateMessage};
 
 use crate::support::{options, payloads, receive, send, sending};
 
@@ -55,7 +55,8 @@ fn cluster(number: u64, nodes: &Nodes) -> ClusterOptions {
     let ids = [1, 2, 3].map(|number| NodeId::new(number).unwrap());
     let members = Members::new(ids.to_vec(), Vec::new(), 3).unwrap();
     let id = NodeId::new(number).unwrap();
-    ClusterOptions { id, members, kept_bytes: 1 << 30, transport: Arc::new(InMemory(Arc::clone(nodes))) }
+    let transport = Arc::new(InMemory(Arc::clone(nodes)));
+    ClusterOptions { id, members, kept_bytes: 1 << 30, boot: BootId([1; 16]), transport }
 }
 
 fn copy(from: &Path, to: &Path) {

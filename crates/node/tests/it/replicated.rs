@@ -12,14 +12,15 @@ use sluice_journal::{BlobRead, Commit, DiskJournal, FsDisk, Maintenance, Opened,
 use sluice_node::clock::{Clock, LogClock};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::{knows, recover};
+use sluice_node::shard::replicated::forgotten::Forgotten;
 use sluice_node::shard::replicated::inbox::Inbox;
 use sluice_node::shard::replicated::{self, Carrier, Replicated, work};
 use sluice_node::shard::request::Request;
 use sluice_node::shard::store::{Standing, Store};
 use sluice_node::shard::{Parts, Shard, Step};
 use sluice_replica::{
-    Change, Config, Dropped, Envelope, Fetch, GROUP_BYTES, Members, NodeId, RECORD_BYTES_MAX, Rejected,
-    StateMessage, Work,
+    BootId, Change, Config, Dropped, Envelope, Fetch, GROUP_BYTES, Members, Memory, NodeId, RECORD_BYTES_MAX,
+    Rejected, StateMessage, Work,
 };
 
 use crate::replicas::calls::{Answered, Client, Waiting};
@@ -147,6 +148,8 @@ impl Machine {
         let of_store = replicated::Parts {
             config: Config { id, heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 },
             members: Members::new((0..3).map(node).collect(), Vec::new(), 3).unwrap(),
+            memory: Memory { boot: BootId([1; 16]), syncs_first: true, is_whole: report.end_known },
+            forgotten: Forgotten::default(),
             seed: id.get(),
             kept_bytes,
             transfer_bytes: 1 << 30,

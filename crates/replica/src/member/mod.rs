@@ -9,21 +9,24 @@
 //! journal's writer syncs on another thread.
 //!
 //! Map: [`envelope`] messages with their batches, [`entries`] entries of batches, [`fetch`] batches read back
-//! from the disk, `output` what comes of an input, `quiet` rest of idle members, `recent` batches that followers may still need, `room`
-//! full disks, `stall` disks that hang, [`start`] the state at a start, `state` the hard state in the
-//! journal; `transfers` states on their way, `sending` to followers, `incoming` to this node, [`work`] what
-//! of it may block.
+//! from the disk, [`memory`] what a node may have forgotten, `output` what comes of an input, `quiet` rest of
+//! idle members, `recent` batches that followers may still need, `room` full disks, `silence` members that
+//! have forgotten something, `stall` disks that hang, [`start`] the state at a start, `state` the hard state
+//! in the journal; `transfers` states on their way, `sending` to followers, `incoming` to this node, [`work`]
+//! what of it may block.
 
 pub mod entries;
 pub mod envelope;
 pub mod fetch;
 mod incoming;
+pub mod memory;
 mod output;
 mod quiet;
 mod recent;
 pub mod recovery;
 mod room;
 mod sending;
+mod silence;
 mod stall;
 pub mod start;
 mod state;
@@ -38,6 +41,7 @@ use self::entries::OwnRecords;
 use self::envelope::{Envelope, Unattached};
 use self::fetch::{Fetch, Fetched, Fetches};
 use self::incoming::Incoming;
+use self::memory::Kept;
 use self::quiet::Quiet;
 use self::recent::Recent;
 use self::room::Room;
@@ -84,6 +88,8 @@ pub struct Member {
     received: u64,
     state_messages: Vec<StateMessage>,
     work: Vec<Work>,
+    /// True: the owner has ended the part of this member.
+    is_silenced: bool,
 }
 
 /// Event of a member.
@@ -117,6 +123,8 @@ pub enum Dropped {
     Place(Position),
     /// The disk has no room for its batches.
     NoRoom,
+    /// The node may have forgotten what it has acknowledged.
+    Mute,
 }
 
 /// Batches of entries that are about to be written.
@@ -130,7 +138,7 @@ impl Member {
     ///
     /// Settings or a state that contradict themselves.
     pub fn new(config: &Config, journal: DiskJournal, start: Start, seed: u64) -> Result<Member, StartError> {
-        let Start { started, records, kept_bytes, has_forgotten } = start;
+        let Start { started, records, kept_bytes, has_lost, kept } = start;
         let Started { saved, base, changed, mut entries } = started?;
         let given = entries.last().map_or(base.position, |entry| entry.position);
         for batch in journal.tail(0) {
@@ -138,8 +146,7 @@ impl Member {
         }
         let last_term = entries.last().map_or(base.position.term, |entry| entry.position.term);
         let hard_state = saved.hard_state(last_term);
-        let is_of_other = saved.id.is_some_and(|id| id != config.id);
-        let has_forgotten = has_forgotten || is_of_other;
+        let has_forgotten = saved.id.is_some_and(|id| id != config.id);
         let durable = Durable { base, hard_state, entries, changed, applied: given.index, has_forgotten };
         let replica = Replica::new(config, &durable, seed)?;
         let mut member = Member {
@@ -164,9 +171,12 @@ impl Member {
             received: 0,
             state_messages: Vec::new(),
             work: Vec::new(),
+            is_silenced: false,
         };
+        let is_bound = has_lost && silence::is_bound(&member.saved, config.id, &member.in_force);
+        let kept = if is_bound { Kept::Less } else { kept };
         let vote = hard_state.vote.filter(|_| !has_forgotten);
-        member.save(Saved { id: Some(config.id), term: hard_state.term, vote, ..member.saved.clone() });
+        member.save(Saved { id: Some(config.id), term: hard_state.term, vote, kept, ..member.saved.clone() });
         member.label();
         let (before, _) = member.journal.before_last(kept_bytes, u64::MAX);
         member.forget_before(before);
@@ -181,7 +191,7 @@ impl Member {
         }
         self.stall.tick(self.oldest_unsynced());
         self.room.tick();
-        if self.is_stalled() {
+        if self.is_silent() {
             return;
         }
         self.replica.tick();
@@ -201,6 +211,9 @@ impl Member {
     ///
     /// The reason for which it was dropped.
     pub fn step(&mut self, envelope: Envelope) -> Result<(), Dropped> {
+        if self.is_mute() {
+            return Err(Dropped::Mute);
+        }
         self.hear_quiet(&envelope.message, envelope.report.is_quiet);
         if let Body::Snapshot(snapshot) = &envelope.message.body {
             let snapshot = snapshot.clone();
@@ -212,7 +225,8 @@ impl Member {
         if bytes > 0 && !room::admit_copies(&mut self.journal, bytes, &envelope.report) {
             return Err(Dropped::NoRoom);
         }
-        self.replica.step(&envelope.message).map_err(Dropped::Message)?;
+        let stepped = self.replica.step(&envelope.message).inspect_err(|why| self.note_refused(*why));
+        stepped.map_err(Dropped::Message)?;
         if let Body::Appended { index, .. } = envelope.message.body {
             self.note_acknowledged(envelope.message.from, index);
         }
@@ -235,7 +249,7 @@ impl Member {
         time_us: u64,
         class: Class,
     ) -> Result<(u64, u64), NotProposed> {
-        if self.is_stalled() {
+        if self.is_silent() {
             return Err(NotProposed::Replica(Refused::NotLeader { leader: None }));
         }
         self.wake();
@@ -254,7 +268,7 @@ impl Member {
     ///
     /// The reason for which nobody was asked.
     pub fn read_index(&mut self) -> Result<ReadId, Refused> {
-        if self.is_stalled() {
+        if self.is_silent() {
             return Err(Refused::NotLeader { leader: None });
         }
         self.wake();
@@ -274,7 +288,7 @@ impl Member {
     ///
     /// The reason for which the change was refused.
     pub fn propose_members(&mut self, change: Change) -> Result<Position, Refused> {
-        if self.is_stalled() {
+        if self.is_silent() {
             return Err(Refused::NotLeader { leader: None });
         }
         self.wake();
@@ -329,11 +343,11 @@ impl Member {
         event.or_else(|| self.reads.pop_front_if(|read| read.index <= given).map(MemberEvent::Read))
     }
 
-    /// Takes what is to be sent; the owner's clocks are to be filled in. While the disk hangs nothing is: a
-    /// member that cannot write is silent.
+    /// Takes what is to be sent; the owner's clocks are to be filled in. While the disk hangs nothing is, nor
+    /// when the member may have forgotten something.
     pub fn take_envelopes(&mut self) -> Vec<Envelope> {
         let mut envelopes = std::mem::take(&mut self.envelopes);
-        if self.is_stalled() {
+        if self.is_silent() {
             envelopes.clear();
         }
         if !envelopes.is_empty() {
@@ -360,11 +374,12 @@ impl Member {
 
     /// The present standing. A leader leads once its owner was given the entry with which it begins its term,
     /// and so all that was committed before it; until then it counts as a candidate. A leader whose oldest
-    /// write takes as long as two elections is a follower without a leader until it is synced.
+    /// write takes as long as two elections is a follower without a leader until it is synced, and one that
+    /// may have forgotten something is such a follower for good.
     pub fn standing(&self) -> Standing {
         let standing = self.replica.standing();
         match standing.role {
-            Role::Leader | Role::Candidate if self.is_stalled() => {
+            Role::Leader | Role::Candidate if self.is_silent() => {
                 Standing { role: Role::Follower, leader: None, ..standing }
             }
             Role::Leader if self.given.term != standing.term => {
@@ -379,6 +394,11 @@ impl Member {
         let has_room = |node| self.room.of(node) != Some(false);
         let followers = self.replica.followers().into_iter();
         followers.map(|follower| Follower { has_room: has_room(follower.node), ..follower }).collect()
+    }
+
+    /// True: this member says nothing.
+    fn is_silent(&self) -> bool {
+        self.is_stalled() || self.is_mute()
     }
 
     /// True when the oldest write takes too long.

@@ -3,6 +3,7 @@
 
 use sluice_journal::{DiskJournal, Journal, Writer};
 
+use super::memory::Kept;
 use super::start::{Start, Started};
 use super::state::Saved;
 use crate::config::{Durable, StartError};
@@ -71,7 +72,7 @@ impl Remains {
         let since = journal.next_index() - 1;
         journal.commit(since).map_err(|error| format!("the log could not be committed: {error:?}"))?;
         let term = self.term + TERMS_LEFT_OUT;
-        let saved = Saved { id: Some(id), term, vote: None, since, members };
+        let saved = Saved { id: Some(id), term, vote: None, kept: Kept::All, since, members };
         journal.hard_state(&saved.encode());
         writer.step();
         writer.finish()

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use sluice_journal::{BlobError, DiskJournal, Journal, LogReader};
 
 use super::entries::OwnRecords;
+use super::memory::{Kept, Memory};
 use super::state::Saved;
 use crate::config::StartError;
 use crate::entry::{Entry, Position};
@@ -17,7 +18,10 @@ pub struct Start {
     pub(super) started: Result<Started, StartError>,
     pub(super) records: OwnRecords,
     pub(super) kept_bytes: u64,
-    pub(super) has_forgotten: bool,
+    /// True: some of what the member acknowledged may be lost.
+    pub(super) has_lost: bool,
+    /// Part of what the member acknowledges from now on that its journal keeps.
+    pub(super) kept: Kept,
 }
 
 /// Log of a member, as far as it is committed, and its hard state.
@@ -50,13 +54,13 @@ impl Start {
             Some(known) => known.read(journal, records, kept_bytes)?,
             None => Err(StartError::HardState),
         };
-        Ok(Start { started, records, kept_bytes, has_forgotten: false })
+        Ok(Start { started, records, kept_bytes, has_lost: false, kept: Kept::All })
     }
 
-    /// The same start of a node that may have forgotten what it promised: see
-    /// [`crate::Durable::has_forgotten`].
-    pub fn after_loss(self) -> Start {
-        Start { has_forgotten: true, ..self }
+    /// The same start of a node with this memory. Without one everything counts as kept.
+    pub fn remembering(self, memory: Memory) -> Start {
+        let has_lost = self.started.as_ref().is_ok_and(|started| memory.has_lost(started.saved.kept));
+        Start { has_lost, kept: memory.kept(), ..self }
     }
 }
 

@@ -13,6 +13,9 @@ use crate::transfer::{StateBody, StateMessage};
 impl Member {
     /// Takes in a message about a state on its way. One that has become stale changes nothing.
     pub fn step_state(&mut self, message: StateMessage) {
+        if self.is_mute() {
+            return;
+        }
         self.wake();
         let StateMessage { from, state, .. } = message;
         let expects = |incoming: &&mut Incoming| incoming.offer.from == from && incoming.position == state;

@@ -8,12 +8,13 @@ use sluice_journal::{Commit, DiskJournal, Maintenance, OpenError, Opened, Option
 use sluice_node::clock::LogClock;
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::{knows, recover};
+use sluice_node::shard::replicated::forgotten::Forgotten;
 use sluice_node::shard::replicated::inbox::Inbox;
 use sluice_node::shard::replicated::{self, Carrier, Replicated};
 use sluice_node::shard::request::Request;
 use sluice_node::shard::store::Standing;
 use sluice_node::shard::{Parts, Shard};
-use sluice_replica::{Config, Dropped, Envelope, Fetch, Members, NodeId, StateMessage, Work};
+use sluice_replica::{BootId, Config, Dropped, Envelope, Fetch, Members, Memory, NodeId, StateMessage, Work};
 
 use super::SECOND_US;
 use super::witness::Witness;
@@ -291,6 +292,8 @@ impl Node {
         let parts = replicated::Parts {
             config: self.config.clone(),
             members: self.members.clone(),
+            memory: Memory { boot: BootId([0; 16]), syncs_first: true, is_whole: report.end_known },
+            forgotten: Forgotten::default(),
             seed: rng.bits(),
             kept_bytes: self.kept.0,
             transfer_bytes: self.kept.1,

@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 use tokio_rustls::server::TlsStream;
 
 use super::auto::AutoCertificates;
+use super::boot;
 use super::following::Following;
 use super::other_nodes::OtherNodes;
 use super::own_node::Own;
@@ -63,7 +64,8 @@ impl ClusterNode {
         let ca = made.map(AutoCertificates::authority);
         let own = Own { identity, cluster: identity.cluster.to_string(), peers: peers.clone(), ca };
         let transport = Arc::new(Outgoing(peers.clone()));
-        let options = ClusterOptions { id: identity.node, members, kept_bytes, transport };
+        let boot = boot::present();
+        let options = ClusterOptions { id: identity.node, members, kept_bytes, boot, transport };
         Some(ClusterNode { peers, incoming, options, own: Arc::new(own), others, source })
     }
 

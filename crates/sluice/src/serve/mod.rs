@@ -4,13 +4,14 @@
 //! the limit of open files, `limits` those of the engine, `security` TLS and rights, `auto` the certificates
 //! of `--tls auto`, `names` the names in them, `stopping` signals. As a node of a cluster: `node_file` the
 //! file that makes it one, `init`, `join` and `recover` how it came to be, `pinned` the check of the
-//! cluster's CA, `place` its place, `own_node` the node as calls see it, `cluster` connections to other
-//! nodes, `other_nodes` the way of requests to them, `following` the list of nodes, `steering` members that
-//! are to be as it says.
+//! cluster's CA, `place` its place, `boot` the boot of the machine, `own_node` the node as calls see it,
+//! `cluster` connections to other nodes, `other_nodes` the way of requests to them, `following` the list of
+//! nodes, `steering` members that are to be as it says.
 
 mod address;
 mod auto;
 mod banner;
+mod boot;
 mod cluster;
 mod following;
 pub(crate) mod init;

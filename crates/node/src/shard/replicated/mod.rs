@@ -4,10 +4,11 @@
 //! each [`Journal::poll`] takes that in first. What goes to others goes through a [`Carrier`]. So the shard
 //! knows nothing of either, and nothing blocks its thread.
 //!
-//! Map: [`inbox`] inputs of other threads, [`changes`] changes of the members and their callers, [`work`]
-//! work on states that may block.
+//! Map: [`inbox`] inputs of other threads, [`changes`] changes of the members and their callers,
+//! [`forgotten`] word that the node may have forgotten something, [`work`] work on states that may block.
 
 pub mod changes;
+pub mod forgotten;
 pub mod inbox;
 pub mod work;
 
@@ -20,11 +21,12 @@ use sluice_journal::{
     Batch, BlobKey, BlobLocation, BlobRead, Class, DiskJournal, Event, Journal, Refused, Status, Writer,
 };
 use sluice_replica::{
-    Clocks, Config, Dropped, Envelope, Fetch, Follower, Member, MemberEvent, Members, NodeId, NotProposed,
-    OwnRecords, ReadId, Role, Start, StateMessage, Work,
+    Clocks, Config, Dropped, Envelope, Fetch, Follower, Member, MemberEvent, Members, Memory, NodeId,
+    NotProposed, OwnRecords, ReadId, Role, Start, StateMessage, Work,
 };
 
 use self::changes::{Changes, ShardMembers};
+use self::forgotten::Forgotten;
 use self::inbox::{Inbox, Input};
 use super::recover::live_blobs;
 use super::request::write_record;
@@ -62,6 +64,10 @@ pub struct Parts {
     /// Members of a cluster whose log begins with this journal; a log that was a member's before knows its
     /// own.
     pub members: Members,
+    /// Present boot of the machine, and the way in which the journal was left and is used.
+    pub memory: Memory,
+    /// Word that the node may have forgotten what it has acknowledged, in whichever shard.
+    pub forgotten: Forgotten,
     /// Source of the waits before campaigns, another on each node.
     pub seed: u64,
     /// Length of the log that is kept for followers that are behind, in bytes. Those that need more get a
@@ -91,6 +97,7 @@ pub struct Replicated {
     /// Standing that the shard sees.
     standing: Standing,
     round: Round,
+    forgotten: Forgotten,
     /// Clocks of this node, of which the others are told.
     clocks: Clocks,
     /// Clocks of others of which the shard has not heard.
@@ -136,13 +143,19 @@ impl Replicated {
         hard_state: Vec<u8>,
         parts: Parts,
     ) -> Result<Replicated, StartError> {
-        let Parts { config, members, seed, kept_bytes, transfer_bytes, inbox, carrier } = parts;
+        let Parts { config, members, memory, forgotten, seed, kept_bytes, transfer_bytes, inbox, carrier } =
+            parts;
         journal.set_waker(Arc::clone(&inbox.wake));
         let start = Start::read(&journal, members, &hard_state, OWN_RECORDS, kept_bytes);
         let start = start
             .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;
-        let member = Member::new(&config, journal, start, seed);
+        let member = Member::new(&config, journal, start.remembering(memory), seed);
         let member = member.map_err(|error| StartError::Failed(error.to_string()))?;
+        if member.has_forgotten() {
+            // An orderly stop must not be taken for one of a node that has all that it acknowledged.
+            keep_orders(&member, &writer)?;
+            forgotten.note();
+        }
         Ok(Replicated {
             member,
             writer,
@@ -155,6 +168,7 @@ impl Replicated {
             installed: None,
             standing: Standing::Follower { leader: None },
             round: Round::default(),
+            forgotten,
             clocks: Clocks::default(),
             heard: VecDeque::new(),
             changes: Changes::default(),
@@ -219,6 +233,7 @@ impl Replicated {
             }
         }
         let is_installed = self.install();
+        self.share_forgotten();
         let standing = self.standing_of_member();
         let has_changed = std::mem::replace(&mut self.standing, standing) != standing;
         if standing != (Standing::Follower { leader: None }) {
@@ -226,6 +241,15 @@ impl Replicated {
             self.elections += u64::from(has_changed);
         }
         has_changed || is_installed
+    }
+
+    /// Lets all shards of the node be silent when the member of one has forgotten something.
+    fn share_forgotten(&mut self) {
+        if self.member.has_forgotten() {
+            self.forgotten.note();
+        } else if self.forgotten.is_noted() {
+            self.member.fall_silent();
+        }
     }
 
     /// Installs the state of another node that is here as a whole. True: there was one.
@@ -345,6 +369,16 @@ impl Journal for Replicated {
     fn release(&mut self, key: BlobKey) {
         self.member.journal_mut().release(key);
     }
+}
+
+/// Lets the journal keep the orders that a member has given to it. Blocks.
+fn keep_orders(member: &Member, writer: &Writer) -> Result<(), StartError> {
+    writer.step();
+    if member.journal().durable_orders() == member.journal().orders() {
+        return Ok(());
+    }
+    let refused = "the disk is full: free some space, so that the node can note what it has forgotten";
+    Err(StartError::Refused(refused.to_owned()))
 }
 
 /// The refusal of a batch, of which nothing is done.
