@@ -20,6 +20,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 pub(crate) struct View {
     /// Version of the program.
     pub(crate) version: String,
+    /// True while it is silent, since it may have forgotten what it acknowledged.
+    pub(crate) has_forgotten: bool,
     /// Its shards, by their numbers.
     pub(crate) shards: Vec<ShardView>,
     /// Leaders to which it could not pass requests on within the last minute.
@@ -75,6 +77,7 @@ impl View {
         let metrics = node.metrics().await;
         View {
             version: version.to_owned(),
+            has_forgotten: node.has_forgotten(),
             shards: metrics.shards.iter().map(ShardView::new).collect(),
             unreached: passed.unreached(),
         }

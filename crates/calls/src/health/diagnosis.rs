@@ -19,7 +19,11 @@ pub(super) fn problems(own: u64, seen: &[Seen]) -> Vec<String> {
         seen.iter().filter_map(|seen| Some((seen.status.number, seen.view.as_ref()?))).collect();
     let mut problems = Vec::new();
     problems.extend(majority(own, seen.len(), views.len()));
-    problems.extend(leaderless(&views));
+    let forgotten = forgotten(seen.len(), &views);
+    if forgotten.is_none() {
+        problems.extend(leaderless(&views));
+    }
+    problems.extend(forgotten);
     problems.extend(seen.iter().filter_map(unreached));
     problems.extend(views.iter().flat_map(|(node, view)| disk(*node, view)));
     problems
@@ -45,6 +49,28 @@ fn majority(own: u64, nodes: usize, reached: usize) -> Option<String> {
     (reached == needed && reached < nodes).then(|| {
         format!(
             "{reached} of {nodes} nodes are left, and the loss of one more stops the cluster: bring the others back soon"
+        )
+    })
+}
+
+/// Nodes that are silent, since they may have forgotten something. As long as they are a minority, they come
+/// back by themselves.
+fn forgotten(nodes: usize, views: &[(u64, &View)]) -> Option<String> {
+    let silent: Vec<u64> =
+        views.iter().filter(|(_, view)| view.has_forgotten).map(|(node, _)| *node).collect();
+    let [first, others @ ..] = silent.as_slice() else { return None };
+    let told = others.iter().fold(format!("node {first}"), |told, node| format!("{told} and node {node}"));
+    let lost = format!(
+        "{told} may have forgotten what was acknowledged, after a loss of power before it was synced or of a part of the log"
+    );
+    Some(if silent.len() < nodes.div_ceil(2) {
+        format!(
+            "{lost}, and does not vote: as soon as a leader gives it a new number it comes back by itself"
+        )
+    } else {
+        format!(
+            "{lost}, and without a majority of the {nodes} nodes that has not nobody is elected: stop the servers, and run \
+             `sluice cluster recover` on the node that has most, which makes it the only one that votes"
         )
     })
 }
@@ -167,7 +193,7 @@ mod tests {
                 |node| FollowerView { node, votes: true, is_heard: true, ..FollowerView::default() };
             let followers = if number == 1 { vec![follower(2), follower(3)] } else { Vec::new() };
             let shard = ShardView { leader: Some(1), term: 7, followers, ..ShardView::default() };
-            let view = View { version: "0.1.0".to_owned(), shards: vec![shard], unreached: Vec::new() };
+            let view = View { version: "0.1.0".to_owned(), shards: vec![shard], ..View::default() };
             let address = format!("10.0.0.{number}:7070");
             let status = NodeStatus { number, address, reached: true, ..NodeStatus::default() };
             Seen { status, view: Some(view) }
@@ -207,6 +233,18 @@ mod tests {
             "shard 0 has had no leader for 5 s",
         ];
         assert_eq!(beginnings(&seen)[..2], told);
+    }
+
+    #[test]
+    fn nodes_that_may_have_forgotten_something_are_named_and_a_majority_of_them_with_the_remedy() {
+        let mut seen = well();
+        let mut forget = |place: usize| {
+            seen[place].view.as_mut().unwrap().has_forgotten = true;
+            problems(1, &seen).swap_remove(0)
+        };
+        assert!(forget(2).starts_with("node 3 may have forgotten what was acknowledged"));
+        assert!(forget(0).contains("node 1 and node 3 may have forgotten"));
+        assert!(forget(1).contains("`sluice cluster recover`"));
     }
 
     #[test]
