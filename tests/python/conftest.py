@@ -65,10 +65,13 @@ class Process:
         # The settings of whoever runs the tests are not those of the server under test.
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
         self.env["HOME"] = str(directory)
+        # Command that runs the server as its arguments say.
+        self.runner = []
 
     def spawn(self, *arguments: str, log=None) -> str:
         """The first line of its output; empty: it has ended without one."""
-        command = [binary(), "serve", "--json", "--listen", self.listen, "--data-dir", "data", *arguments]
+        serve = [binary(), "serve", "--json", "--listen", self.listen, "--data-dir", "data", *arguments]
+        command = [*self.runner, *serve]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log, text=True, env=self.env, cwd=self.directory
         )

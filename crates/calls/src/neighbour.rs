@@ -7,6 +7,7 @@ use sluice_node::Node;
 
 use crate::access::Access;
 use crate::passed::Passed;
+use crate::roster::Roster;
 use crate::view::View;
 
 /// A server as the other nodes of its cluster ask it. Clones share it.
@@ -16,6 +17,8 @@ pub struct Neighbour {
     pub(crate) access: Access,
     pub(crate) version: String,
     pub(crate) passed: Arc<Passed>,
+    /// `None`: the server belongs to no cluster.
+    pub(crate) roster: Option<Roster>,
 }
 
 impl Neighbour {
@@ -29,13 +32,16 @@ impl Neighbour {
         View::of(&self.node, &self.version, &self.passed).await
     }
 
-    /// The answer to a request of another node; empty: this version does not know it.
-    pub async fn answer(&self, content: &[u8]) -> Bytes {
+    /// The answer to a request of the node with the number `from`; empty: this version does not know it.
+    pub async fn answer(&self, from: u64, content: &[u8]) -> Bytes {
         if let Some(answer) = self.node.answer(content).await {
             return answer;
         }
         if View::is_asked(content) {
             return self.view().await.encode();
+        }
+        if let Some(roster) = self.roster.as_ref().filter(|_| Roster::is_asked_to_renew(content)) {
+            return roster.answer_renewal(&self.node, from).await;
         }
         self.access.answer(&self.node, content).await.unwrap_or_default()
     }

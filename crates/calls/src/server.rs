@@ -80,7 +80,8 @@ impl Calls {
     /// The server as other nodes of its cluster ask it.
     pub fn neighbour(&self) -> Neighbour {
         let (node, access, version) = (self.node.clone(), self.access.clone(), self.about.version.clone());
-        Neighbour { node, access, version, passed: Arc::clone(&self.passed) }
+        let roster = self.clustered.as_ref().map(|clustered| clustered.roster.clone());
+        Neighbour { node, access, version, passed: Arc::clone(&self.passed), roster }
     }
 
     /// Counters of requests that were passed on to other nodes.

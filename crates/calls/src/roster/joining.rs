@@ -80,15 +80,6 @@ impl Roster {
             None => self.add(node, machine.address, token.replaces, &token.id, &hash).await,
         }
     }
-
-    async fn expect_present(&self, node: &Node, number: u64) -> Result<(), CallError> {
-        let nodes = self.nodes(node).await?;
-        if nodes.iter().any(|listed| listed.number == number && listed.wanted == Wanted::Voter) {
-            return Ok(());
-        }
-        let message = format!("no node has the number {number}: `sluice cluster members` shows them");
-        Err(CallError::new("node_not_found", message))
-    }
 }
 
 /// Takes away tokens that have expired; returns the number of those that are left.

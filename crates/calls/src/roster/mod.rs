@@ -4,13 +4,14 @@
 //! A number is never given twice, so nodes that were removed stay in the list. Who is to be a node stands
 //! here; the leader of each shard brings the members of its log into line with it.
 //!
-//! Map: `nodes` the list of nodes, [`join_token`] the text of tokens, `joining` how machines join, [`own`]
-//! the part of this server.
+//! Map: `nodes` the list of nodes, [`join_token`] the text of tokens, `joining` how machines join,
+//! [`renewal`] how nodes come back that have forgotten something, [`own`] the part of this server.
 
 pub mod join_token;
 mod joining;
 mod nodes;
 pub mod own;
+pub mod renewal;
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use tokio::sync::Mutex;
 use crate::system::SystemList;
 
 pub use joining::Machine;
-pub use nodes::{ListedNode, NODES_MAX, Wanted};
+pub use nodes::{ListedNode, NODES_MAX, Wanted, former};
 pub use own::{ClusterCa, OwnNode};
 
 /// The list of join tokens.

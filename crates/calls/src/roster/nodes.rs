@@ -104,11 +104,8 @@ impl Roster {
     pub async fn remove(&self, node: &Node, number: u64, connected: &[u64]) -> Result<ListedNode, CallError> {
         let _turn = self.changes.lock().await;
         let (mut entries, mut left) = (self.entries(node).await?, Vec::new());
-        let missing = || {
-            let message = format!("no node has the number {number}: `sluice cluster members` shows them");
-            CallError::new("node_not_found", message)
-        };
-        let at = entries.iter().position(|(_, listed)| listed.number == number).ok_or_else(missing)?;
+        let at = entries.iter().position(|(_, listed)| listed.number == number);
+        let at = at.ok_or_else(|| no_such_node(number))?;
         let (entry, listed) = entries.swap_remove(at);
         if listed.wanted != Wanted::Voter {
             return Ok(listed);
@@ -160,6 +157,16 @@ impl Roster {
         Ok(NODES.add(node, &self.written(added), once).await?)
     }
 
+    /// The node with this number, which is to stay.
+    ///
+    /// # Errors
+    /// `node_not_found`; those of [`Roster::nodes`].
+    pub(super) async fn expect_present(&self, node: &Node, number: u64) -> Result<ListedNode, CallError> {
+        let mut nodes = self.nodes(node).await?.into_iter();
+        let present = nodes.find(|listed| listed.number == number && listed.wanted == Wanted::Voter);
+        present.ok_or_else(|| no_such_node(number))
+    }
+
     async fn entries(&self, node: &Node) -> Result<Vec<(Entry, ListedNode)>, Error> {
         let all = NODES.all(node).await?;
         Ok(all.into_iter().filter_map(|entry| self.read(&entry).map(|listed| (entry, listed))).collect())
@@ -198,6 +205,18 @@ impl Roster {
             wanted,
         })
     }
+}
+
+/// The nodes in the place of which one comes that replaces this number: that node, and those in the place of
+/// which it was to come itself.
+pub fn former(nodes: &[ListedNode], replaces: Option<u64>) -> impl Iterator<Item = &ListedNode> {
+    let numbered = |number: Option<u64>| nodes.iter().find(|node| Some(node.number) == number);
+    std::iter::successors(numbered(replaces), move |node| numbered(node.replaces))
+}
+
+fn no_such_node(number: u64) -> CallError {
+    let message = format!("no node has the number {number}: `sluice cluster members` shows them");
+    CallError::new("node_not_found", message)
 }
 
 /// Checks that those of the nodes left that are connected are a majority of them.
@@ -240,7 +259,8 @@ fn check_address(address: &str) -> Result<(), Error> {
 
 /// Checks that there is room for a node with this address, in the place of another or not.
 fn check_room(address: &str, replaces: Option<u64>, nodes: &[ListedNode]) -> Result<(), CallError> {
-    let stays = |listed: &&ListedNode| listed.wanted == Wanted::Voter && replaces != Some(listed.number);
+    let goes = |listed: &ListedNode| former(nodes, replaces).any(|former| former.number == listed.number);
+    let stays = |listed: &&ListedNode| listed.wanted == Wanted::Voter && !goes(listed);
     if let Some(other) = nodes.iter().filter(stays).find(|listed| listed.address == address) {
         let message = format!("node {} has the address {address} already: remove it first", other.number);
         return Err(CallError::new("node_exists", message));

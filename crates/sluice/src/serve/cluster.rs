@@ -2,6 +2,7 @@
 
 use std::future::{Future, pending};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -26,6 +27,9 @@ use super::following::Following;
 use super::other_nodes::OtherNodes;
 use super::own_node::Own;
 use super::place::{Place, Source};
+use super::renewing::Renewing;
+use super::stopping::Failure;
+use crate::config::Config;
 
 /// Connections of this server to the other nodes.
 pub(super) struct ClusterNode {
@@ -35,6 +39,9 @@ pub(super) struct ClusterNode {
     own: Arc<Own>,
     others: Arc<OtherNodes>,
     source: Source,
+    data_dir: PathBuf,
+    /// Told when the node has another number.
+    renewed: Arc<Notify>,
 }
 
 /// The name in ALPN by which other nodes ask for a connection; `None`: the server is alone.
@@ -43,12 +50,11 @@ pub(super) fn alpn(place: Option<&Place>) -> Option<&'static [u8]> {
 }
 
 impl ClusterNode {
-    /// Begins to connect to the other nodes; `None`: the server is alone. Of the log of a shard `kept_bytes`
-    /// are kept for nodes that are behind. Needs a runtime of tokio.
+    /// Begins to connect to the other nodes; `None`: the server is alone. Needs a runtime of tokio.
     pub(super) fn start(
         place: Option<Place>,
         made: Option<&AutoCertificates>,
-        kept_bytes: u64,
+        config: &Config,
     ) -> Option<ClusterNode> {
         let place = place?;
         let files = place.files(made)?;
@@ -64,9 +70,18 @@ impl ClusterNode {
         let ca = made.map(AutoCertificates::authority);
         let own = Own { identity, cluster: identity.cluster.to_string(), peers: peers.clone(), ca };
         let transport = Arc::new(Outgoing(peers.clone()));
-        let boot = boot::present();
+        let (kept_bytes, boot) = (config.cluster_log.0, boot::present());
         let options = ClusterOptions { id: identity.node, members, kept_bytes, boot, transport };
-        Some(ClusterNode { peers, incoming, options, own: Arc::new(own), others, source })
+        Some(ClusterNode {
+            peers,
+            incoming,
+            options,
+            own: Arc::new(own),
+            others,
+            source,
+            data_dir: config.data_dir.clone(),
+            renewed: Arc::default(),
+        })
     }
 
     /// The settings for the node.
@@ -84,10 +99,16 @@ impl ClusterNode {
         self.others.clone()
     }
 
-    /// Resolves when another node has said that this one was removed from the cluster.
-    pub(super) fn removed(&self) -> impl Future<Output = ()> + Send + 'static {
-        let incoming = Arc::clone(&self.incoming);
-        async move { incoming.removed.notified().await }
+    /// Resolves when the node cannot go on: another one has said that it was removed from the cluster, or it
+    /// has another number.
+    pub(super) fn ended(&self) -> impl Future<Output = Failure> + Send + 'static {
+        let (incoming, renewed) = (Arc::clone(&self.incoming), Arc::clone(&self.renewed));
+        async move {
+            tokio::select! {
+                () = incoming.removed.notified() => Failure::Removed,
+                () = renewed.notified() => Failure::Renewed,
+            }
+        }
     }
 
     /// Gives messages of other nodes to this one from now on, and lets it keep its shards in line. Returns
@@ -97,6 +118,7 @@ impl ClusterNode {
         let _ = self.incoming.here.set(neighbour.clone());
         let node = neighbour.node().clone();
         self.follow(node.clone());
+        self.watch_memory(node.clone());
         tokio::spawn(async move { tokio::join!(node.keep_placement(), node.keep_leaders_spread()) });
         Arc::new(Accepting(self.peers.clone()))
     }
@@ -114,6 +136,18 @@ impl ClusterNode {
             removed: Arc::clone(&self.incoming.removed),
         };
         tokio::spawn(following.run());
+    }
+
+    /// Watches for what the node has forgotten, to give it another number.
+    fn watch_memory(&self, node: Node) {
+        let renewing = Renewing {
+            node,
+            peers: self.peers.clone(),
+            own: self.own.identity.node,
+            data_dir: matches!(self.source, Source::File(_)).then(|| self.data_dir.clone()),
+            renewed: Arc::clone(&self.renewed),
+        };
+        tokio::spawn(renewing.run());
     }
 }
 
@@ -138,11 +172,11 @@ impl Receiver for Incoming {
     }
 
     /// A request that nobody knows has an empty answer.
-    fn request(&self, _from: NodeId, content: Bytes) -> Answering {
+    fn request(&self, from: NodeId, content: Bytes) -> Answering {
         let here = self.here.get().cloned();
         Box::pin(async move {
             match here {
-                Some(here) => here.answer(&content).await,
+                Some(here) => here.answer(from.get(), &content).await,
                 None => pending().await,
             }
         })

@@ -6,7 +6,8 @@
 //! file that makes it one, `init`, `join` and `recover` how it came to be, `pinned` the check of the
 //! cluster's CA, `place` its place, `boot` the boot of the machine, `own_node` the node as calls see it,
 //! `cluster` connections to other nodes, `other_nodes` the way of requests to them, `following` the list of
-//! nodes, `steering` members that are to be as it says.
+//! nodes, `steering` members that are to be as it says, `renewing` another number for a node that has
+//! forgotten something.
 
 mod address;
 mod auto;
@@ -27,6 +28,7 @@ mod pages;
 mod pinned;
 mod place;
 pub(crate) mod recover;
+mod renewing;
 mod security;
 mod steering;
 mod stopping;
@@ -98,17 +100,30 @@ pub(crate) fn run(args: ServeArgs, out: Out) -> Result<u8> {
     }
     open_files::raise_limit();
     pages::keep_small();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(connection_threads(loaded.config.shards.as_u32()))
-        .enable_all()
-        .thread_name("sluice-http")
-        .build()
-        .map_err(|e| CliError::failed(format!("cannot start threads: {e}")))?;
     let allocations = args.count_allocations.then_some(total_allocations as fn() -> u64);
-    let result = serve_until_stopped(&runtime, &loaded, &args.join, allocations, out);
-    // The threads that still run have had their time.
-    runtime.shutdown_timeout(Duration::from_millis(100));
-    result
+    loop {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(connection_threads(loaded.config.shards.as_u32()))
+            .enable_all()
+            .thread_name("sluice-http")
+            .build()
+            .map_err(|e| CliError::failed(format!("cannot start threads: {e}")))?;
+        let ended = serve_until_stopped(&runtime, &loaded, &args.join, allocations, out);
+        // The threads that still run have had their time.
+        runtime.shutdown_timeout(Duration::from_millis(100));
+        match ended? {
+            Ended::Stopped => return Ok(0),
+            Ended::Renewed => tracing::info!("starting again under the new number"),
+        }
+    }
+}
+
+/// The way in which a server has ended that did not fail.
+enum Ended {
+    /// End on request.
+    Stopped,
+    /// End of a node that has another number, under which it starts again.
+    Renewed,
 }
 
 /// Number of threads that serve connections: the processors that the shards leave, at least one. More threads
@@ -124,7 +139,7 @@ fn serve_until_stopped(
     join: &JoinArgs,
     allocations: Option<fn() -> u64>,
     out: Out,
-) -> Result<u8> {
+) -> Result<Ended> {
     let config = &loaded.config;
     if !config.memory {
         expect_directory(&config.data_dir)?;
@@ -140,15 +155,15 @@ fn serve_until_stopped(
         .then(|| RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
         .transpose()
         .map_err(|e| not_started(&e))?;
-    let (made, kept_bytes) = (security.made.as_ref(), config.cluster_log.0);
-    let cluster = runtime.block_on(async { ClusterNode::start(place, made, kept_bytes) });
+    let made = security.made.as_ref();
+    let cluster = runtime.block_on(async { ClusterNode::start(place, made, config) });
     let node = start_node(options(config, chosen.as_ref()), cluster.as_ref())?;
     let took = began.elapsed();
     runtime.block_on(async {
-        let removed = cluster.as_ref().map(ClusterNode::removed);
+        let ended = cluster.as_ref().map(ClusterNode::ended);
         let stopping = Stopping::watch(node.clone(), async {
-            match removed {
-                Some(removed) => removed.await,
+            match ended {
+                Some(ended) => ended.await,
                 None => std::future::pending().await,
             }
         })?;
@@ -196,7 +211,7 @@ fn not_started(error: &StartError) -> CliError {
 }
 
 /// After the last connection: syncs the journal, and reports the result.
-async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -> Result<u8> {
+async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -> Result<Ended> {
     if cut > 0 {
         tracing::warn!("{cut} connections did not finish within the grace period and were cut");
     }
@@ -209,6 +224,9 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
     // The rest of the grace period, and the minimum for the last sync in any case.
     let grace = config.grace.saturating_sub(stopping.elapsed()).max(LAST_SYNC);
     node.shutdown(grace).await.map_err(|e| CliError::of(Fault::Server, e.to_string()))?;
+    if failure == Some(Failure::Renewed) {
+        return Ok(Ended::Renewed);
+    }
     if failure == Some(Failure::Removed) {
         if let Some(file) = NodeFile::read(&config.data_dir)? {
             NodeFile { is_removed: true, ..file }.write(&config.data_dir)?;
@@ -216,7 +234,7 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
         return Err(join::removed(&config.data_dir));
     }
     tracing::info!("stopped");
-    Ok(0)
+    Ok(Ended::Stopped)
 }
 
 /// The settings for the node.

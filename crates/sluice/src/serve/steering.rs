@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sluice_calls::roster::{ListedNode, Wanted};
+use sluice_calls::roster::{ListedNode, Wanted, former};
 use sluice_node::ShardMembers;
 use sluice_replica::{Change, NodeId};
 
@@ -52,9 +52,10 @@ pub(super) fn replaced(listed: &[ListedNode], shards: &[ShardMembers]) -> Option
         let number = NodeId::new(node.number);
         number.is_some_and(|number| shards.iter().all(|shard| shard.members.voters().contains(&number)))
     };
-    let present = listed.iter().filter(|node| node.wanted == Wanted::Voter);
-    let mut replaced = present.filter(votes).filter_map(|node| node.replaces);
-    replaced.find(|old| listed.iter().any(|node| node.number == *old && node.wanted == Wanted::Voter))
+    let present = |node: &&ListedNode| node.wanted == Wanted::Voter;
+    let voting = listed.iter().filter(present).filter(votes);
+    let mut replaced = voting.flat_map(|node| former(listed, node.replaces));
+    replaced.find(present).map(|node| node.number)
 }
 
 /// Nodes that no shard counts on any more.
@@ -140,5 +141,15 @@ mod tests {
         assert_eq!(replaced(&all, &[votes.clone(), votes.clone()]), Some(2));
         all[1].wanted = Wanted::Leaving;
         assert_eq!(replaced(&all, &[votes]), None);
+    }
+
+    #[test]
+    fn a_node_that_is_replaced_before_it_votes_goes_with_the_one_in_whose_place_it_came() {
+        let mut all = [1, 2, 3, 4, 5].map(|number| listed(number, Wanted::Voter));
+        (all[3].replaces, all[4].replaces) = (Some(2), Some(4));
+        let shards = || [shard(&[1, 2, 3, 5], &[4], 5, &[])];
+        assert_eq!(replaced(&all, &shards()), Some(4));
+        all[3].wanted = Wanted::Leaving;
+        assert_eq!(replaced(&all, &shards()), Some(2));
     }
 }

@@ -30,6 +30,8 @@ pub(super) enum Failure {
     Journal(String),
     /// The node was removed from its cluster.
     Removed,
+    /// The node has got another number, under which it has to start.
+    Renewed,
 }
 
 /// The reason and the time of the end.
@@ -40,9 +42,11 @@ struct Shutdown {
 }
 
 impl Stopping {
-    /// Starts to watch for signals and failures. `removed` resolves when the node was removed from its
-    /// cluster.
-    pub(super) fn watch(node: Node, removed: impl Future<Output = ()> + Send + 'static) -> Result<Stopping> {
+    /// Starts to watch for signals and failures. `ended` resolves when the node of a cluster cannot go on.
+    pub(super) fn watch(
+        node: Node,
+        ended: impl Future<Output = Failure> + Send + 'static,
+    ) -> Result<Stopping> {
         let open =
             |kind| signal(kind).map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")));
         let mut interrupt = open(SignalKind::interrupt())?;
@@ -55,7 +59,7 @@ impl Stopping {
                 _ = interrupt.recv() => announce_stop("SIGINT"),
                 _ = terminate.recv() => announce_stop("SIGTERM"),
                 reason = node.failed() => Some(Failure::Journal(reason)),
-                () = removed => Some(Failure::Removed),
+                failure = ended => Some(failure),
             };
             let second = async {
                 tokio::select! {
