@@ -81,8 +81,8 @@ pub(crate) struct Inboxes(Vec<Weak<Inbox>>);
 /// Ways of the shards to other nodes.
 pub(crate) struct Ways {
     options: ClusterOptions,
-    /// True: nothing is acknowledged before it is synced.
-    syncs_first: bool,
+    /// Present boot of the machine, and the way in which journals were left and are used.
+    memory: Memory,
     forgotten: Forgotten,
     seed: u64,
     kept_bytes: u64,
@@ -144,7 +144,7 @@ impl Ways {
     /// follower.
     pub(crate) fn new(
         options: ClusterOptions,
-        syncs_first: bool,
+        memory: Memory,
         forgotten: Forgotten,
         seed: u64,
         log_bytes: u64,
@@ -156,23 +156,13 @@ impl Ways {
         threads.spawn("states".to_owned(), move || run_works(given))?;
         let (kept_bytes, transfer_bytes) = (log_bytes.min(options.kept_bytes), log_bytes);
         let inboxes = Inboxes::default();
-        Ok(Ways {
-            options,
-            syncs_first,
-            forgotten,
-            seed,
-            kept_bytes,
-            transfer_bytes,
-            inboxes,
-            fetches,
-            works,
-        })
+        Ok(Ways { options, memory, forgotten, seed, kept_bytes, transfer_bytes, inboxes, fetches, works })
     }
 
     /// The parts of the store of a shard, whose journal was closed in order if it `is_whole`; shards come in
     /// the order of their numbers.
     pub(crate) fn parts(&mut self, shard: u32, is_whole: bool, inbox: Arc<Inbox>) -> Parts {
-        let ClusterOptions { id, members, boot, transport, .. } = self.options.clone();
+        let ClusterOptions { id, members, transport, .. } = self.options.clone();
         let weak = Arc::downgrade(&inbox);
         self.inboxes.0.push(weak.clone());
         Parts {
@@ -183,7 +173,7 @@ impl Ways {
                 quiet_ticks: QUIET_TICKS,
             },
             members,
-            memory: Memory { boot, syncs_first: self.syncs_first, is_whole },
+            memory: Memory { is_whole, ..self.memory },
             forgotten: self.forgotten.clone(),
             seed: self.seed.wrapping_add(shard.into()),
             kept_bytes: self.kept_bytes,

@@ -2,6 +2,7 @@
 //! background work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::api::StartError;
 use crate::clock::Clock;
+use crate::failed;
 use crate::mailbox::YIELDS_BEFORE_SLEEP;
 use crate::shard::store::Store;
 use crate::shard::{Shard, Step};
@@ -95,6 +97,25 @@ impl Writing {
     }
 }
 
+/// Party that hears of journals that fail.
+#[derive(Clone, Debug)]
+pub(crate) struct Failing {
+    /// Reason of the failure, for the node.
+    pub(crate) told: watch::Sender<Option<String>>,
+    /// Data directory, in which it is noted for the next start; `None`: nothing needs to know of it then.
+    pub(crate) noted_in: Option<PathBuf>,
+}
+
+impl Failing {
+    fn tell(&self, reason: &str) {
+        tracing::error!(reason, "the journal has failed: nothing is acknowledged any more");
+        if let Some(Err(error)) = self.noted_in.as_deref().map(failed::note) {
+            tracing::error!(%error, "the failure could not be noted for the next start");
+        }
+        self.told.send_replace(Some(reason.to_owned()));
+    }
+}
+
 /// Flag that tells the shard of events in its journal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventFlag(Arc<AtomicBool>);
@@ -118,7 +139,7 @@ pub(crate) fn run_shard<S: Store, C: Clock>(
     shard: Shard<S, C>,
     writing: &Writing,
     events: &EventFlag,
-    failure: &watch::Sender<Option<String>>,
+    failing: &Failing,
 ) {
     let mailbox = shard.mailbox().clone();
     mailbox.own();
@@ -132,7 +153,7 @@ pub(crate) fn run_shard<S: Store, C: Clock>(
         failed => failed,
     };
     if let Err(reason) = finished {
-        fail(&reason, failure);
+        failing.tell(&reason);
         writing.writer().inspect(|writer| writer.stop());
         mailbox.close(Error::JournalFailed { reason });
     }
@@ -178,11 +199,6 @@ fn write<S: Store, C: Clock>(shard: &Shard<S, C>, writing: &Writing) {
 
 fn writes_inline(records: usize, bytes: usize) -> bool {
     records <= INLINE_RECORDS && bytes <= INLINE_BYTES
-}
-
-fn fail(reason: &str, failure: &watch::Sender<Option<String>>) {
-    tracing::error!(reason, "the journal has failed: nothing is acknowledged any more");
-    failure.send_replace(Some(reason.to_owned()));
 }
 
 /// Runs the writer of a shard.

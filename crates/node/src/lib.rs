@@ -30,6 +30,7 @@ mod consumer;
 pub mod directory;
 mod driver;
 mod events;
+mod failed;
 mod flows;
 mod following;
 mod handle;

@@ -11,6 +11,7 @@ use sluice_journal::{
     Backups, Class, Commit, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, Opened, RecoveryReport,
     holds_journal,
 };
+use sluice_replica::Memory;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{oneshot, watch};
 
@@ -19,7 +20,8 @@ use crate::bulk::Bulks;
 use crate::clock::{Clock, LogClock, SystemClock, term_min};
 use crate::cluster::{ClusterOptions, Inboxes, Ways};
 use crate::directory::{Directory, SHARDS_MAX, lost, shard_dir};
-use crate::driver::{EventFlag, Threads, Writing, run_maintenance, run_shard, run_writer};
+use crate::driver::{EventFlag, Failing, Threads, Writing, run_maintenance, run_shard, run_writer};
+use crate::failed;
 use crate::handle::{Inner, Node};
 use crate::mailbox::Mailbox;
 use crate::namespaces::done_if_gone;
@@ -46,7 +48,7 @@ struct Starting<'a> {
     mailboxes: Vec<Mailbox<Request>>,
     leaders: Vec<Leader>,
     threads: Threads,
-    failing: watch::Sender<Option<String>>,
+    failing: Failing,
     /// Namespaces as shard 0 knows them.
     placed: Vec<NamespaceView>,
     placement: Arc<Placement>,
@@ -87,7 +89,7 @@ impl Node {
 
 fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, StartError> {
     check(&options)?;
-    let (failing, failure) = watch::channel(None);
+    let (told, failure) = watch::channel(None);
     let mut starting = Starting {
         options: &options,
         mailboxes: (0..options.shards)
@@ -95,7 +97,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
             .collect(),
         leaders: Vec::new(),
         threads: Threads::default(),
-        failing,
+        failing: Failing { told, noted_in: None },
         placed: Vec::new(),
         placement: Arc::default(),
         next_namespace: NamespaceId::DEFAULT,
@@ -173,12 +175,16 @@ impl Starting<'_> {
             }
             let log_bytes = self.share_of_disk(dir) / 4;
             let syncs_first = matches!(self.options.durability, Durability::Always);
+            self.failing.noted_in = (!syncs_first).then(|| dir.clone());
+            let has_failed = failed::is_noted(dir);
+            let memory = Memory { boot: cluster.boot, syncs_first, is_whole: false, has_failed };
             let (seed, forgotten) = (self.seed()?, self.forgotten.clone());
-            self.ways = Some(Ways::new(cluster, syncs_first, forgotten, seed, log_bytes, &self.threads)?);
+            self.ways = Some(Ways::new(cluster, memory, forgotten, seed, log_bytes, &self.threads)?);
         }
         let directory = Directory::open(dir, shards)?;
         (0..shards).try_for_each(|number| self.start_disk(dir, &directory, number))?;
         directory.complete()?;
+        failed::clear(dir).map_err(told)?;
         self.ways.take().map_or_else(|| Ok(Inboxes::default()), |ways| ways.start_clock(&self.threads))
     }
 

@@ -162,7 +162,12 @@ fn start_in(disk: &SimDisk, id: u64, boot: u8) -> Result<(Member, Writer), Start
     journal.set_live([]).expect("no blobs");
     let others = members(&[1, 8, 9], &[], 9);
     let start = Start::read(&journal, others, &hard_state, OWN_RECORDS, 0).expect("a whole log");
-    let memory = Memory { boot: BootId([boot; 16]), syncs_first: false, is_whole: report.end_known };
+    let memory = Memory {
+        boot: BootId([boot; 16]),
+        syncs_first: false,
+        is_whole: report.end_known,
+        has_failed: false,
+    };
     let member = Member::new(&config(id), journal, start.remembering(memory), 1)?;
     writer.step();
     Ok((member, writer))

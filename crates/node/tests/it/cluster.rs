@@ -403,3 +403,23 @@ async fn a_node_that_was_away_catches_up_by_a_state() {
         node.shutdown(Duration::from_secs(10)).await.unwrap();
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_journal_failed_may_have_forgotten_what_it_had_not_synced() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Options { durability: Durability::Os, ..options(None) };
+    let nodes = three(dir.path(), settings.clone(), async |_| {}).await;
+    leader(&nodes);
+    stop(&nodes).await;
+    let data = dir.path().join("3");
+    let settings = Options { data_dir: Some(data.clone()), ..settings };
+    let forgets = async || {
+        let node = Node::start_in_cluster(settings.clone(), cluster(3, &Arc::default())).unwrap();
+        node.shutdown(Duration::from_secs(10)).await.unwrap();
+        node.has_forgotten()
+    };
+    assert!(!forgets().await, "it was stopped in order");
+    std::fs::write(data.join("failed"), "").unwrap();
+    assert!(forgets().await && !data.join("failed").exists());
+    assert!(forgets().await, "the journals keep that in mind");
+}

@@ -148,7 +148,12 @@ impl Machine {
         let of_store = replicated::Parts {
             config: Config { id, heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 },
             members: Members::new((0..3).map(node).collect(), Vec::new(), 3).unwrap(),
-            memory: Memory { boot: BootId([1; 16]), syncs_first: true, is_whole: report.end_known },
+            memory: Memory {
+                boot: BootId([1; 16]),
+                syncs_first: true,
+                is_whole: report.end_known,
+                has_failed: false,
+            },
             forgotten: Forgotten::default(),
             seed: id.get(),
             kept_bytes,

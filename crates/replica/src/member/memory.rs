@@ -33,6 +33,9 @@ pub struct Memory {
     pub syncs_first: bool,
     /// True: the journal was closed in order and ends where it ended then, so that nothing of it is missing.
     pub is_whole: bool,
+    /// True: a journal of the node has failed since it was opened last. The failure of a sync can take with
+    /// it what was written before, in the same boot.
+    pub has_failed: bool,
 }
 
 impl Memory {
@@ -40,7 +43,7 @@ impl Memory {
     pub(super) fn has_lost(&self, kept: Kept) -> bool {
         match kept {
             Kept::All => false,
-            Kept::Written(boot) => boot != self.boot && !self.is_whole,
+            Kept::Written(boot) => self.has_failed || boot != self.boot && !self.is_whole,
             Kept::Less => true,
         }
     }
@@ -56,8 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_ends_with_the_boot_unless_the_journal_was_closed() {
-        let memory = |boot, is_whole| Memory { boot: BootId([boot; 16]), syncs_first: false, is_whole };
+    fn what_was_written_ends_with_the_boot_unless_the_journal_was_closed_and_with_its_failure() {
+        let memory = |boot, is_whole| Memory {
+            boot: BootId([boot; 16]),
+            syncs_first: false,
+            is_whole,
+            has_failed: false,
+        };
+        let failed = Memory { has_failed: true, ..memory(1, true) };
         let written = Kept::Written(BootId([1; 16]));
         for (kept, memory, has_lost) in [
             (Kept::All, memory(2, false), false),
@@ -65,6 +74,8 @@ mod tests {
             (written, memory(2, false), true),
             (written, memory(2, true), false),
             (Kept::Less, memory(1, true), true),
+            (written, failed, true),
+            (Kept::All, failed, false),
         ] {
             assert_eq!(memory.has_lost(kept), has_lost, "{kept:?} {memory:?}");
         }

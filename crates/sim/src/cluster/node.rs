@@ -292,7 +292,12 @@ impl Node {
         let parts = replicated::Parts {
             config: self.config.clone(),
             members: self.members.clone(),
-            memory: Memory { boot: BootId([0; 16]), syncs_first: true, is_whole: report.end_known },
+            memory: Memory {
+                boot: BootId([0; 16]),
+                syncs_first: true,
+                is_whole: report.end_known,
+                has_failed: false,
+            },
             forgotten: Forgotten::default(),
             seed: rng.bits(),
             kept_bytes: self.kept.0,

@@ -47,7 +47,7 @@ use sluice_front::http::{Hosts, HttpOptions};
 use sluice_front::serve;
 use sluice_node::api::EventOptions;
 use sluice_node::keys::KeySource;
-use sluice_node::{Node, Options, StartError};
+use sluice_node::{Durability, Node, Options, StartError};
 use tokio::runtime::Runtime;
 
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
@@ -219,7 +219,14 @@ async fn finish(node: &Node, config: &Config, stopping: &Stopping, cut: usize) -
     if let Some(Failure::Journal(reason)) = failure {
         tracing::error!("the journal has failed: {reason}");
         return Err(CliError::of(Fault::Server, format!("the journal has failed: {reason}"))
-            .hint("Nothing that was acknowledged is lost. Look for disk errors, then start again."));
+            .hint(match config.durability {
+                Durability::Always => {
+                    "Nothing that was acknowledged is lost. Look for disk errors, then start again."
+                }
+                Durability::Interval(_) | Durability::Os => {
+                    "What was acknowledged and not synced may be lost. Look for disk errors, then start again."
+                }
+            }));
     }
     // The rest of the grace period, and the minimum for the last sync in any case.
     let grace = config.grace.saturating_sub(stopping.elapsed()).max(LAST_SYNC);
