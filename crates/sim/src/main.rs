@@ -110,7 +110,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
     println!(
         "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
          {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts, {} elections, {} transfers, \
-         {} read back, {} without a leader, {} unknown, {} installed, {} rests in {:.1} s",
+         {} read back, {} without a leader, {} unknown, {} installed, {} rests, {} renumbered in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -130,6 +130,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.unknown,
         stats.installs,
         stats.quiets,
+        stats.renumbered,
         time.as_secs_f64()
     );
 }

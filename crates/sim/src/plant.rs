@@ -130,6 +130,8 @@ plants! {
     BlobsLeftOut = "blobs_left_out" in replica as BlobsLeftOut,
     /// A quiet member sleeps through the silence of another node.
     StayQuiet = "stay_quiet" in replica as StayQuiet,
+    /// A node that may have forgotten what it acknowledged goes on under its number.
+    ForgetfulVoter = "forgetful_voter" in replica as ForgetfulVoter,
     /// A leader answers a read without asking the others.
     ReadAlone = "read_alone" in replica as ReadAlone,
     /// The end of a leadership leaves out who waits without a record.

@@ -106,3 +106,8 @@ fn a_wall_clock_that_counts_as_the_time_of_the_log_is_found() {
 fn a_time_that_stands_still_without_a_leader_is_found() {
     finds(Plant::LastLoggedTime);
 }
+
+#[test]
+fn a_node_that_forgets_what_it_acknowledged_and_votes_is_found() {
+    finds(Plant::ForgetfulVoter);
+}

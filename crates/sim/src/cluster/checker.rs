@@ -123,9 +123,17 @@ impl Checker {
     }
 }
 
-/// Members drop only what has become stale, or was damaged on its way.
-pub(super) fn may_be_dropped(why: &Dropped) -> Checked {
+/// Members drop only what has become stale, or was damaged on its way; and where nodes forget something and
+/// get other numbers, what is for a former number, comes from one, or finds its receiver silent.
+pub(super) fn may_be_dropped(why: &Dropped, is_renumbered: bool) -> Checked {
+    use Rejected::{NotForUs, NotInSnapshot, Removed, UnknownSender};
     match why {
+        Dropped::Mute if is_renumbered => Ok(()),
+        Dropped::Message(NotForUs { .. } | NotInSnapshot | Removed { .. } | UnknownSender { .. })
+            if is_renumbered =>
+        {
+            Ok(())
+        }
         Dropped::Message(Rejected::Stale | Rejected::Installing) | Dropped::Batches(_) => Ok(()),
         Dropped::Message(rejected) => Err(rejected.to_string()),
         other => Err(format!("{other:?}")),

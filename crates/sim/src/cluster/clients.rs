@@ -68,7 +68,7 @@ impl ClusterWorld {
     }
 
     fn transfer(&mut self, node: usize) {
-        let to = super::node::id(self.rng.index(self.nodes.len()));
+        let to = self.rng.pick(&self.nodes).id();
         let is_to_the_fittest = self.rng.chance(1, 2);
         if let Some(server) = &self.nodes[node].server {
             if is_to_the_fittest {

@@ -5,7 +5,7 @@ use sluice_node::shard::Step;
 use sluice_node::shard::replicated::work;
 use sluice_replica::{Body, Role, Work};
 
-use super::node::{Fault, Outgoing, Server, TICK_US, place};
+use super::node::{Fault, Outgoing, Server, TICK_US};
 use super::packet::Packet;
 use super::witness::Given;
 use super::{ClusterWorld, Event, checker};
@@ -41,7 +41,8 @@ impl ClusterWorld {
             }
             Ok(_) | Err(_) => {
                 let how = *self.rng.pick(&[Crash::Kill, Crash::Power]);
-                owner.stop(how);
+                let how = self.ending(node, how);
+                self.nodes[node].stop(how);
                 self.at_random(1_000, 30_000, Event::Start { node, life });
                 return Ok(());
             }
@@ -148,6 +149,8 @@ impl ClusterWorld {
             let why = server.and_then(|server| server.shard.failure()).unwrap_or_default();
             return Err(format!("the journal of node {node} failed without a cause: {why}"));
         }
+        let owner = &mut self.nodes[node];
+        owner.has_failed = owner.armed;
         self.crash(node);
         Ok(())
     }
@@ -155,7 +158,7 @@ impl ClusterWorld {
     /// Brings on its way what a member gives to others, and reads for it what followers need.
     fn carry(&mut self, node: usize, out: Outgoing) -> Checked {
         for (from, why) in &out.dropped {
-            checker::may_be_dropped(why)
+            checker::may_be_dropped(why, self.power.renumbers())
                 .map_err(|why| format!("node {node} drops a message of node id {}: {why}", from.get()))?;
         }
         let owner = &mut self.nodes[node];
@@ -170,10 +173,10 @@ impl ClusterWorld {
         }
         self.plan_works(node, out.works);
         for message in &out.states {
-            self.send(node, place(message.to), &Packet::of_state(message));
+            self.send(node, self.place(message.to), &Packet::of_state(message));
         }
         for envelope in out.envelopes {
-            let to = place(envelope.message.to);
+            let to = self.place(envelope.message.to);
             let is_vote = matches!(envelope.message.body, Body::Vote { is_try: false, is_granted: true, .. });
             self.send(node, to, &Packet::of(envelope));
             // Right after it has said something, and a vote above all, it matters most what the disk has.

@@ -34,7 +34,10 @@ impl ClusterWorld {
             }
             15 => {
                 let call = *self.rng.pick(&[Call::Open, Call::Write, Call::Sync, Call::SyncDirectory]);
-                self.nodes[node].fail_call(call, self.rng.below(8), CallFailure::Io);
+                let nth = self.rng.below(8);
+                if self.may_lose(node) {
+                    self.nodes[node].fail_call(call, nth, CallFailure::Io);
+                }
             }
             16 => {
                 let by_us = self.rng.below(2_000 * SECOND_US) as i64;
@@ -70,6 +73,7 @@ impl ClusterWorld {
         if self.nodes[node].server.is_none() {
             return;
         }
+        let how = self.ending(node, how);
         self.trace(|| format!("  node {node} ends: {how:?}"));
         self.stats.restarts += 1;
         self.forget_calls(node);

@@ -8,10 +8,10 @@
 //!
 //! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`]
 //! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
-//! everything that goes wrong, [`silence`]
-//! what nodes notice of that, [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`]
-//! what has to be true of all nodes, [`judge`] what has to be true of what clients hear, [`promised`] when
-//! leases and delays end, [`rest`] members that have nothing to do.
+//! everything that goes wrong, [`power`] machines that forget, [`silence`] what nodes notice of that,
+//! [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`] what has to be true of all
+//! nodes, [`judge`] what has to be true of what clients hear, [`promised`] when leases and delays end,
+//! [`rest`] members that have nothing to do.
 
 mod begun;
 mod calls;
@@ -23,6 +23,7 @@ mod judge;
 mod network;
 mod node;
 mod packet;
+mod power;
 mod promised;
 mod rest;
 mod silence;
@@ -42,6 +43,7 @@ use judge::Judge;
 use network::Network;
 use node::{Node, draw_options};
 use packet::{Arrived, Packet};
+use power::Power;
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -111,6 +113,7 @@ pub struct ClusterWorld {
     now_us: u64,
     nodes: Vec<Node>,
     network: Network,
+    power: Power,
     checker: Checker,
     judge: Judge,
     clients: Clients,
@@ -148,6 +151,7 @@ impl ClusterWorld {
             rng,
             now_us: SECOND_US,
             network: Network::new(count),
+            power: Power::new(count, &options),
             checker: Checker::new(log),
             judge: Judge::default(),
             clients: Clients::default(),
@@ -210,10 +214,10 @@ impl ClusterWorld {
         self.judge.look_back(self.checker.bytes(), &engine)
     }
 
-    /// True when all nodes have applied all that any has.
+    /// True when all nodes have applied all that any has, and vote.
     fn is_whole(&self) -> bool {
         let last = self.checker.last();
-        self.nodes.iter().all(|node| node.server.is_some() && node.applied == last)
+        self.has_power() && self.nodes.iter().all(|node| node.server.is_some() && node.applied == last)
     }
 
     fn is_covered(&self, episode: u64) -> bool {
@@ -273,7 +277,7 @@ impl ClusterWorld {
                 false => Ok(()),
             },
             Event::Lost { node, peer } => {
-                let peer = node::id(peer);
+                let peer = self.nodes[peer].id();
                 self.input(node, |server| server.inbox.lost(peer))
             }
             Event::Tick { node, life } => {
@@ -284,6 +288,7 @@ impl ClusterWorld {
                         self.notice_silence(node);
                     }
                     self.input(node, |server| server.inbox.tick())?;
+                    self.operate()?;
                 }
                 Ok(())
             }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use sluice_journal::{Commit, DiskJournal, Maintenance, OpenError, Opened, Options, Writer};
+use sluice_journal::{Commit, DiskJournal, Durability, Maintenance, OpenError, Opened, Options, Writer};
 use sluice_node::clock::LogClock;
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::{knows, recover};
@@ -133,6 +134,12 @@ pub(super) struct Node {
     pub(super) dying: Crash,
     /// True when a call was made to fail in this life.
     pub(super) armed: bool,
+    /// Boot of its machine.
+    boot: BootId,
+    /// True: its machine has lost power where that loses what was acknowledged, and it does not vote yet.
+    pub(super) has_lost_power: bool,
+    /// True: its journal has failed in its last life.
+    pub(super) has_failed: bool,
 }
 
 /// Reason for which a node does not start.
@@ -157,11 +164,11 @@ impl Node {
             cuts_tail: plant == Some(Plant::CutValidRecordAtRecovery),
             goes_back: plant == Some(Plant::OlderSnapshotFallback),
         });
-        let members = (0..nodes).map(id).collect();
+        let members = (0..nodes).map(first_id).collect();
         let members = Members::new(members, Vec::new(), nodes as u64).ok_or("no voters")?;
         let quiet_ticks = *rng.pick(&[1, 2, 5, 20]);
         Ok(Node {
-            config: Config { id: id(place), heartbeat_ticks: 2, election_ticks: 10, quiet_ticks },
+            config: Config { id: first_id(place), heartbeat_ticks: 2, election_ticks: 10, quiet_ticks },
             members,
             options: Options { commit: Commit::Told, ..options.clone() },
             kept: (*rng.pick(&[0, 0, 16 << 10, u64::MAX]), *rng.pick(&[0, 64 << 10, u64::MAX])),
@@ -180,7 +187,30 @@ impl Node {
             was_quiet: false,
             dying: Crash::Kill,
             armed: false,
+            boot: BootId([0; 16]),
+            has_lost_power: false,
+            has_failed: false,
         })
+    }
+
+    /// Its number.
+    pub(super) fn id(&self) -> NodeId {
+        self.config.id
+    }
+
+    /// Gives it another number, from the next start on.
+    pub(super) fn rename(&mut self, id: NodeId) {
+        self.config.id = id;
+    }
+
+    /// True: it runs, and may have forgotten what it has acknowledged.
+    pub(super) fn is_silent(&mut self) -> bool {
+        self.server.as_mut().is_some_and(|server| server.shard.store().store.member().has_forgotten())
+    }
+
+    /// The members in force, as it knows them.
+    pub(super) fn members(&mut self) -> Option<Members> {
+        self.server.as_mut().map(|server| server.shard.store().store.member().members().clone())
     }
 
     pub(super) fn syncs(&self) -> u64 {
@@ -242,6 +272,7 @@ impl Node {
     /// Begins a life with this process.
     pub(super) fn begin(&mut self, server: Server) {
         self.disk.forget_halt();
+        self.has_failed = false;
         self.server = Some(server);
         self.write_due = false;
         self.wake_us = None;
@@ -251,6 +282,9 @@ impl Node {
 
     /// Ends this life.
     pub(super) fn stop(&mut self, how: Crash) {
+        if how == Crash::Power {
+            self.boot = BootId((u128::from_le_bytes(self.boot.0) + 1).to_le_bytes());
+        }
         self.disk.crash(how);
         self.disk.forget_failures();
         self.server = None;
@@ -293,10 +327,10 @@ impl Node {
             config: self.config.clone(),
             members: self.members.clone(),
             memory: Memory {
-                boot: BootId([0; 16]),
-                syncs_first: true,
+                boot: self.boot,
+                syncs_first: syncs_first(&self.options),
                 is_whole: report.end_known,
-                has_failed: false,
+                has_failed: self.has_failed,
             },
             forgotten: Forgotten::default(),
             seed: rng.bits(),
@@ -323,13 +357,13 @@ impl Node {
 }
 
 /// The identity of the node with this place.
-pub(super) fn id(place: usize) -> NodeId {
+fn first_id(place: usize) -> NodeId {
     NodeId::new(place as u64 + 1).expect("one more than a place is not 0")
 }
 
-/// The place of the node with this identity.
-pub(super) fn place(id: NodeId) -> usize {
-    id.get() as usize - 1
+/// True: nothing is acknowledged before it is synced.
+pub(super) fn syncs_first(options: &Options) -> bool {
+    options.durability == Durability::Always
 }
 
 /// Options of all journals of a cluster, which begin as copies of one.
@@ -341,6 +375,11 @@ pub(super) fn draw_options(rng: &mut Rng) -> Options {
     options.reserve_bytes = 0;
     options.low_water_bytes = 0;
     options.full_margin_bytes = 0;
+    options.durability = match rng.below(4) {
+        0 => Durability::Os,
+        1 => Durability::Interval(Duration::from_millis(rng.between(10, 3_000))),
+        _ => Durability::Always,
+    };
     options.knows = knows();
     options.identity = rng.bits() | 1;
     options.encryption = encryption::draw(rng.fork());

@@ -1,7 +1,6 @@
 //! Silence on the connections between nodes: what the transport tells of it.
 
 use super::ClusterWorld;
-use super::node::id;
 
 /// Number of ticks without a frame after which a node is told of the silence.
 const SILENT_TICKS: u32 = 15;
@@ -15,13 +14,14 @@ impl ClusterWorld {
         for peer in (0..self.nodes.len()).filter(|peer| *peer != node) {
             let is_up = self.nodes[peer].server.is_some() && self.pause(peer).is_none();
             let is_heard = is_up && !self.network.is_cut(peer, node);
+            let id = self.nodes[peer].id();
             let owner = &mut self.nodes[node];
             let ticks = owner.silent_ticks.entry(peer).or_default();
             *ticks = if is_heard { 0 } else { ticks.saturating_add(1) };
             let Some(server) = &owner.server else { return };
             match *ticks {
-                SILENT_TICKS => server.inbox.silent(id(peer)),
-                LOST_TICKS => server.inbox.lost(id(peer)),
+                SILENT_TICKS => server.inbox.silent(id),
+                LOST_TICKS => server.inbox.lost(id),
                 _ => {}
             }
         }

@@ -79,6 +79,8 @@ pub struct Stats {
     pub installs: u64,
     /// Number of times at which a member became quiet.
     pub quiets: u64,
+    /// Number of nodes that got another number, since they had forgotten something.
+    pub renumbered: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -102,6 +104,7 @@ impl std::ops::AddAssign for Stats {
         self.unknown += other.unknown;
         self.installs += other.installs;
         self.quiets += other.quiets;
+        self.renumbered += other.renumbered;
     }
 }
 
