@@ -41,6 +41,7 @@ pub use keys::{Encryption, Random, RootKey, RootKeys};
 pub use log::blob::{BlobLocation, BlobRead};
 pub use log::file_keys::keys_needed;
 pub use log::read_ahead::{read_together, take_ahead};
+pub use log::repairs::BlobCopy;
 pub use log::{DiskJournal, Entry, LogGone, LogReader, Maintenance, Notice, Replay, SnapshotReader, Writer};
 pub use log::{Received, Receiving, StateHead, StatePart, StateReader};
 pub use log::{holds_journal, journal_file, owner_of};

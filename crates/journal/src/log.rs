@@ -36,6 +36,7 @@ mod read_back;
 mod received;
 mod receiving;
 pub(crate) mod recovery;
+pub(crate) mod repairs;
 pub(crate) mod replay;
 pub(crate) mod scan;
 mod sealed_file;

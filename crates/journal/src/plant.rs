@@ -24,6 +24,8 @@ pub enum Plant {
     ForgetWholeFrom,
     /// Orders count as durable before they are synced.
     DurableBeforeSync,
+    /// Compaction copies damaged blobs as they are, and drops the whole copies.
+    CopiesLeftOut,
 }
 
 #[cfg(feature = "plant")]

@@ -29,6 +29,8 @@ pub struct Status {
     pub compacted_bytes: u64,
     /// Number of blobs found damaged.
     pub damaged_blobs: u64,
+    /// Number of damaged blobs that were replaced on the disk by whole copies.
+    pub repaired_blobs: u64,
     /// Memory used by the cache, in bytes.
     pub cache_bytes: u64,
     /// Number of blob reads that missed the cache.

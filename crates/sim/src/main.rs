@@ -109,8 +109,9 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
     };
     println!(
         "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
-         {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts, {} elections, {} transfers, \
-         {} read back, {} without a leader, {} unknown, {} installed, {} rests, {} renumbered in {:.1} s",
+         {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts, {} repairs, {} elections, \
+         {} transfers, {} read back, {} without a leader, {} unknown, {} installed, {} rests, \
+         {} renumbered in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -123,6 +124,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.lost,
         stats.bulks,
         stats.cuts,
+        stats.repairs,
         stats.elections,
         stats.transfers,
         stats.fetches,

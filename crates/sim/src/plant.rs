@@ -114,6 +114,8 @@ plants! {
     ForgetWholeFrom = "forget_whole_from" in journal as ForgetWholeFrom,
     /// Orders to a journal count as durable before they are synced.
     DurableBeforeSync = "durable_before_sync" in journal as DurableBeforeSync,
+    /// Compaction copies damaged blobs as they are, and drops the whole copies.
+    CopiesLeftOut = "copies_left_out" in journal as CopiesLeftOut,
     /// A member acknowledges batches before they are synced.
     AckBeforeSync = "ack_before_sync" in replica as AckBeforeSync,
     /// A member counts a write as synced when the journal has been given it.

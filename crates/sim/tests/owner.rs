@@ -61,4 +61,5 @@ are_found! {
     free_before_installed: FreeBeforeInstalled,
     forget_whole_from: ForgetWholeFrom,
     durable_before_sync: DurableBeforeSync,
+    copies_left_out: CopiesLeftOut,
 }

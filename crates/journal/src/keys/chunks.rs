@@ -32,6 +32,12 @@ pub(crate) fn file_len(len: u64) -> u64 {
     HEAD as u64 + len + len.div_ceil(CHUNK as u64) * TAG as u64
 }
 
+/// Offset in the file of the byte of the content at `offset`.
+pub(crate) fn offset_in_file(offset: u64) -> u64 {
+    let chunk = CHUNK as u64;
+    HEAD as u64 + offset / chunk * SEALED as u64 + TAG as u64 + offset % chunk
+}
+
 /// Number of bytes of content in a file of this length.
 pub(crate) fn held_len(file_len: u64) -> u64 {
     let chunks = file_len.saturating_sub(HEAD as u64);

@@ -1,5 +1,6 @@
 //! Location of a blob on disk, and reading it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,10 +8,11 @@ use bytes::{Bytes, BytesMut};
 
 use crate::disk::File;
 use crate::disk::shortage::is_out_of_handles;
-use crate::keys::chunks::ChunkCipher;
+use crate::keys::chunks::{self, ChunkCipher};
 use crate::keys::cipher::BatchCipher;
 use crate::log::files::LogFile;
 use crate::log::header::Position;
+use crate::log::repairs::BlobCopy;
 use crate::log::sealing;
 use crate::seam::batch::{BLOB_HEAD, blob_checksum};
 use crate::seam::blob::{BlobError, BlobKey};
@@ -56,6 +58,15 @@ impl BlobLocation {
         self.len == 0
     }
 
+    /// File that holds the blob, and the offset of its first byte there.
+    pub fn place(&self) -> (&Path, u64) {
+        let at = match &self.seal {
+            BlobSeal::Plain | BlobSeal::Batch(..) => self.offset,
+            BlobSeal::Chunks(_) => chunks::offset_in_file(self.offset),
+        };
+        (self.file.path(), at)
+    }
+
     /// Reads and verifies the blob. Blocks: not for the shard's thread.
     ///
     /// Without free file handles it waits up to 5 s for one.
@@ -70,6 +81,17 @@ impl BlobLocation {
             }
         }
         self.read_now()
+    }
+
+    /// Seeks a whole copy of the blob, which was found damaged. False: there is nobody to ask, or all were
+    /// asked in vain.
+    pub fn seek_copy(&self) -> bool {
+        self.file.seek_copy(self.key)
+    }
+
+    /// State of the copy that [`BlobLocation::seek_copy`] seeks.
+    pub fn copy(&self) -> BlobCopy {
+        self.file.repairs().copy(self.key)
     }
 
     pub(crate) fn read_now(&self) -> Result<Bytes, BlobError> {

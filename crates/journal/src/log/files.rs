@@ -20,10 +20,11 @@ use crate::keys::chunks::{self, ChunkCipher, HEAD};
 use crate::keys::cipher::{BatchCipher, FileKey};
 use crate::lock::lock;
 use crate::log::file_keys::Keys;
+use crate::log::repairs::Repairs;
 use crate::log::signal::Signal;
 use crate::log::spans::Spans;
 use crate::open_error::OpenError;
-use crate::seam::blob::BlobError;
+use crate::seam::blob::{BlobError, BlobKey};
 
 /// The numbered files of a data directory.
 #[derive(Debug)]
@@ -32,12 +33,13 @@ pub(crate) struct Files {
     dir: PathBuf,
     keys: Arc<Keys>,
     spans: Spans,
+    repairs: Repairs,
     /// Upper limit of files kept open for reading alone.
     open_max: usize,
     /// Files open for reading alone, in the order of opening.
     open: Mutex<VecDeque<Weak<LogFile>>>,
     names: Mutex<Names>,
-    /// Raised when a name can be removed.
+    /// Raised when a name can be removed, or a copy of a blob is sought.
     signal: Arc<Signal>,
 }
 
@@ -63,13 +65,18 @@ impl Files {
         keys: Arc<Keys>,
         spans: Spans,
     ) -> Arc<Files> {
-        let (open, names, signal) = (Mutex::default(), Mutex::default(), Arc::default());
-        Arc::new(Files { disk, dir: dir.to_owned(), keys, spans, open_max, open, names, signal })
+        let (open, names, signal, repairs) = Default::default();
+        Arc::new(Files { disk, dir: dir.to_owned(), keys, spans, repairs, open_max, open, names, signal })
     }
 
     /// Spans read ahead.
     pub(crate) fn spans(&self) -> &Spans {
         &self.spans
+    }
+
+    /// Copies of damaged blobs.
+    pub(crate) fn repairs(&self) -> &Repairs {
+        &self.repairs
     }
 
     /// The keys of the files.
@@ -381,6 +388,21 @@ impl LogFile {
     /// Spans read ahead, of all files.
     pub(crate) fn spans(&self) -> &Spans {
         &self.files.spans
+    }
+
+    /// Copies of damaged blobs, of all files.
+    pub(crate) fn repairs(&self) -> &Repairs {
+        &self.files.repairs
+    }
+
+    /// Seeks a copy of a damaged blob. False: there is nobody to ask, or all were asked in vain.
+    pub(crate) fn seek_copy(&self, key: BlobKey) -> bool {
+        let is_sought = self.files.repairs.seek(key);
+        if is_sought {
+            // Maintenance wakes the shard.
+            self.files.signal.notify();
+        }
+        is_sought
     }
 
     fn get(&self) -> io::Result<Arc<dyn File>> {

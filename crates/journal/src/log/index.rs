@@ -24,6 +24,15 @@ pub(crate) enum FoundBlob<'a> {
     Copied(BlobLocation),
 }
 
+/// Place of a live blob.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LivePlace {
+    /// Length in bytes.
+    pub(crate) len: u32,
+    /// Number of the segment that holds it, if that grows.
+    pub(crate) growing: Option<u64>,
+}
+
 /// A range of record indexes whose blobs are in one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Range {
@@ -130,6 +139,16 @@ impl Index {
             Table::Log(_) => FoundBlob::Log(&holder.handle, &holder.table, holder.table.place(ordinal)),
             Table::Blobs(_) => FoundBlob::Copied(holder.location(ordinal)),
         })
+    }
+
+    /// The place of a live blob.
+    pub(crate) fn place(&self, key: BlobKey) -> Option<LivePlace> {
+        let len = match self.find(key)? {
+            FoundBlob::Log(_, _, place) => place.len,
+            FoundBlob::Copied(location) => location.len,
+        };
+        let growing = (key.index >= self.current.start.next_index).then(|| self.growing());
+        Some(LivePlace { len, growing })
     }
 
     /// Marks a blob as live, at the start; `false` when there is none of this key and length.

@@ -2,6 +2,7 @@
 
 mod install;
 mod orders;
+mod repair;
 mod snapshots;
 
 use std::collections::VecDeque;
@@ -190,6 +191,7 @@ impl DiskJournal {
             snapshot_running: self.snapshots.running,
             compacted_bytes: counters.compacted_bytes.load(Relaxed),
             damaged_blobs: counters.damaged_blobs.load(Relaxed),
+            repaired_blobs: counters.repaired_blobs.load(Relaxed),
             cache_bytes: self.cache.bytes() + self.shared.files.spans().bytes(),
             cache_misses: self.cache_misses,
             full: self.shared.space.full.load(Relaxed),
@@ -328,7 +330,9 @@ impl DiskJournal {
             }
             Note::SnapshotFailed => self.snapshots.running = false,
             Note::Damaged(key) => {
-                return self.index.find(key).is_some().then_some(Event::Damaged(key));
+                let is_news =
+                    self.index.find(key).is_some() && self.shared.files.repairs().get(key).is_none();
+                return is_news.then_some(Event::Damaged(key));
             }
         }
         None
@@ -422,7 +426,7 @@ impl Journal for DiskJournal {
                 return Some(event);
             }
         }
-        self.next_told().or_else(|| self.failure())
+        self.next_told().or_else(|| self.next_sought()).or_else(|| self.failure())
     }
 
     fn read(&mut self, key: BlobKey) -> BlobRead {
@@ -434,6 +438,9 @@ impl Journal for DiskJournal {
             },
             Some(FoundBlob::Copied(location)) => location,
         };
+        if let Some(copy) = self.shared.files.repairs().get(key) {
+            return BlobRead::Cached(copy);
+        }
         self.cache_misses += 1;
         BlobRead::OnDisk(location)
     }

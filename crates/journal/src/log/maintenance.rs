@@ -4,6 +4,7 @@ mod compact;
 mod install;
 mod notice;
 mod prepare;
+mod repair;
 mod scrub;
 mod snapshots;
 
@@ -50,9 +51,10 @@ pub struct Maintenance {
     writer: Writer,
     entries: Vec<SealedFile>,
     /// File that compaction wrote last, until the shard has taken it over.
-    moving: Option<SealedFile>,
+    moving: Option<compact::Moving>,
     snapshots: snapshots::SnapshotWriting,
     compaction: Option<compact::Compaction>,
+    gathering: repair::Gathering,
     preparing: Option<prepare::Preparing>,
     scrub: scrub::Scrub,
     /// Time before which each job is not tried again.
@@ -94,6 +96,7 @@ impl Maintenance {
             moving: None,
             snapshots: snapshots::SnapshotWriting::default(),
             compaction: None,
+            gathering: repair::Gathering::default(),
             preparing: None,
             scrub: scrub::Scrub::default(),
             retry_at_us: [0; JOBS.len()],
@@ -144,6 +147,7 @@ impl Maintenance {
             retry,
             self.snapshots.due_us(),
             self.compaction_due_us(now_us),
+            self.repair_due_us(now_us),
             self.scrub_due_us(),
         ];
         due.into_iter().flatten().min().map(|at| at.saturating_sub(now_us))
@@ -153,6 +157,9 @@ impl Maintenance {
         // Freed here, since it takes time.
         drop(std::mem::take(&mut *lock(&self.shared.retired)));
         self.shared.files.remove_gone();
+        if self.shared.files.repairs().has_sought() {
+            self.shared.wake_shard();
+        }
         self.watch_space(now_us)?;
         if self.sync_interval(now_us).is_err() || self.mark_idle(now_us).is_err() {
             return Ok(false);
@@ -338,12 +345,7 @@ impl Maintenance {
 
     /// Looks through the files: what is dead, what can go.
     fn look_through(&mut self, now_us: u64) -> io::Result<bool> {
-        if !self.shared.moving.load(Relaxed)
-            && let Some(moved) = self.moving.take()
-        {
-            self.entries.push(moved);
-            self.look_wanted = true;
-        }
+        self.end_move();
         let due = self.wants_look() && now_us >= self.look_at_us;
         if !due || !self.shared.live_known.load(Relaxed) {
             return Ok(false);

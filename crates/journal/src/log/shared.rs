@@ -177,6 +177,7 @@ pub(crate) struct Counters {
     pub(crate) snapshots: AtomicU64,
     pub(crate) compacted_bytes: AtomicU64,
     pub(crate) damaged_blobs: AtomicU64,
+    pub(crate) repaired_blobs: AtomicU64,
     pub(crate) disk_bytes: AtomicU64,
     pub(crate) files: AtomicU64,
     /// Number of segments that the writer had to make itself.

@@ -339,6 +339,11 @@ impl Writer {
         (state.offset, state.fits(&self.shared))
     }
 
+    /// Number of the current segment.
+    pub(crate) fn segment_number(&self) -> u64 {
+        lock(&self.state).segment.number
+    }
+
     /// File of the current segment.
     pub(crate) fn segment_file(&self) -> Arc<dyn File> {
         lock(&self.state).segment.file.clone()

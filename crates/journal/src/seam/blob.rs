@@ -43,4 +43,12 @@ impl BlobError {
             ),
         }
     }
+
+    /// The error of the operating system; damage becomes one as well.
+    pub(crate) fn into_io(self) -> std::io::Error {
+        match self {
+            BlobError::Damaged(what) => std::io::Error::other(what),
+            BlobError::Io(error) => error,
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod install;
 mod numbers;
 mod read_back;
 mod recovery;
+mod repair;
 mod rig;
 mod space;
 mod store;

@@ -116,6 +116,11 @@ impl SimDisk {
         self.store().damage_somewhere(harm)
     }
 
+    /// Flips a bit of the byte at this offset of a file; `None`: there is none.
+    pub fn flip(&self, path: &Path, at: usize) -> Option<Damaged> {
+        self.store().flip(path, at)
+    }
+
     /// Undoes damage where it is still there.
     pub fn mend(&self, damaged: &Damaged) {
         self.store().mend(damaged);

@@ -245,6 +245,15 @@ impl Store {
         Some(Damaged { path, inode, harm, bytes })
     }
 
+    /// Flips a bit of the byte at this offset of a file; `None`: there is none.
+    pub(super) fn flip(&mut self, path: &Path, at: usize) -> Option<Damaged> {
+        let (_, inode) = self.names.files().find(|(name, _)| *name == path)?;
+        let file = self.files.get_mut(&inode)?;
+        let byte = *file.cache.get(at)?;
+        file.damage(at, byte ^ 1 << self.rng.below(8));
+        Some(Damaged { path: path.to_owned(), inode, harm: Harm::Flip, bytes: at..at + 1 })
+    }
+
     /// Undoes damage where it is still there.
     pub(super) fn mend(&mut self, damaged: &Damaged) {
         if let Some(file) = self.files.get_mut(&damaged.inode) {

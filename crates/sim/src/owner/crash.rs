@@ -28,6 +28,7 @@ impl OwnerWorld {
         }
         (self.incoming, self.backing_up, self.snapshot, self.server) = (None, None, None, None);
         self.reading.crash();
+        self.end_of_copies();
         self.armed = false;
         self.stats.restarts += 1;
         self.start(power)

@@ -9,11 +9,13 @@
 //! read, those of the tail cannot; snapshots and backups hold nothing uncommitted; batches have the numbers
 //! that they were proposed with, and can be read back as long as no snapshot replaces them; an order that is
 //! told to be durable is; a state of the
-//! others is installed as a whole or not at all, with the blobs that it refers to but those that are gone.
+//! others is installed as a whole or not at all, with the blobs that it refers to but those that are gone; a
+//! blob that is damaged on the disk is read from a copy, and replaced by it.
 
 mod backup;
 mod batch;
 mod crash;
+mod damage;
 mod incoming;
 mod model;
 mod orders;
@@ -32,6 +34,7 @@ use crate::plant::Plant;
 use crate::rng::Rng;
 use crate::world::{Stats, encryption};
 use backup::BackingUp;
+use damage::Harmed;
 use incoming::Incoming;
 use model::Model;
 use read_back::ReadingBack;
@@ -65,6 +68,7 @@ pub struct OwnerWorld {
     backing_up: Option<BackingUp>,
     incoming: Option<Incoming>,
     reading: ReadingBack,
+    harmed: Harmed,
     verbose: bool,
     stats: Stats,
 }
@@ -80,6 +84,7 @@ struct Rates {
     crash: u64,
     fail: u64,
     fill: u64,
+    damage: u64,
     /// Commits of the others without this node, and steps of receiving a state.
     others: u64,
 }
@@ -108,6 +113,7 @@ enum Step {
     Stop,
     FailCall,
     FillDisk,
+    Damage,
 }
 
 impl OwnerWorld {
@@ -131,6 +137,7 @@ impl OwnerWorld {
             fail: *rng.pick(&[0, 0, 1]),
             fill: *rng.pick(&[0, 0, 1]),
             others: *rng.pick(&[0, 1, 4]),
+            damage: *rng.pick(&[0, 0, 2]),
         };
         let mut world = OwnerWorld {
             rng,
@@ -149,6 +156,7 @@ impl OwnerWorld {
             backing_up: None,
             incoming: None,
             reading: ReadingBack::default(),
+            harmed: Harmed::default(),
             verbose,
             stats: Stats::default(),
         };
@@ -187,6 +195,7 @@ impl OwnerWorld {
             (u64::from(rates.crash > 0), Step::Stop),
             (rates.fail, Step::FailCall),
             (rates.fill, Step::FillDisk),
+            (rates.damage, Step::Damage),
         ]);
         self.trace(|| format!("{step:?}"));
         self.take(step)?;
@@ -225,6 +234,7 @@ impl OwnerWorld {
             Step::Stop => self.stop(),
             Step::FailCall => self.fail_call(),
             Step::FillDisk => self.fill_disk(),
+            Step::Damage => self.damage(),
         }
     }
 
@@ -257,6 +267,7 @@ impl OwnerWorld {
         self.disk.forget_failures();
         self.disk.forget_halt();
         (self.short, self.rates.crash) = (false, 0);
+        self.rates.damage = 0;
         self.disk.set_capacity(ROOMY);
         self.crash(Crash::Kill)?;
         for _ in 0..3 {
@@ -273,6 +284,7 @@ impl OwnerWorld {
             self.commit_to(last)?;
         }
         self.poll()?;
+        self.repair_all()?;
         self.healed()?;
         self.stop()?;
         self.healed()?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sluice_journal::{BlobKey, BlobRead, Class, Journal, Refused, TailError};
+use sluice_journal::{BlobError, BlobKey, BlobRead, Class, Journal, Refused, TailError};
 
 use super::OwnerWorld;
 use super::batch::{Proposed, draw};
@@ -180,6 +180,9 @@ impl OwnerWorld {
             BlobRead::OnDisk(location) => match location.read() {
                 Ok(blob) => Some(blob.to_vec()),
                 Err(_) if self.armed || self.disk.is_halted() => return Ok(()),
+                Err(BlobError::Damaged(_)) if self.harmed.may_be_damaged(key) => {
+                    return if self.rng.chance(1, 2) { self.repair(key) } else { Ok(()) };
+                }
                 Err(error) => return Err(format!("{key:?} cannot be read: {error:?}")),
             },
         };

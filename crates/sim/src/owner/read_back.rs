@@ -86,7 +86,7 @@ impl OwnerWorld {
         let from = reader.next_number();
         let bytes_max = *self.rng.pick(&[0, 2_000, 1 << 20]);
         let entries = match reader.read(bytes_max) {
-            Err(_) if self.armed || self.disk.is_halted() => return Ok(None),
+            Err(_) if self.armed || self.disk.is_halted() || self.harmed.is_harmed() => return Ok(None),
             read => read.map_err(|error| format!("batch {from} cannot be read back: {error:?}"))?,
         };
         let bytes: usize = entries.iter().map(|entry| entry.bytes.len()).sum();
@@ -107,7 +107,8 @@ impl OwnerWorld {
     fn check_gone(&self, asked: u64, LogGone { first_number }: LogGone) -> Checked {
         let last_gone = (first_number as usize).checked_sub(2).and_then(|at| self.model.cluster.get(at));
         let is_covered = last_gone.is_some_and(|batch| batch.last_index() <= self.reading.covered);
-        let is_kept = self.reading.kept.is_some_and(|kept| first_number > kept);
+        // A damaged segment is replaced, though it is kept as log.
+        let is_kept = !self.harmed.is_harmed() && self.reading.kept.is_some_and(|kept| first_number > kept);
         if asked < first_number && is_covered && !is_kept {
             return Ok(());
         }

@@ -81,6 +81,7 @@ impl OwnerWorld {
                     self.model.recovered(&found, power)?;
                     return self.begin(server);
                 }
+                Err(OpenError::Damaged(_)) if !self.disk.is_halted() && self.mend_copies() => {}
                 Err(error) if !self.disk.is_halted() && !self.short => {
                     return Err(format!("no start: {error}"));
                 }
@@ -119,6 +120,7 @@ impl OwnerWorld {
                     released.into_iter().for_each(|key| server.journal.release(key));
                 }
                 Event::Failed(why) => return self.failed(&why),
+                Event::Damaged(key) => self.repair(key)?,
                 other => return Err(format!("{other:?}")),
             }
         }

@@ -65,6 +65,8 @@ pub struct Stats {
     pub bulks: u64,
     /// Number of cuts of a tail.
     pub cuts: u64,
+    /// Number of damaged blobs of which a whole copy was found.
+    pub repairs: u64,
     /// Number of terms that had a leader.
     pub elections: u64,
     /// Number of leaderships that were handed over.
@@ -97,6 +99,7 @@ impl std::ops::AddAssign for Stats {
         self.lost += other.lost;
         self.bulks += other.bulks;
         self.cuts += other.cuts;
+        self.repairs += other.repairs;
         self.elections += other.elections;
         self.transfers += other.transfers;
         self.fetches += other.fetches;

@@ -10,7 +10,8 @@ use crate::log::state_reader::StateReader;
 const LABEL_BYTES_MAX: usize = 256;
 
 impl DiskJournal {
-    /// True when a snapshot is due: by the length of the log, by the space that it would free, or on request.
+    /// True when a snapshot is due: by the length of the log, by the space that it would free, by damage
+    /// that can be replaced behind it, or on request.
     pub fn wants_snapshot(&self) -> bool {
         let SnapshotTrigger { log_bytes, last_len, live_blobs, requested, running, .. } = self.snapshots;
         if running || !self.shared.live_known.load(Relaxed) || self.shared.failure().is_some() {
@@ -22,7 +23,8 @@ impl DiskJournal {
         let shrunk = last_len >= enough && self.index.live_blobs() * 2 < live_blobs;
         let frees_room = self.shared.space.dead_kept().is_some_and(|kept| dead > kept);
         let much_dead = frees_room || dead >= (enough / 2).max(last_len / 2);
-        requested || log_bytes >= enough.max(last_len) || much_dead || shrunk
+        let replaces_damaged = self.shared.files.repairs().is_uncovered.load(Relaxed);
+        requested || log_bytes >= enough.max(last_len) || much_dead || shrunk || replaces_damaged
     }
 
     /// Makes [`DiskJournal::wants_snapshot`] true, once.

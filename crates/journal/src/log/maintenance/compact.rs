@@ -1,5 +1,6 @@
 //! Copies the few live blobs out of mostly dead files.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,13 +8,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Maintenance;
 use crate::file_kind::Kind;
 use crate::keys::chunks::Appender;
+use crate::log::blob::BlobLocation;
 use crate::log::blob_file::end_blob_file;
 use crate::log::blob_holder::BlobHolder;
 use crate::log::files::Handle;
 use crate::log::read_ahead::ReadAhead;
+use crate::log::repairs::Repairs;
 use crate::log::sealed_file::{NeededLog, SealedFile};
 use crate::log::shared::Note;
 use crate::log::table::{BlobPlace, BlobTable, Table};
+use crate::plant::{self, Plant};
 use crate::seam::batch::{BLOB_HEAD, blob_checksum};
 use crate::seam::blob::{BlobError, BlobKey};
 
@@ -32,6 +36,14 @@ const RETRY_US: u64 = 2_000_000;
 /// Files below this part of a segment are put together.
 const SMALL_PART: u64 = 8;
 
+/// The file that compaction wrote last.
+#[derive(Debug)]
+pub(super) struct Moving {
+    file: SealedFile,
+    /// Blobs of which it holds whole copies in the place of damaged ones.
+    repaired: HashSet<BlobKey>,
+}
+
 /// A compaction under way.
 #[derive(Debug)]
 pub(super) struct Compaction {
@@ -44,6 +56,10 @@ pub(super) struct Compaction {
     handle: Handle,
     table: BlobTable,
     file: Appender,
+    /// True: the sources are damaged, and are replaced though they are kept as log.
+    is_repair: bool,
+    /// Damaged blobs in whose place whole copies were put.
+    repaired: HashSet<BlobKey>,
 }
 
 impl Compaction {
@@ -53,7 +69,8 @@ impl Compaction {
 
     /// True while no source is needed as log.
     fn is_free(&self, needed: NeededLog) -> bool {
-        self.sources.iter().all(|source| source.is_free(needed))
+        let keep_from = if self.is_repair { u64::MAX } else { needed.keep_from };
+        self.sources.iter().all(|source| source.is_free(NeededLog { keep_from, ..needed }))
     }
 }
 
@@ -67,7 +84,7 @@ impl Maintenance {
         }
         if let Some(compaction) = &mut self.compaction {
             if compaction.next < compaction.work.len() {
-                let copied = compaction.copy_some()?;
+                let copied = compaction.copy_some(self.shared.files.repairs())?;
                 self.shared.counters.compacted_bytes.fetch_add(copied, Relaxed);
             } else if self.shared.is_installing() {
                 self.give_up_compaction(now_us);
@@ -79,11 +96,13 @@ impl Maintenance {
         if !known || self.moving.is_some() || now_us < self.compact_at_us {
             return Ok(false);
         }
-        let sources = self.pick_sources(now_us);
+        let damaged = self.damaged_file(now_us).map_err(io::Error::other)?;
+        let is_repair = damaged.is_some();
+        let sources = damaged.map_or_else(|| self.pick_sources(now_us), |file| vec![file]);
         if sources.is_empty() {
             return Ok(false);
         }
-        self.compaction = Some(self.begin_compaction(sources)?);
+        self.compaction = Some(self.begin_compaction(sources, is_repair)?);
         Ok(true)
     }
 
@@ -135,7 +154,7 @@ impl Maintenance {
         self.candidates(needed).map(|entry| entry.seen.1 + SETTLED_US).filter(|at| *at > now_us).min()
     }
 
-    fn begin_compaction(&self, sources: Vec<SealedFile>) -> io::Result<Compaction> {
+    fn begin_compaction(&self, sources: Vec<SealedFile>, is_repair: bool) -> io::Result<Compaction> {
         let mut work = Vec::new();
         for (source, entry) in (0..).zip(&sources) {
             let holder = &entry.holder;
@@ -146,7 +165,8 @@ impl Maintenance {
         let handle = self.shared.create(Kind::Blobs)?;
         let file = Appender::new(handle.file.clone(), handle.seal.chunks().cloned());
         let (ahead, table) = (ReadAhead::new(), BlobTable::default());
-        Ok(Compaction { sources, work, next: 0, ahead, handle, table, file })
+        let repaired = HashSet::new();
+        Ok(Compaction { sources, work, next: 0, ahead, handle, table, file, is_repair, repaired })
     }
 
     fn finish_compaction(&mut self, mut compaction: Compaction) -> io::Result<()> {
@@ -162,8 +182,22 @@ impl Maintenance {
         }
         self.shared.moving.store(true, Relaxed);
         self.shared.tell(Note::Moved { sources, target: entry.holder.clone() });
-        self.moving = Some(entry);
+        self.moving = Some(Moving { file: entry, repaired: compaction.repaired });
         Ok(())
+    }
+
+    /// Takes up the file that compaction wrote last, once the shard has taken it over.
+    pub(super) fn end_move(&mut self) {
+        if self.shared.moving.load(Relaxed) {
+            return;
+        }
+        let Some(Moving { file, repaired }) = self.moving.take() else { return };
+        if !repaired.is_empty() {
+            self.shared.files.repairs().retain(|key| !repaired.contains(&key));
+            self.shared.counters.repaired_blobs.fetch_add(repaired.len() as u64, Relaxed);
+        }
+        self.entries.push(file);
+        self.look_wanted = true;
     }
 
     fn place_compaction(&self, compaction: &mut Compaction) -> io::Result<SealedFile> {
@@ -201,8 +235,9 @@ impl Maintenance {
 }
 
 impl Compaction {
-    /// Copies blobs with their checksums, as they are: one that is damaged stays damaged.
-    fn copy_some(&mut self) -> io::Result<u64> {
+    /// Copies blobs with their checksums, as they are: one that is damaged stays damaged, unless there is a
+    /// whole copy.
+    fn copy_some(&mut self, repairs: &Repairs) -> io::Result<u64> {
         let mut copied = 0;
         while copied < STEP_BYTES && self.next < self.work.len() {
             let (key, source, ordinal) = self.work[self.next];
@@ -217,11 +252,15 @@ impl Compaction {
             let start = self.file.buffer.len();
             self.file.buffer.resize(start + len, 0);
             let bytes = &mut self.file.buffer[start..];
-            match self.ahead.fetch(&location, bytes) {
-                // Bytes that the file does not have any more stay zero, and will not verify.
-                Ok(_) => {}
-                Err(BlobError::Damaged(_)) => spoil(key, bytes),
-                Err(BlobError::Io(error)) => return Err(error),
+            if let Some(blob) = repairs.get(key).filter(|blob| blob.len() == location.len()) {
+                self.repaired.insert(key);
+                if plant::is(Plant::CopiesLeftOut) {
+                    spoil(key, bytes);
+                } else {
+                    put(key, &blob, bytes);
+                }
+            } else {
+                copy(&self.ahead, &location, bytes)?;
             }
             self.table.push(key, BlobPlace { offset: offset as u32, len: location.len });
             copied += len;
@@ -229,6 +268,29 @@ impl Compaction {
         self.file.write()?;
         Ok(copied as u64)
     }
+}
+
+/// Copies a blob with its checksum. What cannot be read, also at a second try, is replaced by what does not
+/// verify.
+fn copy(ahead: &ReadAhead, location: &BlobLocation, bytes: &mut [u8]) -> io::Result<()> {
+    let read = match ahead.fetch(location, bytes) {
+        Err(BlobError::Io(_)) => location.fetch(bytes),
+        read => read,
+    };
+    // Bytes that the file does not have any more stay zero, and will not verify.
+    let Err(error) = read else { return Ok(()) };
+    if error.is_lasting() {
+        spoil(location.key, bytes);
+        return Ok(());
+    }
+    Err(error.into_io())
+}
+
+/// Puts a blob with its checksum into bytes of that length.
+fn put(key: BlobKey, blob: &[u8], bytes: &mut [u8]) {
+    let (head, rest) = bytes.split_at_mut(BLOB_HEAD);
+    head.copy_from_slice(&blob_checksum(key, blob).to_le_bytes());
+    rest.copy_from_slice(blob);
 }
 
 /// Makes a blob one that does not verify: what it was cannot be decrypted.

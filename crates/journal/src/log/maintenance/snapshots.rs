@@ -83,6 +83,7 @@ impl Maintenance {
                 self.look_soon();
                 // Almost all of it is covered now; the shard must not think otherwise until that look.
                 self.shared.dead_uncovered.store(0, Relaxed);
+                self.shared.files.repairs().is_uncovered.store(false, Relaxed);
                 self.shared.counters.snapshots.fetch_add(1, Relaxed);
                 self.shared.tell(Note::SnapshotDone { placed });
                 Ok(())
