@@ -15,7 +15,7 @@ use sluice_engine::query::{ConsumerTotals, Counters, MessageView, State};
 use sluice_journal::{Encryption, KeyId, OpenError, RootKeys};
 
 pub use sluice_journal::Status as JournalStatus;
-pub use sluice_replica::Follower;
+pub use sluice_replica::{Follower, RepairCounts, StateCounts};
 
 /// Point at which an answer may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -357,6 +357,12 @@ pub struct ReplicaMetrics {
     pub is_stalled: bool,
     /// The other members, for the leader.
     pub followers: Vec<Follower>,
+    /// Counts of blobs that are damaged on this node's disk, and of what the others had of them.
+    pub repairs: RepairCounts,
+    /// Number of damaged blobs that were replaced on the disk.
+    pub repaired: u64,
+    /// Counts of whole states, to others and from them.
+    pub states: StateCounts,
 }
 
 /// Memory budget of a caller, asked before messages are leased for it: nothing is leased that the caller

@@ -1,13 +1,16 @@
 //! Reading blobs from disk, off the shard's thread. Neighbours are read together, and what was read ahead
 //! needs no thread that may block.
 //!
+//! In a cluster damage is no loss: the other nodes are asked for a whole copy, and the reader waits for it.
+//!
 //! Bytes that do not verify, and sectors that the disk cannot read, are damage. A passing shortage of memory
 //! or file handles is not: such a read is tried again, and then reported as failed for now.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_journal::{BlobError, BlobRead, read_together, take_ahead};
+use sluice_journal::{BlobCopy, BlobError, BlobLocation, BlobRead, read_together, take_ahead};
+use tokio::time::Instant;
 
 use crate::log_limiter::LogLimiter;
 
@@ -16,17 +19,25 @@ const RETRIES: u32 = 3;
 /// Pause before the first further try; each next one is four times as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
+/// Longest wait of a reader for copies of other nodes: a little longer than these are asked for.
+const COPY_WAIT: Duration = Duration::from_secs(6);
+/// Pause between two looks for a copy.
+const COPY_PAUSE: Duration = Duration::from_millis(5);
+
 /// A caller may read a damaged message again and again.
 static FAILURES: LogLimiter = LogLimiter::new();
 
 /// Error of reading a blob.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadFailure {
-    /// The bytes are damaged or gone: another try fails as well.
+    /// The bytes are damaged or gone, on all nodes of a cluster: another try fails as well.
     Damaged,
-    /// The bytes could not be read now.
+    /// The bytes could not be read now, or it is not known yet whether another node has them.
     Later,
 }
+
+/// Outcome of reading a blob on this node: its bytes, or why not, and where it is damaged.
+type ReadHere = Result<Bytes, (ReadFailure, Option<BlobLocation>)>;
 
 /// True when reading it does not block.
 pub(crate) fn is_cached(blob: &BlobRead) -> bool {
@@ -36,23 +47,55 @@ pub(crate) fn is_cached(blob: &BlobRead) -> bool {
 /// Reads the bytes of each blob, in order. A blocking thread reads all that is on disk.
 pub(crate) async fn load(mut blobs: Vec<BlobRead>) -> Vec<Result<Bytes, ReadFailure>> {
     if blobs.iter().all(is_cached) || take_ahead(&mut blobs) {
-        return read_all(blobs);
+        return with_copies(read_all(blobs)).await;
     }
     let count = blobs.len();
     let all = tokio::task::spawn_blocking(move || {
         read_together(&mut blobs);
         read_all(blobs)
     });
-    let all = all.await;
-    all.unwrap_or_else(|_| vec![Err(ReadFailure::Later); count])
+    match all.await {
+        Ok(all) => with_copies(all).await,
+        Err(_) => vec![Err(ReadFailure::Later); count],
+    }
 }
 
-fn read_all(blobs: Vec<BlobRead>) -> Vec<Result<Bytes, ReadFailure>> {
+/// Puts copies of other nodes in the places of blobs that are damaged here.
+async fn with_copies(all: Vec<ReadHere>) -> Vec<Result<Bytes, ReadFailure>> {
+    let located = |read: &ReadHere| read.as_ref().err().and_then(|(_, location)| location.clone());
+    // All are sought before the first is waited for.
+    let sought: Vec<bool> = all.iter().map(|read| located(read).is_some_and(|it| it.seek_copy())).collect();
+    let deadline = Instant::now() + COPY_WAIT;
+    let mut copied = Vec::with_capacity(all.len());
+    for (read, is_sought) in all.into_iter().zip(sought) {
+        copied.push(match read {
+            Err((_, Some(location))) if is_sought => copy_of(&location, deadline).await,
+            read => read.map_err(|(failure, _)| failure),
+        });
+    }
+    copied
+}
+
+async fn copy_of(location: &BlobLocation, deadline: Instant) -> Result<Bytes, ReadFailure> {
+    loop {
+        match location.copy() {
+            BlobCopy::Whole(bytes) => return Ok(bytes),
+            BlobCopy::Lost => return Err(ReadFailure::Damaged),
+            BlobCopy::Awaited if Instant::now() >= deadline => return Err(ReadFailure::Later),
+            BlobCopy::Awaited => tokio::time::sleep(COPY_PAUSE).await,
+        }
+    }
+}
+
+fn read_all(blobs: Vec<BlobRead>) -> Vec<ReadHere> {
     let mut patience = Patience { retries: RETRIES, pause: FIRST_PAUSE };
     let read = |blob| match blob {
         BlobRead::Cached(bytes) => Ok(bytes),
-        BlobRead::Missing => Err(ReadFailure::Damaged),
-        BlobRead::OnDisk(location) => patience.read(|| location.read()),
+        BlobRead::Missing => Err((ReadFailure::Damaged, None)),
+        BlobRead::OnDisk(location) => patience.read(|| location.read()).map_err(|failure| {
+            let is_damaged = failure == ReadFailure::Damaged;
+            (failure, is_damaged.then_some(location))
+        }),
     };
     blobs.into_iter().map(read).collect()
 }

@@ -57,6 +57,8 @@ pub enum Plant {
     StepWhileInstalling,
     /// A quiet member sleeps through the silence of another node.
     StayQuiet,
+    /// A member that does not answer counts as one that has no copy of a damaged blob.
+    SilenceIsLoss,
     /// A member installs a state without the blobs that it needs.
     BlobsLeftOut,
     /// A sole voter leads before its vote is synced.

@@ -21,7 +21,9 @@ fn messages() -> Vec<StateMessage> {
         StateBody::AskBlobs { keys: vec![key, BlobKey { item: 2, ..key }] },
         StateBody::Content { head: head.clone(), offset: 9, bytes: content, end: Some(11) },
         StateBody::Content { head, offset: 9, bytes: Bytes::new(), end: None },
-        StateBody::Blobs { given: 41, blobs: blobs.map(|blob| (key, blob)).to_vec() },
+        StateBody::Blobs { given: 41, blobs: blobs.clone().map(|blob| (key, blob)).to_vec() },
+        StateBody::AskCopies { keys: vec![key] },
+        StateBody::Copies { blobs: blobs.map(|blob| (key, blob)).to_vec() },
     ];
     bodies.into_iter().map(|body| StateMessage { from, to, state, body }).collect()
 }

@@ -41,6 +41,11 @@ impl Fetched {
     pub fn error(&self) -> Option<&BlobError> {
         self.envelope.as_ref().err()
     }
+
+    /// Number of the batch that is damaged on the disk, if nothing was read for that.
+    pub(super) fn damaged(&self) -> Option<u64> {
+        self.error().is_some_and(BlobError::is_lasting).then(|| self.reader.next_number())
+    }
 }
 
 /// The message with those of its entries that were read; `None`: there is none.

@@ -33,6 +33,8 @@ pub(super) struct Incoming {
     stage: Stage,
     /// Index of a record from which on no blob of the state is missing.
     pub(super) whole_from: u64,
+    /// Blobs that the sender could not read.
+    unreadable: Vec<BlobKey>,
     idle_ticks: usize,
     full_ticks: usize,
     asked: Vec<StateBody>,
@@ -82,6 +84,7 @@ impl Incoming {
             receiving: Some(Box::new(receiving)),
             stage: Stage::Content(Content::default()),
             whole_from: 0,
+            unreadable: Vec::new(),
             idle_ticks: 0,
             full_ticks: 0,
             asked: Vec::new(),
@@ -120,6 +123,11 @@ impl Incoming {
     /// The state, when all of it is here.
     pub(super) fn whole(&self) -> Option<&Received> {
         if let Stage::Whole(received) = &self.stage { Some(received) } else { None }
+    }
+
+    /// Takes the keys of the blobs that the sender could not read.
+    pub(super) fn take_unreadable(&mut self) -> Vec<BlobKey> {
+        std::mem::take(&mut self.unreadable)
     }
 
     /// The state, when all of it is here, and the message that offers it.
@@ -182,7 +190,10 @@ impl Incoming {
             let len = *len;
             match blob {
                 SentBlob::Whole(bytes) if bytes.len() == len as usize => blobs.arrive(key, len, Some(bytes)),
-                SentBlob::Damaged => blobs.arrive(key, len, None),
+                SentBlob::Damaged => {
+                    self.unreadable.push(key);
+                    blobs.arrive(key, len, None);
+                }
                 SentBlob::Gone => self.whole_from = self.whole_from.max(given),
                 SentBlob::Whole(_) => return,
             }

@@ -10,10 +10,10 @@
 //!
 //! Map: [`envelope`] messages with their batches, [`entries`] entries of batches, [`fetch`] batches read back
 //! from the disk, [`memory`] what a node may have forgotten, `output` what comes of an input, `quiet` rest of
-//! idle members, `recent` batches that followers may still need, `room` full disks, `silence` members that
-//! have forgotten something, `stall` disks that hang, [`start`] the state at a start, `state` the hard state
-//! in the journal; `transfers` states on their way, `sending` to followers, `incoming` to this node, [`work`]
-//! what of it may block.
+//! idle members, `recent` batches that followers may still need, [`repairs`] damaged blobs, `room` full
+//! disks, `silence` members that have forgotten something, `stall` disks that hang, [`start`] the state at a
+//! start, `state` the hard state in the journal; `transfers` states on their way, `sending` to followers,
+//! `incoming` to this node, [`work`] what of it may block.
 
 pub mod entries;
 pub mod envelope;
@@ -24,6 +24,7 @@ mod output;
 mod quiet;
 mod recent;
 pub mod recovery;
+pub mod repairs;
 mod room;
 mod sending;
 mod silence;
@@ -44,6 +45,7 @@ use self::incoming::Incoming;
 use self::memory::Kept;
 use self::quiet::Quiet;
 use self::recent::Recent;
+use self::repairs::Repairs;
 use self::room::Room;
 use self::sending::Sending;
 use self::stall::Stall;
@@ -86,10 +88,21 @@ pub struct Member {
     incoming: Option<Incoming>,
     /// Number of the last state that came.
     received: u64,
+    repairs: Repairs,
+    counts: StateCounts,
     state_messages: Vec<StateMessage>,
     work: Vec<Work>,
     /// True: the owner has ended the part of this member.
     is_silenced: bool,
+}
+
+/// Counts of whole states since the start of a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StateCounts {
+    /// States that a follower has taken over.
+    pub sent: u64,
+    /// States that were installed.
+    pub received: u64,
 }
 
 /// Event of a member.
@@ -137,7 +150,12 @@ impl Member {
     /// # Errors
     ///
     /// Settings or a state that contradict themselves.
-    pub fn new(config: &Config, journal: DiskJournal, start: Start, seed: u64) -> Result<Member, StartError> {
+    pub fn new(
+        config: &Config,
+        mut journal: DiskJournal,
+        start: Start,
+        seed: u64,
+    ) -> Result<Member, StartError> {
         let Start { started, records, kept_bytes, has_lost, kept } = start;
         let Started { saved, base, changed, mut entries } = started?;
         let given = entries.last().map_or(base.position, |entry| entry.position);
@@ -149,6 +167,7 @@ impl Member {
         let has_forgotten = saved.id.is_some_and(|id| id != config.id);
         let durable = Durable { base, hard_state, entries, changed, applied: given.index, has_forgotten };
         let replica = Replica::new(config, &durable, seed)?;
+        journal.ask_others();
         let mut member = Member {
             id: config.id,
             in_force: replica.members().clone(),
@@ -169,6 +188,8 @@ impl Member {
             sending: Sending::default(),
             incoming: None,
             received: 0,
+            repairs: Repairs::default(),
+            counts: StateCounts::default(),
             state_messages: Vec::new(),
             work: Vec::new(),
             is_silenced: false,
@@ -198,6 +219,7 @@ impl Member {
         self.tick_sending();
         self.settle(Vec::new());
         self.tick_receiving();
+        self.tick_repairs();
         if self.stall.is_next() {
             self.hand_over();
         }
@@ -338,9 +360,20 @@ impl Member {
         if let Some(members) = self.members.take() {
             return Some(MemberEvent::Members(members));
         }
-        let event = self.next_of_journal().map(MemberEvent::Journal);
+        let event = self.next_event().map(MemberEvent::Journal);
         let given = self.given.index;
         event.or_else(|| self.reads.pop_front_if(|read| read.index <= given).map(MemberEvent::Read))
+    }
+
+    /// The next event of the journal. A damaged blob is told when all members have lost it.
+    fn next_event(&mut self) -> Option<Event> {
+        loop {
+            match self.next_of_journal() {
+                Some(Event::Damaged(key)) => self.damaged(key),
+                None => return self.repairs.next_lost().map(Event::Damaged),
+                event => return event,
+            }
+        }
     }
 
     /// Takes what is to be sent; the owner's clocks are to be filled in. While the disk hangs nothing is, nor
@@ -362,13 +395,21 @@ impl Member {
         std::mem::take(&mut self.fetches.asked)
     }
 
-    /// Takes in what was read. After an error the follower asks again, in time.
+    /// Takes in what was read. After an error the follower asks again, in time; the log up to a batch that is
+    /// damaged is forgotten.
     ///
     /// # Errors
     ///
     /// A batch is damaged, or the operating system failed.
     pub fn fetched(&mut self, fetched: Fetched) -> Result<(), BlobError> {
-        self.envelopes.extend(self.fetches.done(fetched)?);
+        let damaged = fetched.damaged();
+        let read = self.fetches.done(fetched);
+        if let Some(number) = damaged {
+            // The follower gets a state instead, and this node needs a snapshot behind the damage as well.
+            self.forget_before(number);
+            self.journal.request_snapshot();
+        }
+        self.envelopes.extend(read?);
         Ok(())
     }
 
@@ -434,6 +475,11 @@ impl Member {
     /// Index of the last record that was given.
     pub fn given_index(&self) -> u64 {
         self.journal.tail(0).next().map_or(self.journal.next_index(), |batch| batch.first_index) - 1
+    }
+
+    /// Counts of whole states.
+    pub fn state_counts(&self) -> StateCounts {
+        self.counts
     }
 
     /// The journal.

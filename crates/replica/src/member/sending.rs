@@ -150,7 +150,10 @@ impl Member {
                 self.work.push(Work(Task::ReadBlobs { to: from, state, given, blobs }));
             }
             StateBody::AskBlobs { .. } | StateBody::Busy => {}
-            StateBody::Content { .. } | StateBody::Blobs { .. } => {}
+            StateBody::Content { .. }
+            | StateBody::Blobs { .. }
+            | StateBody::AskCopies { .. }
+            | StateBody::Copies { .. } => {}
         }
     }
 
@@ -191,6 +194,9 @@ impl Member {
         if let Some(transfer) = self.sending.transfers.get_mut(&to) {
             transfer.answers = transfer.answers.saturating_sub(1);
         }
+        for (key, _) in blobs.iter().filter(|(_, blob)| *blob == SentBlob::Damaged) {
+            self.damaged(*key);
+        }
         let mut bytes = 0;
         let mut fits = |(_, blob): &(_, SentBlob)| {
             bytes += blob.bytes();
@@ -208,6 +214,7 @@ impl Member {
         if self.sending.transfers.get(&from).is_some_and(|transfer| transfer.position.index <= index) {
             self.sending.transfers.remove(&from);
             self.sending.following.insert(from);
+            self.counts.sent += 1;
         }
     }
 

@@ -11,7 +11,8 @@ use crate::message::Message;
 use crate::transfer::{StateBody, StateMessage};
 
 impl Member {
-    /// Takes in a message about a state on its way. One that has become stale changes nothing.
+    /// Takes in a message about a state on its way, or about damaged blobs. One that has become stale changes
+    /// nothing.
     pub fn step_state(&mut self, message: StateMessage) {
         if self.is_mute() {
             return;
@@ -21,6 +22,8 @@ impl Member {
         let expects = |incoming: &&mut Incoming| incoming.offer.from == from && incoming.position == state;
         let incoming = self.incoming.as_mut().filter(expects);
         match (message.body, incoming) {
+            (StateBody::AskCopies { keys }, _) => self.answer_for_copies(from, keys),
+            (StateBody::Copies { blobs }, _) => self.take_copies(from, state, blobs),
             (StateBody::Content { head, offset, bytes, end }, Some(incoming)) => {
                 incoming.content(head, offset, bytes, end);
             }
@@ -51,6 +54,7 @@ impl Member {
         let is_well = match worked.0 {
             Done::Read { to, reader, offset, part } => return self.part_read(to, reader, offset, part),
             Done::ReadBlobs { to, state, given, blobs } => return self.blobs_read(to, state, given, blobs),
+            Done::ReadCopies { to, blobs } => return self.copies_read(to, blobs),
             Done::Taken { attempt, taken } => match incoming.filter(|it| is_ours(it, attempt)) {
                 Some(incoming) => incoming.taken(attempt, taken),
                 None => return,
@@ -136,17 +140,20 @@ impl Member {
     ///
     /// When there is none.
     pub fn install(&mut self, live: impl IntoIterator<Item = (BlobKey, u32)>) -> Result<(), InstallError> {
-        let incoming = self.incoming.take().expect("there is a state to be installed");
+        let mut incoming = self.incoming.take().expect("there is a state to be installed");
         let (position, whole_from) = (incoming.position, incoming.whole_from);
+        let unreadable = incoming.take_unreadable();
         let (offer, received) = incoming.into_whole().expect("the state is whole");
         self.journal.install(received, whole_from, live)?;
         self.recent = Default::default();
         self.given = position;
+        self.counts.received += 1;
         // It was checked before, and nothing has come since.
         self.replica.step(&offer).expect("the offer of a state that is installed");
         self.in_force = self.replica.members().clone();
         self.label();
         self.settle(Vec::new());
+        unreadable.into_iter().for_each(|key| self.damaged(key));
         Ok(())
     }
 }

@@ -33,6 +33,8 @@ pub(super) enum Task {
     Read { to: NodeId, reader: Box<StateReader>, offset: u64 },
     /// Read blobs; `given` is the sender's last record.
     ReadBlobs { to: NodeId, state: Position, given: u64, blobs: Vec<(BlobKey, BlobRead)> },
+    /// Read blobs that are damaged on the disk of another member.
+    ReadCopies { to: NodeId, blobs: Vec<(BlobKey, BlobRead)> },
     /// Write what has come.
     Take { attempt: Attempt, receiving: Box<Receiving>, arrived: Arrived },
     /// Sync what has come.
@@ -53,6 +55,7 @@ pub(super) enum Arrived {
 pub(super) enum Done {
     Read { to: NodeId, reader: Box<StateReader>, offset: u64, part: Option<StatePart> },
     ReadBlobs { to: NodeId, state: Position, given: u64, blobs: Vec<(BlobKey, SentBlob)> },
+    ReadCopies { to: NodeId, blobs: Vec<(BlobKey, SentBlob)> },
     Taken { attempt: Attempt, taken: Taken },
     Finished { attempt: Attempt, received: Option<Box<Received>> },
 }
@@ -94,6 +97,7 @@ impl Work {
             Task::ReadBlobs { to, state, given, blobs } => {
                 Done::ReadBlobs { to, state, given, blobs: read_blobs(blobs) }
             }
+            Task::ReadCopies { to, blobs } => Done::ReadCopies { to, blobs: read_blobs(blobs) },
             Task::Take { attempt, receiving, arrived } => {
                 Done::Taken { attempt, taken: take(receiving, arrived) }
             }

@@ -1,4 +1,5 @@
-//! Messages by which a follower gets a state that its leader has offered it ([`crate::Body::Snapshot`]).
+//! Messages by which a follower gets a state that its leader has offered it ([`crate::Body::Snapshot`]), and
+//! any member whole copies of blobs that are damaged on its disk.
 //!
 //! The follower asks and the leader answers, each message by itself: what is lost is asked for again. First
 //! comes the content of the snapshot, as one row of bytes. When the follower has made a state of it, it knows
@@ -34,7 +35,8 @@ pub struct StateMessage {
     pub from: NodeId,
     /// Receiver.
     pub to: NodeId,
-    /// Position of the state.
+    /// Position of the state; for copies, that up to which the sender has applied the log, and for a question
+    /// about them 0.
     pub state: Position,
     /// Content.
     pub body: StateBody,
@@ -75,6 +77,16 @@ pub enum StateBody {
         /// Each with its key.
         blobs: Vec<(BlobKey, SentBlob)>,
     },
+    /// The sender has damaged blobs.
+    AskCopies {
+        /// Their keys, at most [`BLOBS_MAX`].
+        keys: Vec<BlobKey>,
+    },
+    /// Blobs that were asked for, as far as the sender has applied their records and one message has room.
+    Copies {
+        /// Each with its key.
+        blobs: Vec<(BlobKey, SentBlob)>,
+    },
 }
 
 /// Blob as a leader answers for it.
@@ -93,9 +105,9 @@ impl StateMessage {
     pub fn content_bytes(&self) -> usize {
         match &self.body {
             StateBody::Busy | StateBody::AskContent { .. } => 0,
-            StateBody::AskBlobs { keys } => size_of_val(keys.as_slice()),
+            StateBody::AskBlobs { keys } | StateBody::AskCopies { keys } => size_of_val(keys.as_slice()),
             StateBody::Content { bytes, .. } => bytes.len(),
-            StateBody::Blobs { blobs, .. } => {
+            StateBody::Blobs { blobs, .. } | StateBody::Copies { blobs } => {
                 size_of_val(blobs.as_slice()) + blobs.iter().map(|(_, blob)| blob.bytes()).sum::<usize>()
             }
         }

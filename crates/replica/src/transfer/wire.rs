@@ -15,7 +15,7 @@ use crate::entry::Position;
 use crate::wire::{self, Reader, WireError, Writer};
 
 /// Version of the layout.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Length of the longest message, in bytes.
 pub const STATE_LEN_MAX: usize = PART_BYTES + BLOB_BYTES_MAX + BLOBS_MAX * BLOB_HEAD + FIELDS;
@@ -61,6 +61,8 @@ fn kind(body: &StateBody) -> u8 {
         StateBody::AskBlobs { .. } => 3,
         StateBody::Content { .. } => 4,
         StateBody::Blobs { .. } => 5,
+        StateBody::AskCopies { .. } => 6,
+        StateBody::Copies { .. } => 7,
     }
 }
 
@@ -71,7 +73,7 @@ fn body(writer: &mut Writer<'_>, body: &StateBody) {
             writer.u64(*offset);
             writer.u8(u8::from(*is_again));
         }
-        StateBody::AskBlobs { keys } => {
+        StateBody::AskBlobs { keys } | StateBody::AskCopies { keys } => {
             writer.u32(keys.len() as u32);
             keys.iter().for_each(|it| key(writer, *it));
         }
@@ -87,18 +89,23 @@ fn body(writer: &mut Writer<'_>, body: &StateBody) {
         }
         StateBody::Blobs { given, blobs } => {
             writer.u64(*given);
-            writer.u32(blobs.len() as u32);
-            for (at, blob) in blobs {
-                key(writer, *at);
-                match blob {
-                    SentBlob::Gone => writer.u8(0),
-                    SentBlob::Whole(bytes) => {
-                        writer.u8(1);
-                        slice(writer, bytes);
-                    }
-                    SentBlob::Damaged => writer.u8(2),
-                }
+            sent(writer, blobs);
+        }
+        StateBody::Copies { blobs } => sent(writer, blobs),
+    }
+}
+
+fn sent(writer: &mut Writer<'_>, blobs: &[(BlobKey, SentBlob)]) {
+    writer.u32(blobs.len() as u32);
+    for (at, blob) in blobs {
+        key(writer, *at);
+        match blob {
+            SentBlob::Gone => writer.u8(0),
+            SentBlob::Whole(bytes) => {
+                writer.u8(1);
+                slice(writer, bytes);
             }
+            SentBlob::Damaged => writer.u8(2),
         }
     }
 }
@@ -151,14 +158,21 @@ impl Bodies<'_, '_> {
         Ok((key, blob))
     }
 
+    fn keys(&mut self) -> Result<Vec<BlobKey>, WireError> {
+        let count = self.count(BLOBS_MAX)?;
+        (0..count).map(|_| self.key()).collect()
+    }
+
+    fn blobs(&mut self) -> Result<Vec<(BlobKey, SentBlob)>, WireError> {
+        let count = self.count(BLOBS_MAX)?;
+        (0..count).map(|_| self.blob()).collect()
+    }
+
     fn read(&mut self, kind: u8, state: Position) -> Result<StateBody, WireError> {
         Ok(match kind {
             1 => StateBody::Busy,
             2 => StateBody::AskContent { offset: self.reader.u64()?, is_again: self.reader.is()? },
-            3 => {
-                let count = self.count(BLOBS_MAX)?;
-                StateBody::AskBlobs { keys: (0..count).map(|_| self.key()).collect::<Result<_, _>>()? }
-            }
+            3 => StateBody::AskBlobs { keys: self.keys()? },
             4 => {
                 let head = StateHead {
                     applied_index: self.reader.u64()?,
@@ -173,10 +187,10 @@ impl Bodies<'_, '_> {
             }
             5 => {
                 let given = self.reader.u64()?;
-                let count = self.count(BLOBS_MAX)?;
-                let blobs: Result<Vec<_>, _> = (0..count).map(|_| self.blob()).collect();
-                StateBody::Blobs { given, blobs: blobs? }
+                StateBody::Blobs { given, blobs: self.blobs()? }
             }
+            6 => StateBody::AskCopies { keys: self.keys()? },
+            7 => StateBody::Copies { blobs: self.blobs()? },
             other => return Err(WireError::Value(other.into())),
         })
     }

@@ -238,6 +238,26 @@ const REPLICA_FIGURES: &[ReplicaFigure] = &[
     ("sluice_replica_stalled", "gauge", "1 while the disk does not finish a write.", |r| {
         u64::from(r.is_stalled)
     }),
+    (
+        "sluice_replica_repairs_asked_total",
+        "counter",
+        "Damaged blobs that other nodes were asked for.",
+        |r| r.repairs.asked,
+    ),
+    ("sluice_replica_repairs_done_total", "counter", "Those of which a whole copy came.", |r| r.repairs.done),
+    ("sluice_replica_repairs_lost_total", "counter", "Those that all nodes have lost.", |r| r.repairs.lost),
+    ("sluice_replica_repairs_unanswered_total", "counter", "Those for which not all nodes answered.", |r| {
+        r.repairs.unanswered
+    }),
+    ("sluice_replica_repairs_written_total", "counter", "Damaged blobs replaced on the disk.", |r| {
+        r.repaired
+    }),
+    ("sluice_replica_states_sent_total", "counter", "Whole states that followers took over.", |r| {
+        r.states.sent
+    }),
+    ("sluice_replica_states_received_total", "counter", "Whole states taken over from a leader.", |r| {
+        r.states.received
+    }),
 ];
 
 /// A figure of a follower, which its leader has: name, help, how to read it at a time of the log.

@@ -5,11 +5,13 @@
 //! knows nothing of either, and nothing blocks its thread.
 //!
 //! Map: [`inbox`] inputs of other threads, [`changes`] changes of the members and their callers,
-//! [`forgotten`] word that the node may have forgotten something, [`work`] work on states that may block.
+//! [`forgotten`] word that the node may have forgotten something, `repairs` word of damage, [`work`] work on
+//! states that may block.
 
 pub mod changes;
 pub mod forgotten;
 pub mod inbox;
+mod repairs;
 pub mod work;
 
 use std::collections::VecDeque;
@@ -103,6 +105,7 @@ pub struct Replicated {
     /// Clocks of others of which the shard has not heard.
     heard: VecDeque<Heard>,
     changes: Changes,
+    repairs: repairs::Told,
     /// Number of orders to the journal of which the writer knows.
     orders: u64,
     /// Number of leaders that were known since the start.
@@ -172,6 +175,7 @@ impl Replicated {
             clocks: Clocks::default(),
             heard: VecDeque::new(),
             changes: Changes::default(),
+            repairs: repairs::Told::default(),
             orders: 0,
             elections: 0,
             leaderless_ticks: 0,
@@ -232,6 +236,7 @@ impl Replicated {
                 }
             }
         }
+        self.repairs.tell(self.member.repair_counts());
         let is_installed = self.install();
         self.share_forgotten();
         let standing = self.standing_of_member();
@@ -472,6 +477,9 @@ impl Store for Replicated {
             leaderless_ms: self.leaderless_ticks * TICK.as_millis() as u64,
             is_stalled: self.member.is_stalled(),
             followers: if leader == Some(self.id.get()) { self.member.followers() } else { Vec::new() },
+            repairs: self.member.repair_counts(),
+            repaired: self.member.journal().status().repaired_blobs,
+            states: self.member.state_counts(),
         })
     }
 }
