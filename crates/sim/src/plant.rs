@@ -136,6 +136,8 @@ plants! {
     ForgetfulVoter = "forgetful_voter" in replica as ForgetfulVoter,
     /// A leader answers a read without asking the others.
     ReadAlone = "read_alone" in replica as ReadAlone,
+    /// A member that does not answer counts as one that has no copy of a damaged blob.
+    SilenceIsLoss = "silence_is_loss" in replica as SilenceIsLoss,
     /// The end of a leadership leaves out who waits without a record.
     ForgetWaiters = "forget_waiters" in node as ForgetWaiters,
     /// Callers are answered with what stands at the index of their record, whatever its term.

@@ -98,6 +98,11 @@ fn messages_that_are_taken_while_a_state_is_installed_are_found() {
 }
 
 #[test]
+fn blobs_that_are_lost_because_nobody_answers_are_found() {
+    finds(Plant::SilenceIsLoss);
+}
+
+#[test]
 fn a_wall_clock_that_counts_as_the_time_of_the_log_is_found() {
     finds(Plant::OwnWallClock);
 }

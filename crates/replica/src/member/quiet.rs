@@ -156,6 +156,7 @@ impl Member {
             && self.unsynced.is_empty()
             && self.reads.is_empty()
             && self.incoming.is_none()
+            && self.repairs.is_idle()
             && self.given.index == self.replica.last_index()
             && self.journal.takes_growing()
     }

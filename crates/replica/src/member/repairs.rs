@@ -65,11 +65,11 @@ struct Question {
 }
 
 impl Question {
-    /// The member to ask next: behind the one that was asked last, in the order of their numbers.
+    /// The member to ask next: behind the one that was asked last.
     fn next_to_ask(&self, others: &[NodeId]) -> Option<NodeId> {
-        let last = self.asked.map(|(node, _)| node);
-        let mut may_have = others.iter().copied().filter(|node| !self.without.contains(node));
-        may_have.clone().find(|node| last.is_none_or(|last| *node > last)).or_else(|| may_have.next())
+        let last = self.asked.and_then(|(last, _)| others.iter().position(|node| *node == last));
+        let (before, behind) = others.split_at(last.map_or(0, |last| last + 1));
+        behind.iter().chain(before).copied().find(|node| !self.without.contains(node))
     }
 
     fn is_due(&self) -> bool {
@@ -78,6 +78,11 @@ impl Question {
 }
 
 impl Repairs {
+    /// True when nothing is asked.
+    pub(super) fn is_idle(&self) -> bool {
+        self.questions.is_empty()
+    }
+
     pub(super) fn counts(&self) -> RepairCounts {
         self.counts
     }
@@ -152,6 +157,7 @@ impl Member {
         }
         questions.insert(key, Question { len, without: BTreeSet::new(), asked: None, ticks: 0 });
         self.repairs.counts.asked += 1;
+        self.wake();
         self.ask_for_copies();
     }
 
@@ -171,7 +177,10 @@ impl Member {
         for key in self.repairs.decide(&members, self.id) {
             self.journal.lose(key);
         }
-        let others: Vec<NodeId> = members.iter().filter(|node| *node != self.id).collect();
+        let leader = self.replica.standing().leader;
+        let mut others: Vec<NodeId> = members.iter().filter(|node| *node != self.id).collect();
+        // The leader first: it may be quiet, and ends that with the question, as this member has done.
+        others.sort_by_key(|node| (Some(*node) != leader, *node));
         for (node, keys) in self.repairs.ask(&others) {
             self.tell(node, Position::default(), StateBody::AskCopies { keys });
         }

@@ -83,6 +83,7 @@ impl ClusterWorld {
             self.stats.cuts += u64::from(server.shard.store().next_index() < next);
         }
         self.count_quiet(node);
+        self.look_for_copies()?;
         self.listen(node)?;
         self.plan(node);
         if self.nodes[node].is_halted() {
@@ -129,6 +130,9 @@ impl ClusterWorld {
                     owner.applied = *number;
                     self.stats.installs += 1;
                 }
+                Given::Lost(key) => {
+                    return Err(format!("node {node} has lost {key:?}, which is damaged on one disk"));
+                }
             }
         }
         if !given.is_empty() {
@@ -165,7 +169,8 @@ impl ClusterWorld {
         let Some(server) = &owner.server else { return Ok(()) };
         for fetch in out.fetches {
             let fetched = fetch.read();
-            if let Some(error) = fetched.error().filter(|_| !owner.armed && !owner.is_halted()) {
+            let may_fail = owner.armed || owner.is_halted() || owner.harmed.is_harmed;
+            if let Some(error) = fetched.error().filter(|_| !may_fail) {
                 return Err(format!("node {node} cannot read its log back: {error:?}"));
             }
             server.inbox.fetched(fetched);

@@ -12,7 +12,7 @@ impl ClusterWorld {
             Some(leader) if self.rng.chance(1, 2) => leader,
             _ => self.rng.index(count),
         };
-        match self.rng.below(23) {
+        match self.rng.below(25) {
             0..3 => self.crash(node),
             3 | 4 => self.halt(node),
             5 => (0..count).for_each(|node| self.crash(node)),
@@ -47,6 +47,7 @@ impl ClusterWorld {
             }
             17..20 => self.network.cut(&[node], true, self.rng.chance(1, 2)),
             20 => self.lose(node),
+            23 | 24 => self.damage()?,
             _ => self.network.join(),
         }
         // A cluster that is never whole gets nothing done.

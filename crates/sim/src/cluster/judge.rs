@@ -18,6 +18,7 @@ use sluice_node::shard::channel::Handed;
 use sluice_node::shard::request::Given;
 
 use super::calls::{Answered, Call, Figures, LEASE_MS, Message, QUEUE, Waiting};
+use super::damage::Awaited;
 use super::promised::{End, Starts};
 use crate::model::Checked;
 use crate::world::Stats;
@@ -72,6 +73,8 @@ pub(super) struct Judge {
     not_acked: BTreeSet<MessageId>,
     /// Number of acks that were asked for.
     ack_tried: BTreeMap<MessageId, u32>,
+    /// Payloads of which a copy is awaited.
+    pub(super) awaited: Vec<Awaited>,
     pub(super) stats: Stats,
 }
 
@@ -223,6 +226,11 @@ impl Judge {
             BlobRead::Missing => return Err("a payload is missing".to_owned()),
             BlobRead::OnDisk(location) => match location.read() {
                 Ok(bytes) => bytes,
+                Err(BlobError::Damaged(_)) if location.seek_copy() => {
+                    let (location, id) = (location.clone(), given.delivery.receipt.id);
+                    self.awaited.push(Awaited { location, id, since_us: now_us });
+                    return self.is_delivered(&given.delivery, End::default(), now_us);
+                }
                 // The disk fails at this moment.
                 Err(BlobError::Io(_)) => {
                     return self.is_delivered(&given.delivery, End::default(), now_us);
@@ -230,8 +238,7 @@ impl Judge {
                 Err(error) => return Err(format!("a payload cannot be read: {error:?}")),
             },
         };
-        let payload = MessageBlob::parse(&bytes).ok_or("a payload cannot be parsed")?.payload.to_vec();
-        let payload = String::from_utf8(payload).map_err(|error| error.to_string())?;
+        let payload = self.has_payload(&bytes, given.delivery.receipt.id)?;
         let early_us = self.fates.get(&payload).map_or(0, |fate| {
             let told_us = given.delivery.sent_at_us + fate.delay_us;
             self.starts.early_us(fate.not_before, told_us, now_us)
@@ -239,8 +246,15 @@ impl Judge {
         if early_us > 0 {
             return Err(format!("{payload} was delivered {early_us} us before the end of its delay"));
         }
-        self.has_id(&payload, given.delivery.receipt.id)?;
         self.is_delivered(&given.delivery, lease_end(begun_us), now_us)
+    }
+
+    /// Compares the bytes of a message with what was sent; its payload.
+    pub(super) fn has_payload(&mut self, bytes: &[u8], id: MessageId) -> Result<String, String> {
+        let payload = MessageBlob::parse(bytes).ok_or("a payload cannot be parsed")?.payload.to_vec();
+        let payload = String::from_utf8(payload).map_err(|error| error.to_string())?;
+        self.has_id(&payload, id)?;
+        Ok(payload)
     }
 
     fn is_delivered(&mut self, delivery: &Delivery, until: End, now_us: u64) -> Checked {

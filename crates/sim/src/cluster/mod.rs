@@ -8,15 +8,16 @@
 //!
 //! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`]
 //! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
-//! everything that goes wrong, [`power`] machines that forget, [`silence`] what nodes notice of that,
-//! [`calls`] calls and their answers, [`clients`] who calls whom, [`checker`] what has to be true of all
-//! nodes, [`judge`] what has to be true of what clients hear, [`promised`] when leases and delays end,
-//! [`rest`] members that have nothing to do.
+//! everything that goes wrong, [`power`] machines that forget, [`damage`] payloads that one disk damages,
+//! [`silence`] what nodes notice of lost ones, [`calls`] calls and their answers, [`clients`] who calls whom,
+//! [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what clients hear,
+//! [`promised`] when leases and delays end, [`rest`] members that have nothing to do.
 
 mod begun;
 mod calls;
 mod checker;
 mod clients;
+mod damage;
 mod drive;
 mod faults;
 mod judge;
@@ -123,6 +124,8 @@ pub struct ClusterWorld {
     faulty: bool,
     /// The node whose wall clock is wrong; those of the others are right.
     wrong_clock: usize,
+    /// The node whose disk damages payloads.
+    bad_disk: usize,
     /// True: clients ask nothing new.
     is_closing: bool,
     due: BinaryHeap<Reverse<Due>>,
@@ -144,7 +147,7 @@ impl ClusterWorld {
         let count = if rng.chance(2, 3) { 3 } else { 5 };
         let options = draw_options(&mut rng);
         let Begun { disk, log } = Begun::new(&options, &mut rng)?;
-        let wrong_clock = rng.index(count);
+        let (wrong_clock, bad_disk) = (rng.index(count), rng.index(count));
         let nodes = (0..count).map(|place| Node::new(place, count, &disk, &options, plant, &mut rng));
         Ok(ClusterWorld {
             nodes: nodes.collect::<Result<_, _>>()?,
@@ -158,6 +161,7 @@ impl ClusterWorld {
             slow_write_us: 0,
             faulty: false,
             wrong_clock,
+            bad_disk,
             is_closing: false,
             due: BinaryHeap::new(),
             next_event: 0,

@@ -18,6 +18,7 @@ use sluice_node::shard::{Parts, Shard};
 use sluice_replica::{BootId, Config, Dropped, Envelope, Fetch, Members, Memory, NodeId, StateMessage, Work};
 
 use super::SECOND_US;
+use super::damage::Harmed;
 use super::witness::Witness;
 use crate::clock::SimClock;
 use crate::disk::{Call, CallFailure, Crash, Flaws, SimDisk};
@@ -107,7 +108,8 @@ pub(super) struct Node {
     options: Options,
     /// Length of the log that is kept for others, in bytes: usually, and while a state is on its way.
     kept: (u64, u64),
-    disk: SimDisk,
+    pub(super) disk: SimDisk,
+    pub(super) harmed: Harmed,
     /// Lead of its wall clock over the right one, in microseconds.
     wall_ahead_us: i64,
     /// Number of starts.
@@ -173,6 +175,7 @@ impl Node {
             options: Options { commit: Commit::Told, ..options.clone() },
             kept: (*rng.pick(&[0, 0, 16 << 10, u64::MAX]), *rng.pick(&[0, 64 << 10, u64::MAX])),
             disk,
+            harmed: Harmed::default(),
             wall_ahead_us: rng.below(RIGHT_US) as i64 - (RIGHT_US / 2) as i64,
             life: 0,
             server: None,
@@ -286,6 +289,7 @@ impl Node {
             self.boot = BootId((u128::from_le_bytes(self.boot.0) + 1).to_le_bytes());
         }
         self.disk.crash(how);
+        self.harmed.mend(&self.disk);
         self.disk.forget_failures();
         self.server = None;
         self.armed = false;

@@ -20,6 +20,8 @@ pub(super) enum Given {
     Batch(Committed),
     /// A state in place of its own, which has applied the batch with this number last.
     State(u64),
+    /// Word that a blob is lost.
+    Lost(BlobKey),
 }
 
 impl Witness {
@@ -54,8 +56,10 @@ impl Journal for Witness {
 
     fn poll(&mut self) -> Option<Event> {
         let event = self.store.poll();
-        if let Some(Event::Committed(batch)) = &event {
-            self.given.push(Given::Batch(batch.clone()));
+        match &event {
+            Some(Event::Committed(batch)) => self.given.push(Given::Batch(batch.clone())),
+            Some(Event::Damaged(key)) => self.given.push(Given::Lost(*key)),
+            _ => {}
         }
         event
     }
