@@ -140,6 +140,20 @@ def test_a_server_with_data_becomes_the_first_node_in_place(machines):
     until(lambda: one.send("d"), "the node leads again")
 
 
+def test_a_cluster_begins_without_data_and_with_more_shards(machines):
+    one, two = machines("one"), machines("two")
+    for machine, shards in ((one, 1), (two, 2)):
+        if machine is two:
+            machine.start("--tls", "auto")
+            assert machine.send("a") and machine.stop() == 0
+        settings = ("--listen", machine.listen, "--data-dir", "data", "--shards", str(shards))
+        assert machine.json("cluster", "init", *settings)["node"] == 1
+        machine.start("--shards", str(shards))
+        until(lambda m=machine, n=shards: m.members() == {1: list(range(n))}, "it leads all shards")
+        until_sent(machine, "b")
+    assert (one.payloads(), two.payloads()) == (["b"], ["a", "b"])
+
+
 def test_a_server_alone_has_no_tokens(machines):
     one = machines("one")
     one.start("--tls", "auto")

@@ -18,7 +18,7 @@ use crate::serve::recover::{self, RecoverArgs};
 pub(crate) enum ClusterVerb {
     /// Run three nodes of one cluster in this terminal, to try it out.
     Dev(DevArgs),
-    /// Make a stopped server the first node of a new cluster, with the data that it has.
+    /// Make a server that does not run the first node of a new cluster, with the data that it has.
     Init(InitArgs),
     /// List the nodes of the cluster, and the shards that each leads.
     Members {
@@ -99,7 +99,7 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
             let cluster = connection.client.cluster().await.map_err(|e| connection.error(&e))?;
             out.show(&cluster, table)?;
         }
-        ClusterVerb::Init(args) => init::run(args, out)?,
+        ClusterVerb::Init(args) => init::run(args, out).await?,
         ClusterVerb::Token { validity, server } => make_token(&server, validity, None, out).await?,
         ClusterVerb::Replace { node, validity, server } => {
             make_token(&server, validity, Some(node), out).await?;

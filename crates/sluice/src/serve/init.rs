@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use sluice_node::Node;
 
 use super::auto::AutoCertificates;
 use super::node_file::{Membership, NodeFile, own_address};
-use crate::config::{self, SettingFlags, Sources, TlsMode};
+use super::{LAST_SYNC, not_started, options};
+use crate::config::{self, Config, SettingFlags, Sources, TlsMode};
+use crate::root_keys::RootKeyStore;
 use crate::terminal::data_dir::expect_stopped;
 use crate::terminal::{CliError, Fault, Out, Result};
 
@@ -17,7 +20,8 @@ const FIRST: u64 = 1;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Give the settings with which the server is started: in the file, the environment or here.\n\
-    Nothing is copied. The next `sluice serve` goes on as a cluster of one node."
+    Nothing is copied. The next `sluice serve` goes on as a cluster of one node; without data it begins \
+    with none."
 )]
 pub(crate) struct InitArgs {
     /// Configuration file of the server [default: ./sluice.toml if it is there; env: SLUICE_CONFIG].
@@ -28,7 +32,7 @@ pub(crate) struct InitArgs {
 }
 
 /// Makes the server the first node. The same again changes nothing.
-pub(crate) fn run(args: InitArgs, out: Out) -> Result<()> {
+pub(crate) async fn run(args: InitArgs, out: Out) -> Result<()> {
     let loaded = config::load(&Sources::of_process(args.config, args.settings))
         .map_err(|e| CliError::usage(e.to_string()))?;
     let config = loaded.config;
@@ -40,12 +44,16 @@ pub(crate) fn run(args: InitArgs, out: Out) -> Result<()> {
     let file = match NodeFile::read(data_dir)? {
         Some(file) if file.joined.as_ref().is_some_and(|joined| joined.node == FIRST) => file,
         Some(_) => {
-            let there = format!("the server in {} is a node of a cluster already", data_dir.display());
+            let there = format!("the server in {} belongs to a cluster already", data_dir.display());
             return Err(CliError::of(Fault::Exists, there));
         }
-        None => first(own_address(&config)?),
+        None => {
+            let address = own_address(&config)?;
+            make_data(&config).await?;
+            first(address)
+        }
     };
-    AutoCertificates::ensure(&config::Config { tls: TlsMode::Auto, ..config.clone() }, None)?;
+    AutoCertificates::ensure(&Config { tls: TlsMode::Auto, ..config.clone() }, None)?;
     file.write(data_dir)?;
     let cluster = file.joined.as_ref().map(|joined| joined.cluster.clone()).unwrap_or_default();
     let value = json!({"cluster": cluster, "node": FIRST, "address": file.address});
@@ -57,6 +65,15 @@ pub(crate) fn run(args: InitArgs, out: Out) -> Result<()> {
             file.address
         )
     })
+}
+
+/// Starts and stops the server once, alone, with its settings: what is wrong with them or with the data is
+/// said before anything of the cluster is made, and the logs of all shards are there for others to follow.
+async fn make_data(config: &Config) -> Result<()> {
+    let chosen = RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption);
+    let started = chosen.and_then(|chosen| Node::start(options(config, Some(&chosen))));
+    let node = started.map_err(|e| not_started(&e))?;
+    node.shutdown(LAST_SYNC).await.map_err(|e| CliError::of(Fault::Server, e.to_string()))
 }
 
 fn first(address: String) -> NodeFile {
