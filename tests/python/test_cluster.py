@@ -334,6 +334,7 @@ def test_the_status_says_what_is_wrong_and_what_to_do(cluster):
     answer = status_once(healthy=False)
     assert "2 of 3 nodes are left" in answer["problems"][0]
     assert f"node {lost['node']} " in answer["problems"][1]
+    until(lambda: "Connection refused" in status_once(healthy=False)["problems"][1], "the reason is told")
     with urllib.request.urlopen(leader["url"] + "/metrics", context=cluster.tls) as metrics:
         text = metrics.read().decode()
     assert f'sluice_replica_leader{{shard="0"}} {leader["node"]}\n' in text

@@ -45,6 +45,9 @@ pub struct NodeStatus {
     /// Time since which the node that has answered has no connection to it, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub silent_ms: Option<u64>,
+    /// Reason for which it has none, a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silent_because: Option<String>,
     /// Version of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,

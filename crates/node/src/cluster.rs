@@ -62,10 +62,12 @@ pub trait Transport: fmt::Debug + Send + Sync {
 }
 
 /// State of the connection with another node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Link {
     /// Time since which there is none, in milliseconds; `None`: there is one.
     pub silent_ms: Option<u64>,
+    /// Reason for which there is none, a sentence; `None`: there is one, or nothing was tried yet.
+    pub silent_because: Option<String>,
     /// Time by which the other node's wall clock was ahead when they connected, in microseconds; `None`:
     /// there is no connection.
     pub clock_ahead_us: Option<i64>,

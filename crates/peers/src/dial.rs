@@ -45,6 +45,9 @@ pub(crate) async fn keep_connected(shared: Arc<Shared>, node: NodeId) {
             () = shared.stopped() => return,
             end = connect(&shared, node, &address) => end,
         };
+        if let Err(failure) = &end {
+            shared.links.note(node, failure.to_string());
+        }
         let text = match end {
             Ok(End::Stopping | End::PeerRemoved) => return,
             Ok(End::Removed) | Err(Failure::Ungreeted(End::Removed)) => {

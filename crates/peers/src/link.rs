@@ -54,11 +54,18 @@ pub(crate) struct Links {
     began: Instant,
     /// Times at which connections have ended.
     ended: RwLock<BTreeMap<NodeId, Instant>>,
+    /// Reasons for which the last attempts at a connection came to nothing.
+    reasons: RwLock<BTreeMap<NodeId, String>>,
 }
 
 impl Default for Links {
     fn default() -> Links {
-        Links { links: RwLock::default(), began: Instant::now(), ended: RwLock::default() }
+        Links {
+            links: RwLock::default(),
+            began: Instant::now(),
+            ended: RwLock::default(),
+            reasons: RwLock::default(),
+        }
     }
 }
 
@@ -73,6 +80,17 @@ impl Links {
         let is_connected = self.get(node).is_some();
         let ended = self.ended.read().unwrap_or_else(PoisonError::into_inner).get(&node).copied();
         (!is_connected).then(|| ended.unwrap_or(self.began))
+    }
+
+    /// Notes the reason for which an attempt at a connection with a node came to nothing.
+    pub(crate) fn note(&self, node: NodeId, reason: String) {
+        self.reasons.write().unwrap_or_else(PoisonError::into_inner).insert(node, reason);
+    }
+
+    /// Reason for which a node is not connected; `None`: it is, or nothing was tried.
+    pub(crate) fn reason(&self, node: NodeId) -> Option<String> {
+        let reason = self.reasons.read().unwrap_or_else(PoisonError::into_inner).get(&node).cloned();
+        reason.filter(|_| self.get(node).is_none())
     }
 
     /// All connections, by their nodes' numbers.
@@ -94,6 +112,7 @@ impl Links {
             older.replaced.notify_one();
         }
         links.insert(link.node(), Arc::clone(link));
+        self.reasons.write().unwrap_or_else(PoisonError::into_inner).remove(&link.node());
         Ok(())
     }
 
@@ -104,6 +123,7 @@ impl Links {
         if is_present {
             links.remove(&link.node());
             self.ended.write().unwrap_or_else(PoisonError::into_inner).insert(link.node(), Instant::now());
+            self.reasons.write().unwrap_or_else(PoisonError::into_inner).remove(&link.node());
         }
         drop(links);
         link.calls.end();
@@ -137,5 +157,19 @@ mod tests {
         assert!(Arc::ptr_eq(&links.get(node).unwrap(), &again));
         assert!(links.leave(&again));
         assert_eq!(links.enter(&twin), Ok(()));
+    }
+
+    #[test]
+    fn a_reason_holds_until_there_is_a_connection() {
+        let (links, link) = (Links::default(), link(1));
+        assert_eq!(links.reason(link.node()), None);
+        links.note(link.node(), "it is older".to_owned());
+        assert_eq!(links.reason(link.node()).as_deref(), Some("it is older"));
+        links.enter(&link).unwrap();
+        assert_eq!(links.reason(link.node()), None);
+        // What another process with this identity was told is over with the connection.
+        links.note(link.node(), "twin".to_owned());
+        links.leave(&link);
+        assert_eq!(links.reason(link.node()), None);
     }
 }

@@ -184,6 +184,11 @@ impl Peers {
         self.0.shared.links.silent_since(node).map(|since| since.elapsed())
     }
 
+    /// Reason for which a node is not connected, a sentence; `None`: it is, or nothing was tried yet.
+    pub fn silent_because(&self, node: NodeId) -> Option<String> {
+        self.0.shared.links.reason(node)
+    }
+
     /// The peers that are connected.
     pub fn connected(&self) -> Vec<PeerState> {
         let links = self.0.shared.links.all();

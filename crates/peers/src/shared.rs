@@ -89,7 +89,10 @@ impl Shared {
                 let greeting = greeted.say(&Frame::Hello(self.hello())).await;
                 self.run(greeted, link, greeting).await
             }
-            Err(refusal) => Err(self.refuse(greeted, refusal).await),
+            Err(refusal) => {
+                self.links.note(certificate.node, refusal.to_string());
+                Err(self.refuse(greeted, refusal).await)
+            }
         }
     }
 

@@ -94,12 +94,15 @@ fn leaderless(views: &[(u64, &View)]) -> Vec<String> {
 fn unreached(seen: &Seen) -> Option<String> {
     let status = &seen.status;
     let since = match status.silent_ms {
-        Some(silent_ms) => format!("has not been connected for {}", duration(silent_ms)),
+        Some(silent_ms) => {
+            let because = status.silent_because.as_ref().map(|reason| format!(" ({reason})"));
+            format!("has not been connected for {}{}", duration(silent_ms), because.unwrap_or_default())
+        }
         None => "is connected and does not answer".to_owned(),
     };
     (!status.reached).then(|| {
         format!(
-            "node {} ({}) {since}: start it, or look at its machine and network",
+            "node {} ({}) {since}: start it, or look at its program, machine and network",
             status.number, status.address
         )
     })
@@ -203,7 +206,9 @@ mod tests {
 
     fn lose(seen: &mut Seen) {
         seen.view = None;
-        seen.status = NodeStatus { reached: false, silent_ms: Some(150_000), ..seen.status.clone() };
+        let silent_because = Some("it is older".to_owned());
+        seen.status =
+            NodeStatus { reached: false, silent_ms: Some(150_000), silent_because, ..seen.status.clone() };
     }
 
     fn beginnings(seen: &[Seen]) -> Vec<String> {
@@ -222,7 +227,7 @@ mod tests {
         lose(&mut seen[2]);
         let told = [
             "2 of 3 nodes are left, and the loss of one more stops the cluster",
-            "node 3 (10.0.0.3:7070) has not been connected for 2 min",
+            "node 3 (10.0.0.3:7070) has not been connected for 2 min (it is older)",
         ];
         assert_eq!(beginnings(&seen), told);
         lose(&mut seen[1]);

@@ -48,6 +48,9 @@ pub struct NodeStatus {
     /// Time since which the node that answers has no connection to it, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_ms: Option<u64>,
+    /// Reason for which it has none, a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    silent_because: Option<String>,
     /// Version of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
@@ -110,7 +113,7 @@ impl Unary for Show {
             let here = permit.calls().neighbour();
             asked.push(tokio::spawn(async move {
                 let link = here.node().link(number);
-                let view = match link {
+                let view = match &link {
                     None => Some(here.view().await),
                     Some(_) => View::ask(here.node(), number).await,
                 };
@@ -118,9 +121,10 @@ impl Unary for Show {
                     number,
                     address,
                     reached: view.is_some(),
-                    silent_ms: link.and_then(|link| link.silent_ms),
+                    silent_ms: link.as_ref().and_then(|link| link.silent_ms),
+                    clock_ahead_ms: link.as_ref().and_then(|link| Some(link.clock_ahead_us? / 1_000)),
+                    silent_because: link.and_then(|link| link.silent_because),
                     version: view.as_ref().map(|view| view.version.clone()),
-                    clock_ahead_ms: link.and_then(|link| Some(link.clock_ahead_us? / 1_000)),
                 };
                 Seen { status, view }
             }));

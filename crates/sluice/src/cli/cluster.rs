@@ -226,6 +226,7 @@ mod tests {
             address: format!("10.0.0.{number}:7070"),
             reached,
             silent_ms: None,
+            silent_because: None,
             version: reached.then(|| "0.1.0".to_owned()),
             clock_ahead_ms: None,
         };

@@ -221,6 +221,7 @@ impl Transport for Outgoing {
     fn link(&self, node: NodeId) -> Link {
         let peer = self.0.connected().into_iter().find(|peer| peer.node == node);
         Link {
+            silent_because: self.0.silent_because(node),
             silent_ms: self.0.silent_for(node).map(|silent| silent.as_millis() as u64),
             clock_ahead_us: peer.map(|peer| peer.clock_ahead_us),
         }
