@@ -154,6 +154,43 @@ def test_a_cluster_begins_without_data_and_with_more_shards(machines):
     assert (one.payloads(), two.payloads()) == (["b"], ["a", "b"])
 
 
+def test_the_key_of_the_ca_is_sealed_with_the_root_key_of_each_node(machines):
+    one = begun(machines)
+    two = joined(machines, "two", one)
+    tls = [machine.directory / "data-tls" for machine in (one, two)]
+    for folder in tls:
+        assert "SLUICE SEALED KEY" in (folder / "ca.key").read_text()
+        assert {(folder / name).stat().st_mode & 0o777 for name in ("ca.key", "server.key", "admin.key")} == {0o600}
+    sealed = [(folder / "ca.key").read_text() for folder in tls]
+    assert sealed[0] != sealed[1]
+
+    def certified(machine, name, *arguments: str):
+        return machine.run("cert", "client", name, "--scope", "default=r", "--dir", "data-tls", *arguments)
+
+    # Certificates can be made with it where its root key is, and nowhere else.
+    assert certified(two, "first").returncode == 0
+    (two.directory / "other.key").write_text("07" * 32)
+    refused = certified(two, "second", "--key-source", "file:other.key")
+    assert refused.returncode == 2 and "--key-source" in refused.stderr and "root key" in refused.stderr
+    # Another root key seals it anew at once, so that the former may go.
+    two.json("key", "rotate")
+    again = (tls[1] / "ca.key").read_text()
+    assert again not in sealed and "SLUICE SEALED KEY" in again
+    keys = (two.directory / "data.key").read_text().split("\n")
+    newest = next(line for line in keys if len(line.split("#")[0].strip()) == 64)
+    (two.directory / "newest.key").write_text(newest)
+    assert certified(two, "third", "--key-source", "file:newest.key").returncode == 0
+    # A node whose data are not encrypted keeps what it has, and a new one has the key as it is.
+    three = machines("three")
+    three.start("--join", two.url, "--join-token", two.token(), "--no-encryption")
+    plain = three.directory / "data-tls" / "ca.key"
+    assert "BEGIN PRIVATE KEY" in plain.read_text() and plain.stat().st_mode & 0o777 == 0o600
+    assert three.stop() == 0
+    three.start()
+    assert "SLUICE SEALED KEY" in plain.read_text()
+    assert certified(three, "fourth").returncode == 0
+
+
 def test_a_server_alone_has_no_tokens(machines):
     one = machines("one")
     one.start("--tls", "auto")

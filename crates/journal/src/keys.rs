@@ -28,6 +28,7 @@ pub(crate) mod chunks;
 pub(crate) mod cipher;
 pub(crate) mod keyring;
 mod root;
+mod sealed;
 
 use std::fmt::Debug;
 use std::io;
@@ -37,6 +38,7 @@ use ring::rand::SecureRandom;
 
 use crate::key_id::KeyId;
 pub use root::{RootKey, RootKeys};
+pub use sealed::{SealError, sealed_with};
 
 /// Source of random bytes for keys, salts and nonces.
 pub trait Random: Send + Sync + Debug {

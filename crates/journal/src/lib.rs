@@ -37,7 +37,7 @@ pub use backup::{Backup, Backups, Incoming, RestoreError, restore, restore_on};
 pub use check::{CheckReport, CheckedFile, check};
 pub use disk::{Disk, FsDisk};
 pub use key_id::KeyId;
-pub use keys::{Encryption, Random, RootKey, RootKeys};
+pub use keys::{Encryption, Random, RootKey, RootKeys, SealError, sealed_with};
 pub use log::blob::{BlobLocation, BlobRead};
 pub use log::file_keys::keys_needed;
 pub use log::read_ahead::{read_together, take_ahead};

@@ -50,6 +50,11 @@ impl RootKey {
     pub(crate) fn wrapping(&self) -> Secret {
         derive(&self.secret, &[b"sluice wrapping key"])
     }
+
+    /// Key that seals secrets beside the data, derived from this one.
+    pub(super) fn sealing(&self) -> Secret {
+        derive(&self.secret, &[b"sluice sealing key"])
+    }
 }
 
 impl fmt::Debug for RootKey {

@@ -7,10 +7,12 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rcgen::KeyPair;
+use sluice_journal::Encryption;
 
 use super::read::{CertificateInfo, read_certificate};
-use super::{Authority, Pair};
+use super::{Authority, Pair, sealed};
 use crate::atomic_file::{AtomicFile, sync_folder_of};
+use crate::root_keys::RootKeyStore;
 use crate::terminal::{self, CliError, Fault};
 
 const CA: &str = "ca";
@@ -29,9 +31,18 @@ pub(crate) struct Files {
 
 /// A folder of certificates.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Source of the root keys that open the CA's key where that is sealed.
+    roots: RootKeyStore,
+}
 
 impl Folder {
+    /// The folder with this path, whose CA's key may be sealed with one of these root keys.
+    pub(crate) fn new(path: PathBuf, roots: RootKeyStore) -> Folder {
+        Folder { path, roots }
+    }
+
     /// The paths of the CA.
     pub(crate) fn ca(&self) -> Files {
         self.files(CA)
@@ -39,7 +50,7 @@ impl Folder {
 
     /// The paths of a pair.
     pub(crate) fn files(&self, name: &str) -> Files {
-        Files { cert: self.0.join(format!("{name}.pem")), key: self.0.join(format!("{name}.key")) }
+        Files { cert: self.path.join(format!("{name}.pem")), key: self.path.join(format!("{name}.key")) }
     }
 
     /// True when the folder has a CA.
@@ -49,8 +60,34 @@ impl Folder {
 
     /// Opens the CA for signing.
     pub(crate) fn open_ca(&self) -> Result<Authority, String> {
+        Authority::open(&self.read_ca()?).map_err(|e| format!("the CA in {}: {e}", self.path.display()))
+    }
+
+    /// Reads the CA, and opens its key if that is sealed.
+    pub(crate) fn read_ca(&self) -> Result<Pair, String> {
         let files = self.ca();
-        Authority::open(&files.read()?).map_err(|e| format!("the CA in {}: {e}", self.0.display()))
+        let Pair { cert, key } = files.read()?;
+        if !sealed::is_sealed(&key) {
+            return Ok(Pair { cert, key });
+        }
+        let roots = self.roots.read()?.unwrap_or_default();
+        let key = sealed::open(&key, &roots).map_err(|e| {
+            format!("{}: {e}: name the place of the root keys with --key-source", files.key.display())
+        })?;
+        Ok(Pair { cert, key })
+    }
+
+    /// Seals the CA's key with the root key of new files, unless it is, or they are not encrypted. A key that
+    /// was taken off this machine is none to seal.
+    pub(crate) fn seal_ca(&self, encryption: &Encryption) -> terminal::Result<()> {
+        let files = self.ca();
+        if !files.key.exists() {
+            return Ok(());
+        }
+        if sealed::fits(&files.read().map_err(CliError::failed)?.key, encryption) {
+            return Ok(());
+        }
+        self.keep_ca(&self.read_ca().map_err(CliError::failed)?, encryption)
     }
 
     /// Writes a new CA. An existing CA is never replaced, because all its certificates would become
@@ -58,20 +95,22 @@ impl Folder {
     pub(crate) fn make_ca(&self, name: &str, days: u32) -> terminal::Result<Files> {
         if self.has_ca() {
             let there =
-                format!("there is a CA in {} already: name another folder with --dir", self.0.display());
+                format!("there is a CA in {} already: name another folder with --dir", self.path.display());
             return Err(CliError::of(Fault::Exists, there));
         }
         self.write(CA, &Authority::create(name, days).map_err(CliError::usage)?, false)
     }
 
-    /// Writes the CA that a cluster has given this node.
-    pub(crate) fn keep_ca(&self, pair: &Pair) -> terminal::Result<()> {
-        self.write(CA, pair, false).map(drop)
+    /// Writes the CA that a cluster has given this node, over a former copy of it, its key sealed with the
+    /// root key of new files.
+    pub(crate) fn keep_ca(&self, pair: &Pair, encryption: &Encryption) -> terminal::Result<()> {
+        let key = sealed::seal(&pair.key, encryption).map_err(CliError::failed)?;
+        self.write(CA, &Pair { cert: pair.cert.clone(), key }, true).map(drop)
     }
 
     /// Writes a pair; with `overwrite` it replaces existing files.
     pub(crate) fn write(&self, name: &str, pair: &Pair, overwrite: bool) -> terminal::Result<Files> {
-        self.make().map_err(|e| CliError::unwritable(&self.0, &e))?;
+        self.make().map_err(|e| CliError::unwritable(&self.path, &e))?;
         let files = self.files(name);
         for path in [&files.cert, &files.key] {
             if !overwrite && path.exists() {
@@ -94,11 +133,11 @@ impl Folder {
 
     /// Creates the folder durably, if it is missing.
     fn make(&self) -> std::io::Result<()> {
-        if self.0.is_dir() {
+        if self.path.is_dir() {
             return Ok(());
         }
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
-        sync_folder_of(&self.0)
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
+        sync_folder_of(&self.path)
     }
 }
 

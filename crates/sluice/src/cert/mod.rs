@@ -1,12 +1,15 @@
 //! Certificates for those who have no CA: a CA of their own, and the certificates that it signs.
 //!
 //! The keys are ECDSA with P-256, which every TLS library supports. They are written unencrypted, readable by
-//! their owner only.
+//! their owner only; but the CA's key of a cluster is sealed with a root key of the node's data.
 //!
-//! Map: `folder` the files of a CA, `read` the contents of a certificate.
+//! Map: `folder` the files of a CA, `sealed` its key under a root key, `pem` text of bytes, `read` the
+//! contents of a certificate.
 
 mod folder;
+mod pem;
 mod read;
+mod sealed;
 
 use std::time::{Duration, SystemTime};
 
@@ -16,6 +19,7 @@ use rcgen::{
 };
 
 pub(crate) use folder::{Files, Folder, pair_names};
+pub(crate) use pem::pem;
 pub(crate) use read::read_certificate;
 
 use crate::config::read_host;
@@ -40,6 +44,9 @@ pub(crate) enum Maker {
     /// `sluice serve --tls auto`.
     Server,
 }
+
+/// End of the name of the folder that `--tls auto` makes, behind that of the data directory.
+pub(crate) const AUTO_SUFFIX: &str = "-tls";
 
 /// The organisation in the subject of certificates made by [`Maker::Server`].
 const SERVER_MARK: &str = "sluice serve --tls auto";

@@ -1,6 +1,6 @@
 //! `sluice cert`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -8,7 +8,8 @@ use sluice_calls::access::Scope;
 
 use super::output::Table;
 use super::{CliError, Out, Result, number};
-use crate::cert::{Files, Folder, Maker, pair_names, read_certificate};
+use crate::cert::{AUTO_SUFFIX, Files, Folder, Maker, pair_names, read_certificate};
+use crate::root_keys::KeyFlags;
 
 /// Days for which a CA is valid.
 const CA_DAYS: u32 = 3_650;
@@ -77,6 +78,21 @@ pub(crate) struct Make {
     overwrite: bool,
     #[command(flatten)]
     dir: Dir,
+    #[command(flatten)]
+    keys: KeyFlags,
+}
+
+impl Dir {
+    fn folder(self, keys: &KeyFlags) -> Folder {
+        let roots = keys.store(&data_dir(&self.dir));
+        Folder::new(self.dir, roots)
+    }
+}
+
+/// The data directory beside which `sluice serve --tls auto` has made this folder.
+fn data_dir(folder: &Path) -> PathBuf {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.with_file_name(name.strip_suffix(AUTO_SUFFIX).unwrap_or(&name))
 }
 
 /// Parses a scope of the command line.
@@ -97,12 +113,12 @@ pub(super) fn without_scope(what: &str) -> String {
 pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
     match verb {
         CertVerb::Ca { name, days, dir } => {
-            let folder = Folder(dir.dir);
+            let folder = dir.folder(&KeyFlags::default());
             print_paths(out, &folder.make_ca(&name, days)?)?;
         }
         CertVerb::Server { names, file, make } => {
             pair_names(&file).map_err(CliError::usage)?;
-            let folder = Folder(make.dir.dir);
+            let folder = make.dir.folder(&make.keys);
             let ca = folder.open_ca().map_err(no_ca)?;
             let pair = ca.server(&names, make.days, Maker::Person).map_err(CliError::usage)?;
             print_paths(out, &folder.write(&file, &pair, make.overwrite)?)?;
@@ -112,7 +128,7 @@ pub(super) fn run(verb: CertVerb, out: Out) -> Result<u8> {
             if scope.is_empty() {
                 out.note(&without_scope("certificate"));
             }
-            let folder = Folder(make.dir.dir);
+            let folder = make.dir.folder(&make.keys);
             let ca = folder.open_ca().map_err(no_ca)?;
             let scopes: Vec<String> = scope.iter().map(ToString::to_string).collect();
             let pair = ca.client(&name, &scopes, make.days, Maker::Person).map_err(CliError::usage)?;
@@ -132,7 +148,7 @@ fn print_paths(out: Out, files: &Files) -> Result<()> {
     out.show(&json!({"cert": cert, "key": key}), |_| format!("wrote {cert} and {key}\n"))
 }
 
-fn show(file: &std::path::Path, out: Out) -> Result<()> {
+fn show(file: &Path, out: Out) -> Result<()> {
     let name = file.display().to_string();
     let pem = std::fs::read(file).map_err(|e| CliError::unreadable(&name, &e))?;
     let seen = read_certificate(&pem).map_err(|e| CliError::usage(format!("{name}: {e}")))?;

@@ -11,6 +11,8 @@ use sluice_replica::NodeId;
 
 use super::server::{NodeFiles, begin_data};
 use crate::cert::{Files, Folder, Maker};
+use crate::config::RootKeySource;
+use crate::root_keys::RootKeyStore;
 use crate::terminal::{CliError, Result};
 
 const CA_DAYS: u32 = 3_650;
@@ -34,7 +36,8 @@ impl DevFolder {
     /// The folder holds something else, or was not completed; it cannot be written.
     pub(super) async fn open_or_make(path: &Path, nodes: u16) -> Result<DevFolder> {
         let path = std::path::absolute(path).map_err(|e| CliError::unwritable(path, &e))?;
-        let folder = DevFolder { tls: Folder(path.join("tls")), path };
+        let roots = RootKeyStore::new(&RootKeySource::Beside, &path);
+        let folder = DevFolder { tls: Folder::new(path.join("tls"), roots), path };
         if folder.path.join(COMPLETE).exists() {
             return Ok(folder);
         }

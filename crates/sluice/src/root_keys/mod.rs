@@ -24,7 +24,7 @@ use crate::config::{Any, RootKeySource, SettingValue};
 use crate::terminal::format::quoted;
 
 /// The flag of verbs that read or create a data directory.
-#[derive(Debug, Args)]
+#[derive(Default, Debug, Args)]
 pub(crate) struct KeyFlags {
     /// Source of the root keys, as for `sluice serve` [default: auto].
     #[arg(long, value_name = RootKeySource::PLACEHOLDER, env = "SLUICE_KEY_SOURCE", hide_env = true,
@@ -35,8 +35,12 @@ pub(crate) struct KeyFlags {
 impl KeyFlags {
     /// Reads the keys for a data directory. Without a key file there are none, because no data may need one.
     pub(crate) fn read(&self, data_dir: &Path) -> Result<RootKeys, String> {
-        let source = self.key_source.as_ref().unwrap_or(&RootKeySource::Beside);
-        Ok(RootKeyStore::new(source, data_dir).read()?.unwrap_or_default())
+        Ok(self.store(data_dir).read()?.unwrap_or_default())
+    }
+
+    /// The source of the keys for a data directory.
+    pub(crate) fn store(&self, data_dir: &Path) -> RootKeyStore {
+        RootKeyStore::new(self.key_source.as_ref().unwrap_or(&RootKeySource::Beside), data_dir)
     }
 
     /// The flag for another command line; empty if it was not given.
@@ -127,7 +131,7 @@ impl RootKeyStore {
     }
 
     /// Reads the keys; `None`: there is no key file.
-    fn read(&self) -> Result<Option<RootKeys>, String> {
+    pub(crate) fn read(&self) -> Result<Option<RootKeys>, String> {
         let text = match &self.source {
             RootKeySource::Beside | RootKeySource::File(_) => match file::read(&self.file()?)? {
                 Some(text) => text,

@@ -11,8 +11,9 @@ use std::time::{Duration, SystemTime};
 use sluice_peers::Identity;
 
 use super::names;
-use crate::cert::{Authority, Files, Folder, Maker, Pair};
+use crate::cert::{AUTO_SUFFIX, Authority, Files, Folder, Maker, Pair};
 use crate::config::Config;
+use crate::root_keys::RootKeyStore;
 use crate::terminal::{CliError, Result};
 
 const CA_DAYS: u32 = 3_650;
@@ -149,9 +150,9 @@ impl AutoCertificates {
         Ok(seen.key_id)
     }
 
-    /// The files of the CA.
-    pub(super) fn authority(&self) -> Files {
-        self.folder.ca()
+    /// The folder with the CA.
+    pub(super) fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     /// The names in the server's certificate.
@@ -190,12 +191,13 @@ impl AutoCertificates {
 
 /// The folder of the certificates.
 pub(super) fn folder(config: &Config) -> Folder {
-    Folder(config.tls_dir.0.clone().unwrap_or_else(|| default_folder(config)))
+    let path = config.tls_dir.0.clone().unwrap_or_else(|| default_folder(config));
+    Folder::new(path, RootKeyStore::new(&config.key_source, &config.data_dir))
 }
 
 fn default_folder(config: &Config) -> PathBuf {
     let mut name = config.data_dir.file_name().unwrap_or("sluice".as_ref()).to_owned();
-    name.push("-tls");
+    name.push(AUTO_SUFFIX);
     config.data_dir.with_file_name(name)
 }
 

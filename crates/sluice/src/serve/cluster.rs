@@ -67,7 +67,7 @@ impl ClusterNode {
         let receiver: Arc<dyn Receiver> = incoming.clone();
         let peers = Peers::start(PeersOptions { local, nodes, files: files.clone() }, receiver);
         let others = Arc::new(OtherNodes { own: identity, peers: peers.clone(), files });
-        let ca = made.map(AutoCertificates::authority);
+        let ca = made.map(|made| made.folder().clone());
         let own = Own { identity, cluster: identity.cluster.to_string(), peers: peers.clone(), ca };
         let transport = Arc::new(Outgoing(peers.clone()));
         let (kept_bytes, boot) = (config.cluster_log.0, boot::present());

@@ -4,32 +4,32 @@
 //! but the cluster. What a join cut half way has left is used by the next try: until the answer is kept the
 //! cluster gives the same machine the same number.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use data_encoding::{BASE64, HEXLOWER};
+use data_encoding::HEXLOWER;
 use sluice_calls::membership::limits_by_setting;
 use sluice_calls::roster::join_token::{Parts, fingerprint, parts};
 use sluice_client::{Client, Credentials, Joined, Machine, Options};
 use sluice_engine::BEHAVIOUR_VERSION;
-use sluice_journal::holds_journal;
+use sluice_journal::{Encryption, holds_journal};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::auto::folder;
 use super::limits::limits;
 use super::node_file::{Membership, NodeFile, own_address};
 use super::pinned::PinnedCa;
-use crate::cert::Pair;
+use crate::cert::{Pair, pem};
 use crate::config::Config;
+use crate::root_keys::RootKeyStore;
 use crate::terminal::{CliError, Fault, Result};
 use sluice_peers::tls::Verifier;
 
@@ -115,7 +115,8 @@ async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -
     file.write(&config.data_dir)?;
     let ca = ca_of(url, fingerprint).await.map_err(|e| e.context(&format!("cannot join at {url}")))?;
     let joined = ask(config, url, token, ca, &file).await?;
-    keep_ca(config, &joined)?;
+    let chosen = RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption);
+    keep_ca(config, &joined, &chosen.map_err(|e| CliError::start(&e))?.encryption)?;
     tracing::info!("joined the cluster {} as node {}", joined.cluster, joined.node);
     let Joined { cluster, node, nodes, .. } = joined;
     let nodes = nodes.into_iter().map(|it| (it.node, it.address)).collect();
@@ -147,7 +148,8 @@ async fn ca_of(url: &str, fingerprint: [u8; 32]) -> Result<Vec<u8>> {
     let stream = stream.map_err(|e| CliError::of(Fault::Tls, e.to_string()))?;
     let shown = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let ca = shown.iter().find(|certificate| self::fingerprint(certificate) == fingerprint);
-    ca.map(pem).ok_or_else(|| CliError::of(Fault::Tls, "it has not shown the cluster's CA"))
+    ca.map(|ca| pem("CERTIFICATE", ca).into_bytes())
+        .ok_or_else(|| CliError::of(Fault::Tls, "it has not shown the cluster's CA"))
 }
 
 async fn ask(config: &Config, url: &str, token: &str, ca: Vec<u8>, file: &NodeFile) -> Result<Joined> {
@@ -170,27 +172,15 @@ async fn ask(config: &Config, url: &str, token: &str, ca: Vec<u8>, file: &NodeFi
 }
 
 /// Keeps the cluster's CA, with which this node makes its certificates from now on.
-fn keep_ca(config: &Config, joined: &Joined) -> Result<()> {
+fn keep_ca(config: &Config, joined: &Joined, encryption: &Encryption) -> Result<()> {
     let folder = folder(config);
-    if folder.has_ca() && folder.ca().read().is_ok_and(|ca| ca.cert == joined.ca && ca.key == joined.ca_key) {
-        return Ok(());
-    }
-    if folder.has_ca() {
+    let is_kept = folder.ca().read_pem().is_ok_and(|cert| cert == joined.ca);
+    if folder.has_ca() && !is_kept {
         let other = format!("{} is the CA of somebody else than the cluster", folder.ca().cert.display());
         return Err(CliError::of(Fault::Exists, other)
             .hint("Name another folder with --tls-dir, or move this one away."));
     }
-    folder.keep_ca(&Pair { cert: joined.ca.clone(), key: joined.ca_key.clone() })
-}
-
-/// A certificate as PEM (RFC 7468 §3).
-fn pem(certificate: &CertificateDer<'_>) -> Vec<u8> {
-    let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();
-    for line in BASE64.encode(certificate).as_bytes().chunks(64) {
-        let _ = writeln!(text, "{}", String::from_utf8_lossy(line));
-    }
-    text.push_str("-----END CERTIFICATE-----\n");
-    text.into_bytes()
+    folder.keep_ca(&Pair { cert: joined.ca.clone(), key: joined.ca_key.clone() }, encryption)
 }
 
 fn random() -> Result<String> {
@@ -198,17 +188,4 @@ fn random() -> Result<String> {
     let filled = default_provider().secure_random.fill(&mut bytes);
     filled.map_err(|_| CliError::failed("the system gives no random numbers"))?;
     Ok(HEXLOWER.encode(&bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cert::Authority;
-
-    #[test]
-    fn a_certificate_is_written_as_pem() {
-        let cert = Authority::create("a CA", 1).unwrap().cert;
-        let der = sluice_front::tls::first_certificate(cert.as_bytes()).unwrap();
-        assert_eq!(sluice_front::tls::first_certificate(&pem(&der.clone().into())).unwrap(), der);
-    }
 }

@@ -4,10 +4,10 @@
 //! the limit of open files, `limits` those of the engine, `security` TLS and rights, `auto` the certificates
 //! of `--tls auto`, `names` the names in them, `stopping` signals. As a node of a cluster: `node_file` the
 //! file that makes it one, `init`, `join` and `recover` how it came to be, `pinned` the check of the
-//! cluster's CA, `place` its place, `boot` the boot of the machine, `own_node` the node as calls see it,
-//! `cluster` connections to other nodes, `other_nodes` the way of requests to them, `following` the list of
-//! nodes, `steering` members that are to be as it says, `renewing` another number for a node that has
-//! forgotten something.
+//! cluster's CA, `sealing` the seal of its key, `place` its place, `boot` the boot of the machine, `own_node`
+//! the node as calls see it, `cluster` connections to other nodes, `other_nodes` the way of requests to them,
+//! `following` the list of nodes, `steering` members that are to be as it says, `renewing` another number for
+//! a node that has forgotten something.
 
 mod address;
 mod auto;
@@ -29,6 +29,7 @@ mod pinned;
 mod place;
 pub(crate) mod recover;
 mod renewing;
+mod sealing;
 mod security;
 mod steering;
 mod stopping;
@@ -60,6 +61,7 @@ use join::JoinArgs;
 use limits::limits;
 use node_file::NodeFile;
 use place::Place;
+use sealing::SealingSource;
 use security::Security;
 use stopping::{Failure, Stopping};
 
@@ -157,7 +159,11 @@ fn serve_until_stopped(
         .map_err(|e| not_started(&e))?;
     let made = security.made.as_ref();
     let cluster = runtime.block_on(async { ClusterNode::start(place, made, config) });
-    let node = start_node(options(config, chosen.as_ref()), cluster.as_ref())?;
+    let mut options = options(config, chosen.as_ref());
+    if let (Some(chosen), Some(made), true) = (&chosen, made, cluster.is_some()) {
+        options.key_source = Some(Arc::new(SealingSource::begin(chosen, made.folder())));
+    }
+    let node = start_node(options, cluster.as_ref())?;
     let took = began.elapsed();
     runtime.block_on(async {
         let ended = cluster.as_ref().map(ClusterNode::ended);

@@ -7,7 +7,7 @@ use sluice_calls::roster::{ClusterCa, OwnNode};
 use sluice_front::tls::first_certificate;
 use sluice_peers::{Identity, Peers};
 
-use crate::cert::Files;
+use crate::cert::Folder;
 
 /// The server as a node.
 #[derive(Debug)]
@@ -15,8 +15,8 @@ pub(super) struct Own {
     pub(super) identity: Identity,
     pub(super) cluster: String,
     pub(super) peers: Peers,
-    /// The cluster's CA; `None`: others sign the certificates of its nodes.
-    pub(super) ca: Option<Files>,
+    /// Folder of the cluster's CA; `None`: others sign the certificates of its nodes.
+    pub(super) ca: Option<Folder>,
 }
 
 impl OwnNode for Own {
@@ -39,8 +39,8 @@ impl OwnNode for Own {
 
     fn authority(&self) -> Result<ClusterCa, String> {
         let fixed = "the nodes of this cluster are those of cluster_members: no machine can join it";
-        let files = self.ca.as_ref().ok_or(fixed)?;
-        let pair = files.read().map_err(|e| format!("{e}: ask a node that has the key of the CA"))?;
+        let folder = self.ca.as_ref().ok_or(fixed)?;
+        let pair = folder.read_ca().map_err(|e| format!("{e}: ask a node that has the key of the CA"))?;
         let certificate = first_certificate(pair.cert.as_bytes())?;
         Ok(ClusterCa { certificate: pair.cert, fingerprint: fingerprint(&certificate), key: pair.key })
     }
