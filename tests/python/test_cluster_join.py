@@ -27,6 +27,7 @@ class Machine(Process):
         super().__init__(directory / name, f"127.0.0.1:{free_port()}")
         self.url = f"https://{self.listen}"
         self.process = None
+        self.settings = ()
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess:
         """The command line, against this server as its administrator."""
@@ -48,7 +49,7 @@ class Machine(Process):
 
     def begin(self, *arguments: str) -> str:
         with (self.directory / "log").open("a") as log:
-            return self.spawn(*arguments, log=log)
+            return self.spawn(*self.settings, *arguments, log=log)
 
     def start(self, *arguments: str):
         assert "url" in json.loads(self.begin(*arguments)), (self.directory / "log").read_text()
@@ -112,17 +113,18 @@ def machines(tmp_path):
             machine.process.wait()
 
 
-def begun(make):
-    """A server with data, which was made the first node."""
+def begun(make, *settings: str):
+    """A server with data and these settings, which was made the first node."""
     one = make("one")
+    one.settings = settings
     one.start("--tls", "auto")
     assert one.send("a", "b")
     assert one.stop() == 0
-    initialised = one.json("cluster", "init", "--listen", one.listen, "--data-dir", "data")
+    initialised = one.json("cluster", "init", *settings, "--listen", one.listen, "--data-dir", "data")
     assert initialised["node"] == 1 and initialised["address"] == one.listen
     one.start()
     until(lambda: one.send("c"), "the first node leads")
-    until(lambda: one.members() == {1: [0]}, "the node shows itself")
+    until(lambda: list(one.members()) == [1], "the node shows itself")
     return one
 
 
@@ -230,6 +232,7 @@ def test_tokens_that_are_wrong_used_or_expired_are_refused(machines):
 def joined(make, name, first, *arguments):
     """Another machine, which has joined and caught up."""
     machine = make(name)
+    machine.settings = first.settings
     token = first.json("cluster", *(arguments or ["token"]))["token"]
     machine.join(token, first)
     payloads = first.payloads()

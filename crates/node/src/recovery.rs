@@ -120,8 +120,11 @@ impl Shard {
         let start = Start::read(&journal, Members::default(), &hard_state, OWN_RECORDS, 0);
         let start = start
             .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;
-        let remains = Remains::of(start, &journal);
-        let remains = remains.map_err(|error| StartError::Refused(error.to_string()))?;
+        let remains = Remains::of(start, &journal).map_err(|error| {
+            StartError::Refused(format!(
+                "shard {shard} has no log that can go on alone, recover another node: {error}"
+            ))
+        })?;
         let end = ShardEnd {
             shard,
             term: remains.last.term,
