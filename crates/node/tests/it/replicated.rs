@@ -146,7 +146,8 @@ impl Machine {
         let engine = recover(snapshot, replay, &mut journal).unwrap();
         let (inbox, outbox) = (Arc::new(Inbox::new(Arc::new(|| {}))), Outbox::default());
         let of_store = replicated::Parts {
-            config: Config { id, heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 },
+            // Members never rest: nobody tells them here of the silence of others.
+            config: Config { id, heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: usize::MAX },
             members: Members::new((0..3).map(node).collect(), Vec::new(), 3).unwrap(),
             memory: Memory {
                 boot: BootId([1; 16]),
