@@ -35,8 +35,8 @@ pub trait Receiver: fmt::Debug + Send + Sync {
     /// Takes in that this node was removed from the cluster, as a node of it says.
     fn removed(&self, by: NodeId);
 
-    /// Takes in that nothing has come from a node for [`SILENT_AFTER`], though the connection stands. Must not
-    /// block.
+    /// Takes in that nothing has come from a node for [`SILENT_AFTER`], though the connection stands. Must
+    /// not block.
     fn silent(&self, node: NodeId);
 
     /// Takes in that the connection with a node is lost, and that no newer one has taken its place. Must not

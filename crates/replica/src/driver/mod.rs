@@ -12,8 +12,8 @@
 //!
 //! Map: [`log`] the descriptors as the library reads them, [`convert`] types, [`check`] messages from
 //! outside, [`settle`] what comes of an input, [`snapshots`] states for followers, [`membership`] changes of
-//! the members, [`flow`] bytes in flight, `idle` replicas whose clock may rest, `progress` followers as a leader sees them, [`timeouts`] the seed,
-//! `planted` bugs.
+//! the members, [`flow`] bytes in flight, `idle` replicas whose clock may rest, `progress` followers as a
+//! leader sees them, [`timeouts`] the seed, `planted` bugs.
 
 pub(crate) mod check;
 mod convert;

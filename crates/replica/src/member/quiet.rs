@@ -138,7 +138,14 @@ impl Member {
             Body::HeartbeatSeen { .. } => {
                 self.quiet.others.remove(&message.from);
             }
-            _ => {}
+            Body::Heartbeat { read: Some(_), .. }
+            | Body::Append { .. }
+            | Body::Appended { .. }
+            | Body::AppendRefused { .. }
+            | Body::AskVote { .. }
+            | Body::Vote { .. }
+            | Body::TimeoutNow
+            | Body::Snapshot(_) => {}
         }
     }
 
