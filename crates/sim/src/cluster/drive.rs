@@ -122,7 +122,7 @@ impl ClusterWorld {
             match given {
                 Given::Batch(batch) => {
                     self.checker.applies(node, owner.applied, batch)?;
-                    owner.applied = batch.number;
+                    (owner.applied, owner.agreed_us) = (batch.number, self.now_us);
                     self.stats.records += batch.records().count() as u64;
                 }
                 Given::State(number) => {

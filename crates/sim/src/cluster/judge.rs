@@ -125,16 +125,24 @@ impl Judge {
         }
     }
 
-    pub(super) fn hears(&mut self, waiting: Waiting, answer: Answered, now_us: u64) -> Checked {
+    /// Takes in an answer; `agreed_us` is the time at which its node applied a batch last.
+    pub(super) fn hears(
+        &mut self,
+        waiting: Waiting,
+        answer: Answered,
+        agreed_us: u64,
+        now_us: u64,
+    ) -> Checked {
         let (begun_us, wait_us) = (waiting.begun_us, waiting.wait_us);
         match (waiting.call, answer) {
             (Call::Send(message, _), Answered::Sent(result)) => self.is_sent(message, result),
             (Call::Pull { queue, .. }, Answered::Given(result)) => {
                 self.outcome(&result)?;
                 let Ok(given) = result else { return Ok(()) };
-                // A wait ends with its leader.
+                // A wait ends with its leader. A delay ends by a record, which waits for a majority.
                 let waited = now_us >= begun_us + wait_us;
-                if given.is_empty() && queue != QUEUE && waited {
+                let is_there = wait_us == 0 || now_us < agreed_us + wait_us / 2;
+                if given.is_empty() && queue != QUEUE && waited && is_there {
                     return Err(format!("{queue} was told to be empty, after a send to it was answered"));
                 }
                 given.iter().try_for_each(|given| self.is_given(given, begun_us, now_us))

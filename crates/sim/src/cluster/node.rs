@@ -121,6 +121,8 @@ pub(super) struct Node {
     clock_us: u64,
     /// Number of the batch that this life has applied last.
     pub(super) applied: u64,
+    /// Time at which it applied a batch last, in microseconds.
+    pub(super) agreed_us: u64,
     /// Time until which nothing is done, in microseconds.
     pub(super) paused_until_us: u64,
     /// Time between two ticks, in microseconds.
@@ -182,6 +184,7 @@ impl Node {
             clock: SimClock::default(),
             clock_us: 0,
             applied: 0,
+            agreed_us: 0,
             paused_until_us: 0,
             tick_us: TICK_US,
             write_due: false,
