@@ -2,8 +2,8 @@
 //! it from.
 //!
 //! A leader tells its time with each message. A follower goes on by its own monotonic clock from the message
-//! that came fastest lately. So it is behind the leader by that message's delay, never ahead of it, whatever
-//! wall clocks say and however late it gets and applies batches.
+//! that came fastest, less what the clocks may have drifted apart since. So it is behind the leader by that
+//! message's delay, never ahead of it, whatever wall clocks say and however late it gets and applies batches.
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,46 @@ use sluice_replica::{Clocks, LogTime, NodeId};
 use super::store::Heard;
 use crate::clock::START_AHEAD_US_MAX;
 
-/// Time for which the fastest message counts, at least and half of what it counts at most, in microseconds:
-/// two monotonic clocks hardly drift apart within it.
-const SPAN_US: u64 = 5_000_000;
+/// Divisor of the time since a message: by that much two clocks may have drifted apart, one of which is
+/// slewed by half of it at most.
+const DRIFT_DIVISOR: u64 = 1_000;
 
 /// Time by which a log begins behind the wall clocks, when nobody knows its time any more, in microseconds:
 /// it may have been behind them before, by what messages took to followers that led next.
 const BEHIND_US: u64 = 1_000_000;
 
-/// Lead of the time of one leadership over the monotonic clock here, in microseconds.
+/// Lead of the time of one leadership over the monotonic clock here, by the message that tells most.
 #[derive(Debug)]
 struct Followed {
     term: u64,
-    /// By the fastest message of this span, and of the one before it.
-    lead_us: i64,
-    lead_before_us: Option<i64>,
-    /// Monotonic time at which this span ends.
-    until_us: u64,
+    /// The lead that the message told, in microseconds.
+    told_us: i64,
+    /// Monotonic time at which it came.
+    at_us: u64,
 }
 
 impl Followed {
-    fn new(term: u64, lead_us: i64, monotonic_us: u64) -> Followed {
-        Followed { term, lead_us, lead_before_us: None, until_us: monotonic_us + SPAN_US }
+    fn new(time: LogTime, monotonic_us: u64) -> Followed {
+        let told_us = time.now_us as i64 - monotonic_us as i64;
+        Followed { term: time.term, told_us, at_us: monotonic_us }
     }
 
-    /// Takes in a message. After a silence the last span counts on.
-    fn hear(&mut self, lead_us: i64, monotonic_us: u64) {
-        if monotonic_us < self.until_us {
-            self.lead_us = self.lead_us.max(lead_us);
-        } else {
-            let next = Followed::new(self.term, lead_us, monotonic_us);
-            *self = Followed { lead_before_us: Some(self.lead_us), ..next };
+    /// Takes in a message: it counts if it came faster than the one before, whose lead wears off.
+    fn hear(&mut self, time: LogTime, monotonic_us: u64) {
+        let heard = Followed::new(time, monotonic_us);
+        if heard.told_us >= self.lead_us(monotonic_us) {
+            *self = heard;
         }
     }
 
+    /// The lead that is left, in microseconds.
+    fn lead_us(&self, monotonic_us: u64) -> i64 {
+        self.told_us - (monotonic_us.saturating_sub(self.at_us) / DRIFT_DIVISOR) as i64
+    }
+
     fn time(&self, monotonic_us: u64) -> LogTime {
-        let lead_us = self.lead_us.max(self.lead_before_us.unwrap_or(i64::MIN));
-        LogTime { term: self.term, now_us: monotonic_us.saturating_add_signed(lead_us) }
+        let now_us = monotonic_us.saturating_add_signed(self.lead_us(monotonic_us));
+        LogTime { term: self.term, now_us }
     }
 }
 
@@ -72,7 +75,7 @@ impl ReplicaClocks {
     fn follow(&mut self, time: LogTime, monotonic_us: u64) {
         match &mut self.followed {
             Some(followed) if followed.term == time.term => {
-                followed.hear(time.now_us as i64 - monotonic_us as i64, monotonic_us);
+                followed.hear(time, monotonic_us);
             }
             _ => self.lead(time, monotonic_us),
         }
@@ -80,8 +83,7 @@ impl ReplicaClocks {
 
     /// Takes the time of the leadership of this replica.
     pub(super) fn lead(&mut self, time: LogTime, monotonic_us: u64) {
-        let lead_us = time.now_us as i64 - monotonic_us as i64;
-        self.followed = Some(Followed::new(time.term, lead_us, monotonic_us));
+        self.followed = Some(Followed::new(time, monotonic_us));
     }
 
     /// Time of the log, as far as this replica has heard it.
@@ -137,10 +139,9 @@ mod tests {
         assert_eq!(at(0, 1, 1_000), 1_000);
         assert_eq!(at(100, 1, 1_090), 1_100, "it came later than the one before");
         assert_eq!(at(200, 1, 1_210), 1_210, "it came sooner");
-        let passed = 3 * SPAN_US;
-        assert_eq!(at(passed, 1, passed + 900), passed + 1_010, "the last span counts");
-        let passed = 4 * SPAN_US;
-        assert_eq!(at(passed, 1, passed + 890), passed + 900, "what is older does not");
+        let passed = 500_200;
+        assert_eq!(at(passed, 1, passed + 500), passed + 510, "the lead wears off");
+        assert_eq!(at(passed, 1, passed + 520), passed + 520, "until a message tells more");
         assert_eq!(at(passed + 1, 2, passed), passed, "another leader's time");
     }
 
