@@ -12,8 +12,8 @@ const USAGE: &str = "\
 Runs the server under virtual time on a faulty disk, and checks it against a model.
 
 usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-going]
-                  [--steps N] [--plant NAME] [--owner | --cluster]
-       sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME] [--owner | --cluster]
+                  [--steps N] [--plant NAME] [--owner | --cluster | --forgetful]
+       sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME] [--owner | --cluster | --forgetful]
        sluice-sim --list-plants
 
   --seeds N      number of seeds to run (default 100; with --seconds: no limit)
@@ -27,6 +27,7 @@ usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-go
   --plant NAME   plant a bug: the run has to fail
   --owner        no server: a journal alone, whose owner tells what is committed
   --cluster      three or five nodes, whose replicas of a shard agree on one log
+  --forgetful    such a cluster that acknowledges what is not synced yet, and whose machines forget some of it
   --list-plants  list the bugs that can be planted
 
 Exit code: 0 when nothing was found, 1 when a run failed, 2 when the arguments are wrong.";
@@ -63,6 +64,7 @@ fn parse(given: &[String]) -> Result<Many, String> {
             "--keep-going" => keep_going = true,
             "--owner" => like.kind = Kind::Owner,
             "--cluster" => like.kind = Kind::Cluster,
+            "--forgetful" => like.kind = Kind::Forgetful,
             _ => {
                 let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
                 match name.as_str() {

@@ -22,6 +22,8 @@ pub enum Kind {
     Owner,
     /// Three or five nodes with one shard.
     Cluster,
+    /// A cluster that acknowledges what is not synced yet, and whose machines forget some of it.
+    Forgetful,
 }
 
 impl Kind {
@@ -31,6 +33,7 @@ impl Kind {
             Kind::Server => "",
             Kind::Owner => " --owner",
             Kind::Cluster => " --cluster",
+            Kind::Forgetful => " --forgetful",
         }
     }
 }
@@ -103,8 +106,9 @@ fn go_through(run: Run, step: &Cell<u64>) -> Result<Stats, String> {
             world.finish()?;
             Ok(world.stats())
         }
-        Kind::Cluster => {
-            let mut world = ClusterWorld::new(run.seed, run.plant, run.verbose)?;
+        Kind::Cluster | Kind::Forgetful => {
+            let is_lax = run.kind == Kind::Forgetful;
+            let mut world = ClusterWorld::new(run.seed, run.plant, is_lax, run.verbose)?;
             world.run(step)?;
             Ok(world.stats())
         }

@@ -13,7 +13,11 @@ fn like(seed: u64, plant: Option<Plant>) -> Run {
 }
 
 fn finds(plant: Plant) {
-    let found = (0..SEEDS_MAX).find_map(|seed| run(like(seed, Some(plant))).err());
+    finds_in(Kind::Cluster, plant);
+}
+
+fn finds_in(kind: Kind, plant: Plant) {
+    let found = (0..SEEDS_MAX).find_map(|seed| run(Run { kind, ..like(seed, Some(plant)) }).err());
     let failure = found.unwrap_or_else(|| panic!("{plant} was not found within {SEEDS_MAX} seeds"));
     println!("{failure}");
 }
@@ -23,6 +27,15 @@ fn without_a_planted_bug_nothing_is_found_and_each_run_covers_enough() {
     for seed in 0..SEEDS_CLEAN {
         let stats = run(like(seed, None)).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(stats.answers >= 2_000 && stats.elections >= 3, "seed {seed}: {stats:?}");
+    }
+}
+
+#[test]
+fn machines_that_forget_what_they_had_not_synced_lose_nothing() {
+    for seed in 0..SEEDS_CLEAN / 2 {
+        let run = run(Run { kind: Kind::Forgetful, ..like(seed, None) });
+        let stats = run.unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(stats.answers >= 2_000 && stats.renumbered > 0, "seed {seed}: {stats:?}");
     }
 }
 
@@ -114,5 +127,5 @@ fn a_time_that_stands_still_without_a_leader_is_found() {
 
 #[test]
 fn a_node_that_forgets_what_it_acknowledged_and_votes_is_found() {
-    finds(Plant::ForgetfulVoter);
+    finds_in(Kind::Forgetful, Plant::ForgetfulVoter);
 }

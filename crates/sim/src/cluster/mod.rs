@@ -135,17 +135,17 @@ pub struct ClusterWorld {
 }
 
 impl ClusterWorld {
-    /// The world of this seed.
+    /// The world of this seed. `is_lax`: its nodes acknowledge what is not synced yet.
     ///
     /// # Errors
     /// The data with which it begins cannot be made.
-    pub fn new(seed: u64, plant: Option<Plant>, verbose: bool) -> Result<ClusterWorld, String> {
+    pub fn new(seed: u64, plant: Option<Plant>, is_lax: bool, verbose: bool) -> Result<ClusterWorld, String> {
         sluice_replica::plant::plant(plant.and_then(Plant::in_replica));
         sluice_journal::plant::plant(plant.and_then(Plant::in_journal));
         sluice_node::plant::plant(plant.and_then(Plant::in_node));
         let mut rng = Rng::new(seed);
         let count = if rng.chance(2, 3) { 3 } else { 5 };
-        let options = draw_options(&mut rng);
+        let options = draw_options(is_lax, &mut rng);
         let Begun { disk, log } = Begun::new(&options, &mut rng)?;
         let (wrong_clock, bad_disk) = (rng.index(count), rng.index(count));
         let nodes = (0..count).map(|place| Node::new(place, count, &disk, &options, plant, &mut rng));
@@ -187,7 +187,9 @@ impl ClusterWorld {
             self.faulty = true;
             while !self.is_covered(episode) {
                 if self.now_us > RUN_US {
-                    return Err("too little gets done".to_owned());
+                    let Stats { answers, .. } = self.judge.stats;
+                    let elections = self.stats.elections;
+                    return Err(format!("too little gets done: {answers} answers, {elections} elections"));
                 }
                 self.next(step)?;
             }

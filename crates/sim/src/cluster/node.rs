@@ -374,7 +374,7 @@ pub(super) fn syncs_first(options: &Options) -> bool {
 }
 
 /// Options of all journals of a cluster, which begin as copies of one.
-pub(super) fn draw_options(rng: &mut Rng) -> Options {
+pub(super) fn draw_options(is_lax: bool, rng: &mut Rng) -> Options {
     let mut options = Options::new(PathBuf::from(DIRECTORY));
     options.segment_bytes = *rng.pick(&[16 << 10, 64 << 10, 256 << 10]);
     options.snapshot_log_bytes = *rng.pick(&[8 << 10, 16 << 10, 64 << 10, 1 << 20]);
@@ -382,10 +382,10 @@ pub(super) fn draw_options(rng: &mut Rng) -> Options {
     options.reserve_bytes = 0;
     options.low_water_bytes = 0;
     options.full_margin_bytes = 0;
-    options.durability = match rng.below(4) {
+    options.durability = match rng.below(2) {
+        _ if !is_lax => Durability::Always,
         0 => Durability::Os,
-        1 => Durability::Interval(Duration::from_millis(rng.between(10, 3_000))),
-        _ => Durability::Always,
+        _ => Durability::Interval(Duration::from_millis(rng.between(10, 3_000))),
     };
     options.knows = knows();
     options.identity = rng.bits() | 1;

@@ -5,8 +5,8 @@ use super::{ClusterWorld, SECOND_US};
 use crate::disk::Crash;
 use crate::model::Checked;
 
-/// Time in which all members become quiet when nobody asks any more, in microseconds: leases and delays end
-/// meanwhile.
+/// Time in which all members vote and become quiet when nobody asks any more, in microseconds: leases and
+/// delays end meanwhile.
 const RESTING_US: u64 = 60 * SECOND_US;
 
 /// Time in which another node leads when that of a quiet leader is lost, in microseconds.
@@ -33,6 +33,7 @@ impl ClusterWorld {
 
     fn are_all_quiet(&mut self) -> bool {
         self.clients.open.is_empty()
+            && self.has_power()
             && self.nodes.iter_mut().all(|node| {
                 let server = node.server.as_mut();
                 server.is_some_and(|server| server.shard.store().store.member().is_quiet())
