@@ -8,7 +8,7 @@ use sluice_replica::{Config, Durable, Members, NodeId, Replica, wire};
 
 fuzz_target!(|input: &[u8]| {
     let [one, two, three] = [1, 2, 3].map(|id| NodeId::new(id).expect("not 0"));
-    let config = Config { id: one, heartbeat_ticks: 2, election_ticks: 10 };
+    let config = Config { id: one, heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 };
     let members = Members::new(vec![one, two, three], Vec::new(), 3).expect("the members are right");
     let mut replica = Replica::new(&config, &Durable::first(members), 0).expect("the state is right");
     for content in records(input) {
