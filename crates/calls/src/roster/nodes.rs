@@ -86,10 +86,11 @@ impl Roster {
         if !self.nodes(node).await?.is_empty() {
             return Ok(());
         }
-        for entry in TOKENS.all(node).await? {
-            entry.remove(node).await?;
-        }
-        for entry in NODES.all(node).await?.iter().filter(|entry| self.read(entry).is_none()) {
+        let mut former = NODES.all(node).await?;
+        former.retain(|entry| self.read(entry).is_none());
+        // Tokens without a former list are of this cluster: they may be made before it begins.
+        let tokens = if former.is_empty() { Vec::new() } else { TOKENS.all(node).await? };
+        for entry in tokens.iter().chain(&former) {
             entry.remove(node).await?;
         }
         self.enter(node, &ListedNode::new(number, address, Wanted::Voter)).await
