@@ -61,16 +61,18 @@ fn forgotten(nodes: usize, views: &[(u64, &View)]) -> Option<String> {
     let [first, others @ ..] = silent.as_slice() else { return None };
     let told = others.iter().fold(format!("node {first}"), |told, node| format!("{told} and node {node}"));
     let lost = format!(
-        "{told} may have forgotten what was acknowledged, after a loss of power before it was synced or of a part of the log"
+        "{told} may have forgotten what was acknowledged, after a loss of power before it was synced or of a \
+         part of the log"
     );
     Some(if silent.len() < nodes.div_ceil(2) {
         format!(
-            "{lost}, and does not vote: as soon as a leader gives it a new number it comes back by itself"
+            "{lost}, and has no vote: each comes back by itself as soon as a leader gives it a new number"
         )
     } else {
         format!(
-            "{lost}, and without a majority of the {nodes} nodes that has not nobody is elected: stop the servers, and run \
-             `sluice cluster recover` on the node that has most, which makes it the only one that votes"
+            "{lost}. The others are no majority of the {nodes} nodes, so that no leader is elected: stop the \
+             servers, and run `sluice cluster recover` on the node that has most, which makes it the only \
+             one that votes"
         )
     })
 }
