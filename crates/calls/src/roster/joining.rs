@@ -155,6 +155,14 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_token_that_is_made_before_the_list_begins_is_taken() {
+        let (node, roster) = (testing::node(), Roster::new("5b0c"));
+        let text = token(&roster, &node, 60_000, None).await;
+        roster.begin(&node, 1, "one:1").await.unwrap();
+        assert_eq!(roster.join(&node, &text, machine("two:1", "m")).await.unwrap().number, 2);
+    }
+
+    #[tokio::test]
     async fn wrong_and_expired_tokens_are_refused() {
         let (node, roster) = (testing::node(), Roster::new("5b0c"));
         roster.begin(&node, 1, "one:1").await.unwrap();
