@@ -116,9 +116,9 @@ impl Inboxes {
         self.0.iter().filter_map(Weak::upgrade).for_each(|inbox| inbox.lost(node));
     }
 
-    /// Tells all shards that nothing comes from a node although the connection stands.
-    pub(crate) fn silent(&self, node: NodeId) {
-        self.0.iter().filter_map(Weak::upgrade).for_each(|inbox| inbox.silent(node));
+    /// Tells all shards of a doubt about a node.
+    pub(crate) fn doubt(&self) {
+        self.0.iter().filter_map(Weak::upgrade).for_each(|inbox| inbox.doubt());
     }
 
     /// Orders a shard to hand its leadership to this node, if it leads and that node follows.

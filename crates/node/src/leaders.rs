@@ -38,10 +38,10 @@ impl Node {
         self.inner.inboxes.lost(node);
     }
 
-    /// Takes in that nothing comes from another node although the connection stands, on any thread: quiet
-    /// shards look after their leaders again. Never blocks.
-    pub fn silent(&self, node: NodeId) {
-        self.inner.inboxes.silent(node);
+    /// Takes in a doubt about another node, on any thread: nothing comes from it although the connection
+    /// stands, or a connection has begun. Quiet shards look after their leaders again. Never blocks.
+    pub fn doubt(&self) {
+        self.inner.inboxes.doubt();
     }
 
     /// Hands all leaderships of this node to others, as a node does before it stops; waits until that is

@@ -43,7 +43,7 @@ impl Receiver for Count {
 
     fn removed(&self, _by: NodeId) {}
 
-    fn silent(&self, _node: NodeId) {}
+    fn doubt(&self, _node: NodeId) {}
 
     fn lost(&self, _node: NodeId) {}
 }

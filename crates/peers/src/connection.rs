@@ -35,9 +35,9 @@ pub trait Receiver: fmt::Debug + Send + Sync {
     /// Takes in that this node was removed from the cluster, as a node of it says.
     fn removed(&self, by: NodeId);
 
-    /// Takes in that nothing has come from a node for [`SILENT_AFTER`], though the connection stands. Must
-    /// not block.
-    fn silent(&self, node: NodeId);
+    /// Takes in a doubt about a node: nothing has come from it for [`SILENT_AFTER`] though the connection
+    /// stands, or a connection has begun, behind which may be another process than before. Must not block.
+    fn doubt(&self, node: NodeId);
 
     /// Takes in that the connection with a node is lost, and that no newer one has taken its place. Must not
     /// block.
@@ -180,7 +180,7 @@ impl Inbound<'_> {
             let frame = match heard {
                 Ok(frame) => frame?,
                 Err(_) => {
-                    self.receiver.silent(self.link.node());
+                    self.receiver.doubt(self.link.node());
                     hear(&mut read, &mut decoder, SILENCE_MAX - SILENT_AFTER).await?
                 }
             };

@@ -63,7 +63,7 @@ pub const WAITING_MESSAGES_MAX: usize = 8192;
 /// Time without a frame after which a node sends one that says only that it is alive.
 const ALIVE_EVERY: Duration = Duration::from_millis(250);
 
-/// Time without a frame after which a receiver is told.
+/// Time without a frame after which a receiver is told to doubt.
 const SILENT_AFTER: Duration = Duration::from_millis(750);
 
 /// Time without a frame after which a connection is over.

@@ -174,6 +174,7 @@ impl Shared {
         }
         let link = Arc::new(Link::new(hello, own.wall_us));
         self.links.enter(&link)?;
+        self.receiver.doubt(link.node());
         Ok(link)
     }
 

@@ -1,9 +1,8 @@
 //! Report of a node on its disk and its clocks, which goes with each message to another member.
 //!
 //! Bytes, little endian: flags `u8` (1: it takes growing batches; 2: it knows the time of the log; 4: it is
-//! quiet), wall
-//! clock, time of the log and term of that time `u64` each, 0 where the time is not known, and the CRC-32 of
-//! all that.
+//! quiet), wall clock, time of the log and term of that time `u64` each, 0 where the time is not known, and
+//! the CRC-32 of all that.
 
 use crate::wire::WireError;
 

@@ -32,7 +32,8 @@ fn without_a_planted_bug_nothing_is_found_and_each_run_covers_enough() {
 
 #[test]
 fn machines_that_forget_what_they_had_not_synced_lose_nothing() {
-    for seed in 0..SEEDS_CLEAN / 2 {
+    // In the last two a quiet leader forgets, and is back before anybody misses it.
+    for seed in (0..SEEDS_CLEAN / 2).chain([1_068, 1_147]) {
         let run = run(Run { kind: Kind::Forgetful, ..like(seed, None) });
         let stats = run.unwrap_or_else(|failure| panic!("{failure}"));
         assert!(stats.answers >= 2_000 && stats.renumbered > 0, "seed {seed}: {stats:?}");

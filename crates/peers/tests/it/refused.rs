@@ -180,7 +180,9 @@ async fn a_receiver_is_told_of_silence_before_the_connection_is_over() {
     let one = start(options(ca.member(1), 1, &[])).await;
     let (_raw, _) = Raw::greet(&one, &ca.member(2), hello(2)).await;
     one.until(2, true).await;
-    eventually(|| *one.came.silent.lock().unwrap() == [node(2)]).await;
+    let doubts = || one.came.doubts.lock().unwrap().clone();
+    assert_eq!(doubts(), [node(2)], "a connection has begun");
+    eventually(|| doubts() == [node(2); 2]).await;
     assert!(one.came.lost.lock().unwrap().is_empty());
     eventually(|| *one.came.lost.lock().unwrap() == [node(2)]).await;
 }

@@ -104,7 +104,7 @@ impl Ca {
 pub(crate) struct Came {
     pub(crate) envelopes: Mutex<Vec<(u16, Envelope)>>,
     pub(crate) states: Mutex<Vec<(u16, StateMessage)>>,
-    pub(crate) silent: Mutex<Vec<NodeId>>,
+    pub(crate) doubts: Mutex<Vec<NodeId>>,
     pub(crate) lost: Mutex<Vec<NodeId>>,
     pub(crate) is_removed: AtomicBool,
 }
@@ -133,8 +133,8 @@ impl Receiver for Came {
         self.is_removed.store(true, Ordering::Relaxed);
     }
 
-    fn silent(&self, node: NodeId) {
-        self.silent.lock().unwrap().push(node);
+    fn doubt(&self, node: NodeId) {
+        self.doubts.lock().unwrap().push(node);
     }
 
     fn lost(&self, node: NodeId) {

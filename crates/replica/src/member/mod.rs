@@ -338,7 +338,7 @@ impl Member {
 
     /// Takes in that the connection with a node is lost: see [`Replica::lost`].
     pub fn lost(&mut self, node: NodeId) {
-        self.wake_for_loss();
+        self.doubt();
         self.replica.lost(node);
     }
 

@@ -5,9 +5,9 @@
 //! quiet a member does nothing at a tick but at a slow one: then a leader sends one heartbeat, so that the
 //! others keep its time, and a follower that has heard of no leader for some of them ends its quiet.
 //!
-//! Anything else ends it: a proposal, a read, any other message, and silence of another node, which the owner
-//! tells for all shards at once ([`Member::silent`], [`Member::lost`]). What is promised never depends on
-//! quiet, only how soon the loss of a leader is noticed.
+//! Anything else ends it: a proposal, a read, any other message, and a doubt about another node or its loss,
+//! which the owner tells for all shards at once ([`Member::doubt`], [`Member::lost`]). What is promised
+//! never depends on quiet, only how soon the loss of a leader is noticed.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::plant::{self, Plant};
 use crate::ready::Role;
 
 /// Number of slow ticks without a word of the leader after which a follower ends its quiet.
-const SILENT_TICKS_MAX: usize = 3;
+const UNHEARD_TICKS_MAX: usize = 3;
 
 /// Rest of an idle member.
 #[derive(Debug)]
@@ -33,12 +33,12 @@ pub(super) struct Quiet {
     others: BTreeSet<NodeId>,
     is_quiet: bool,
     /// Number of slow ticks since a follower has heard of the leader.
-    silent: usize,
+    unheard: usize,
 }
 
 impl Quiet {
     pub(super) fn new(after: usize) -> Quiet {
-        Quiet { after, idle: 0, last: 0, others: BTreeSet::new(), is_quiet: false, silent: 0 }
+        Quiet { after, idle: 0, last: 0, others: BTreeSet::new(), is_quiet: false, unheard: 0 }
     }
 
     /// True for a member that is quiet, and for a leader that offers to be.
@@ -67,15 +67,9 @@ impl Member {
         self.quiet.is_quiet
     }
 
-    /// Takes in that nothing comes from a node although the connection stands.
-    pub fn silent(&mut self, node: NodeId) {
-        if self.replica.members().iter().any(|member| member == node) {
-            self.wake_for_loss();
-        }
-    }
-
-    /// Ends the quiet, since a node may be lost.
-    pub(super) fn wake_for_loss(&mut self) {
+    /// Takes in a doubt about a node: nothing comes from it although the connection stands, or a connection
+    /// has begun, and its process may be another one, or have another number.
+    pub fn doubt(&mut self) {
         if !plant::is(Plant::StayQuiet) {
             self.wake();
         }
@@ -91,11 +85,11 @@ impl Member {
 
     /// Lets a slow tick pass.
     pub(super) fn tick_quietly(&mut self) {
-        self.quiet.silent += 1;
+        self.quiet.unheard += 1;
         if self.replica.standing().role == Role::Leader {
             self.replica.ping();
             self.settle(Vec::new());
-        } else if self.quiet.silent > SILENT_TICKS_MAX {
+        } else if self.quiet.unheard > UNHEARD_TICKS_MAX {
             self.wake();
         }
     }
@@ -128,7 +122,7 @@ impl Member {
     pub(super) fn heard_quiet(&mut self, message: &Message, is_told: bool) {
         match message.body {
             Body::Heartbeat { read: None, .. } => {
-                self.quiet.silent = 0;
+                self.quiet.unheard = 0;
                 self.quiet.is_quiet = is_told && self.is_idle();
             }
             Body::HeartbeatSeen { .. } if is_told => {

@@ -19,6 +19,7 @@ use sluice_replica::{BootId, Config, Dropped, Envelope, Fetch, Members, Memory, 
 
 use super::SECOND_US;
 use super::damage::Harmed;
+use super::silence::Link;
 use super::witness::Witness;
 use crate::clock::SimClock;
 use crate::disk::{Call, CallFailure, Crash, Flaws, SimDisk};
@@ -131,8 +132,8 @@ pub(super) struct Node {
     pub(super) write_due: bool,
     /// Time at which the shard is to take a step, in microseconds.
     pub(super) wake_us: Option<u64>,
-    /// Number of ticks since which nothing has come from each other node.
-    pub(super) silent_ticks: BTreeMap<usize, u32>,
+    /// Connections with the other nodes, by their places.
+    pub(super) links: BTreeMap<usize, Link>,
     pub(super) was_quiet: bool,
     /// Kind of the crash that a planned halt stands for.
     pub(super) dying: Crash,
@@ -189,7 +190,7 @@ impl Node {
             tick_us: TICK_US,
             write_due: false,
             wake_us: None,
-            silent_ticks: BTreeMap::new(),
+            links: BTreeMap::new(),
             was_quiet: false,
             dying: Crash::Kill,
             armed: false,
@@ -282,7 +283,7 @@ impl Node {
         self.server = Some(server);
         self.write_due = false;
         self.wake_us = None;
-        self.silent_ticks.clear();
+        self.links.clear();
         self.was_quiet = false;
     }
 

@@ -7,22 +7,34 @@ const SILENT_TICKS: u32 = 15;
 /// Number of ticks without a frame after which the connection is lost.
 const LOST_TICKS: u32 = 75;
 
+/// Connection of a node with another.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    /// Life of the other node with which it stands, or stood last.
+    life: u64,
+    /// Number of ticks since which nothing has come.
+    silent_ticks: u32,
+}
+
 impl ClusterWorld {
     /// Lets a node look, at a tick, from whom nothing comes: nodes that are down or paused, and those behind
-    /// links that are cut. All others say at least that they are alive.
+    /// links that are cut. All others say at least that they are alive. A connection begins with each life of
+    /// the other, and after one that was lost.
     pub(super) fn notice_silence(&mut self, node: usize) {
         for peer in (0..self.nodes.len()).filter(|peer| *peer != node) {
             let is_up = self.nodes[peer].server.is_some() && self.pause(peer).is_none();
             let is_heard = is_up && !self.network.is_cut(peer, node);
-            let id = self.nodes[peer].id();
+            let (id, life) = (self.nodes[peer].id(), self.nodes[peer].life);
             let owner = &mut self.nodes[node];
-            let ticks = owner.silent_ticks.entry(peer).or_default();
-            *ticks = if is_heard { 0 } else { ticks.saturating_add(1) };
+            let link = owner.links.entry(peer).or_default();
+            let is_begun = is_heard && (link.life != life || link.silent_ticks >= LOST_TICKS);
+            link.life = if is_heard { life } else { link.life };
+            link.silent_ticks = if is_heard { 0 } else { link.silent_ticks.saturating_add(1) };
             let Some(server) = &owner.server else { return };
-            match *ticks {
-                SILENT_TICKS => server.inbox.silent(id),
-                LOST_TICKS => server.inbox.lost(id),
-                _ => {}
+            if is_begun || link.silent_ticks == SILENT_TICKS {
+                server.inbox.doubt();
+            } else if link.silent_ticks == LOST_TICKS {
+                server.inbox.lost(id);
             }
         }
     }

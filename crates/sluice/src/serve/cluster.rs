@@ -187,9 +187,9 @@ impl Receiver for Incoming {
         self.removed.notify_one();
     }
 
-    fn silent(&self, node: NodeId) {
+    fn doubt(&self, _node: NodeId) {
         if let Some(here) = self.here.get() {
-            here.node().silent(node);
+            here.node().doubt();
         }
     }
 

@@ -36,8 +36,8 @@ pub(super) enum Input {
     HandOver,
     /// End of the connection with this node.
     Lost(NodeId),
-    /// Nothing comes from this node.
-    Silent(NodeId),
+    /// Doubt about another node.
+    Doubt,
     /// Order to change the members.
     Change(Change, ChangeAnswer),
     /// Question about the members.
@@ -132,9 +132,9 @@ impl Inbox {
         self.put(self.waiting(), Input::Lost(node));
     }
 
-    /// Puts in that nothing comes from a node although the connection stands.
-    pub fn silent(&self, node: NodeId) {
-        self.put(self.waiting(), Input::Silent(node));
+    /// Puts in a doubt about a node: see [`sluice_replica::Member::doubt`].
+    pub fn doubt(&self) {
+        self.put(self.waiting(), Input::Doubt);
     }
 
     /// Notes whether the member is quiet.

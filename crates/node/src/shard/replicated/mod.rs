@@ -214,7 +214,7 @@ impl Replicated {
                     self.member.worked(*worked);
                 }
                 Input::Lost(node) => self.member.lost(node),
-                Input::Silent(node) => self.member.silent(node),
+                Input::Doubt => self.member.doubt(),
                 Input::Change(change, answer) => {
                     let proposed = self.member.propose_members(change);
                     self.changes.proposed(proposed, answer);
