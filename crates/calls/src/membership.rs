@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use sluice_engine::{BEHAVIOUR_VERSION, Limits};
+use sluice_node::steering::Wanted;
 
 use crate::call::{Body, Done, How, Unary};
 use crate::error::CallError;
@@ -14,7 +15,7 @@ use crate::fault::Fault;
 use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::roster::join_token::JoinSecret;
-use crate::roster::{ClusterCa, ListedNode, Machine, Wanted};
+use crate::roster::{ClusterCa, ListedNode, Machine};
 use crate::server::Clustered;
 use crate::time::now_ms;
 use crate::value::Within;

@@ -12,7 +12,7 @@
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
 //!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `asks` what nodes of a cluster ask each other,
-//!   `following` the namespaces of its shards, `spreading` their leaders.
+//!   `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members.
 //! - `start` from files to a running node; `recovery` of one whose cluster is lost.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -59,6 +59,7 @@ mod schedules;
 pub mod shard;
 mod spreading;
 mod start;
+pub mod steering;
 
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use cluster::{Asking, ClusterOptions, Link, Transport};

@@ -5,9 +5,10 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use sluice_engine::Error;
 use sluice_node::Node;
+use sluice_node::steering::Wanted;
 
 use super::join_token::{JoinSecret, JoinToken, parts};
-use super::nodes::{ListedNode, Wanted};
+use super::nodes::ListedNode;
 use super::{Roster, TOKENS};
 use crate::error::CallError;
 use crate::system::{Entry, OnceKey};

@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 use crate::system::SystemList;
 
 pub use joining::Machine;
-pub use nodes::{ListedNode, NODES_MAX, Wanted, former};
+pub use nodes::{ListedNode, NODES_MAX};
 pub use own::{ClusterCa, OwnNode};
 
 /// The list of join tokens.

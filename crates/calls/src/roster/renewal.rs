@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use sluice_node::Node;
+use sluice_node::steering::Wanted;
 
 use super::Roster;
-use super::nodes::{ListedNode, Wanted};
+use super::nodes::ListedNode;
 use crate::error::CallError;
 
 /// The question.

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_calls::roster::{ListedNode, Roster, Wanted};
+use sluice_calls::roster::{ListedNode, Roster};
+use sluice_node::steering::{Part, Step, Wanted, gone, next, replaced};
 use sluice_node::{Node, ShardMembers};
 use sluice_peers::{NodeTable, Peers};
 use sluice_replica::NodeId;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
-
-use super::steering::{Step, gone, next, replaced};
 
 /// Pause between two looks at the list.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -65,6 +64,7 @@ impl Following {
         for number in 0..leads.len() {
             shards.extend(self.node.members(number as u16).await);
         }
+        let listed: Vec<Part> = listed.iter().map(ListedNode::part).collect();
         for (number, shard) in shards.iter().enumerate().filter(|(number, _)| leads[*number]) {
             self.step(&listed, number as u16, shard).await?;
         }
@@ -91,7 +91,7 @@ impl Following {
         }
     }
 
-    async fn step(&self, listed: &[ListedNode], number: u16, shard: &ShardMembers) -> Result<(), String> {
+    async fn step(&self, listed: &[Part], number: u16, shard: &ShardMembers) -> Result<(), String> {
         match next(listed, shard, self.own) {
             Some(Step::Change(change)) => {
                 let changed = self.node.change_members(number, change).await;
@@ -106,7 +106,7 @@ impl Following {
     }
 
     /// Notes what has come to pass in all shards.
-    async fn tidy(&self, listed: &[ListedNode], shards: &[ShardMembers]) -> Result<(), String> {
+    async fn tidy(&self, listed: &[Part], shards: &[ShardMembers]) -> Result<(), String> {
         for number in gone(listed, shards) {
             self.roster.removed(&self.node, number).await.map_err(|e| e.to_string())?;
             tracing::info!("node {number} was removed from the cluster");

@@ -6,8 +6,7 @@
 //! file that makes it one, `init`, `join` and `recover` how it came to be, `pinned` the check of the
 //! cluster's CA, `sealing` the seal of its key, `place` its place, `boot` the boot of the machine, `own_node`
 //! the node as calls see it, `cluster` connections to other nodes, `other_nodes` the way of requests to them,
-//! `following` the list of nodes, `steering` members that are to be as it says, `renewing` another number for
-//! a node that has forgotten something.
+//! `following` the list of nodes, `renewing` another number for a node that has forgotten something.
 
 mod address;
 mod auto;
@@ -31,7 +30,6 @@ pub(crate) mod recover;
 mod renewing;
 mod sealing;
 mod security;
-mod steering;
 mod stopping;
 
 use std::net::SocketAddr;

@@ -1,23 +1,55 @@
-//! Bringing the members of a log into line with the list of nodes, a change at a time.
+//! Bringing the members of a log into line with the list of a cluster's nodes, a change at a time: what a
+//! leader does next, and when the list goes on.
 
 use std::collections::BTreeSet;
 
-use sluice_calls::roster::{ListedNode, Wanted, former};
-use sluice_node::ShardMembers;
 use sluice_replica::{Change, NodeId};
+
+use crate::shard::replicated::changes::ShardMembers;
+
+/// A node as the list has it, as far as the members of logs follow from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Number, from 1: another one each time that a machine joins.
+    pub number: u64,
+    /// Number of the node in whose place it comes.
+    pub replaces: Option<u64>,
+    /// Its wanted part.
+    pub wanted: Wanted,
+}
+
+/// The part that a node is to have in every log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// A voter, once it has caught up.
+    Voter,
+    /// None: it is to be removed, and its peers still listen to it.
+    Leaving,
+    /// None: no log counts on it any more, and its peers refuse it.
+    Removed,
+}
 
 /// The next step of the leader of a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub enum Step {
     /// To change the members.
     Change(Change),
     /// To hand its leadership over, since it is to be removed itself.
     HandOver,
 }
 
+/// The nodes that would be left have no majority that is connected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NoMajority {
+    /// Number of those that are connected.
+    pub reached: usize,
+    /// Numbers of the others.
+    pub lost: Vec<u64>,
+}
+
 /// The next step of a leader with the number `own`; `None`: the members are as they are listed, or a node has
 /// to catch up first.
-pub(super) fn next(listed: &[ListedNode], shard: &ShardMembers, own: NodeId) -> Option<Step> {
+pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> {
     let members = &shard.members;
     if shard.is_changing || !listed.iter().any(|node| node.number == own.get()) {
         return None;
@@ -47,19 +79,37 @@ pub(super) fn next(listed: &[ListedNode], shard: &ShardMembers, own: NodeId) -> 
 }
 
 /// The node that is to be removed next since another has come in its place: that one votes in all shards.
-pub(super) fn replaced(listed: &[ListedNode], shards: &[ShardMembers]) -> Option<u64> {
-    let votes = |node: &&ListedNode| {
+pub fn replaced(listed: &[Part], shards: &[ShardMembers]) -> Option<u64> {
+    let votes = |node: &&Part| {
         let number = NodeId::new(node.number);
         number.is_some_and(|number| shards.iter().all(|shard| shard.members.voters().contains(&number)))
     };
-    let present = |node: &&ListedNode| node.wanted == Wanted::Voter;
+    let present = |node: &&Part| node.wanted == Wanted::Voter;
     let voting = listed.iter().filter(present).filter(votes);
     let mut replaced = voting.flat_map(|node| former(listed, node.replaces));
     replaced.find(present).map(|node| node.number)
 }
 
+/// The nodes in the place of which one comes that replaces this number: that node, and those in the place of
+/// which it was to come itself.
+pub fn former(listed: &[Part], replaces: Option<u64>) -> impl Iterator<Item = &Part> {
+    let numbered = |number: Option<u64>| listed.iter().find(|node| Some(node.number) == number);
+    std::iter::successors(numbered(replaces), move |node| numbered(node.replaces))
+}
+
+/// Checks that of the nodes which are left without one those that are `connected` are a majority.
+///
+/// # Errors
+/// They are none; see [`NoMajority`].
+pub fn check_removal(listed: &[Part], number: u64, connected: &[u64]) -> Result<(), NoMajority> {
+    let left = listed.iter().filter(|node| node.wanted == Wanted::Voter && node.number != number);
+    let (reached, lost): (Vec<u64>, Vec<u64>) =
+        left.map(|node| node.number).partition(|node| connected.contains(node));
+    if reached.len() > lost.len() { Ok(()) } else { Err(NoMajority { reached: reached.len(), lost }) }
+}
+
 /// Nodes that no shard counts on any more.
-pub(super) fn gone(listed: &[ListedNode], shards: &[ShardMembers]) -> Vec<u64> {
+pub fn gone(listed: &[Part], shards: &[ShardMembers]) -> Vec<u64> {
     let leaving = listed.iter().filter(|node| node.wanted == Wanted::Leaving).map(|node| node.number);
     let is_member = |number: &u64| {
         let number = NodeId::new(*number);
@@ -78,8 +128,8 @@ mod tests {
         NodeId::new(number).unwrap()
     }
 
-    fn listed(number: u64, wanted: Wanted) -> ListedNode {
-        ListedNode::new(number, "h:1", wanted)
+    fn listed(number: u64, wanted: Wanted) -> Part {
+        Part { number, replaces: None, wanted }
     }
 
     fn shard(voters: &[u64], learners: &[u64], highest: u64, caught_up: &[u64]) -> ShardMembers {
@@ -130,6 +180,20 @@ mod tests {
         // A number that was given before never comes back.
         all[2].wanted = Wanted::Voter;
         assert_eq!(next(&all, &without, id(1)), None);
+    }
+
+    #[test]
+    fn a_removal_leaves_a_majority_that_is_connected() {
+        let lost = |number, left: &[u64], connected: &[u64]| {
+            let all: Vec<Part> = left.iter().map(|number| listed(*number, Wanted::Voter)).collect();
+            check_removal(&all, number, connected).err().map(|error| error.lost)
+        };
+        assert_eq!(lost(3, &[1, 2], &[1, 2]), None);
+        assert_eq!(lost(3, &[1, 2, 3], &[1, 2, 3]), None);
+        assert_eq!(lost(2, &[1, 2, 3], &[1, 2]), Some(vec![3]));
+        assert_eq!(lost(1, &[1], &[1]), Some(vec![]));
+        assert_eq!(lost(2, &[1, 2], &[1, 2]), None);
+        assert_eq!(lost(5, &[1, 2, 3, 4], &[1, 2]), Some(vec![3, 4]));
     }
 
     #[test]
