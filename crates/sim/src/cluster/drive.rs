@@ -3,7 +3,7 @@
 use sluice_journal::Journal;
 use sluice_node::shard::Step;
 use sluice_node::shard::replicated::work;
-use sluice_replica::{Body, Role, Work};
+use sluice_replica::{Body, NodeId, Role, Work};
 
 use super::node::{Fault, Outgoing, Server, TICK_US};
 use super::packet::Packet;
@@ -178,10 +178,10 @@ impl ClusterWorld {
         }
         self.plan_works(node, out.works);
         for message in &out.states {
-            self.send(node, self.place(message.to), &Packet::of_state(message));
+            self.send(node, message.to, &Packet::of_state(message));
         }
         for envelope in out.envelopes {
-            let to = self.place(envelope.message.to);
+            let to = envelope.message.to;
             let is_vote = matches!(envelope.message.body, Body::Vote { is_try: false, is_granted: true, .. });
             self.send(node, to, &Packet::of(envelope));
             // Right after it has said something, and a vote above all, it matters most what the disk has.
@@ -193,7 +193,8 @@ impl ClusterWorld {
         Ok(())
     }
 
-    fn send(&mut self, from: usize, to: usize, packet: &Packet) {
+    fn send(&mut self, from: usize, to: NodeId, packet: &Packet) {
+        let Some(to) = self.place(to) else { return };
         for delay in self.network.send(from, to, &mut self.rng) {
             let mut packet = packet.clone();
             if self.faulty && self.rng.chance(1, 3_000) {

@@ -33,6 +33,8 @@ mod witness;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use sluice_replica::NodeId;
+
 use crate::model::Checked;
 use crate::plant::Plant;
 use crate::rng::Rng;
@@ -353,6 +355,11 @@ impl ClusterWorld {
     /// Time that the node is still paused, in microseconds.
     fn pause(&self, node: usize) -> Option<u64> {
         self.nodes[node].paused_until_us.checked_sub(self.now_us).filter(|left| *left > 0)
+    }
+
+    /// The place of the node that has this number, or had it.
+    fn place(&self, id: NodeId) -> Option<usize> {
+        self.nodes.iter().position(|node| node.is_known_as(id))
     }
 
     fn leader(&self) -> Option<usize> {

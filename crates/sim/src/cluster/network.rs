@@ -1,5 +1,7 @@
 //! A network that loses, repeats, delays and reorders messages, damages some, and has links that are cut.
 
+use std::collections::BTreeSet;
+
 use crate::rng::Rng;
 
 /// Longest delay of a message that is not late, in microseconds, when nothing is worse than usual.
@@ -7,8 +9,10 @@ const DELAY_US: u64 = 2_000;
 
 #[derive(Debug)]
 pub(super) struct Network {
+    /// Number of nodes, by whose places links are named.
+    nodes: usize,
     /// Links that are cut, by sender and receiver.
-    cut: Vec<Vec<bool>>,
+    cut: BTreeSet<(usize, usize)>,
     /// Longest delay of a message that is not late, in microseconds.
     pub(super) delay_us: u64,
     /// Messages lost, repeated and late, each of 1,000.
@@ -19,33 +23,32 @@ pub(super) struct Network {
 
 impl Network {
     pub(super) fn new(nodes: usize) -> Network {
-        Network { cut: vec![vec![false; nodes]; nodes], delay_us: DELAY_US, lost: 0, repeated: 0, late: 0 }
+        Network { nodes, cut: BTreeSet::new(), delay_us: DELAY_US, lost: 0, repeated: 0, late: 0 }
     }
 
     /// Repairs all links and loses nothing any more.
     pub(super) fn heal(&mut self) {
-        *self = Network::new(self.cut.len());
+        *self = Network::new(self.nodes);
     }
 
     /// Cuts the links between those of this side and the others, one way or both.
     pub(super) fn cut(&mut self, side: &[usize], outwards: bool, inwards: bool) {
-        for from in 0..self.cut.len() {
-            for to in 0..self.cut.len() {
-                let (from_side, to_side) = (side.contains(&from), side.contains(&to));
-                self.cut[from][to] |=
-                    (from_side && !to_side && outwards) || (!from_side && to_side && inwards);
+        for (from, to) in (0..self.nodes).flat_map(|from| (0..self.nodes).map(move |to| (from, to))) {
+            let (from_side, to_side) = (side.contains(&from), side.contains(&to));
+            if (from_side && !to_side && outwards) || (!from_side && to_side && inwards) {
+                self.cut.insert((from, to));
             }
         }
     }
 
     /// Repairs all links.
     pub(super) fn join(&mut self) {
-        self.cut.iter_mut().flatten().for_each(|cut| *cut = false);
+        self.cut.clear();
     }
 
     /// True when nothing comes over this link.
     pub(super) fn is_cut(&self, from: usize, to: usize) -> bool {
-        self.cut[from][to]
+        self.cut.contains(&(from, to))
     }
 
     /// Delays after which copies of a message arrive, in microseconds.

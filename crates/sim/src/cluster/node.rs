@@ -105,6 +105,8 @@ impl std::fmt::Debug for Server {
 #[derive(Debug)]
 pub(super) struct Node {
     config: Config,
+    /// Numbers that it had before.
+    former: Vec<NodeId>,
     members: Members,
     options: Options,
     /// Length of the log that is kept for others, in bytes: usually, and while a state is on its way.
@@ -174,6 +176,7 @@ impl Node {
         let quiet_ticks = *rng.pick(&[1, 2, 5, 20]);
         Ok(Node {
             config: Config { id: first_id(place), heartbeat_ticks: 2, election_ticks: 10, quiet_ticks },
+            former: Vec::new(),
             members,
             options: Options { commit: Commit::Told, ..options.clone() },
             kept: (*rng.pick(&[0, 0, 16 << 10, u64::MAX]), *rng.pick(&[0, 64 << 10, u64::MAX])),
@@ -207,7 +210,12 @@ impl Node {
 
     /// Gives it another number, from the next start on.
     pub(super) fn rename(&mut self, id: NodeId) {
-        self.config.id = id;
+        self.former.push(std::mem::replace(&mut self.config.id, id));
+    }
+
+    /// True: it has this number, or had it.
+    pub(super) fn is_known_as(&self, id: NodeId) -> bool {
+        self.config.id == id || self.former.contains(&id)
     }
 
     /// True: it runs, and may have forgotten what it has acknowledged.

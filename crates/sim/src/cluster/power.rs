@@ -42,11 +42,6 @@ impl Power {
 }
 
 impl ClusterWorld {
-    /// The place of the node that has this number, or had it.
-    pub(super) fn place(&self, id: NodeId) -> usize {
-        (id.get() as usize - 1) % self.nodes.len()
-    }
-
     /// Lets a node lose what it has not synced; false: too many have.
     pub(super) fn may_lose(&mut self, node: usize) -> bool {
         let is_lost = |other: &usize| *other == node || self.nodes[*other].has_lost_power;
