@@ -25,7 +25,12 @@ pub enum Command<'a> {
     Epoch {
         /// Larger than every epoch before, and above every id and token given; less than 2^42.
         number: u64,
-        /// The rules by which later records apply: [`crate::BEHAVIOUR_VERSION`] of the writer.
+        /// The behaviour version in force; in a new log [`crate::BEHAVIOUR_VERSION`] of the writer.
+        behaviour: u16,
+    },
+    /// A behaviour version comes into force: later records apply by its rules. It never becomes lower.
+    Raise {
+        /// From [`crate::BEHAVIOUR_OLDEST`] to [`crate::BEHAVIOUR_VERSION`].
         behaviour: u16,
     },
     /// The secret that the tags of receipts are made with; once, at the first start of a log.

@@ -56,5 +56,14 @@ pub use limits::Limits;
 pub use outcome::Outcome;
 pub use record::{changed_namespace, check_behaviour, check_known, consensus_entry};
 
-/// The version of the rules by which records apply; a log that follows another one is refused.
-pub const BEHAVIOUR_VERSION: u16 = 9;
+/// Newest version of the rules by which records apply, and of the formats that go with them. A new log follows
+/// it; another one follows its own version until [`Command::Raise`].
+pub const BEHAVIOUR_VERSION: u16 = 10;
+
+/// Oldest version that a log may follow; an older log is refused.
+///
+/// | version | what it brings |
+/// |---|---|
+/// | 9 | |
+/// | 10 | snapshots tell the version in force |
+pub const BEHAVIOUR_OLDEST: u16 = 9;

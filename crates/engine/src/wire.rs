@@ -60,9 +60,12 @@ pub(crate) trait HeadPart: Sized {
     fn read_head(reader: &mut Reader<'_>) -> Option<Self>;
 }
 
-/// The format of snapshots; another one is refused. When it grows, [`crate::BEHAVIOUR_VERSION`] grows too: a
-/// journal asks for that one before it changes anything.
-pub(crate) const FORMAT: u8 = 7;
+/// The format of snapshots under [`crate::BEHAVIOUR_VERSION`]. When it grows, that version grows too: a journal
+/// asks for that one before it changes anything.
+pub(crate) const FORMAT: u8 = 8;
+
+/// The format of snapshots that do not tell the behaviour version, and the one under which they are written.
+pub(crate) const WITHOUT_BEHAVIOUR: (u8, u16) = (7, 9);
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {

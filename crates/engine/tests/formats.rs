@@ -1,10 +1,13 @@
 //! What is on disk: records and a snapshot of the present version are stored in
-//! `tests/fixtures/all_records.txt` and stay readable; those of any other version are refused.
+//! `tests/fixtures/all_records.txt` and stay readable, as do those of each older version that the program
+//! knows (`all_records_VERSION.txt`), which is written as it was until a newer one is in force. Those of any
+//! other version are refused.
 //!
 //! The fixture is a log and the snapshot that was taken after it, in lines: `record NOW_US INDEX BODY`, then
 //! `snapshot BYTES` (hexadecimal), then `state` lines that tell what both must give. The log is that of
 //! `golden/all_records.txt`. When a layout changes, raise its version (`record/table.rs`, `FORMAT`
-//! in `wire.rs`, `BEHAVIOUR_VERSION`). Then, and when there are new records, write the fixture anew:
+//! in `wire.rs`, `BEHAVIOUR_VERSION`), and keep the fixture under the number of the former version unless the
+//! program is to refuse it. Then, and when there are new records, write the fixture anew:
 //!
 //! ```sh
 //! SLUICE_BLESS=1 cargo test -p sluice-engine --test formats
@@ -23,7 +26,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use sluice_engine::id::{NamespaceId, QueueId};
-use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Error, Outcome, check_known};
+use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION, Command, Engine, Error, Outcome, check_known};
 
 use common::Driver;
 
@@ -31,10 +34,12 @@ const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 /// Commands that give a record of each kind.
 const ALL_RECORDS: &str = include_str!("golden/all_records.txt");
 /// The kinds, as the first byte of a record's body tells them.
-const KINDS: [u8; 35] = [
+const KINDS: [u8; 36] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 28, 34, 40, 41, 42, 45, 46, 47, 48,
-    50, 51, 52, 53, 54, 55, 56,
+    50, 51, 52, 53, 54, 55, 56, 57,
 ];
+/// A log and a snapshot of behaviour version 9, under which snapshots do not tell the version in force.
+const OF_VERSION_9: &str = include_str!("fixtures/all_records_9.txt");
 
 #[test]
 fn the_fixture_is_read() {
@@ -89,9 +94,13 @@ fn replay(text: &str) -> Engine {
 }
 
 fn restore(text: &str) -> Result<Engine, Error> {
-    let bytes = text.lines().find_map(|line| line.strip_prefix("snapshot ")).unwrap();
-    let mut piece = Some(unhex(bytes));
+    let mut piece = Some(unhex(line(text, "snapshot ")));
     Engine::restore(&mut || piece.take())
+}
+
+/// The rest of the line that begins with `head`.
+fn line<'a>(text: &'a str, head: &str) -> &'a str {
+    text.lines().find_map(|line| line.strip_prefix(head)).unwrap()
 }
 
 /// What can be seen of an engine, one line a thing.
@@ -165,12 +174,35 @@ fn a_record_of_each_kind_is_there() {
 }
 
 #[test]
+fn an_older_version_stays_in_force_and_is_written_until_it_is_raised() {
+    read_both(OF_VERSION_9);
+    let mut out = Outcome::default();
+    for mut engine in [replay(OF_VERSION_9), restore(OF_VERSION_9).unwrap()] {
+        assert_eq!(engine.behaviour(), 9);
+        assert_eq!(snapshot_line(&mut engine), line(OF_VERSION_9, "snapshot "));
+        let mut raise = |engine: &mut Engine, command: &Command<'_>| {
+            let index = engine.applied_index() + 1;
+            engine.apply(engine.time_us(), index, &body(command), &mut out);
+            (engine.behaviour(), out.error.is_some())
+        };
+        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: 10 }), (10, false));
+        let restored = restore(&format!("snapshot {}", snapshot_line(&mut engine))).unwrap();
+        assert_eq!((restored.behaviour(), restored.digest()), (10, engine.digest()));
+        let number = engine.next_epoch();
+        assert_eq!(raise(&mut engine, &Command::Epoch { number, behaviour: 9 }), (10, false));
+        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: 9 }), (10, false));
+        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: BEHAVIOUR_VERSION + 1 }), (10, true));
+    }
+}
+
+#[test]
 fn other_behaviour_versions_are_refused() {
-    let (older, newer) = (BEHAVIOUR_VERSION - 1, BEHAVIOUR_VERSION + 1);
+    let (older, newer) = (BEHAVIOUR_OLDEST - 1, BEHAVIOUR_VERSION + 1);
     for (behaviour, writer) in [(older, "an older version"), (newer, "a newer version")] {
         let told = format!(
             "the log follows behaviour version {behaviour}, \
-             this program knows only version {BEHAVIOUR_VERSION}: it was written by {writer}"
+             this program knows only versions {BEHAVIOUR_OLDEST} to {BEHAVIOUR_VERSION}: \
+             it was written by {writer}"
         );
         let mut driver = Driver::new();
         driver.apply(0, &Command::Epoch { number: 1, behaviour });
@@ -186,14 +218,24 @@ fn written_now() -> String {
     for record in &driver.log {
         writeln!(text, "record {} {} {}", record.now_us, record.index, hex(&record.body)).unwrap();
     }
-    let mut bytes = Vec::new();
-    driver.engine.snapshot_begin();
-    while !driver.engine.snapshot_step(1 << 20, &mut bytes) {}
-    writeln!(text, "snapshot {}", hex(&bytes)).unwrap();
+    writeln!(text, "snapshot {}", snapshot_line(&mut driver.engine)).unwrap();
     for line in state(&driver.engine) {
         writeln!(text, "state {line}").unwrap();
     }
     text
+}
+
+fn snapshot_line(engine: &mut Engine) -> String {
+    let mut bytes = Vec::new();
+    engine.snapshot_begin();
+    while !engine.snapshot_step(1 << 20, &mut bytes) {}
+    hex(&bytes)
+}
+
+fn body(command: &Command<'_>) -> Vec<u8> {
+    let mut driver = Driver::new();
+    driver.apply(0, command);
+    driver.log.swap_remove(0).body
 }
 
 fn hex(bytes: &[u8]) -> String {

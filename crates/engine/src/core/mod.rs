@@ -37,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) now_us: u64,
     /// The epoch in force; 0 before the first.
     pub(crate) epoch: u64,
+    /// The behaviour version in force; 0 before the first epoch.
+    pub(crate) behaviour: u16,
     pub(crate) receipt_key: ReceiptKey,
     pub(crate) limits: Limits,
     pub(crate) namespaces: Namespaces,
@@ -100,6 +102,7 @@ impl Core {
             applied_index: _,  // nothing else tells it
             now_us: _,         // nothing else tells it
             epoch: _,          // nothing else tells it
+            behaviour: _,      // nothing else tells it
             receipt_key: _,    // nothing else tells it
             limits: _,         // nothing else tells them
             next_namespace: _, // nothing else tells it

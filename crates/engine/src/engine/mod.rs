@@ -93,6 +93,7 @@ impl Engine {
         let Engine { core, queue: queues, snapshot: _ } = self;
         match record {
             RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
+            RareRecord::Raise { behaviour } => self.raise(behaviour),
             RareRecord::Consensus { entry: _ } => Ok(()),
             RareRecord::ReceiptKey(key) => core.begin_receipts(key),
             RareRecord::Configure(limits) => {
@@ -158,9 +159,17 @@ impl Engine {
     /// Leases go on through a new epoch: a receiver that pulls keeps its receipts. Nobody is attached any
     /// more.
     fn begin_epoch(&mut self, number: u64, behaviour: u16, out: &mut Outcome) -> Result<(), Error> {
-        check_behaviour(behaviour.into()).map_err(|reason| Error::Internal { reason })?;
+        self.raise(behaviour)?;
         self.core.begin_epoch(number)?;
         self.queue.detach_all(None, &self.core, out);
+        Ok(())
+    }
+
+    /// A leader that has not applied the latest raise yet begins its epoch with a version that is lower: that
+    /// changes nothing.
+    fn raise(&mut self, behaviour: u16) -> Result<(), Error> {
+        check_behaviour(behaviour.into()).map_err(|reason| Error::Internal { reason })?;
+        self.core.behaviour = self.core.behaviour.max(behaviour);
         Ok(())
     }
 
@@ -183,6 +192,11 @@ impl Engine {
     /// The epoch in force; 0 before the first.
     pub fn epoch(&self) -> u64 {
         self.core.epoch
+    }
+
+    /// The behaviour version in force; 0 before the first epoch.
+    pub fn behaviour(&self) -> u16 {
+        self.core.behaviour
     }
 
     /// The smallest number that the next epoch may have: above every id and token that was given.

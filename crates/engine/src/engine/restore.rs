@@ -1,13 +1,12 @@
 //! Restore: an engine built from a snapshot's pieces.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Engine;
 use crate::engine::snapshot::{MAGIC, each_part, each_slab, section};
 use crate::error::Error;
 use crate::store::slab::{FRAME_HEAD, frame_check};
-use crate::wire::{FORMAT, HeadPart, Reader};
+use crate::wire::{FORMAT, HeadPart, Reader, WITHOUT_BEHAVIOUR};
 
 /// One frame: where it belongs, and its content.
 struct Frame {
@@ -84,25 +83,27 @@ fn read_head(content: &[u8]) -> Result<Engine, Error> {
     }
     let format = reader.u8().ok_or_else(|| damaged("its head is cut"))?;
     check_format(format)?;
-    let engine = read_state(&mut reader).filter(|_| reader.is_empty());
+    let engine = read_state(format, &mut reader).filter(|_| reader.is_empty());
     engine.ok_or_else(|| damaged("its head cannot be read"))
 }
 
 fn check_format(format: u8) -> Result<(), Error> {
-    let writer = match format.cmp(&FORMAT) {
-        Ordering::Equal => return Ok(()),
-        Ordering::Less => "an older version",
-        Ordering::Greater => "a newer version",
-    };
+    let (oldest, newest) = (WITHOUT_BEHAVIOUR.0, FORMAT);
+    if (oldest..=newest).contains(&format) {
+        return Ok(());
+    }
+    let writer = if format < oldest { "an older version" } else { "a newer version" };
     let reason = format!(
-        "the snapshot has format {format}, this program reads only format {FORMAT}: \
+        "the snapshot has format {format}, this program reads only formats {oldest} to {newest}: \
          it was written by {writer}"
     );
     Err(Error::Internal { reason })
 }
 
-fn read_state(reader: &mut Reader<'_>) -> Option<Engine> {
+fn read_state(format: u8, reader: &mut Reader<'_>) -> Option<Engine> {
     let mut engine = Engine::default();
+    let (without, behaviour) = WITHOUT_BEHAVIOUR;
+    engine.core.behaviour = if format == without { behaviour } else { reader.u16()? };
     each_part!(&mut engine, part => *part = HeadPart::read_head(reader)?);
     Some(engine)
 }

@@ -7,7 +7,7 @@
 use crate::engine::Engine;
 use crate::hash::{hash, mix};
 use crate::store::slab::frame;
-use crate::wire::{FORMAT, HeadPart, Put};
+use crate::wire::{FORMAT, HeadPart, Put, WITHOUT_BEHAVIOUR};
 
 /// The first bytes of a head; the version of the format follows.
 pub(crate) const MAGIC: &[u8; 7] = b"sluiceS";
@@ -63,6 +63,7 @@ macro_rules! each_slab {
             applied_index: _,
             now_us: _,
             epoch: _,
+            behaviour: _,
             receipt_key: _,
             limits: _,
             next_namespace: _,
@@ -152,6 +153,7 @@ macro_rules! each_part {
             applied_index,
             now_us,
             epoch,
+            behaviour: _, // before the parts: the format depends on it
             receipt_key,
             limits,
             namespaces,
@@ -263,7 +265,12 @@ impl Engine {
 
     fn write_head(&self, out: &mut Vec<u8>) {
         out.raw(MAGIC);
-        out.u8(FORMAT);
+        if self.core.behaviour == WITHOUT_BEHAVIOUR.1 {
+            out.u8(WITHOUT_BEHAVIOUR.0);
+        } else {
+            out.u8(FORMAT);
+            out.u16(self.core.behaviour);
+        }
         each_part!(self, part => part.write_head(out));
     }
 }

@@ -19,6 +19,7 @@ impl Command<'_> {
     pub fn check(&self, limits: &Limits) -> Result<(), Error> {
         match self {
             Command::Epoch { .. }
+            | Command::Raise { .. }
             | Command::ReceiptKey(_)
             | Command::Tick
             | Command::HoldDamaged { .. }

@@ -1,24 +1,23 @@
 //! Checks whether this program can apply a record, before any is applied: another version may have written
 //! it.
 
-use std::cmp::Ordering;
-
-use crate::BEHAVIOUR_VERSION;
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::record::decode;
 use crate::record::decode::{Kind, kind_of};
 use crate::record::table::RareRecord;
+use crate::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION};
 
 /// True if this program can apply a record, by its kind, its layout, and the behaviour version that it
-/// begins.
+/// names.
 ///
 /// # Errors
 /// A sentence that names the kind, layout or behaviour version which is not known.
 pub fn check_known(body: &[u8]) -> Result<(), String> {
     match kind_of(body).map_err(in_words)? {
         Kind::Rare => {
-            let RareRecord::Epoch { behaviour, .. } = decode::rare(body).map_err(in_words)? else {
+            let rare = decode::rare(body).map_err(in_words)?;
+            let (RareRecord::Epoch { behaviour, .. } | RareRecord::Raise { behaviour }) = rare else {
                 return Ok(());
             };
             check_behaviour(behaviour.into())
@@ -54,19 +53,20 @@ fn in_words(error: Error) -> String {
     }
 }
 
-/// True if this program knows the rules of a behaviour version: only those of [`BEHAVIOUR_VERSION`].
+/// True if this program knows the rules of a behaviour version: [`BEHAVIOUR_OLDEST`] to
+/// [`BEHAVIOUR_VERSION`].
 ///
 /// # Errors
-/// A sentence with both versions.
+/// A sentence with all three versions.
 pub fn check_behaviour(behaviour: u32) -> Result<(), String> {
-    let writer = match behaviour.cmp(&u32::from(BEHAVIOUR_VERSION)) {
-        Ordering::Equal => return Ok(()),
-        Ordering::Less => "an older version",
-        Ordering::Greater => "a newer version",
-    };
+    let (oldest, newest) = (u32::from(BEHAVIOUR_OLDEST), u32::from(BEHAVIOUR_VERSION));
+    if (oldest..=newest).contains(&behaviour) {
+        return Ok(());
+    }
+    let writer = if behaviour < oldest { "an older version" } else { "a newer version" };
     Err(format!(
         "the log follows behaviour version {behaviour}, \
-         this program knows only version {BEHAVIOUR_VERSION}: it was written by {writer}"
+         this program knows only versions {oldest} to {newest}: it was written by {writer}"
     ))
 }
 
@@ -96,11 +96,17 @@ mod tests {
     #[test]
     fn epochs_of_other_versions_and_unknown_kinds_and_layouts_are_told() {
         let epoch = |behaviour| body(&Command::Epoch { number: 7, behaviour });
-        assert_eq!(check_known(&epoch(BEHAVIOUR_VERSION)), Ok(()));
-        let (older, newer) = (BEHAVIOUR_VERSION - 1, BEHAVIOUR_VERSION + 1);
+        let raise = |behaviour| body(&Command::Raise { behaviour });
+        for known in BEHAVIOUR_OLDEST..=BEHAVIOUR_VERSION {
+            assert_eq!([check_known(&epoch(known)), check_known(&raise(known))], [Ok(()), Ok(())]);
+        }
+        let (older, newer) = (BEHAVIOUR_OLDEST - 1, BEHAVIOUR_VERSION + 1);
         for (other, writer) in [(older, "an older version"), (newer, "a newer version")] {
-            let told = check_known(&epoch(other)).unwrap_err();
-            assert!(told.contains(&format!("behaviour version {other}")) && told.ends_with(writer), "{told}");
+            for body in [epoch(other), raise(other)] {
+                let told = check_known(&body).unwrap_err();
+                let version = format!("behaviour version {other}");
+                assert!(told.contains(&version) && told.ends_with(writer), "{told}");
+            }
         }
         let consensus = body(&Command::Consensus { entry: b"members" });
         assert_eq!(check_known(&consensus), Ok(()));

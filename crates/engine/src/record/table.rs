@@ -127,6 +127,7 @@ records! {
         ScheduleDelete { namespace: NamespaceId, schedule: &'a str } = 51, 1;
         SchedulePause { namespace: NamespaceId, schedule: &'a str, paused: bool, next_at_us: u64 } = 52, 1;
         Consensus { entry: &'a [u8] } = 56, 1;
+        Raise { behaviour: u16 } = 57, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }
 }

@@ -113,6 +113,7 @@ impl Player {
                 number: number.parse().unwrap(),
                 behaviour: line.number("behaviour").map_or(BEHAVIOUR_VERSION, |number| number as u16),
             }),
+            ("raise", [behaviour]) => self.run(&Command::Raise { behaviour: behaviour.parse().unwrap() }),
             ("configure", []) => self.run(&Command::Configure(self.limits(line))),
             ("hold", [id]) => {
                 let id = self.message_id(id);

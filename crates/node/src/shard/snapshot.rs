@@ -26,7 +26,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             if self.applying.is_some() || !self.store.wants_snapshot() {
                 return false;
             }
-            let behaviour = u32::from(sluice_engine::BEHAVIOUR_VERSION);
+            let behaviour = u32::from(self.engine.behaviour());
             self.store.snapshot_begin(self.engine.applied_index(), self.engine.time_us(), behaviour);
             self.engine.snapshot_begin();
             self.snapshotting = Some(Snapshotting::default());

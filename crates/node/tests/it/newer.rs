@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_engine::{BEHAVIOUR_VERSION, Command};
-use sluice_journal::{Batch, Class, DiskJournal, FsDisk, Journal, Opened};
+use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION, Command};
+use sluice_journal::{Batch, Opened};
 use sluice_node::shard::recover::recover;
 use sluice_node::shard::request::write_record;
 use sluice_node::{Node, StartError};
 
-use crate::support::{options, send};
+use crate::support::{append, open, options, send};
 
 async fn used(dir: &Path) {
     let node = Node::start(options(Some(dir))).unwrap();
@@ -27,18 +26,6 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     files.map(|(name, path)| (name, std::fs::read(path).unwrap())).collect()
 }
 
-fn open(dir: &Path) -> Opened {
-    let options = sluice_journal::Options::new(dir.join("shard-000"));
-    DiskJournal::open(Arc::new(FsDisk), options).unwrap()
-}
-
-fn append(dir: &Path, records: &mut Batch) {
-    let mut opened = open(dir);
-    opened.journal.propose(records, 2_000_000_000_000_000, Class::Growing).unwrap();
-    opened.writer.step();
-    opened.writer.finish().unwrap();
-}
-
 fn refused(dir: &Path) -> String {
     let before = files(dir);
     let error = Node::start(options(Some(dir))).unwrap_err();
@@ -48,9 +35,12 @@ fn refused(dir: &Path) -> String {
     told
 }
 
+/// Time of the records that another version has written, in microseconds since the Unix epoch.
+const LATER: u64 = 2_000_000_000_000_000;
+
 /// Other behaviour versions, and who is said to have written them.
 const OTHERS: [(u16, &str); 2] =
-    [(BEHAVIOUR_VERSION - 1, "an older version"), (BEHAVIOUR_VERSION + 1, "a newer version")];
+    [(BEHAVIOUR_OLDEST - 1, "an older version"), (BEHAVIOUR_VERSION + 1, "a newer version")];
 
 #[tokio::test]
 async fn a_log_of_another_behaviour_version() {
@@ -59,10 +49,10 @@ async fn a_log_of_another_behaviour_version() {
         used(dir.path()).await;
         let mut batch = Batch::new();
         write_record(&mut batch, &Command::Epoch { number: 99, behaviour });
-        append(dir.path(), &mut batch);
+        append(dir.path(), &mut batch, LATER);
         let refused = refused(dir.path());
         let told = format!(
-            "behaviour version {behaviour}, this program knows only version {BEHAVIOUR_VERSION}: \
+            "behaviour version {behaviour}, this program knows only versions {BEHAVIOUR_OLDEST} to {BEHAVIOUR_VERSION}: \
              it was written by {writer}"
         );
         assert!(refused.contains(&told), "{refused}");
@@ -76,7 +66,7 @@ async fn a_record_of_an_unknown_kind() {
     let mut batch = Batch::new();
     write_record(&mut batch, &Command::Tick);
     batch.record(0).body(&[250, 1, 7]);
-    append(dir.path(), &mut batch);
+    append(dir.path(), &mut batch, LATER);
     let refused = refused(dir.path());
     assert!(refused.contains("a record of kind 250"), "{refused}");
 }
@@ -88,8 +78,9 @@ async fn a_snapshot_of_another_behaviour_version() {
         used(dir.path()).await;
         write_snapshot(dir.path(), behaviour);
         let refused = refused(dir.path());
-        let told =
-            format!("behaviour version {behaviour}, this program knows only version {BEHAVIOUR_VERSION}");
+        let told = format!(
+            "behaviour version {behaviour}, this program knows only versions {BEHAVIOUR_OLDEST} to {BEHAVIOUR_VERSION}"
+        );
         assert!(refused.contains(".snapshot") && refused.contains(&told), "{refused}");
         assert!(refused.contains(writer), "{refused}");
     }

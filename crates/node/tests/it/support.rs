@@ -1,6 +1,7 @@
 //! A node to test, and short words for what tests do with it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_engine::Error;
@@ -8,6 +9,7 @@ use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::Limits;
+use sluice_journal::{Batch, Class, DiskJournal, FsDisk, Journal, Opened};
 use sluice_node::api::ReceiveOptions;
 use sluice_node::{Delivered, Durability, Node, Options, Sent};
 
@@ -28,6 +30,20 @@ pub fn options(data_dir: Option<&Path>) -> Options {
         encryption: Default::default(),
         key_source: None,
     }
+}
+
+/// The journal of the first shard of a node that does not run.
+pub fn open(dir: &Path) -> Opened {
+    let options = sluice_journal::Options::new(dir.join("shard-000"));
+    DiskJournal::open(Arc::new(FsDisk), options).unwrap()
+}
+
+/// Appends records of this time to it, in microseconds since the Unix epoch.
+pub fn append(dir: &Path, records: &mut Batch, time_us: u64) {
+    let mut opened = open(dir);
+    opened.journal.propose(records, time_us, Class::Growing).unwrap();
+    opened.writer.step();
+    opened.writer.finish().unwrap();
 }
 
 pub fn memory() -> Node {

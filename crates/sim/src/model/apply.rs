@@ -12,7 +12,7 @@ impl Apply<'_> {
                 self.succeeds()?;
                 self.world.limits = limits.clone();
             }
-            Command::ReceiptKey(_) | Command::Consensus { .. } => self.succeeds()?,
+            Command::ReceiptKey(_) | Command::Raise { .. } | Command::Consensus { .. } => self.succeeds()?,
             Command::Tick => {}
             Command::Send(send) => self.send(send)?,
             Command::Receive(receive) => self.receive(receive)?,

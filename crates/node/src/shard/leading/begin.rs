@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_engine::command::Command;
 use sluice_engine::id::{NamespaceId, ReceiptKey};
 use sluice_engine::limits::Limits;
@@ -48,10 +49,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
     fn propose_epoch(&mut self, term: u64) -> u64 {
         self.look_at_the_clock();
         let number = self.engine.next_epoch().max(term);
-        self.propose(
-            &Command::Epoch { number, behaviour: sluice_engine::BEHAVIOUR_VERSION },
-            Pending::Internal,
-        );
+        let behaviour = match self.engine.behaviour() {
+            0 => BEHAVIOUR_VERSION,
+            in_force => in_force,
+        };
+        self.propose(&Command::Epoch { number, behaviour }, Pending::Internal);
         number
     }
 

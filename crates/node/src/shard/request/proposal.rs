@@ -111,6 +111,7 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
         Command::QueueSet { patch, create: false, .. } if only_marks(patch) => Class::Draining,
         Command::Tick
         | Command::Epoch { .. }
+        | Command::Raise { .. }
         | Command::ReceiptKey(_)
         | Command::Consensus { .. }
         | Command::Receive(_)
