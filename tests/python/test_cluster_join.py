@@ -262,6 +262,8 @@ def test_a_cluster_grows_from_one_server_and_goes_on_without_it(machines):
     until_sent(three, "d")
     # A learner does not count: without the first node the others go on only if both vote.
     until(lambda: "voters=[1, 2, 3]" in (one.directory / "log").read_text(), "all nodes vote")
+    in_force = one.json("cluster", "finalize", "--yes")
+    assert in_force["behaviour"] == in_force["former"] == one.json("cluster", "status")["behaviour"]
     one.kill()
     until_sent(two, "e")
     assert three.payloads() == ["a", "b", "c", "d", "e"]
@@ -272,6 +274,8 @@ def test_a_cluster_grows_from_one_server_and_goes_on_without_it(machines):
     until(lambda: two.send("f"), "two nodes go on")
     refused = two.run("cluster", "remove", "2", "--yes")
     assert refused.returncode == 4 and "no majority" in refused.stderr
+    refused = two.run("cluster", "finalize", "--yes")
+    assert refused.returncode == 4 and "node 3 is not reached" in refused.stderr
     # Another machine comes in its place, and the one that is gone never comes back.
     four = joined(machines, "four", two, "replace", "3")
     until(lambda: numbers(two) == [1, 2, 4] == numbers(four), "the third node is removed")

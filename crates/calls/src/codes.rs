@@ -204,6 +204,7 @@ pub const TABLE: &[Code] = &[
     conflict("node_refused", grpc::FAILED_PRECONDITION),
     not_found("node_not_found"),
     conflict("not_transferred", grpc::FAILED_PRECONDITION),
+    conflict("not_finalized", grpc::FAILED_PRECONDITION),
     caller("invalid_json"),
     caller("invalid_protobuf"),
     caller("frame_out_of_order"),

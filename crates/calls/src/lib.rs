@@ -30,6 +30,7 @@ pub mod error;
 pub mod events;
 pub mod fault;
 pub mod figures;
+pub mod finalize;
 pub mod flows;
 pub mod groups;
 pub mod health;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
-use sluice_engine::{BEHAVIOUR_VERSION, Limits};
+use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION, Limits};
 use sluice_node::steering::Wanted;
 
 use crate::call::{Body, Done, How, Unary};
@@ -76,7 +77,8 @@ impl Unary for CreateToken {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "ClusterJoinRequest", example = json!({
     "token": "sluice_join_9f86d0..._4f1d20c5a3b2e697_Zm9v...", "address": "192.0.2.8:7070", "machine": "c2VjcmV0",
-    "now_ms": AT_MS_EXAMPLE, "behaviour": BEHAVIOUR_VERSION, "shards": 1, "limits": {"limits.headers": 64},
+    "now_ms": AT_MS_EXAMPLE, "behaviour": BEHAVIOUR_VERSION, "oldest_behaviour": BEHAVIOUR_OLDEST, "shards": 1,
+    "limits": {"limits.headers": 64},
 }))]
 pub struct Join {
     /// The join token; required.
@@ -87,8 +89,10 @@ pub struct Join {
     machine: Option<String>,
     /// Its wall clock, in milliseconds since the Unix epoch; required.
     now_ms: Option<u64>,
-    /// Version of the rules by which its program applies the log; required.
+    /// Newest behaviour version that its program knows; required.
     behaviour: Option<u64>,
+    /// Oldest one that it knows; the newest if it is not named.
+    oldest_behaviour: Option<u64>,
     /// The number of its shards; required.
     shards: Option<u64>,
     /// Its limits by their settings; required.
@@ -136,7 +140,9 @@ impl Unary for Join {
         let behaviour = self.behaviour.ok_or_else(|| missing("behaviour", "a number"))?;
         let shards = self.shards.ok_or_else(|| missing("shards", "a number"))?;
         let limits = self.limits.ok_or_else(|| missing("limits", "the machine's limits"))?;
-        check_machine(now, behaviour, shards, permit.node().leaders().len() as u64)?;
+        let known = self.oldest_behaviour.unwrap_or(behaviour)..=behaviour;
+        check_machine(now, shards, permit.node().leaders().len() as u64)?;
+        check_behaviours(&known, &permit.node().behaviours().await?)?;
         check_limits(&limits, permit.node().limits())?;
         let ca = authority(clustered)?;
         let machine = Machine { address: &address, secret: &secret };
@@ -155,16 +161,8 @@ impl Unary for Join {
 }
 
 /// Checks that a machine can work together with this server.
-fn check_machine(now: u64, behaviour: u64, shards: u64, own_shards: u64) -> Result<(), CallError> {
+fn check_machine(now: u64, shards: u64, own_shards: u64) -> Result<(), CallError> {
     let refused = |reason: String| Err(CallError::new("node_refused", reason));
-    let own_behaviour = u64::from(BEHAVIOUR_VERSION);
-    if behaviour != own_behaviour {
-        let program = if behaviour > own_behaviour { "newer" } else { "older" };
-        return refused(format!(
-            "the machine's program is {program} than the cluster's: its rules have version {behaviour}, those of \
-             the cluster {own_behaviour}"
-        ));
-    }
     let apart = now.abs_diff(now_ms());
     if apart > CLOCK_MS_MAX {
         return refused(format!("the machine's clock is wrong by {} s: set it right", apart / 1_000));
@@ -173,6 +171,22 @@ fn check_machine(now: u64, behaviour: u64, shards: u64, own_shards: u64) -> Resu
         return refused(format!("the cluster has {own_shards} shards, and the machine {shards}: set shards"));
     }
     Ok(())
+}
+
+/// Checks that a machine's program knows the behaviour versions in force.
+fn check_behaviours(known: &RangeInclusive<u64>, in_force: &[u16]) -> Result<(), CallError> {
+    let unknown = in_force.iter().map(|version| u64::from(*version)).find(|version| !known.contains(version));
+    let Some(in_force) = unknown else { return Ok(()) };
+    let program = if *known.start() > in_force { "newer" } else { "older" };
+    Err(CallError::new(
+        "node_refused",
+        format!(
+            "the machine's program is {program} than the cluster's: it knows the behaviour versions {} to {}, and in \
+             the cluster version {in_force} is in force",
+            known.start(),
+            known.end()
+        ),
+    ))
 }
 
 /// Checks that a machine has the limits of this server, since each node checks requests by its own.
@@ -276,6 +290,7 @@ mod tests {
             machine: Some("m".to_owned()),
             now_ms: Some(now_ms()),
             behaviour: Some(u64::from(BEHAVIOUR_VERSION)),
+            oldest_behaviour: None,
             shards: Some(1),
             limits: Some(limits()),
         }
@@ -314,6 +329,7 @@ mod tests {
             (Join { now_ms: Some(now_ms() - 3_600_000), ..good.clone() }, "node_refused"),
             (Join { behaviour: Some(1), ..good.clone() }, "node_refused"),
             (Join { behaviour: Some(9_999), ..good.clone() }, "node_refused"),
+            (Join { behaviour: Some(9_999), oldest_behaviour: Some(9_998), ..good.clone() }, "node_refused"),
             (Join { shards: Some(2), ..good.clone() }, "node_refused"),
             (Join { limits: Some(BTreeMap::new()), ..good.clone() }, "node_refused"),
             (Join { limits: Some(smaller), ..good.clone() }, "node_refused"),

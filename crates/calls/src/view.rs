@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use sluice_engine::BEHAVIOUR_VERSION;
 use sluice_node::Node;
 use sluice_node::api::{Follower, ReplicaMetrics, ShardMetrics};
 
@@ -20,6 +21,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 pub(crate) struct View {
     /// Version of the program.
     pub(crate) version: String,
+    /// Newest behaviour version that the program knows; 0: it knows none but its own, and does not tell it.
+    pub(crate) newest_behaviour: u16,
     /// True while it is silent, since it may have forgotten what it acknowledged.
     pub(crate) has_forgotten: bool,
     /// Its shards, by their numbers.
@@ -34,6 +37,8 @@ pub(crate) struct View {
 pub(crate) struct ShardView {
     /// Number of the node that leads, as far as this one knows.
     pub(crate) leader: Option<u64>,
+    /// The behaviour version in force; 0 before anything was applied.
+    pub(crate) behaviour: u16,
     /// Term of the replica.
     pub(crate) term: u64,
     /// Time since which it knows no leader, in milliseconds.
@@ -77,6 +82,7 @@ impl View {
         let metrics = node.metrics().await;
         View {
             version: version.to_owned(),
+            newest_behaviour: BEHAVIOUR_VERSION,
             has_forgotten: node.has_forgotten(),
             shards: metrics.shards.iter().map(ShardView::new).collect(),
             unreached: passed.unreached(),
@@ -112,6 +118,7 @@ impl ShardView {
         };
         ShardView {
             leader,
+            behaviour: metrics.behaviour,
             term,
             leaderless_ms,
             is_stalled,

@@ -27,6 +27,9 @@ pub struct ClusterStatus {
     pub healthy: bool,
     /// The problems, worst first: sentences that say what is wrong and what to do.
     pub problems: Vec<String>,
+    /// The behaviour version in force on all shards; `None`: not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behaviour: Option<u16>,
     /// Its nodes.
     pub nodes: Vec<NodeStatus>,
     /// Its shards.
@@ -51,6 +54,9 @@ pub struct NodeStatus {
     /// Version of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Newest behaviour version that its program knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_behaviour: Option<u16>,
     /// Time by which its wall clock was ahead when it connected, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_ahead_ms: Option<i64>,
@@ -94,6 +100,15 @@ pub struct Transferred {
     pub node: u64,
     /// The shards that it leads now, of those that were asked for.
     pub shards: Vec<u32>,
+}
+
+/// Behaviour versions after a new one was put into force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finalized {
+    /// The version in force.
+    pub behaviour: u16,
+    /// The version that was in force before: the same when there was nothing to do.
+    pub former: u16,
 }
 
 /// A node of a cluster.
@@ -143,8 +158,10 @@ pub struct Machine {
     pub machine: String,
     /// Its wall clock, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// Version of the rules by which its program applies the log.
+    /// Newest behaviour version that its program knows.
     pub behaviour: u16,
+    /// Oldest one that it knows.
+    pub oldest_behaviour: u16,
     /// Number of its shards.
     pub shards: u32,
     /// Its limits by their settings.

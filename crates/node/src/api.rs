@@ -332,6 +332,8 @@ pub struct ShardMetrics {
     pub mailbox: u64,
     /// Epoch of this start.
     pub epoch: u64,
+    /// The behaviour version in force; 0 before anything was applied.
+    pub behaviour: u16,
     /// Time of the log, in microseconds since the Unix epoch.
     pub time_us: u64,
     /// True when this node leads the shard; else the other figures may be behind.

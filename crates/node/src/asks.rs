@@ -1,7 +1,7 @@
 //! Questions of one node to another about shards and the namespaces on them. The leader of the shard answers.
 //!
-//! A question has 14 bytes: its kind, the shard (u32), the number of a namespace or node (u64), and 1 for a
-//! deletion with force; an answer has nine: its kind and a number (u64); all little-endian. A node that does
+//! A question has 14 bytes: its kind, the shard (u32), the number of a namespace, node or version (u64), and 1
+//! for a deletion with force; an answer has nine: its kind and a number (u64); all little-endian. A node that does
 //! not know a question gives an empty answer.
 
 use std::future::Future;
@@ -29,6 +29,7 @@ const INDEX: u8 = 1;
 const FOLLOW: u8 = 2;
 const DELETE: u8 = 3;
 const TRANSFER: u8 = 4;
+const RAISE: u8 = 5;
 
 const DONE: u8 = 0;
 const NOT_NOW: u8 = 1;
@@ -45,6 +46,8 @@ pub(crate) enum Question {
     Delete { shard: u32, namespace: NamespaceId, force: bool },
     /// Orders to hand the leadership of the shard to a node.
     Transfer { shard: u32, to: NodeId },
+    /// Orders to put a behaviour version into force on the shard.
+    Raise { shard: u32, behaviour: u16 },
 }
 
 /// Answer of the leader.
@@ -64,7 +67,8 @@ impl Question {
             Question::Index { shard }
             | Question::Follow { shard }
             | Question::Delete { shard, .. }
-            | Question::Transfer { shard, .. } => shard,
+            | Question::Transfer { shard, .. }
+            | Question::Raise { shard, .. } => shard,
         }
     }
 
@@ -74,6 +78,7 @@ impl Question {
             Question::Follow { .. } => (FOLLOW, 0, false),
             Question::Delete { namespace, force, .. } => (DELETE, u64::from(namespace.0), force),
             Question::Transfer { to, .. } => (TRANSFER, to.get(), false),
+            Question::Raise { behaviour, .. } => (RAISE, behaviour.into(), false),
         };
         let mut bytes = vec![kind];
         bytes.extend_from_slice(&self.shard().to_le_bytes());
@@ -95,6 +100,7 @@ impl Question {
                 Some(Question::Delete { shard, namespace, force: *force == 1 })
             }
             (TRANSFER, [0]) => Some(Question::Transfer { shard, to: NodeId::new(number)? }),
+            (RAISE, [0]) => Some(Question::Raise { shard, behaviour: u16::try_from(number).ok()? }),
             _ => None,
         }
     }
@@ -208,16 +214,15 @@ impl Node {
                         Err(_) => Answer::NotNow,
                     }
                 }
-                Question::Transfer { shard, to } => {
-                    if self.hand_to(shard, to).await {
-                        Answer::Done(0)
-                    } else {
-                        Answer::NotNow
-                    }
-                }
+                Question::Transfer { shard, to } => done_or_not(self.hand_to(shard, to).await),
+                Question::Raise { shard, behaviour } => done_or_not(self.raise_here(shard, behaviour).await),
             }
         })
     }
+}
+
+fn done_or_not(is_done: bool) -> Answer {
+    if is_done { Answer::Done(0) } else { Answer::NotNow }
 }
 
 #[cfg(test)]
@@ -229,7 +234,8 @@ mod tests {
         let (shard, namespace) = (7, NamespaceId(300));
         let delete = |force| Question::Delete { shard, namespace, force };
         let transfer = Question::Transfer { shard, to: NodeId::new(u64::MAX).unwrap() };
-        let others = [Question::Index { shard }, Question::Follow { shard }, transfer];
+        let raise = Question::Raise { shard, behaviour: u16::MAX };
+        let others = [Question::Index { shard }, Question::Follow { shard }, transfer, raise];
         for question in others.into_iter().chain([delete(false), delete(true)]) {
             let bytes = question.encode();
             assert_eq!(Question::decode(&bytes), Some(question));

@@ -12,7 +12,8 @@
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
 //!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `asks` what nodes of a cluster ask each other,
-//!   `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members.
+//!   `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members,
+//!   `raising` the behaviour version.
 //! - `start` from files to a running node; `recovery` of one whose cluster is lost.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -50,6 +51,7 @@ mod plant;
 mod queue_defaults;
 mod queue_limits;
 mod queues;
+mod raising;
 mod reads;
 mod receiving;
 mod recovery;

@@ -44,6 +44,7 @@ fn figures(at: &mut ShardView<'_>) -> ShardMetrics {
         leads: false,
         mailbox: 0,
         epoch: at.engine.epoch(),
+        behaviour: at.engine.behaviour(),
         // A journal in memory counts nothing itself.
         journal: JournalStatus {
             records: at.figures.records,

@@ -64,6 +64,8 @@ pub(crate) enum End {
     Removed,
     /// The peer was removed from the cluster.
     PeerRemoved,
+    /// A format version has come into force that the peer does not know.
+    Outdated,
     /// A message of one node for another has come.
     Foreign {
         /// Sender of the message.
@@ -89,6 +91,7 @@ impl fmt::Display for End {
             End::Refused(reason) => write!(f, "the peer refuses it: {reason}"),
             End::Removed => f.write_str("this node was removed from the cluster"),
             End::PeerRemoved => f.write_str("the peer was removed from the cluster"),
+            End::Outdated => f.write_str("the format version in force is too new for the peer: upgrade it"),
             End::Foreign { from, to } => {
                 write!(f, "a message from node {} to node {} came over it", from.get(), to.get())
             }

@@ -96,6 +96,7 @@ impl Peers {
         let shared = Arc::new(Shared {
             local,
             nodes: watch::Sender::default(),
+            in_force: watch::Sender::new(local.formats.in_force),
             files,
             receiver,
             links: Links::default(),
@@ -116,6 +117,16 @@ impl Peers {
         for node in nodes.addresses.keys().filter(|node| **node != own && !former.contains(**node)) {
             tokio::spawn(keep_connected(Arc::clone(shared), *node));
         }
+    }
+
+    /// Notes the format version in force; it never becomes lower. Connections with nodes that do not know it
+    /// end, and no such node is connected any more.
+    pub fn put_in_force(&self, version: u32) {
+        self.0.shared.in_force.send_if_modified(|in_force| {
+            let raised = version > *in_force;
+            *in_force = version.max(*in_force);
+            raised
+        });
     }
 
     /// The nodes of the cluster.

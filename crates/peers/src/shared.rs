@@ -30,7 +30,7 @@ pub struct Local {
     pub identity: Identity,
     /// Number of this process, chosen at random when it starts.
     pub start: u64,
-    /// Format versions.
+    /// Format versions, of which [`crate::Peers::put_in_force`] raises the one in force.
     pub formats: Formats,
     /// The cluster from which this one was recovered; `None`: none.
     pub recovered_from: Option<ClusterId>,
@@ -41,6 +41,8 @@ pub struct Local {
 pub(crate) struct Shared {
     pub(crate) local: Local,
     pub(crate) nodes: watch::Sender<Arc<NodeTable>>,
+    /// Format version in force.
+    pub(crate) in_force: watch::Sender<u32>,
     pub(crate) files: PeerFiles,
     pub(crate) receiver: Arc<dyn Receiver>,
     pub(crate) links: Links,
@@ -128,6 +130,13 @@ impl Shared {
         let _ = self.nodes.subscribe().wait_for(|nodes| !nodes.contains(node)).await;
     }
 
+    /// Resolves when a format version is in force that the peer does not know.
+    async fn outdated(&self, link: &Link) {
+        let highest = link.hello.formats.highest;
+        // Never an error: it knows the sender.
+        let _ = self.in_force.subscribe().wait_for(|in_force| *in_force > highest).await;
+    }
+
     /// The node that a client's certificates name, if the cluster's CA has signed them.
     async fn certified(self: &Arc<Self>, stream: &TlsStream<TcpStream>) -> Result<Identity, Refusal> {
         let connection = stream.get_ref().1;
@@ -192,6 +201,7 @@ impl Shared {
             end = greeted.run(&link, &self.receiver, self.local.identity.node) => end,
             () = self.stopped() => End::Stopping,
             () = self.removed(link.node()) => End::PeerRemoved,
+            () = self.outdated(&link) => End::Outdated,
         })
     }
 
@@ -211,7 +221,8 @@ impl Shared {
 
     fn hello(&self) -> Hello {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let Local { identity, start, formats, .. } = self.local;
+        let Local { identity, start, formats: Formats { highest, .. }, .. } = self.local;
+        let formats = Formats { highest, in_force: *self.in_force.borrow() };
         Hello { identity, start, wall_us: u64::try_from(wall.as_micros()).unwrap_or(u64::MAX), formats }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Seen;
+use super::{Seen, behaviour};
 use crate::view::{FollowerView, ShardView, View};
 
 /// Age of the oldest record that a follower lacks, in milliseconds, from which it is behind: far more than
@@ -34,6 +34,7 @@ pub(super) fn problems(own: u64, seen: &[Seen]) -> Vec<String> {
     });
     problems.extend(led);
     problems.extend(versions(&views));
+    problems.extend(finalize(seen));
     problems.extend(seen.iter().filter_map(clock));
     problems
 }
@@ -166,6 +167,20 @@ fn versions(views: &[(u64, &View)]) -> Option<String> {
     })
 }
 
+/// An upgrade that all nodes have made, and that is not in force.
+fn finalize(seen: &[Seen]) -> Option<String> {
+    let in_force = behaviour(seen)?;
+    let newest = |seen: &Seen| seen.view.as_ref().map(|view| view.newest_behaviour);
+    let known = seen.first().and_then(newest)?;
+    let by_all = seen.iter().all(|seen| newest(seen) == Some(known));
+    (by_all && known > in_force).then(|| {
+        format!(
+            "behaviour version {in_force} is in force, and all nodes know version {known}: when none is to go back to \
+             the former program, `sluice cluster finalize` puts it into force"
+        )
+    })
+}
+
 fn clock(seen: &Seen) -> Option<String> {
     let ahead_ms = seen.status.clock_ahead_ms.filter(|ahead_ms| ahead_ms.abs() >= CLOCK_MS)?;
     let place = if ahead_ms > 0 { "ahead of" } else { "behind" };
@@ -252,6 +267,19 @@ mod tests {
         assert!(forget(2).starts_with("node 3 may have forgotten what was acknowledged"));
         assert!(forget(0).contains("node 1 and node 3 may have forgotten"));
         assert!(forget(1).contains("`sluice cluster recover`"));
+    }
+
+    #[test]
+    fn a_version_that_all_nodes_know_is_told_until_it_is_in_force() {
+        let mut seen = well();
+        let mut know = |place: usize, newest, behaviour| {
+            let view = seen[place].view.as_mut().unwrap();
+            (view.newest_behaviour, view.shards[0].behaviour) = (newest, behaviour);
+            beginnings(&seen).join(" ")
+        };
+        assert_eq!([know(0, 10, 9), know(1, 10, 9)], ["", ""]);
+        assert_eq!(know(2, 10, 9), "behaviour version 9 is in force, and all nodes know version 10");
+        assert_eq!(know(0, 10, 10), "");
     }
 
     #[test]

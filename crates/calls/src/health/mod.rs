@@ -7,18 +7,24 @@ mod diagnosis;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sluice_engine::BEHAVIOUR_VERSION;
 
 use crate::call::{Body, Done, Unary};
 use crate::cluster::own_node;
 use crate::error::CallError;
 use crate::permit::Permit;
+use crate::roster::OwnNode;
 use crate::view::{FollowerView, View};
 
 /// Health of a cluster.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(example = json!({
     "cluster": "5b0c9a1f22d347e8", "node": 1, "healthy": true, "problems": [],
-    "nodes": [{"number": 1, "address": "192.0.2.7:7070", "reached": true, "version": "0.1.0"}],
+    "behaviour": BEHAVIOUR_VERSION,
+    "nodes": [{
+        "number": 1, "address": "192.0.2.7:7070", "reached": true, "version": "0.1.0",
+        "newest_behaviour": BEHAVIOUR_VERSION,
+    }],
     "shards": [{"shard": 0, "leader": 1, "term": 1_790_000_000_000_007u64, "followers": []}],
 }))]
 pub struct ClusterStatus {
@@ -30,6 +36,9 @@ pub struct ClusterStatus {
     healthy: bool,
     /// The problems, worst first: sentences that say what is wrong and what to do.
     problems: Vec<String>,
+    /// The behaviour version in force on all shards; while it is raised, the lowest. Absent: not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    behaviour: Option<u16>,
     /// Its nodes.
     nodes: Vec<NodeStatus>,
     /// Its shards.
@@ -40,7 +49,7 @@ pub struct ClusterStatus {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct NodeStatus {
     /// Its number.
-    number: u64,
+    pub(crate) number: u64,
     /// Its address, as `host:port`.
     address: String,
     /// True when it has answered within a second.
@@ -54,9 +63,20 @@ pub struct NodeStatus {
     /// Version of its program.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
+    /// Newest behaviour version that its program knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newest_behaviour: Option<u16>,
     /// Time by which its wall clock was ahead when it connected, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_ahead_ms: Option<i64>,
+}
+
+#[cfg(test)]
+impl NodeStatus {
+    /// Status of a node of which only the number is known.
+    pub(crate) fn of(number: u64) -> NodeStatus {
+        NodeStatus { number, ..NodeStatus::default() }
+    }
 }
 
 /// Status of a shard of a cluster.
@@ -98,8 +118,8 @@ pub struct Show {}
 
 /// A node and its view; `None`: it was not reached.
 pub(crate) struct Seen {
-    status: NodeStatus,
-    view: Option<View>,
+    pub(crate) status: NodeStatus,
+    pub(crate) view: Option<View>,
 }
 
 impl Unary for Show {
@@ -108,43 +128,63 @@ impl Unary for Show {
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<ClusterStatus>, CallError> {
         let own = own_node(permit)?;
-        let mut asked = Vec::new();
-        for (number, address) in own.addresses() {
-            let here = permit.calls().neighbour();
-            asked.push(tokio::spawn(async move {
-                let link = here.node().link(number);
-                let view = match &link {
-                    None => Some(here.view().await),
-                    Some(_) => View::ask(here.node(), number).await,
-                };
-                let status = NodeStatus {
-                    number,
-                    address,
-                    reached: view.is_some(),
-                    silent_ms: link.as_ref().and_then(|link| link.silent_ms),
-                    clock_ahead_ms: link.as_ref().and_then(|link| Some(link.clock_ahead_us? / 1_000)),
-                    silent_because: link.and_then(|link| link.silent_because),
-                    version: view.as_ref().map(|view| view.version.clone()),
-                };
-                Seen { status, view }
-            }));
-        }
-        let mut seen = Vec::new();
-        for asked in asked {
-            // A task that panicked has not answered.
-            seen.extend(asked.await);
-        }
+        let seen = look_around(permit, own).await;
         let problems = diagnosis::problems(own.number(), &seen);
         Ok(ClusterStatus {
             cluster: own.cluster().to_owned(),
             node: own.number(),
             healthy: problems.is_empty(),
             problems,
+            behaviour: behaviour(&seen),
             shards: shards(&seen),
             nodes: seen.into_iter().map(|seen| seen.status).collect(),
         }
         .into())
     }
+}
+
+/// Asks each node for its view, this one included; each has a second.
+pub(crate) async fn look_around(permit: &Permit<'_>, own: &dyn OwnNode) -> Vec<Seen> {
+    let mut asked = Vec::new();
+    for (number, address) in own.addresses() {
+        let here = permit.calls().neighbour();
+        asked.push(tokio::spawn(async move {
+            let link = here.node().link(number);
+            let view = match &link {
+                None => Some(here.view().await),
+                Some(_) => View::ask(here.node(), number).await,
+            };
+            let status = NodeStatus {
+                number,
+                address,
+                reached: view.is_some(),
+                silent_ms: link.as_ref().and_then(|link| link.silent_ms),
+                clock_ahead_ms: link.as_ref().and_then(|link| Some(link.clock_ahead_us? / 1_000)),
+                silent_because: link.and_then(|link| link.silent_because),
+                version: view.as_ref().map(|view| view.version.clone()),
+                newest_behaviour: view
+                    .as_ref()
+                    .map(|view| view.newest_behaviour)
+                    .filter(|newest| *newest > 0),
+            };
+            Seen { status, view }
+        }));
+    }
+    let mut seen = Vec::new();
+    for asked in asked {
+        // A task that panicked has not answered.
+        seen.extend(asked.await);
+    }
+    seen
+}
+
+/// The behaviour version in force on all shards, as the nodes have applied it; `None`: not known.
+fn behaviour(seen: &[Seen]) -> Option<u16> {
+    let shards = seen.iter().filter_map(|seen| seen.view.as_ref()).map(|view| &view.shards);
+    let count = shards.clone().map(Vec::len).max()?;
+    let of_shard =
+        |number: usize| shards.clone().filter_map(move |shards| Some(shards.get(number)?.behaviour)).max();
+    (0..count).filter_map(of_shard).min().filter(|behaviour| *behaviour > 0)
 }
 
 /// The shards, each by the node that leads it in the highest term.

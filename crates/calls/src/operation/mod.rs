@@ -376,6 +376,10 @@ operations! {
     /// another.
     ClusterTransfer "cluster_transfer" in "cluster": Server Admin Server [Local]
         Post V1 ["cluster" / "transfer"] => cluster::Transfer;
+    /// Put the newest behaviour version into force, which all nodes have to know.
+    /// No node can go back to a program that does not know it.
+    ClusterFinalize "cluster_finalize" in "cluster": Server Admin Server [Local]
+        Post V1 ["cluster" / "finalize"] => finalize::Finalize;
     /// Create a token with which one machine can join the cluster.
     /// Its text is in this answer and nowhere else.
     ClusterTokenCreate "cluster_token_create" in "cluster": Server Admin Server []

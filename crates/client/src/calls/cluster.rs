@@ -4,7 +4,9 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::client::Client;
-use crate::cluster::{Cluster, ClusterStatus, Joined, Machine, MadeJoinToken, Neighbour, Transferred};
+use crate::cluster::{
+    Cluster, ClusterStatus, Finalized, Joined, Machine, MadeJoinToken, Neighbour, Transferred,
+};
 use crate::error::ClientError;
 use crate::retry::Safety;
 use crate::types::{not_understood, parse};
@@ -24,6 +26,12 @@ impl Client {
     pub async fn cluster_transfer(&self, node: u64, shards: &[u32]) -> Result<Transferred, ClientError> {
         let body = json!({"node": node, "shards": shards}).to_string();
         let call = self.call(Method::POST, "/v1/cluster/transfer".to_owned(), body);
+        parse(&self.run(call, Safety::Repeatable).await?.body)
+    }
+
+    /// Puts the newest behaviour version into force, which all nodes have to know.
+    pub async fn cluster_finalize(&self) -> Result<Finalized, ClientError> {
+        let call = self.call(Method::POST, "/v1/cluster/finalize".to_owned(), "");
         parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 

@@ -17,7 +17,7 @@ use sluice_replica::{BootId, Change, Envelope, Members, NodeId, Refused, StateMe
 use crate::support::{options, payloads, receive, send, sending};
 
 /// Nodes by their numbers, from 1.
-type Nodes = Arc<[OnceLock<Node>; 3]>;
+pub type Nodes = Arc<[OnceLock<Node>; 3]>;
 
 #[derive(Debug)]
 struct InMemory(Nodes);
@@ -72,7 +72,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The place of the node that leads shard 0.
-fn leader(nodes: &Nodes) -> usize {
+pub fn leader(nodes: &Nodes) -> usize {
     leader_of(nodes, 0)
 }
 
@@ -98,11 +98,16 @@ async fn three_nodes_agree_on_one_log_whatever_the_durability() {
 
 /// Three nodes of a cluster, after one of them was alone and `alone` was done to it.
 async fn three(dir: &Path, settings: Options, alone: impl AsyncFnOnce(&Node)) -> Nodes {
-    let data = |number: u64| dir.join(number.to_string());
-    let settings = |number: u64| Options { data_dir: Some(data(number)), ..settings.clone() };
-    let first = Node::start(settings(1)).unwrap();
+    let first = Node::start(Options { data_dir: Some(dir.join("1")), ..settings.clone() }).unwrap();
     alone(&first).await;
     first.shutdown(Duration::from_secs(10)).await.unwrap();
+    three_on(dir, settings)
+}
+
+/// Three nodes of a cluster on the data of one that was alone, which is in the folder `1`.
+pub fn three_on(dir: &Path, settings: Options) -> Nodes {
+    let data = |number: u64| dir.join(number.to_string());
+    let settings = |number: u64| Options { data_dir: Some(data(number)), ..settings.clone() };
     (2..=3).for_each(|number| copy(&data(1), &data(number)));
     let nodes: Nodes = Arc::default();
     for number in 1..=3 {
@@ -112,7 +117,7 @@ async fn three(dir: &Path, settings: Options, alone: impl AsyncFnOnce(&Node)) ->
     nodes
 }
 
-async fn stop(nodes: &Nodes) {
+pub async fn stop(nodes: &Nodes) {
     // The threads of a node end with it, those between nodes among them.
     for node in nodes.iter().filter_map(OnceLock::get) {
         node.shutdown(Duration::from_secs(10)).await.unwrap();

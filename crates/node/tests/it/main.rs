@@ -17,6 +17,7 @@ mod largest;
 mod namespaces;
 mod newer;
 mod overload;
+mod raising;
 mod replicas;
 mod replicated;
 mod results;

@@ -90,6 +90,22 @@ async fn members_that_greet_wrongly_are_told_why() {
 }
 
 #[tokio::test]
+async fn a_peer_that_does_not_know_the_format_in_force_is_let_go_and_refused() {
+    let ca = Ca::new();
+    let two = start(options(ca.member(2), 2, &[])).await;
+    let third = ca.member(3);
+    let (mut raw, frame) = Raw::greet(&two, &third, hello(3)).await;
+    assert!(matches!(frame, Some(Frame::Hello(_))), "{frame:?}");
+    two.until(3, true).await;
+    // Of which it knows the present one still.
+    two.peers.put_in_force(1);
+    two.peers.put_in_force(2);
+    while raw.hear().await.is_some() {}
+    two.peers.put_in_force(1);
+    expect_refused(&two, &third, hello(3), "format version 2 is in force").await;
+}
+
+#[tokio::test]
 async fn who_is_no_node_of_the_cluster_is_not_listened_to() {
     let ca = Ca::new();
     let one = start(options(ca.member(1), 1, &[])).await;

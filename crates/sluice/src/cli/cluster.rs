@@ -43,6 +43,15 @@ pub(crate) enum ClusterVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
+    /// Put the newest behaviour version into force, once all nodes are upgraded.
+    ///
+    /// No node can go back to a program that does not know it. A server alone may use it too.
+    Finalize {
+        #[command(flatten)]
+        confirm: Confirmation,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
     /// Create a join token and print it. It cannot be printed again.
     #[command(
         after_help = "One machine can join with it: `sluice serve --join https://HOST:PORT --join-token TOKEN`."
@@ -115,6 +124,15 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
             let connection = server.connect()?;
             let status = connection.client.cluster_status().await.map_err(|e| connection.error(&e))?;
             out.show(&status, health)?;
+        }
+        ClusterVerb::Finalize { confirm, server } => {
+            let connection = server.connect()?;
+            confirm.ask("put the newest behaviour version into force for good")?;
+            let finalized = connection.client.cluster_finalize().await.map_err(|e| connection.error(&e))?;
+            out.show(&finalized, |it| {
+                let already = if it.former == it.behaviour { " already" } else { "" };
+                format!("behaviour version {} is in force{already}\n", it.behaviour)
+            })?;
         }
         ClusterVerb::Transfer { node, shard, server } => {
             let connection = server.connect()?;
@@ -228,6 +246,7 @@ mod tests {
             silent_ms: None,
             silent_because: None,
             version: reached.then(|| "0.1.0".to_owned()),
+            newest_behaviour: None,
             clock_ahead_ms: None,
         };
         let follower = |node, heard, records_behind| ShardFollower {
@@ -244,6 +263,7 @@ mod tests {
             node: 1,
             healthy: false,
             problems: vec!["node 2 (10.0.0.2:7070) is down: start it again".to_owned()],
+            behaviour: Some(9),
             nodes: vec![node(1, true), node(2, false), node(3, true)],
             shards: vec![ReplicatedShard { shard: 0, leader: Some(1), term: 9, followers }],
         };

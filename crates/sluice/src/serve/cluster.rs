@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use sluice_calls::neighbour::Neighbour;
 use sluice_calls::roster::{OwnNode, Roster};
-use sluice_engine::BEHAVIOUR_VERSION;
+use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION};
 use sluice_front::AlpnHandler;
 use sluice_front::nodes::Nodes;
 use sluice_node::{Asking, ClusterOptions, Link, Node, Transport};
@@ -44,6 +44,17 @@ pub(super) struct ClusterNode {
     renewed: Arc<Notify>,
 }
 
+/// Pause between two looks at the behaviour version in force.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Tells the other nodes the highest behaviour version in force, until the node stops.
+async fn keep_formats(node: Node, peers: Peers) {
+    while let Ok(behaviours) = node.behaviours().await {
+        peers.put_in_force(behaviours.into_iter().max().unwrap_or_default().into());
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
 /// The name in ALPN by which other nodes ask for a connection; `None`: the server is alone.
 pub(super) fn alpn(place: Option<&Place>) -> Option<&'static [u8]> {
     place.map(|_| ALPN)
@@ -59,8 +70,8 @@ impl ClusterNode {
         let place = place?;
         let files = place.files(made)?;
         let Place { identity, recovered_from, nodes, members, source } = place;
-        let version = u32::from(BEHAVIOUR_VERSION);
-        let formats = Formats { highest: version, in_force: version };
+        // The log has not told yet which version is in force.
+        let formats = Formats { highest: BEHAVIOUR_VERSION.into(), in_force: BEHAVIOUR_OLDEST.into() };
         let start = RandomState::new().build_hasher().finish();
         let local = Local { identity, start, formats, recovered_from };
         let incoming = Arc::new(Incoming::default());
@@ -119,6 +130,7 @@ impl ClusterNode {
         let node = neighbour.node().clone();
         self.follow(node.clone());
         self.watch_memory(node.clone());
+        tokio::spawn(keep_formats(node.clone(), self.peers.clone()));
         tokio::spawn(async move { tokio::join!(node.keep_placement(), node.keep_leaders_spread()) });
         Arc::new(Accepting(self.peers.clone()))
     }

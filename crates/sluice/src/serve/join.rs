@@ -14,7 +14,7 @@ use data_encoding::HEXLOWER;
 use sluice_calls::membership::limits_by_setting;
 use sluice_calls::roster::join_token::{Parts, fingerprint, parts};
 use sluice_client::{Client, Credentials, Joined, Machine, Options};
-use sluice_engine::BEHAVIOUR_VERSION;
+use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION};
 use sluice_journal::{Encryption, holds_journal};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -164,6 +164,7 @@ async fn ask(config: &Config, url: &str, token: &str, ca: Vec<u8>, file: &NodeFi
         machine: file.machine.clone(),
         now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
         behaviour: BEHAVIOUR_VERSION,
+        oldest_behaviour: BEHAVIOUR_OLDEST,
         shards: config.shards.as_u32(),
         limits: own.map(|(name, value)| (name.to_owned(), value)).into(),
     };

@@ -31,6 +31,7 @@ const NOT_HERE: &[Operation] = &[
     Operation::ClusterShow,
     Operation::ClusterStatus,
     Operation::ClusterTransfer,
+    Operation::ClusterFinalize,
     Operation::ClusterTokenCreate,
     Operation::ClusterJoin,
     Operation::ClusterRemove,
