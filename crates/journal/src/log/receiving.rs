@@ -189,7 +189,9 @@ impl Receiving {
     }
 
     fn take_room(&self, bytes: usize) -> io::Result<()> {
-        let taken = self.shared.take_room(Class::Growing, bytes as u64);
+        let bytes = bytes as u64;
+        let fits = self.shared.space.room_for_copy(bytes);
+        let taken = fits.and_then(|()| self.shared.take_room(Class::Draining, bytes));
         taken.map_err(|_| io::ErrorKind::StorageFull.into())
     }
 }

@@ -194,3 +194,19 @@ fn where_all_are_full_the_leader_leads_on_and_settling_makes_room() {
     trio.fill(leader, 1).unwrap();
     trio.check_equal();
 }
+
+#[test]
+fn a_full_follower_takes_a_state_with_half_of_its_reserve() {
+    let mut trio = Trio::new(0);
+    let leader = trio.leader();
+    let behind = (leader + 1) % 3;
+    trio.machines[behind].is_cut_off = true;
+    trio.fill(leader, 60).unwrap();
+    trio.drain(leader, 60);
+    trio.snapshot(leader);
+    trio.leave(behind, Some(MARGIN / 2));
+    trio.machines[behind].is_cut_off = false;
+    trio.pass(10 * SECOND_US);
+    assert_eq!(trio.machines[behind].shard.store().member().state_counts().received, 1);
+    trio.check_equal();
+}
