@@ -54,6 +54,6 @@ pub use rotation::{KeyStatus, KeyUse, Keyring};
 pub use seam::Journal;
 pub use seam::batch::{Batch, Record, RecordWriter, Records};
 pub use seam::blob::{BlobError, BlobKey};
-pub use seam::event::{Class, Committed, Event, InstallError, Refused, TailError};
+pub use seam::event::{Class, Committed, DiskRoom, Event, InstallError, Refused, TailError};
 pub use seam::sealed::SealedBatch;
 pub use status::{Cut, RecoveryReport, Status};

@@ -1,14 +1,17 @@
 //! Report of a node on its disk and its clocks, which goes with each message to another member.
 //!
-//! Bytes, little endian: flags `u8` (1: it takes growing batches; 2: it knows the time of the log; 4: it is
-//! quiet), wall clock, time of the log and term of that time `u64` each, 0 where the time is not known, and
-//! the CRC-32 of all that.
+//! Bytes, little endian: room `u8` (0: none; 1: for draining batches; 2: for copies; 3: for growing ones; 4
+//! more where the time of the log is known, 8 more for one that is quiet), wall clock, time of the log and
+//! term of that time `u64` each, 0 where the time is not known, and the CRC-32 of all that.
+
+use sluice_journal::DiskRoom;
 
 use crate::wire::WireError;
 
-const TAKES_GROWING: u8 = 1;
-const KNOWS_TIME: u8 = 2;
-const IS_QUIET: u8 = 4;
+/// Rooms by their numbers.
+const ROOMS: [DiskRoom; 4] = [DiskRoom::None, DiskRoom::Draining, DiskRoom::Copies, DiskRoom::Growing];
+const KNOWS_TIME: u8 = 4;
+const IS_QUIET: u8 = 8;
 
 /// Latest time, in microseconds since the Unix epoch: a later one is refused.
 const TIME_US_MAX: u64 = 1 << 60;
@@ -16,8 +19,9 @@ const TIME_US_MAX: u64 = 1 << 60;
 /// Report of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// A follower: its disk has room for batches that add data. A leader: it takes such batches.
-    pub takes_growing: bool,
+    /// A follower: batches for which its disk has room. A leader: batches that it takes, for which a majority
+    /// has room.
+    pub room: DiskRoom,
     /// True: a follower is quiet, a leader is or offers to be ([`crate::Member::is_quiet`]).
     pub is_quiet: bool,
     /// Clocks, read before the message was sent.
@@ -48,10 +52,9 @@ impl Report {
 
     /// The bytes.
     pub fn encode(&self) -> [u8; Report::LEN] {
-        let Report { takes_growing, is_quiet, clocks: Clocks { wall_us, log } } = *self;
+        let Report { room, is_quiet, clocks: Clocks { wall_us, log } } = *self;
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        let flags =
-            flag(takes_growing, TAKES_GROWING) | flag(log.is_some(), KNOWS_TIME) | flag(is_quiet, IS_QUIET);
+        let flags = room as u8 | flag(log.is_some(), KNOWS_TIME) | flag(is_quiet, IS_QUIET);
         let LogTime { term, now_us } = log.unwrap_or(LogTime { term: 0, now_us: 0 });
         let mut bytes = [0; Report::LEN];
         bytes[0] = flags;
@@ -82,7 +85,8 @@ impl Report {
             return Err(WireError::Value(beyond));
         }
         let is = |flag: u8| flags & flag != 0;
-        let report = Report { takes_growing: is(TAKES_GROWING), is_quiet: is(IS_QUIET), clocks };
+        let room = ROOMS[usize::from(flags % KNOWS_TIME)];
+        let report = Report { room, is_quiet: is(IS_QUIET), clocks };
         if report.encode() == *bytes { Ok(report) } else { Err(WireError::Value(flags.into())) }
     }
 }
@@ -95,8 +99,8 @@ mod tests {
     fn a_report_comes_back_and_no_other_bytes_are_one() {
         let log = Some(LogTime { term: 7, now_us: 1_795_000_000_000_001 });
         for clocks in [Clocks { wall_us: 5, log: None }, Clocks { wall_us: 1_795_000_000_000_000, log }] {
-            for takes_growing in [false, true] {
-                let report = Report { takes_growing, is_quiet: !takes_growing, clocks };
+            for room in ROOMS {
+                let report = Report { room, is_quiet: room < DiskRoom::Copies, clocks };
                 let bytes = report.encode();
                 assert_eq!(Report::decode(&bytes), Ok(report));
                 for bit in 0..8 * Report::LEN {

@@ -16,7 +16,7 @@ use crate::message::{Body, Campaign, Message};
 use crate::{INDEX_MAX, MEMBERS_MAX, MESSAGE_ENTRIES_MAX};
 
 /// Version of the layout.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 /// Length of the longest message, in bytes.
 pub const MESSAGE_LEN_MAX: usize = 80 + MESSAGE_ENTRIES_MAX * ENTRY_LEN_MAX;

@@ -26,7 +26,7 @@ use crate::options::Durability;
 use crate::seam::Journal;
 use crate::seam::batch::Batch;
 use crate::seam::blob::BlobKey;
-use crate::seam::event::{Class, Committed, Event, Refused};
+use crate::seam::event::{Class, Committed, DiskRoom, Event, Refused};
 use crate::status::Status;
 
 /// Largest batch in bytes, so that offsets within a segment fit 32 bits.
@@ -239,9 +239,9 @@ impl DiskJournal {
         self.admit(bytes, Class::Draining)
     }
 
-    /// Tells whether the disk has room for growing batches.
-    pub fn takes_growing(&self) -> bool {
-        self.shared.space.takes_growing()
+    /// Batches for which the disk has room, short of a slack for those that are on their way to it.
+    pub fn disk_room(&self) -> DiskRoom {
+        self.shared.space.disk_room()
     }
 
     /// Queues a batch that is committed when it is durable.

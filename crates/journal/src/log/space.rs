@@ -14,7 +14,7 @@ use crate::disk::shortage::is_full;
 use crate::disk::{Disk, File, OpenMode};
 use crate::lock::lock;
 use crate::options::Options;
-use crate::seam::event::{Class, Refused};
+use crate::seam::event::{Class, DiskRoom, Refused};
 
 /// File name of the reserve.
 pub(crate) const RESERVE: &str = "reserve";
@@ -24,6 +24,9 @@ const DRAINING_MARGIN_PART: u64 = 16;
 
 /// Divisor of the reserve: part of it that copies of other nodes' batches leave.
 const COPIES_RESERVE_PART: u64 = 2;
+
+/// Divisor of the margin: room that is kept for copies that are on their way when none is left.
+const SLACK_PART: u64 = 4;
 
 /// Divisor of the margin: further free space needed before growing batches are taken again.
 const AGAIN_PART: u64 = 4;
@@ -93,9 +96,19 @@ impl Space {
         Ok(())
     }
 
-    /// Tells whether growing batches would be taken now.
-    pub(crate) fn takes_growing(&self) -> bool {
-        self.room_for(Class::Growing, 0).is_ok()
+    /// Batches that would be taken now. Room that others are told of is a slack less: what they send before
+    /// they hear that there is none has its place.
+    pub(crate) fn disk_room(&self) -> DiskRoom {
+        let slack = self.margin_bytes / SLACK_PART;
+        if self.room_for(Class::Growing, 0).is_ok() {
+            DiskRoom::Growing
+        } else if self.stalled.load(Relaxed) || self.room_for(Class::Draining, slack).is_err() {
+            DiskRoom::None
+        } else if self.room_for_copy(slack).is_err() {
+            DiskRoom::Draining
+        } else {
+            DiskRoom::Copies
+        }
     }
 
     /// Checks that the copy of another node's batch fits, whatever its class: it leaves half of the reserve.

@@ -15,6 +15,20 @@ pub enum Class {
     Draining,
 }
 
+/// Batches for which a disk has room; each one has room for those before it as well.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum DiskRoom {
+    /// None: the reserve is spent.
+    #[default]
+    None,
+    /// Draining batches.
+    Draining,
+    /// Copies of other nodes' batches, of either class, which leave a part of the reserve.
+    Copies,
+    /// Growing batches.
+    Growing,
+}
+
 /// Reason for which a batch did not enter the log. Nothing of it was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refused {

@@ -96,6 +96,26 @@ fn a_disk_filled_by_others_holds_replies_back_until_there_is_room() {
     assert_eq!(Rig::open(dir.path()).live, live);
 }
 
+#[test]
+fn a_disk_tells_for_which_batches_it_has_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    let mut rig = Rig::try_open_on(disk, options(dir.path())).unwrap();
+    let mut with = |free_bytes| {
+        faults.free.store(free_bytes, Relaxed);
+        rig.now_us += 20_000_000;
+        rig.maintenance.step(rig.now_us);
+        rig.journal.disk_room()
+    };
+    // Reserve and margin take 64 KiB each.
+    assert_eq!(with(1 << 30), DiskRoom::Growing);
+    assert_eq!(with(64 << 10), DiskRoom::Copies);
+    assert_eq!(with(0), DiskRoom::Copies, "the reserve is given up");
+    assert_eq!(with(40 << 10), DiskRoom::Draining, "half of the reserve is for draining batches alone");
+    assert_eq!(with(16 << 10), DiskRoom::None, "what is on its way has a place");
+    assert_eq!(with(1 << 30), DiskRoom::Growing);
+}
+
 /// Nothing was written or refused while room was short.
 #[test]
 fn room_that_came_back_in_an_idle_time_is_seen_before_a_send_asks() {

@@ -36,7 +36,7 @@ pub mod work;
 
 use std::collections::VecDeque;
 
-use sluice_journal::{Batch, BlobError, Class, DiskJournal, Event, Journal, SealedBatch};
+use sluice_journal::{Batch, BlobError, Class, DiskJournal, DiskRoom, Event, Journal, SealedBatch};
 
 use self::entries::OwnRecords;
 use self::envelope::{Envelope, Unattached};
@@ -345,7 +345,7 @@ impl Member {
     /// Hands the leadership to the member that is fittest: see [`Replica::successor`]; of those whose disk
     /// has room, if there is one. Does nothing where this one does not lead, or has heard of nobody.
     pub fn hand_over(&mut self) {
-        let with_room = self.replica.successor(|member| self.room.of(member) == Some(true));
+        let with_room = self.replica.successor(|member| self.room.of(member) == Some(DiskRoom::Growing));
         if let Some(to) = with_room.or_else(|| self.replica.successor(|_| true)) {
             // A successor is a member, and only leaders have one.
             let _ = self.transfer_leader(to);
@@ -432,7 +432,7 @@ impl Member {
 
     /// The other members as this one sees them while it leads: see [`Replica::followers`].
     pub fn followers(&self) -> Vec<Follower> {
-        let has_room = |node| self.room.of(node) != Some(false);
+        let has_room = |node| self.room.of(node).is_none_or(|room| room == DiskRoom::Growing);
         let followers = self.replica.followers().into_iter();
         followers.map(|follower| Follower { has_room: has_room(follower.node), ..follower }).collect()
     }

@@ -122,12 +122,16 @@ impl Member {
         }
     }
 
-    /// Puts a message on its way, with the batches of its entries.
+    /// Puts a message on its way, with the batches of its entries. One that its receiver would drop for want
+    /// of room is lost here: what the replica sends from time to time shows when there is room again.
     pub(super) fn send(&mut self, message: Message) {
         let Body::Append { entries, .. } = &message.body else {
             return self.envelopes.push(Envelope::new(message, Vec::new()));
         };
         let described = entries.iter().filter(|entry| entry.batch().is_some());
+        if described.clone().next().is_some() && self.would_drop(message.to) {
+            return;
+        }
         let batches: Option<Vec<Bytes>> =
             described.map(|entry| self.batch_in_memory(entry.position.index)).collect();
         let first = entries.first().map_or(0, |entry| entry.position.index);

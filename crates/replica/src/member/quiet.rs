@@ -11,6 +11,8 @@
 
 use std::collections::BTreeSet;
 
+use sluice_journal::DiskRoom;
+
 use super::Member;
 use crate::entry::NodeId;
 use crate::message::{Body, Message};
@@ -159,6 +161,6 @@ impl Member {
             && self.incoming.is_none()
             && self.repairs.is_idle()
             && self.given.index == self.replica.last_index()
-            && self.journal.takes_growing()
+            && self.journal.disk_room() == DiskRoom::Growing
     }
 }

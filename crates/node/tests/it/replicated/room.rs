@@ -84,6 +84,12 @@ impl Trio {
         self.pass(11 * SECOND_US);
     }
 
+    /// Leaves nodes nothing of their disks, not even what their reserves take.
+    fn spend(&mut self, places: &[usize]) {
+        places.iter().for_each(|place| self.disks[*place].0.store(1, Relaxed));
+        self.pass(11 * SECOND_US);
+    }
+
     /// Sends large messages, and lets time pass; the first error, if there is one.
     fn fill(&mut self, place: usize, messages: usize) -> Result<(), Error> {
         for number in 0..messages {
@@ -137,6 +143,7 @@ fn a_full_follower_is_done_without_and_keeps_half_of_its_reserve() {
             > trio.machines[full].shard.engine().applied_index()
     );
     assert!(trio.spare(full) > RESERVE / 2, "{:?}", trio.journal(full).status());
+    assert_eq!(trio.machines[full].outbox.without_room.load(Relaxed), 0, "nothing is sent to be dropped");
     trio.drain(leader, 30);
     trio.leave(full, None);
     trio.check_equal();
@@ -192,6 +199,44 @@ fn where_all_are_full_the_leader_leads_on_and_settling_makes_room() {
     trio.pass(10 * SECOND_US);
     let leader = trio.leader();
     trio.fill(leader, 1).unwrap();
+    trio.check_equal();
+}
+
+#[test]
+fn once_the_reserves_of_a_majority_are_spent_settling_is_refused_until_there_is_room() {
+    let mut trio = Trio::new(1 << 30);
+    let leader = trio.leader();
+    trio.fill(leader, 12).unwrap();
+    let receipts = trio.take_three(leader);
+    let (one, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    trio.spend(&[one, other]);
+    let call = trio.client(leader).ack(receipts[0]);
+    let Answered::Settled(refused) = trio.answer(call) else { panic!("the answer to an ack") };
+    assert!(matches!(refused, Err(Error::DiskFull { free_bytes: 0, .. })), "{refused:?}");
+    let refused = trio.fill(leader, 1);
+    assert!(matches!(refused, Err(Error::DiskFull { free_bytes: 0, .. })), "{refused:?}");
+    assert_eq!(trio.leader(), leader);
+    trio.leave(one, None);
+    trio.drain(leader, 12);
+    trio.fill(leader, 1).unwrap();
+    trio.leave(other, None);
+    trio.check_equal();
+}
+
+#[test]
+fn a_leader_whose_reserve_is_spent_hands_over_to_a_member_that_has_one() {
+    let mut trio = Trio::new(1 << 30);
+    let old = trio.leader();
+    trio.fill(old, 12).unwrap();
+    for place in [old + 1, old + 2, old] {
+        trio.leave(place % 3, Some(MARGIN / 2));
+    }
+    assert_eq!(trio.leader(), old, "no other has more room");
+    trio.spend(&[old]);
+    let new = trio.leader();
+    assert_ne!(new, old);
+    trio.drain(new, 12);
+    (0..3).for_each(|place| trio.leave(place, None));
     trio.check_equal();
 }
 
