@@ -37,7 +37,8 @@ impl Nodes for OtherNodes {
         self.files.node_of(certificates).is_some_and(|there| {
             there.cluster == self.own.cluster
                 && there.node != self.own.node
-                && self.peers.nodes().contains(there.node)
+                // Of one that joins, requests may come before the list with it.
+                && !self.peers.nodes().is_removed(there.node)
         })
     }
 }
