@@ -65,6 +65,10 @@ impl JoinArgs {
             (Some(_), None) => Err(CliError::usage("this server has not finished joining a cluster")
                 .hint("Start it with --join and --join-token again.")),
             (file, Some(url)) => join(config, url, &self.token()?, file).await.map(Some),
+            (None, None) if self.join_token.is_some() || self.join_token_file.is_some() => {
+                Err(CliError::usage("a join token without the cluster to join")
+                    .hint("Name one of its nodes: --join https://HOST:PORT."))
+            }
             (None, None) => Ok(None),
         }
     }
@@ -105,12 +109,11 @@ async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -
             .hint("A machine joins with an empty data directory: name another with --data-dir."));
     }
     let Parts { fingerprint, .. } = parts(token).map_err(CliError::usage)?;
+    // A former try may have named another address.
+    let address = own_address(config)?;
     let mut file = match file {
-        Some(file) => file,
-        None => {
-            let (address, machine) = (own_address(config)?, random()?);
-            NodeFile { address, machine, joined: None, recovering: None, is_removed: false }
-        }
+        Some(file) => NodeFile { address, ..file },
+        None => NodeFile { address, machine: random()?, joined: None, recovering: None, is_removed: false },
     };
     file.write(&config.data_dir)?;
     let ca = ca_of(url, fingerprint).await.map_err(|e| e.context(&format!("cannot join at {url}")))?;
@@ -129,7 +132,8 @@ async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -
 async fn ca_of(url: &str, fingerprint: [u8; 32]) -> Result<Vec<u8>> {
     let expected = || CliError::usage("expected https://HOST:PORT of a node of the cluster");
     let address = url.strip_prefix("https://").ok_or_else(expected)?.trim_end_matches('/');
-    let (host, _) = address.rsplit_once(':').ok_or_else(expected)?;
+    let (host, port) = address.rsplit_once(':').ok_or_else(expected)?;
+    port.parse::<u16>().map_err(|_| expected())?;
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let name = ServerName::try_from(host).map_err(|_| expected())?;
     let unreached = |told: String| CliError::of(Fault::Unreachable, told);
