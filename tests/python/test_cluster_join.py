@@ -78,6 +78,7 @@ class Machine(Process):
             with urllib.request.urlopen(request, timeout=20, context=context) as answer:
                 return answer.status, json.loads(answer.read() or "null")
         except urllib.error.HTTPError as error:
+            assert error.code != 403, "an administrator is refused"
             return error.code, json.loads(error.read())
         except OSError:
             return None, None
@@ -290,3 +291,32 @@ def test_a_cluster_grows_from_one_server_and_goes_on_without_it(machines):
     for machine in left.values():
         until(lambda m=machine: numbers(m) == sorted(left), "the leader is removed")
         until_sent(machine, "g")
+
+
+def test_an_address_that_was_wrong_or_has_changed_is_put_right(machines):
+    one = begun(machines)
+    two = machines("two")
+    url, short = one.url, one.token("--ttl", "1ms")
+    assert "--join https://HOST:PORT" in two.refused("--join-token", short)
+    assert "reach this one" in two.refused("--join", url, "--join-token", short, "--cluster-address", "0.0.0.0:7")
+    assert "expired" in two.refused("--join", url, "--join-token", short, "--cluster-address", "127.0.0.1:1")
+    # What the refused try has named is forgotten.
+    two.join(one.token(), one)
+    until(lambda: two.payloads() == one.payloads(), "the second node has the data")
+
+    def addresses():
+        return {node["number"]: node["address"] for node in one.json("cluster", "members")["nodes"]}
+
+    until(lambda: addresses() == {1: one.listen, 2: two.listen}, "both addresses are listed")
+    # Its machine moves.
+    two.stop()
+    two.listen = f"127.0.0.1:{free_port()}"
+    two.url = f"https://{two.listen}"
+    two.start()
+    assert one.run("cluster", "address", "2", one.listen).returncode == 4
+    assert one.json("cluster", "address", "2", two.listen) == {"node": 2, "address": two.listen}
+    until_sent(one, "moved")
+    until(lambda: two.payloads() == one.payloads(), "the second node follows from its new address")
+    assert addresses() == {1: one.listen, 2: two.listen}
+    assert one.run("cluster", "transfer", "2").returncode == 0
+    until_sent(one, "passed on")

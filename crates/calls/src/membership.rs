@@ -223,6 +223,33 @@ pub fn limits_by_setting(limits: &Limits) -> [(&'static str, u64); 12] {
 #[schemars(rename = "ClusterRemoveRequest")]
 pub struct Remove {}
 
+/// The address of a node to set.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ClusterAddressRequest", example = json!({"address": "192.0.2.9:7070"}))]
+pub struct SetAddress {
+    /// Address at which clients and other nodes will reach it, as `host:port`; required.
+    address: Option<String>,
+}
+
+impl Unary for SetAddress {
+    type Answer = Neighbour;
+    const BODY: Body = Body::Small;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Neighbour>, CallError> {
+        let clustered = clustered(permit)?;
+        let address = self.address.ok_or_else(|| Fault::missing("address", "the machine's HOST:PORT"))?;
+        let moved = clustered.roster.set_address(permit.node(), number_of(permit)?, &address).await?;
+        Ok(Neighbour::from(moved).into())
+    }
+}
+
+/// The number of the node that the path names.
+fn number_of(permit: &Permit<'_>) -> Result<u64, CallError> {
+    let expected = || Fault::invalid("expected the number of a node").inside("node");
+    Ok(permit.name().parse().map_err(|_| expected())?)
+}
+
 /// A node and its address.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ClusterNeighbour", example = json!({"node": 3, "address": "192.0.2.9:7070"}))]
@@ -239,8 +266,7 @@ impl Unary for Remove {
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Neighbour>, CallError> {
         let clustered = clustered(permit)?;
-        let expected = || Fault::invalid("expected the number of a node").inside("node");
-        let number = permit.name().parse().map_err(|_| expected())?;
+        let number = number_of(permit)?;
         let mut connected = clustered.own.connected();
         connected.push(clustered.own.number());
         let leaving = clustered.roster.remove(permit.node(), number, &connected).await?;
@@ -312,7 +338,12 @@ mod tests {
         // Without the new node the cluster still has its first; without that one nobody is connected.
         let removed = |number: &'static str| call(&open, Operation::ClusterRemove, number, Remove {});
         assert_eq!(removed("1").await, Err("wrong_state"));
-        assert_eq!(removed("2").await, Ok(json!({"node": 2, "address": "127.0.0.1:2"})));
+        let address = SetAddress { address: Some("127.0.0.1:3".to_owned()) };
+        let moved = call(&open, Operation::ClusterAddress, "2", address).await;
+        assert_eq!(moved, Ok(json!({"node": 2, "address": "127.0.0.1:3"})));
+        let nowhere = call(&open, Operation::ClusterAddress, "2", SetAddress::default()).await;
+        assert_eq!(nowhere, Err("missing_field"));
+        assert_eq!(removed("2").await, Ok(moved.unwrap()));
         assert_eq!(removed("9").await, Err("node_not_found"));
         assert!(removed("two").await.is_err());
         assert_eq!(call(&open, Operation::ClusterJoin, "", join(&token)).await, Err("unauthenticated"));
@@ -321,6 +352,7 @@ mod tests {
     #[tokio::test]
     async fn a_machine_that_does_not_fit_is_refused() {
         let open = Open::in_cluster(Arc::new(FirstNode));
+        open.calls().clustered().unwrap().roster.begin(open.node(), 1, "127.0.0.1:1").await.unwrap();
         let token = call(&open, Operation::ClusterTokenCreate, "", CreateToken::default()).await.unwrap();
         let good = join(&token);
         let mut smaller = limits();
@@ -334,6 +366,7 @@ mod tests {
             (Join { limits: Some(BTreeMap::new()), ..good.clone() }, "node_refused"),
             (Join { limits: Some(smaller), ..good.clone() }, "node_refused"),
             (Join { address: Some("nowhere".to_owned()), ..good.clone() }, "invalid_argument"),
+            (Join { address: Some("0.0.0.0:7".to_owned()), ..good.clone() }, "invalid_argument"),
             (Join { machine: None, ..good.clone() }, "missing_field"),
         ] {
             let answer = call(&open, Operation::ClusterJoin, "", refused.clone()).await;

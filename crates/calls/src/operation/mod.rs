@@ -388,6 +388,10 @@ operations! {
     /// The same machine may ask again until it has the answer.
     ClusterJoin "cluster_join" in "cluster": Server Open Server [Public]
         Post V1 ["cluster" / "join"] => membership::Join;
+    /// Set the address of a node, whose machine has moved.
+    /// The others connect with it there.
+    ClusterAddress "cluster_address" in "cluster": Server Admin Server []
+        Patch V1 ["cluster" / "nodes" / "{node}"] => membership::SetAddress;
     /// Remove a node for good.
     /// It never comes back under its number. Its part in each shard ends in the background.
     ClusterRemove "cluster_remove" in "cluster": Server Admin Server []

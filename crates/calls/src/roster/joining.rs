@@ -69,8 +69,22 @@ impl Roster {
         let unknown = || refused("the join token is not one of this cluster's, or is over".to_owned());
         let token = token.ok_or_else(unknown)?;
         let hash = HEXLOWER.encode(digest(&SHA256, machine.secret.as_bytes()).as_ref());
-        let used = self.nodes(node).await?.into_iter().find(|listed| listed.token == token.id);
+        let nodes = self.nodes(node).await?;
+        if nodes.is_empty() {
+            // The first node is about to begin the list, and its number must not be given.
+            return Err(Error::NoLeader {}.into());
+        }
+        let used = nodes.into_iter().find(|listed| listed.token == token.id);
         match used {
+            Some(listed) if listed.machine == hash && listed.address != machine.address => {
+                Err(refused(format!(
+                    "the machine has joined as node {number} at {}: start it with that address, or let `sluice cluster \
+                 address {number} {}` set this one first",
+                    listed.address,
+                    machine.address,
+                    number = listed.number
+                )))
+            }
             Some(listed) if listed.machine == hash && listed.wanted == Wanted::Voter => Ok(listed),
             Some(ListedNode { number, address, .. }) => Err(refused(format!(
                 "the join token was used by node {number} at {address}: make another with `sluice cluster token`"
@@ -142,6 +156,7 @@ mod tests {
         assert_eq!((joined.number, joined.address.as_str()), (2, "two:1"));
         assert_eq!(roster.join(&node, &text, machine("two:1", "m")).await.unwrap(), joined);
         assert_eq!(code(&roster, &node, &text, machine("two:1", "other")).await, "unauthenticated");
+        assert_eq!(code(&roster, &node, &text, machine("two:2", "m")).await, "unauthenticated");
         let next = token(&roster, &node, 60_000, None).await;
         assert_eq!(code(&roster, &node, &next, machine("two:1", "x")).await, "node_exists");
         assert_eq!(roster.join(&node, &next, machine("three:1", "x")).await.unwrap().number, 3);
@@ -159,6 +174,7 @@ mod tests {
     async fn a_token_that_is_made_before_the_list_begins_is_taken() {
         let (node, roster) = (testing::node(), Roster::new("5b0c"));
         let text = token(&roster, &node, 60_000, None).await;
+        assert_eq!(code(&roster, &node, &text, machine("two:1", "m")).await, "no_leader");
         roster.begin(&node, 1, "one:1").await.unwrap();
         assert_eq!(roster.join(&node, &text, machine("two:1", "m")).await.unwrap().number, 2);
     }
@@ -174,6 +190,32 @@ mod tests {
         }
         let made = roster.create_token(&node, &[7; 32], 1, Some(2)).await;
         assert_eq!(made.unwrap_err().code(), "node_not_found");
+    }
+
+    #[tokio::test]
+    async fn a_node_gets_another_address_and_keeps_what_else_it_has() {
+        let (node, roster) = (testing::node(), Roster::new("5b0c"));
+        roster.begin(&node, 1, "one:1").await.unwrap();
+        let text = token(&roster, &node, 60_000, None).await;
+        let joined = roster.join(&node, &text, machine("two:1", "m")).await.unwrap();
+        for address in ["two:2", "two:2", "two:1", "two:2"] {
+            let moved = roster.set_address(&node, 2, address).await.unwrap();
+            assert_eq!(moved, ListedNode { address: address.to_owned(), ..joined.clone() });
+            assert_eq!(roster.nodes(&node).await.unwrap()[1], moved);
+        }
+        assert_eq!(roster.nodes(&node).await.unwrap().len(), 2);
+        assert_eq!(roster.join(&node, &text, machine("two:2", "m")).await.unwrap().number, 2);
+        let refused =
+            async |number, address| roster.set_address(&node, number, address).await.unwrap_err().code();
+        assert_eq!(refused(2, "one:1").await, "node_exists");
+        assert_eq!(refused(2, "nowhere").await, "invalid_argument");
+        assert_eq!(refused(9, "two:3").await, "node_not_found");
+        // What a change cut half way has left: the later entry counts, and the next change tidies up.
+        roster.enter_again(&node, &ListedNode { address: "two:3".to_owned(), ..joined }).await.unwrap();
+        assert_eq!(roster.nodes(&node).await.unwrap()[1].address, "two:3");
+        assert_eq!(roster.remove(&node, 2, &[1, 2]).await.unwrap().wanted, Wanted::Leaving);
+        assert_eq!(roster.nodes(&node).await.unwrap()[1].wanted, Wanted::Leaving);
+        assert_eq!(refused(2, "two:4").await, "node_not_found");
     }
 
     #[tokio::test]

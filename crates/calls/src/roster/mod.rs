@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 use crate::system::SystemList;
 
 pub use joining::Machine;
-pub use nodes::{ListedNode, NODES_MAX};
+pub use nodes::{ListedNode, NODES_MAX, check_address};
 pub use own::{ClusterCa, OwnNode};
 
 /// The list of join tokens.

@@ -1,5 +1,7 @@
 //! The list of nodes.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use sluice_engine::Error;
 use sluice_node::Node;
@@ -112,6 +114,39 @@ impl Roster {
         Ok(ListedNode { wanted: Wanted::Leaving, ..listed })
     }
 
+    /// Sets the address of a node that is to stay.
+    ///
+    /// # Errors
+    /// `node_not_found`; `node_exists`: another node has the address; `invalid_argument`; those of
+    /// [`Roster::nodes`].
+    pub async fn set_address(
+        &self,
+        node: &Node,
+        number: u64,
+        address: &str,
+    ) -> Result<ListedNode, CallError> {
+        let _turn = self.changes.lock().await;
+        let listed = self.expect_present(node, number).await?;
+        if listed.address == address {
+            return Ok(listed);
+        }
+        check_free(address, self.nodes(node).await?.iter().filter(|other| other.wanted == Wanted::Voter))?;
+        let moved = ListedNode { address: address.to_owned(), ..listed };
+        let former = NODES.all(node).await?;
+        self.enter_again(node, &moved).await?;
+        let is_former = |entry: &&Entry| self.read(entry).is_some_and(|former| former.number == number);
+        for entry in former.iter().filter(is_former) {
+            entry.remove(node).await?;
+        }
+        Ok(moved)
+    }
+
+    /// Enters a node that is in the list already: the latest entry of a number counts.
+    pub(super) async fn enter_again(&self, node: &Node, moved: &ListedNode) -> Result<(), CallError> {
+        check_field(&moved.address)?;
+        Ok(NODES.add(node, &self.written(moved), OnceKey::default()).await?)
+    }
+
     /// Notes that no log counts on a node any more.
     ///
     /// # Errors
@@ -146,7 +181,7 @@ impl Roster {
     }
 
     async fn enter(&self, node: &Node, added: &ListedNode) -> Result<(), CallError> {
-        check_address(&added.address)?;
+        check_field(&added.address)?;
         // Two leaders, of which one does not know yet that it is none, cannot give one number twice.
         let key = format!("{} {}", self.cluster, added.number);
         let once = OnceKey { key: key.as_bytes(), digest: added.joined_at_ms };
@@ -164,8 +199,11 @@ impl Roster {
     }
 
     async fn entries(&self, node: &Node) -> Result<Vec<(Entry, ListedNode)>, Error> {
-        let all = NODES.all(node).await?;
-        Ok(all.into_iter().filter_map(|entry| self.read(&entry).map(|listed| (entry, listed))).collect())
+        let all = NODES.all(node).await?.into_iter();
+        let of_cluster = all.filter_map(|entry| Some((self.read(&entry)?, entry)));
+        let latest: BTreeMap<u64, _> =
+            of_cluster.map(|(listed, entry)| (listed.number, (entry, listed))).collect();
+        Ok(latest.into_values().collect())
     }
 
     fn written(&self, node: &ListedNode) -> Value {
@@ -225,20 +263,28 @@ fn no_majority(number: u64, NoMajority { reached, lost }: &NoMajority) -> CallEr
     )
 }
 
-/// Checks an address by itself.
-fn check_address(address: &str) -> Result<(), Error> {
+/// Checks that a text is an address at which other machines may reach one.
+///
+/// # Errors
+/// A sentence that says what is expected.
+pub fn check_address(address: &str) -> Result<(), String> {
     let expected = || {
         let given: String = address.chars().take(ADDRESS_BYTES_MAX).collect();
-        let reason = format!("{given:?} is not an address: expected HOST:PORT");
-        Error::InvalidArgument { field: "address".to_owned(), reason }
+        format!("{given:?} is not an address at which other machines reach this one: expected HOST:PORT")
     };
     let (host, port) = address.rsplit_once(':').ok_or_else(expected)?;
     let is_host = |c: char| c.is_ascii_alphanumeric() || "-._[]:".contains(c);
     let is_good = !host.is_empty() && host.chars().all(is_host) && address.len() <= ADDRESS_BYTES_MAX;
-    if !is_good || port.parse::<u16>().map_or(true, |port| port == 0) {
+    let is_wildcard = matches!(host, "0.0.0.0" | "[::]");
+    if !is_good || is_wildcard || port.parse::<u16>().map_or(true, |port| port == 0) {
         return Err(expected());
     }
     Ok(())
+}
+
+/// The same, of a request.
+fn check_field(address: &str) -> Result<(), Error> {
+    check_address(address).map_err(|reason| Error::InvalidArgument { field: "address".to_owned(), reason })
 }
 
 /// Checks that there is room for a node with this address, in the place of another or not.
@@ -246,15 +292,19 @@ fn check_room(address: &str, replaces: Option<u64>, nodes: &[ListedNode]) -> Res
     let parts: Vec<Part> = nodes.iter().map(ListedNode::part).collect();
     let goes = |listed: &ListedNode| former(&parts, replaces).any(|former| former.number == listed.number);
     let stays = |listed: &&ListedNode| listed.wanted == Wanted::Voter && !goes(listed);
-    if let Some(other) = nodes.iter().filter(stays).find(|listed| listed.address == address) {
-        let message = format!("node {} has the address {address} already: remove it first", other.number);
-        return Err(CallError::new("node_exists", message));
-    }
+    check_free(address, nodes.iter().filter(stays))?;
     if nodes.iter().filter(stays).count() >= NODES_MAX {
         let message = format!("the cluster has {NODES_MAX} nodes, the maximum: remove one first");
         return Err(CallError::new("limit_exceeded", message));
     }
     Ok(())
+}
+
+/// Checks that no node has this address.
+fn check_free<'n>(address: &str, mut nodes: impl Iterator<Item = &'n ListedNode>) -> Result<(), CallError> {
+    let Some(other) = nodes.find(|listed| listed.address == address) else { return Ok(()) };
+    let message = format!("node {} has the address {address} already: remove it first", other.number);
+    Err(CallError::new("node_exists", message))
 }
 
 #[cfg(test)]

@@ -56,6 +56,13 @@ impl Client {
         parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 
+    /// Sets the address of a node, whose machine has moved.
+    pub async fn cluster_address(&self, number: u64, address: &str) -> Result<Neighbour, ClientError> {
+        let body = json!({"address": address}).to_string();
+        let call = self.call(Method::PATCH, format!("/v1/cluster/nodes/{number}"), body);
+        parse(&self.run(call, Safety::Repeatable).await?.body)
+    }
+
     /// Removes a node for good; one that was removed already is no error.
     pub async fn cluster_remove(&self, number: u64) -> Result<Neighbour, ClientError> {
         let call = self.call(Method::DELETE, format!("/v1/cluster/nodes/{number}"), "");

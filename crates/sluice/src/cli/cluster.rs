@@ -43,6 +43,17 @@ pub(crate) enum ClusterVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
+    /// Set the address of a node whose machine has moved. Ask a node that the others reach.
+    #[command(after_help = "Example:\n  sluice cluster address 3 three.example:7070")]
+    Address {
+        /// Number of the node.
+        node: u64,
+        /// Address at which clients and other nodes will reach it.
+        #[arg(value_name = "HOST:PORT")]
+        address: String,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
     /// Put the newest behaviour version into force, once all nodes are upgraded.
     ///
     /// No node can go back to a program that does not know it. A server alone may use it too.
@@ -124,6 +135,12 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
             let connection = server.connect()?;
             let status = connection.client.cluster_status().await.map_err(|e| connection.error(&e))?;
             out.show(&status, health)?;
+        }
+        ClusterVerb::Address { node, address, server } => {
+            let connection = server.connect()?;
+            let moved = connection.client.cluster_address(node, &address).await;
+            let moved = moved.map_err(|e| connection.error(&e))?;
+            out.show(&moved, |it| format!("node {} is at {}\n", it.node, it.address))?;
         }
         ClusterVerb::Finalize { confirm, server } => {
             let connection = server.connect()?;

@@ -10,6 +10,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sluice_calls::roster::check_address;
 use sluice_peers::{ClusterId, Identity, NodeTable};
 use sluice_replica::NodeId;
 
@@ -109,16 +110,10 @@ impl Membership {
 
 /// The address of a server for clients and other nodes.
 pub(super) fn own_address(config: &Config) -> Result<String> {
-    if let Some(address) = &config.cluster_address.0 {
-        return Ok(address.clone());
-    }
-    let (host, port) = config.listen.rsplit_once(':').unwrap_or((&config.listen, "0"));
-    let is_wildcard = matches!(host, "0.0.0.0" | "[::]");
-    if port == "0" || is_wildcard {
-        return Err(CliError::usage("other nodes cannot know at which address they reach this one")
-            .hint("Name it with --cluster-address HOST:PORT."));
-    }
-    Ok(config.listen.clone())
+    let address = config.cluster_address.0.as_ref().unwrap_or(&config.listen);
+    check_address(address)
+        .map_err(|why| CliError::usage(why).hint("Name it with --cluster-address HOST:PORT."))?;
+    Ok(address.clone())
 }
 
 fn path(data_dir: &Path) -> PathBuf {

@@ -34,6 +34,7 @@ const NOT_HERE: &[Operation] = &[
     Operation::ClusterFinalize,
     Operation::ClusterTokenCreate,
     Operation::ClusterJoin,
+    Operation::ClusterAddress,
     Operation::ClusterRemove,
     Operation::TokenList,
     Operation::TokenCreate,
