@@ -31,6 +31,14 @@ fn without_a_planted_bug_nothing_is_found_and_each_run_covers_enough() {
 }
 
 #[test]
+fn a_state_is_offered_again_by_a_leader_who_leads_again() {
+    // In these the second offer was lost, and the follower had the whole state by the first.
+    for seed in [60_635, 61_322, 61_916] {
+        run(like(seed, None)).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
+#[test]
 fn machines_that_forget_what_they_had_not_synced_lose_nothing() {
     // In the last two a quiet leader forgets, and is back before anybody misses it.
     for seed in (0..SEEDS_CLEAN / 2).chain([1_068, 1_147]) {

@@ -9,7 +9,7 @@ use sluice_journal::{
 };
 use sluice_replica::{
     Body, BootId, Change, Config, Content, Dropped, Entry, Envelope, Member, MemberEvent, Members, Memory,
-    Message, NodeId, NotProposed, OwnRecords, Position, Refused, Rejected, Role, Start, StartError,
+    Message, NodeId, NotProposed, OwnRecords, Position, Refused, Rejected, Role, Snapshot, Start, StartError,
 };
 use sluice_sim::disk::{Call, CallFailure, Crash, SimDisk};
 use sluice_sim::rng::Rng;
@@ -320,4 +320,31 @@ fn a_member_that_has_less_than_its_leader_knows_of_has_forgotten_it() {
     drop(member);
     disk.crash(Crash::Power);
     assert!(start_again(&disk, 2).expect("a whole state").has_forgotten());
+}
+
+#[test]
+fn a_follower_says_nothing_about_a_state_of_a_former_term_until_the_leader_offers_it_again() {
+    let mut rig = Rig::new(2, 3);
+    let from_leader =
+        |term, body| Envelope::new(Message { from: node(1), to: node(2), term, body }, Vec::new());
+    let offer = |rig: &mut Rig, term| {
+        let (position, members) = (Position { term: 1, index: 5 }, members(&[1, 2, 3], &[], 3));
+        let body = Body::Snapshot(Snapshot { position, members });
+        rig.member.step(from_leader(term, body)).expect("a message of a leader");
+    };
+    let asks = |rig: &mut Rig, term| {
+        rig.member.take_state_messages();
+        let heartbeat = from_leader(term, Body::Heartbeat { commit: 1, read: None });
+        rig.member.step(heartbeat).expect("a message of a leader");
+        rig.write();
+        (1..ELECTION_TICKS).for_each(|_| rig.member.tick());
+        !rig.member.take_state_messages().is_empty()
+    };
+    offer(&mut rig, 2);
+    assert!(asks(&mut rig, 2));
+    assert!(!asks(&mut rig, 3), "the same node leads again, and may have the same state on its way");
+    offer(&mut rig, 2);
+    assert!(!asks(&mut rig, 3), "that offer was late");
+    offer(&mut rig, 3);
+    assert!(asks(&mut rig, 3));
 }

@@ -71,9 +71,9 @@ impl Member {
         self.go_on_receiving();
     }
 
-    /// Takes in the offer of a state, or its message where nothing of it is needed.
+    /// Takes in the offer of a state, or its message where nothing of it is needed, or its term is over.
     pub(super) fn offered(&mut self, message: Message, snapshot: &Snapshot) -> Result<(), super::Dropped> {
-        if self.replica.has(snapshot.position) {
+        if self.is_past(message.term) || self.replica.has(snapshot.position) {
             self.replica.step(&message).map_err(super::Dropped::Message)?;
             self.settle(Vec::new());
             return Ok(());
@@ -100,15 +100,24 @@ impl Member {
         self.go_on_receiving();
     }
 
-    /// Hands on what came of an input for the state that is on its way to this node.
+    /// Hands on what came of an input for the state that is on its way to this node. Nothing is said to the
+    /// leader of a term that is over: it may lead again and have the same state on its way, and would wait
+    /// for ever for a follower that lacks the offer which can be installed. A leader that hears nothing
+    /// offers it again.
     fn go_on_receiving(&mut self) {
         let given = self.given_index();
         let Some(incoming) = &mut self.incoming else { return };
         self.work.extend(incoming.next_work(given));
-        let (leader, state) = (incoming.offer.from, incoming.position);
-        for body in incoming.take_asked() {
-            self.tell(leader, state, body);
+        let (leader, term, state) = (incoming.offer.from, incoming.offer.term, incoming.position);
+        let asked = incoming.take_asked();
+        if !self.is_past(term) {
+            asked.into_iter().for_each(|body| self.tell(leader, state, body));
         }
+    }
+
+    /// True: a later term than this one has begun.
+    fn is_past(&self, term: u64) -> bool {
+        term < self.replica.standing().term
     }
 
     pub(super) fn tell(&mut self, to: NodeId, state: Position, body: StateBody) {
