@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use sluice_replica::{Change, NodeId};
+use sluice_replica::{Change, MEMBERS_MAX, NodeId};
 
 use crate::shard::replicated::changes::ShardMembers;
 
@@ -59,8 +59,10 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> 
         nodes.filter_map(|node| NodeId::new(node.number)).collect::<BTreeSet<NodeId>>()
     };
     let voters = wants(Wanted::Voter);
+    // Where as many come at once as there is no room for, others have to be done first.
+    let has_room = members.iter().count() < MEMBERS_MAX;
     let mut new = voters.iter().filter(|node| node.get() > members.highest());
-    if let Some(node) = new.next() {
+    if let Some(node) = new.next().filter(|_| has_room) {
         return Some(Step::Change(Change::Add(*node)));
     }
     let is_ready = |node: &&NodeId| {
@@ -70,24 +72,30 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> 
     if let Some(node) = members.learners().iter().find(is_ready) {
         return Some(Step::Change(Change::Promote(*node)));
     }
-    let leaving = wants(Wanted::Leaving);
-    match leaving.iter().find(|node| members.contains(**node)) {
+    // A shard may have counted on a node unseen by the one that took note of its removal.
+    let leaving = [wants(Wanted::Leaving), wants(Wanted::Removed)];
+    match leaving.iter().flatten().find(|node| members.contains(**node)) {
         Some(node) if *node == own => Some(Step::HandOver),
         Some(node) => Some(Step::Change(Change::Remove(*node))),
         None => None,
     }
 }
 
-/// The node that is to be removed next since another has come in its place: that one votes in all shards.
+/// The node that is to be removed next since another comes in its place: that one votes in all shards, or the
+/// former has not come to vote in any.
 pub fn replaced(listed: &[Part], shards: &[ShardMembers]) -> Option<u64> {
-    let votes = |node: &&Part| {
-        let number = NodeId::new(node.number);
-        number.is_some_and(|number| shards.iter().all(|shard| shard.members.voters().contains(&number)))
+    let votes = |shard: &ShardMembers, node: &Part| {
+        NodeId::new(node.number).is_some_and(|number| shard.members.voters().contains(&number))
     };
+    let votes_in_all = |node: &Part| shards.iter().all(|shard| votes(shard, node));
+    let votes_in_none = |node: &Part| !shards.iter().any(|shard| votes(shard, node));
     let present = |node: &&Part| node.wanted == Wanted::Voter;
-    let voting = listed.iter().filter(present).filter(votes);
-    let mut replaced = voting.flat_map(|node| former(listed, node.replaces));
-    replaced.find(present).map(|node| node.number)
+    let pairs = listed.iter().filter(present).flat_map(|new| {
+        let former = former(listed, new.replaces).filter(present);
+        former.map(move |former| (new, former))
+    });
+    let mut replaced = pairs.filter(|(new, former)| votes_in_all(new) || votes_in_none(former));
+    replaced.next().map(|(_, former)| former.number)
 }
 
 /// The nodes in the place of which one comes that replaces this number: that node, and those in the place of
@@ -108,13 +116,17 @@ pub fn check_removal(listed: &[Part], number: u64, connected: &[u64]) -> Result<
     if reached.len() > lost.len() { Ok(()) } else { Err(NoMajority { reached: reached.len(), lost }) }
 }
 
-/// Nodes that no shard counts on any more.
+/// Nodes that no shard counts on any more: of each shard that is led here a majority knows it.
 pub fn gone(listed: &[Part], shards: &[ShardMembers]) -> Vec<u64> {
-    let leaving = listed.iter().filter(|node| node.wanted == Wanted::Leaving).map(|node| node.number);
+    let is_open = |shard: &ShardMembers| shard.is_changing && !shard.followers.is_empty();
     let is_member = |number: &u64| {
         let number = NodeId::new(*number);
         number.is_some_and(|number| shards.iter().any(|shard| shard.members.contains(number)))
     };
+    if shards.iter().any(is_open) {
+        return Vec::new();
+    }
+    let leaving = listed.iter().filter(|node| node.wanted == Wanted::Leaving).map(|node| node.number);
     leaving.filter(|number| !is_member(number)).collect()
 }
 
@@ -167,6 +179,16 @@ mod tests {
     }
 
     #[test]
+    fn where_there_is_no_room_for_a_node_others_are_done_first() {
+        let mut all = [1, 2, 3, 4, 5, 6, 7, 8].map(|number| listed(number, Wanted::Voter));
+        let full = |caught_up| shard(&[1, 2, 3, 4, 5], &[6, 7], 7, caught_up);
+        assert_eq!(next(&all, &full(&[6]), id(1)), Some(Step::Change(Change::Promote(id(6)))));
+        assert_eq!(next(&all, &full(&[]), id(1)), None);
+        all[6].wanted = Wanted::Leaving;
+        assert_eq!(next(&all, &full(&[]), id(1)), Some(Step::Change(Change::Remove(id(7)))));
+    }
+
+    #[test]
     fn a_node_that_leaves_is_removed_and_a_leader_hands_over_first() {
         let mut all = [1, 2, 3].map(|number| listed(number, Wanted::Voter));
         all[2].wanted = Wanted::Leaving;
@@ -177,6 +199,14 @@ mod tests {
         let without = shard(&[1, 2], &[], 3, &[]);
         assert_eq!(gone(&all, &[without.clone(), without.clone()]), [3]);
         assert_eq!(next(&all, &without, id(1)), None);
+        let open = ShardMembers { is_changing: true, ..without.clone() };
+        assert_eq!(gone(&all, &[without.clone(), open]), [0; 0]);
+        // It was taken for removed where this shard had not counted on it yet.
+        all[2].wanted = Wanted::Removed;
+        assert_eq!(
+            next(&all, &shard(&[1, 2, 3], &[], 3, &[2, 3]), id(1)),
+            Some(Step::Change(Change::Remove(id(3))))
+        );
         // A number that was given before never comes back.
         all[2].wanted = Wanted::Voter;
         assert_eq!(next(&all, &without, id(1)), None);
@@ -215,5 +245,11 @@ mod tests {
         assert_eq!(replaced(&all, &shards()), Some(4));
         all[3].wanted = Wanted::Leaving;
         assert_eq!(replaced(&all, &shards()), Some(2));
+        // One that never comes to vote makes room at once.
+        all[3].wanted = Wanted::Voter;
+        let both_learn = [shard(&[1, 2, 3], &[4, 5], 5, &[])];
+        assert_eq!(replaced(&all, &both_learn), Some(4));
+        all[3].wanted = Wanted::Leaving;
+        assert_eq!(replaced(&all, &both_learn), None);
     }
 }
