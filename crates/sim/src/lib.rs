@@ -57,7 +57,9 @@
 //! # A cluster
 //!
 //! With `--cluster` a run has the members of one shard's log on three or five nodes: the real replicas over
-//! the real journals, each with a disk and a clock of its own, and a network between them. See [`cluster`].
+//! the real journals, each with a disk and a clock of its own, and a network between them. In half of the
+//! runs members change: machines join, nodes are removed and replaced, and removed ones come back. See
+//! [`cluster`].
 //!
 //! ```text
 //! cargo run -p sluice-sim --release -- --cluster --seeds 10000

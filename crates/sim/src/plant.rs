@@ -134,6 +134,12 @@ plants! {
     StayQuiet = "stay_quiet" in replica as StayQuiet,
     /// A node that may have forgotten what it acknowledged goes on under its number.
     ForgetfulVoter = "forgetful_voter" in replica as ForgetfulVoter,
+    /// A start takes the members of the log's base for those in force.
+    StaleMembers = "stale_members" in replica as StaleMembers,
+    /// A change of the members is in force when it is appended.
+    MembersWhenAppended = "members_when_appended" in replica as MembersWhenAppended,
+    /// A change of the members is taken while one is under way.
+    SecondChange = "second_change" in replica as SecondChange,
     /// A leader answers a read without asking the others.
     ReadAlone = "read_alone" in replica as ReadAlone,
     /// A member that does not answer counts as one that has no copy of a damaged blob.

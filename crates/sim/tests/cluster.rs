@@ -2,6 +2,7 @@
 
 use sluice_sim::plant::Plant;
 use sluice_sim::run::{Kind, Run, STEPS, run};
+use sluice_sim::world::Stats;
 
 /// Seeds that are run without a bug; CI runs more of them, by the binary.
 const SEEDS_CLEAN: u64 = 13;
@@ -24,10 +25,14 @@ fn finds_in(kind: Kind, plant: Plant) {
 
 #[test]
 fn without_a_planted_bug_nothing_is_found_and_each_run_covers_enough() {
+    let mut sum = Stats::default();
     for seed in 0..SEEDS_CLEAN {
         let stats = run(like(seed, None)).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(stats.answers >= 2_000 && stats.elections >= 3, "seed {seed}: {stats:?}");
+        sum += stats;
     }
+    // Nodes come and go, and removed ones are refused.
+    assert!(sum.changes >= 20 && sum.refused > 0 && sum.returned > 0 && sum.transfers > 0, "{sum:?}");
 }
 
 #[test]
@@ -132,6 +137,21 @@ fn a_wall_clock_that_counts_as_the_time_of_the_log_is_found() {
 #[test]
 fn a_time_that_stands_still_without_a_leader_is_found() {
     finds(Plant::LastLoggedTime);
+}
+
+#[test]
+fn members_of_the_base_that_are_taken_for_those_in_force_are_found() {
+    finds(Plant::StaleMembers);
+}
+
+#[test]
+fn members_that_change_when_the_change_is_appended_are_found() {
+    finds(Plant::MembersWhenAppended);
+}
+
+#[test]
+fn a_second_change_of_the_members_is_found() {
+    finds(Plant::SecondChange);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::fmt;
 use bytes::Bytes;
 use sluice_engine::{Engine, Outcome};
 use sluice_journal::{Committed, Entry, Records};
-use sluice_replica::{Dropped, Rejected};
+use sluice_replica::{Dropped, Members, Rejected};
 
 use crate::model::Checked;
 
@@ -35,6 +35,10 @@ pub(super) struct Checker {
     leaders: BTreeMap<u64, (usize, u64)>,
     /// Digest of the state behind each record, by the first node that was there.
     digests: BTreeMap<u64, u64>,
+    /// Members, each with the number of the first batch behind which they were in force.
+    members: BTreeMap<u64, Members>,
+    /// Number of the last batch behind which they are known.
+    compared: u64,
 }
 
 impl Checker {
@@ -94,6 +98,29 @@ impl Checker {
         } else {
             Err(format!("node {node} has another state after record {index} than one before"))
         }
+    }
+
+    /// A node has these members in force behind the batch with this number, which it has applied.
+    pub(super) fn has_members(&mut self, node: usize, number: u64, members: &Members) -> Checked {
+        if number == 0 && *members == Members::default() {
+            return Ok(());
+        }
+        let known = self.members.range(..=number).next_back().map(|(_, known)| known);
+        if known == Some(members) {
+            self.compared = self.compared.max(number);
+            return Ok(());
+        }
+        if number <= self.compared {
+            return Err(format!("node {node} has {members:?} behind batch {number}, another had {known:?}"));
+        }
+        self.compared = number;
+        self.members.insert(number, members.clone());
+        Ok(())
+    }
+
+    /// The newest members.
+    pub(super) fn members(&self) -> Members {
+        self.members.values().next_back().cloned().unwrap_or_default()
     }
 
     /// A node says that it leads.

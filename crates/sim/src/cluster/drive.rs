@@ -28,8 +28,10 @@ impl ClusterWorld {
         owner.life += 1;
         let life = owner.life;
         match owner.open(self.now_us, &mut self.rng) {
-            Ok(server) if !owner.is_halted() => {
+            Ok(mut server) if !owner.is_halted() => {
                 self.checker.has(node, server.shard.engine())?;
+                let members = server.shard.store().store.member().members();
+                self.checker.has_members(node, owner.applied, members)?;
                 owner.begin(server);
                 self.judge.starts.add(node, self.now_us);
             }
@@ -116,17 +118,20 @@ impl ClusterWorld {
     /// Holds what a shard has done against all others.
     fn look(&mut self, node: usize) -> Checked {
         let owner = &mut self.nodes[node];
+        let id = owner.id();
         let Some(server) = &mut owner.server else { return Ok(()) };
         let given = server.shard.store().take();
         for given in &given {
             match given {
-                Given::Batch(batch) => {
+                Given::Batch(batch, members) => {
                     self.checker.applies(node, owner.applied, batch)?;
+                    self.checker.has_members(node, batch.number, members)?;
                     (owner.applied, owner.agreed_us) = (batch.number, self.now_us);
                     self.stats.records += batch.records().count() as u64;
                 }
-                Given::State(number) => {
+                Given::State(number, members) => {
                     self.checker.takes_over(node, *number, server.shard.engine())?;
+                    self.checker.has_members(node, *number, members)?;
                     owner.applied = *number;
                     self.stats.installs += 1;
                 }
@@ -138,8 +143,12 @@ impl ClusterWorld {
         if !given.is_empty() {
             self.checker.has(node, server.shard.engine())?;
         }
-        let standing = server.shard.store().store.member().standing();
+        let member = server.shard.store().store.member();
+        let standing = member.standing();
         if standing.role == Role::Leader {
+            if !member.members().voters().contains(&id) {
+                return Err(format!("node {node} leads term {} and is no voter", standing.term));
+            }
             self.checker.leads(node, owner.life, standing.term)?;
             self.stats.elections = self.checker.elections();
         }
@@ -162,7 +171,7 @@ impl ClusterWorld {
     /// Brings on its way what a member gives to others, and reads for it what followers need.
     fn carry(&mut self, node: usize, out: Outgoing) -> Checked {
         for (from, why) in &out.dropped {
-            checker::may_be_dropped(why, self.power.renumbers())
+            checker::may_be_dropped(why, self.power.renumbers() || self.operator.is_some())
                 .map_err(|why| format!("node {node} drops a message of node id {}: {why}", from.get()))?;
         }
         let owner = &mut self.nodes[node];

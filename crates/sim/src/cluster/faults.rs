@@ -42,7 +42,7 @@ impl ClusterWorld {
             16 => {
                 let by_us = self.rng.below(2_000 * SECOND_US) as i64;
                 // Of two clocks of which one is behind nobody knows that the other is right.
-                let is_behind = self.rng.chance(1, 2) && count > 3;
+                let is_behind = self.rng.chance(1, 2) && self.first_count > 3;
                 self.nodes[self.wrong_clock].jump(if is_behind { -by_us } else { by_us });
             }
             17..20 => self.network.cut(&[node], true, self.rng.chance(1, 2)),
@@ -109,7 +109,7 @@ impl ClusterWorld {
             if self.nodes[node].is_halted() {
                 self.crash(node);
             }
-            if self.nodes[node].server.is_none() {
+            if self.nodes[node].server.is_none() && self.nodes[node].away.is_none() {
                 self.start(node)?;
             }
         }

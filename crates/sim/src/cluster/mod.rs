@@ -8,7 +8,8 @@
 //!
 //! Map: [`begun`] the data of one node, [`node`] one node with its disk, [`drive`] its steps, [`witness`]
 //! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
-//! everything that goes wrong, [`power`] machines that forget, [`damage`] payloads that one disk damages,
+//! everything that goes wrong, [`operator`] who adds and removes nodes, [`listing`] the list of nodes and
+//! what leaders make of it, [`power`] machines that forget, [`damage`] payloads that one disk damages,
 //! [`silence`] what nodes notice of lost ones, [`calls`] calls and their answers, [`clients`] who calls whom,
 //! [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what clients hear,
 //! [`promised`] when leases and delays end, [`rest`] members that have nothing to do.
@@ -21,8 +22,10 @@ mod damage;
 mod drive;
 mod faults;
 mod judge;
+mod listing;
 mod network;
 mod node;
+mod operator;
 mod packet;
 mod power;
 mod promised;
@@ -33,6 +36,7 @@ mod witness;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use sluice_node::steering::Step;
 use sluice_replica::NodeId;
 
 use crate::model::Checked;
@@ -45,6 +49,7 @@ use clients::Clients;
 use judge::Judge;
 use network::Network;
 use node::{Node, draw_options};
+use operator::Operator;
 use packet::{Arrived, Packet};
 use power::Power;
 
@@ -77,6 +82,8 @@ enum Event {
     Arrive { node: usize, packet: Box<Packet> },
     Start { node: usize, life: u64 },
     Lost { node: usize, peer: usize },
+    Steer { node: usize, life: u64, step: Step },
+    Operate,
     Client,
     Fault,
 }
@@ -117,6 +124,9 @@ pub struct ClusterWorld {
     nodes: Vec<Node>,
     network: Network,
     power: Power,
+    /// None: the members stay as they are, but for machines that forget.
+    operator: Option<Operator>,
+    plant: Option<Plant>,
     checker: Checker,
     judge: Judge,
     clients: Clients,
@@ -124,6 +134,8 @@ pub struct ClusterWorld {
     slow_write_us: u64,
     /// True: things go wrong.
     faulty: bool,
+    /// Number of nodes at first.
+    first_count: usize,
     /// The node whose wall clock is wrong; those of the others are right.
     wrong_clock: usize,
     /// The node whose disk damages payloads.
@@ -157,11 +169,14 @@ impl ClusterWorld {
             now_us: SECOND_US,
             network: Network::new(count),
             power: Power::new(count, &options),
+            operator: Operator::new(count, seed).filter(|_| !is_lax),
+            plant,
             checker: Checker::new(log),
             judge: Judge::default(),
             clients: Clients::default(),
             slow_write_us: 0,
             faulty: false,
+            first_count: count,
             wrong_clock,
             bad_disk,
             is_closing: false,
@@ -185,6 +200,9 @@ impl ClusterWorld {
         (0..self.nodes.len()).try_for_each(|node| self.start(node))?;
         self.at(0, Event::Client);
         self.at(500_000, Event::Fault);
+        if self.operator.is_some() {
+            self.at(SECOND_US, Event::Operate);
+        }
         for episode in 1..=EPISODES {
             self.faulty = true;
             while !self.is_covered(episode) {
@@ -215,17 +233,18 @@ impl ClusterWorld {
         }
         let engine = self.checker.replay();
         engine.recount()?;
-        (0..self.nodes.len()).try_for_each(|node| match &self.nodes[node].server {
+        self.present().try_for_each(|node| match &self.nodes[node].server {
             Some(server) if server.shard.engine().digest() == engine.digest() => Ok(()),
             _ => Err(format!("node {node} differs from what its log gives")),
         })?;
         self.judge.look_back(self.checker.bytes(), &engine)
     }
 
-    /// True when all nodes have applied all that any has, and vote.
+    /// True when all nodes that are to be members are, and have applied all that any has.
     fn is_whole(&self) -> bool {
         let last = self.checker.last();
-        self.has_power() && self.nodes.iter().all(|node| node.server.is_some() && node.applied == last)
+        let has_all = |node: usize| self.nodes[node].server.is_some() && self.nodes[node].applied == last;
+        self.has_power() && self.has_its_members() && self.present().all(has_all)
     }
 
     fn is_covered(&self, episode: u64) -> bool {
@@ -244,7 +263,8 @@ impl ClusterWorld {
             }
             if self.now_us > end {
                 let applied: Vec<u64> = self.nodes.iter().map(|node| node.applied).collect();
-                return Err(format!("not healed: {applied:?} applied, {} in all", self.checker.last()));
+                let (last, members) = (self.checker.last(), self.checker.members());
+                return Err(format!("not healed: {applied:?} applied, {last} in all, {members:?}"));
             }
             self.next(step)?;
         }
@@ -280,6 +300,8 @@ impl ClusterWorld {
                 if self.faulty { self.fault() } else { Ok(()) }
             }
             Event::Arrive { node, packet } => self.arrive(node, packet),
+            Event::Steer { node, life, step } => self.steer(node, life, step),
+            Event::Operate => self.change_cluster(),
             Event::Start { node, life } => match self.nodes[node].is_down_since(life) {
                 true => self.start(node),
                 false => Ok(()),
@@ -297,6 +319,7 @@ impl ClusterWorld {
                     }
                     self.input(node, |server| server.inbox.tick())?;
                     self.operate()?;
+                    self.follow_list(node)?;
                 }
                 Ok(())
             }

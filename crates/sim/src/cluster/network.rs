@@ -26,6 +26,11 @@ impl Network {
         Network { nodes, cut: BTreeSet::new(), delay_us: DELAY_US, lost: 0, repeated: 0, late: 0 }
     }
 
+    /// Takes in that there is one node more.
+    pub(super) fn grow(&mut self) {
+        self.nodes += 1;
+    }
+
     /// Repairs all links and loses nothing any more.
     pub(super) fn heal(&mut self) {
         *self = Network::new(self.nodes);

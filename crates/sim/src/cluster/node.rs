@@ -1,7 +1,7 @@
 //! One node with its disk: its lives from a start to a crash.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -147,6 +147,17 @@ pub(super) struct Node {
     pub(super) has_lost_power: bool,
     /// True: its journal has failed in its last life.
     pub(super) has_failed: bool,
+    /// Reason for which it does not start.
+    pub(super) away: Option<Away>,
+}
+
+/// Reason for which a node does not start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Away {
+    /// Word of its removal.
+    Removed,
+    /// Its machine is gone for good.
+    Lost,
 }
 
 /// Reason for which a node does not start.
@@ -166,19 +177,37 @@ impl Node {
         rng: &mut Rng,
     ) -> Result<Node, String> {
         let disk = begun.copy(rng.fork()).map_err(|error| error.to_string())?;
+        let members = (0..nodes).map(first_id).collect();
+        let members = Members::new(members, Vec::new(), nodes as u64).ok_or("no voters")?;
+        let options = Options { commit: Commit::Told, ..options.clone() };
+        Ok(Node::with(first_id(place), members, disk, options, plant, rng))
+    }
+
+    /// A node like this one that has nothing, with another number.
+    pub(super) fn spare(&self, id: NodeId, plant: Option<Plant>, rng: &mut Rng) -> Node {
+        let disk = SimDisk::new(Path::new("/"), usize::MAX, rng.fork());
+        Node::with(id, Members::default(), disk, self.options.clone(), plant, rng)
+    }
+
+    fn with(
+        id: NodeId,
+        members: Members,
+        disk: SimDisk,
+        options: Options,
+        plant: Option<Plant>,
+        rng: &mut Rng,
+    ) -> Node {
         disk.set_flaws(Flaws {
             skips_syncs: plant == Some(Plant::SkipSync),
             cuts_tail: plant == Some(Plant::CutValidRecordAtRecovery),
             goes_back: plant == Some(Plant::OlderSnapshotFallback),
         });
-        let members = (0..nodes).map(first_id).collect();
-        let members = Members::new(members, Vec::new(), nodes as u64).ok_or("no voters")?;
         let quiet_ticks = *rng.pick(&[1, 2, 5, 20]);
-        Ok(Node {
-            config: Config { id: first_id(place), heartbeat_ticks: 2, election_ticks: 10, quiet_ticks },
+        Node {
+            config: Config { id, heartbeat_ticks: 2, election_ticks: 10, quiet_ticks },
             former: Vec::new(),
             members,
-            options: Options { commit: Commit::Told, ..options.clone() },
+            options,
             kept: (*rng.pick(&[0, 0, 16 << 10, u64::MAX]), *rng.pick(&[0, 64 << 10, u64::MAX])),
             disk,
             harmed: Harmed::default(),
@@ -200,7 +229,8 @@ impl Node {
             boot: BootId([0; 16]),
             has_lost_power: false,
             has_failed: false,
-        })
+            away: None,
+        }
     }
 
     /// Its number.
@@ -244,9 +274,9 @@ impl Node {
         }
     }
 
-    /// True when the node is down since this life has ended.
+    /// True when the node is down since this life has ended, and is to start again.
     pub(super) fn is_down_since(&self, life: u64) -> bool {
-        self.life == life && self.server.is_none()
+        self.life == life && self.server.is_none() && self.away.is_none()
     }
 
     pub(super) fn is_halted(&self) -> bool {

@@ -43,6 +43,11 @@ impl Starts {
         self.0.insert(node, now_us);
     }
 
+    /// Takes in that a node counts no more.
+    pub(super) fn remove(&mut self, node: usize) {
+        self.0.remove(&node);
+    }
+
     /// Time by which it is too soon for this end, in microseconds. `told_us` is the end by the time of the
     /// log, in microseconds since the Unix epoch. Where a majority has started anew since, that time may have
     /// gone on by their wall clocks: then the end may come when these have passed it.

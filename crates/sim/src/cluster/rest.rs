@@ -34,8 +34,8 @@ impl ClusterWorld {
     fn are_all_quiet(&mut self) -> bool {
         self.clients.open.is_empty()
             && self.has_power()
-            && self.nodes.iter_mut().all(|node| {
-                let server = node.server.as_mut();
+            && self.present().collect::<Vec<_>>().into_iter().all(|node| {
+                let server = self.nodes[node].server.as_mut();
                 server.is_some_and(|server| server.shard.store().store.member().is_quiet())
             })
     }

@@ -16,6 +16,13 @@ pub(super) struct Link {
     silent_ticks: u32,
 }
 
+impl Link {
+    /// True: the connection stands.
+    pub(super) fn is_connected(&self) -> bool {
+        self.silent_ticks < LOST_TICKS
+    }
+}
+
 impl ClusterWorld {
     /// Lets a node look, at a tick, from whom nothing comes: nodes that are down or paused, and those behind
     /// links that are cut. All others say at least that they are alive. A connection begins with each life of

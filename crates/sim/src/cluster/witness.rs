@@ -6,7 +6,7 @@ use sluice_journal::{
 };
 use sluice_node::shard::replicated::Replicated;
 use sluice_node::shard::store::{Heard, Standing, Store};
-use sluice_replica::Clocks;
+use sluice_replica::{Clocks, Members};
 
 /// The wrapped store.
 pub(super) struct Witness {
@@ -16,10 +16,11 @@ pub(super) struct Witness {
 
 /// Thing that a shard was given.
 pub(super) enum Given {
-    /// A batch to apply.
-    Batch(Committed),
-    /// A state in place of its own, which has applied the batch with this number last.
-    State(u64),
+    /// A batch to apply, and the members in force behind it.
+    Batch(Committed, Members),
+    /// A state in place of its own, which has applied the batch with this number last, and the members in
+    /// force behind that.
+    State(u64, Members),
     /// Word that a blob is lost.
     Lost(BlobKey),
 }
@@ -57,7 +58,10 @@ impl Journal for Witness {
     fn poll(&mut self) -> Option<Event> {
         let event = self.store.poll();
         match &event {
-            Some(Event::Committed(batch)) => self.given.push(Given::Batch(batch.clone())),
+            Some(Event::Committed(batch)) => {
+                let members = self.store.member().members().clone();
+                self.given.push(Given::Batch(batch.clone(), members));
+            }
             Some(Event::Damaged(key)) => self.given.push(Given::Lost(*key)),
             _ => {}
         }
@@ -93,7 +97,8 @@ impl Store for Witness {
     fn take_state(&mut self) -> Option<Box<Engine>> {
         let state = self.store.take_state();
         if state.is_some() {
-            self.given.push(Given::State(self.store.member().journal().next_number() - 1));
+            let member = self.store.member();
+            self.given.push(Given::State(member.journal().next_number() - 1, member.members().clone()));
         }
         state
     }

@@ -83,6 +83,12 @@ pub struct Stats {
     pub quiets: u64,
     /// Number of nodes that got another number, since they had forgotten something.
     pub renumbered: u64,
+    /// Number of changes of the members that are in force.
+    pub changes: u64,
+    /// Number of changes of the members that were refused.
+    pub refused: u64,
+    /// Number of starts of nodes that were removed.
+    pub returned: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -108,6 +114,9 @@ impl std::ops::AddAssign for Stats {
         self.installs += other.installs;
         self.quiets += other.quiets;
         self.renumbered += other.renumbered;
+        self.changes += other.changes;
+        self.refused += other.refused;
+        self.returned += other.returned;
     }
 }
 
