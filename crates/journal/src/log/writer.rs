@@ -46,7 +46,7 @@ pub struct Writer {
     shared: Arc<Shared>,
     state: Arc<Mutex<WriterState>>,
     /// Held during a step. Others hold `state` briefly and leave the queue alone.
-    stepping: Arc<Mutex<()>>,
+    pub(in crate::log) stepping: Arc<Mutex<()>>,
 }
 
 /// State of the writer.
