@@ -253,9 +253,11 @@ impl Node {
         self.server.as_mut().is_some_and(|server| server.shard.store().store.member().has_forgotten())
     }
 
-    /// The members in force, as it knows them.
+    /// The members in force, as it knows them while it leads; `None`: it is down, or the last change is
+    /// under way, so that those before it may still have to elect a leader.
     pub(super) fn members(&mut self) -> Option<Members> {
-        self.server.as_mut().map(|server| server.shard.store().store.member().members().clone())
+        let member = self.server.as_mut()?.shard.store().store.member();
+        (!member.is_changing()).then(|| member.members().clone())
     }
 
     pub(super) fn syncs(&self) -> u64 {

@@ -2,8 +2,8 @@
 //! comes back under another number.
 //!
 //! An operator that knows nothing but the members of a leader and who is silent gives the numbers. At most a
-//! minority of the machines has lost power, or may have, at a time: one counts until it votes again. A disk
-//! whose sync fails loses as much.
+//! minority of the machines has lost power, or may have, at a time: one counts until it votes again, by a
+//! change of the members that is not under way any more. A disk whose sync fails loses as much.
 
 use sluice_journal::Options;
 use sluice_replica::{Change, Members, NodeId};
