@@ -1,5 +1,10 @@
 //! Damage to payloads on the disk of one node, of which the others have whole copies: whoever reads them gets
 //! what was sent, and nothing is lost.
+//!
+//! A machine that loses power may take the last whole copy with it. So one that has it loses none, and of a
+//! payload that others have lost nothing is damaged.
+
+use std::collections::BTreeSet;
 
 use sluice_engine::id::MessageId;
 use sluice_journal::{BlobCopy, BlobKey, BlobLocation, BlobRead, Journal};
@@ -43,26 +48,41 @@ impl ClusterWorld {
         }
         let owner = &mut self.nodes[self.bad_disk];
         let Some(server) = &mut owner.server else { return Ok(()) };
-        let live: Vec<BlobKey> = server
-            .shard
-            .engine()
-            .live_blobs()
-            .map(|blob| BlobKey { index: blob.index, item: blob.item })
-            .collect();
+        let live: Vec<BlobKey> = server.live_blobs().collect();
         if live.is_empty() {
             return Ok(());
         }
         let key = *self.rng.pick(&live);
         let BlobRead::OnDisk(location) = server.shard.store().read(key) else { return Ok(()) };
-        if location.is_empty() {
+        if location.is_empty() || self.power.renumbers() && !self.has_copy_besides(self.bad_disk, key) {
             return Ok(());
         }
         let (path, first) = location.place();
+        let owner = &mut self.nodes[self.bad_disk];
         let damaged = owner.disk.flip(path, first as usize + self.rng.index(location.len()));
         owner.harmed.is_harmed |= damaged.is_some();
         owner.harmed.damages.extend(damaged);
+        self.damaged.insert(key);
         self.trace(|| format!("  {key:?} is damaged"));
         Ok(())
+    }
+
+    /// True: without this node there is a whole copy of each payload that was ever damaged, and is needed.
+    pub(super) fn has_copies_besides(&mut self, node: usize) -> bool {
+        let last = self.checker.last();
+        let mut newest = self.nodes.iter().filter(|node| node.applied == last);
+        if let Some(server) = newest.find_map(|node| node.server.as_ref()) {
+            let live: BTreeSet<BlobKey> = server.live_blobs().collect();
+            self.damaged.retain(|key| live.contains(key));
+        }
+        let damaged = self.damaged.clone();
+        damaged.iter().all(|key| self.has_copy_besides(node, *key))
+    }
+
+    /// True: another node that has lost no power has a whole copy.
+    fn has_copy_besides(&mut self, node: usize, key: BlobKey) -> bool {
+        let others = self.nodes.iter_mut().enumerate().filter(|(place, _)| *place != node);
+        others.filter(|(_, other)| !other.has_lost_power).any(|(_, other)| other.has_whole(key))
     }
 
     /// Looks for the copies that are awaited.

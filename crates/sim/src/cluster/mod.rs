@@ -34,8 +34,9 @@ mod silence;
 mod witness;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
+use sluice_journal::BlobKey;
 use sluice_node::steering::Step;
 use sluice_replica::NodeId;
 
@@ -140,6 +141,8 @@ pub struct ClusterWorld {
     wrong_clock: usize,
     /// The node whose disk damages payloads.
     bad_disk: usize,
+    /// Blobs that it has damaged, and that are needed.
+    damaged: BTreeSet<BlobKey>,
     /// True: clients ask nothing new.
     is_closing: bool,
     due: BinaryHeap<Reverse<Due>>,
@@ -179,6 +182,7 @@ impl ClusterWorld {
             first_count: count,
             wrong_clock,
             bad_disk,
+            damaged: BTreeSet::new(),
             is_closing: false,
             due: BinaryHeap::new(),
             next_event: 0,

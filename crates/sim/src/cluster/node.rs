@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sluice_journal::{Commit, DiskJournal, Durability, Maintenance, OpenError, Opened, Options, Writer};
+use sluice_journal::{
+    BlobKey, BlobRead, Commit, DiskJournal, Durability, Journal, Maintenance, OpenError, Opened, Options,
+    Writer,
+};
 use sluice_node::clock::LogClock;
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::{knows, recover};
@@ -93,6 +96,13 @@ pub(super) struct Server {
     pub(super) maintenance: Maintenance,
     /// Work on states that is not done.
     pub(super) works: VecDeque<Work>,
+}
+
+impl Server {
+    /// The blobs to which its state refers.
+    pub(super) fn live_blobs(&self) -> impl Iterator<Item = BlobKey> {
+        self.shard.engine().live_blobs().map(|blob| BlobKey { index: blob.index, item: blob.item })
+    }
 }
 
 impl std::fmt::Debug for Server {
@@ -258,6 +268,15 @@ impl Node {
     pub(super) fn members(&mut self) -> Option<Members> {
         let member = self.server.as_mut()?.shard.store().store.member();
         (!member.is_changing()).then(|| member.members().clone())
+    }
+
+    /// True: it runs, and its journal has the blob whole.
+    pub(super) fn has_whole(&mut self, key: BlobKey) -> bool {
+        self.server.as_mut().is_some_and(|server| match server.shard.store().read(key) {
+            BlobRead::Cached(_) => true,
+            BlobRead::OnDisk(location) => location.read().is_ok(),
+            BlobRead::Missing => false,
+        })
     }
 
     pub(super) fn syncs(&self) -> u64 {

@@ -42,11 +42,11 @@ impl Power {
 }
 
 impl ClusterWorld {
-    /// Lets a node lose what it has not synced; false: too many have.
+    /// Lets a node lose what it has not synced; false: too many have, or it has what others have damaged.
     pub(super) fn may_lose(&mut self, node: usize) -> bool {
         let is_lost = |other: &usize| *other == node || self.nodes[*other].has_lost_power;
         let lost = (0..self.nodes.len()).filter(is_lost).count();
-        let may_lose = !self.power.is_lax || 2 * lost < self.nodes.len();
+        let may_lose = !self.power.is_lax || 2 * lost < self.nodes.len() && self.has_copies_besides(node);
         self.nodes[node].has_lost_power |= may_lose && self.power.is_lax;
         may_lose
     }
