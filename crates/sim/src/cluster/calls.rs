@@ -32,6 +32,8 @@ pub(super) struct Message {
     pub(super) payload: String,
     pub(super) has_key: bool,
     pub(super) delay_ms: u64,
+    /// Time at which it was sent first, in microseconds.
+    pub(super) begun_us: u64,
 }
 
 /// Figures that a client has read.
@@ -146,7 +148,7 @@ impl Client<'_> {
     }
 
     pub(super) fn send(&self, message: Message) -> Waiting {
-        let Message { queue, payload, has_key, delay_ms } = &message;
+        let Message { queue, payload, has_key, delay_ms, .. } = &message;
         let deliver = if *delay_ms > 0 { Deliver::AfterMs(*delay_ms) } else { Deliver::Now };
         let items = [SendItem { payload: payload.as_bytes(), deliver, ..SendItem::default() }];
         let idempotency_key = if *has_key { payload.as_bytes() } else { b"" };

@@ -15,6 +15,9 @@ const PROBE: &str = "probe-";
 const PROBES: usize = 4;
 /// Time after the end of a delay from which a message is there, whoever leads, in microseconds.
 const LATE_US: u64 = 4 * SECOND_US;
+/// Time after which a send with a key is not repeated, in microseconds: the key is forgotten 10 minutes after
+/// the send has come into the log, and the clocks that tell may be faster than time.
+const KEY_US: u64 = 8 * 60 * SECOND_US;
 /// Upper limit of open calls.
 const OPEN_MAX: usize = 64;
 /// Upper limit of attached consumers.
@@ -84,9 +87,10 @@ impl ClusterWorld {
     fn call(&mut self, node: usize) -> Option<Waiting> {
         self.clients.number += 1;
         let server = self.nodes[node].server.as_ref()?;
-        let (mailbox, ticket) = (&server.mailbox, self.clients.number);
-        let client = Client { node, mailbox, now_us: self.now_us, ticket };
+        let (mailbox, ticket, begun_us) = (&server.mailbox, self.clients.number, self.now_us);
+        let client = Client { node, mailbox, now_us: begun_us, ticket };
         let (rng, judge) = (&mut self.rng, &mut self.judge);
+        judge.again.retain(|message| message.begun_us + KEY_US > begun_us);
         let kind = rng.below(100);
         let wait_us = if rng.chance(1, 2) { 0 } else { rng.below(4 * SECOND_US) };
         let held = judge.holds.values().nth(rng.index(judge.holds.len())).map(|hold| hold.receipt);
@@ -98,7 +102,8 @@ impl ClusterWorld {
             0..20 => {
                 let (has_key, is_late) = (rng.chance(1, 2), rng.chance(1, 3));
                 let delay_ms = if is_late { rng.between(1, 3_000) } else { 0 };
-                client.send(Message { queue: QUEUE.to_owned(), payload: payload(ticket), has_key, delay_ms })
+                let (queue, payload) = (QUEUE.to_owned(), payload(ticket));
+                client.send(Message { queue, payload, has_key, delay_ms, begun_us })
             }
             20..26 if !judge.again.is_empty() => {
                 let at = rng.index(judge.again.len());
@@ -107,7 +112,7 @@ impl ClusterWorld {
             20..32 => {
                 let queue = self.clients.probes.pop()?;
                 let delay_ms = if rng.chance(1, 2) { rng.between(1, 3_000) } else { 0 };
-                client.send(Message { queue, payload: payload(ticket), has_key: false, delay_ms })
+                client.send(Message { queue, payload: payload(ticket), has_key: false, delay_ms, begun_us })
             }
             32..50 => client.pull(QUEUE, wait_us),
             50..72 => client.ack(held?),
