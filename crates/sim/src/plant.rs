@@ -134,6 +134,8 @@ plants! {
     StayQuiet = "stay_quiet" in replica as StayQuiet,
     /// A node that may have forgotten what it acknowledged goes on under its number.
     ForgetfulVoter = "forgetful_voter" in replica as ForgetfulVoter,
+    /// Learners vote, and count for commits.
+    CountLearners = "count_learners" in replica as CountLearners,
     /// A start takes the members of the log's base for those in force.
     StaleMembers = "stale_members" in replica as StaleMembers,
     /// A change of the members is in force when it is appended.

@@ -142,6 +142,11 @@ fn a_time_that_stands_still_without_a_leader_is_found() {
 }
 
 #[test]
+fn learners_that_count_are_found() {
+    finds(Plant::CountLearners);
+}
+
+#[test]
 fn members_of_the_base_that_are_taken_for_those_in_force_are_found() {
     finds(Plant::StaleMembers);
 }

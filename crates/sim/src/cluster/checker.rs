@@ -118,6 +118,12 @@ impl Checker {
         Ok(())
     }
 
+    /// Members by whom the batch with this number may be committed: those in force before it, and before the
+    /// last change, of which its leader may not have known.
+    pub(super) fn members_before(&self, number: u64) -> impl Iterator<Item = &Members> {
+        self.members.range(..number).rev().map(|(_, members)| members).take(2)
+    }
+
     /// The newest members.
     pub(super) fn members(&self) -> Members {
         self.members.values().next_back().cloned().unwrap_or_default()

@@ -1,9 +1,9 @@
 //! Steps of a node: what is given to it, and what comes of that.
 
-use sluice_journal::Journal;
+use sluice_journal::{Committed, Journal};
 use sluice_node::shard::Step;
 use sluice_node::shard::replicated::work;
-use sluice_replica::{Body, NodeId, Role, Work};
+use sluice_replica::{Body, Members, NodeId, Role, Work};
 
 use super::node::{Fault, Outgoing, Server, TICK_US};
 use super::packet::Packet;
@@ -117,29 +117,12 @@ impl ClusterWorld {
 
     /// Holds what a shard has done against all others.
     fn look(&mut self, node: usize) -> Checked {
+        let Some(server) = &mut self.nodes[node].server else { return Ok(()) };
+        let given = server.shard.store().take();
+        given.iter().try_for_each(|given| self.is_given(node, given))?;
         let owner = &mut self.nodes[node];
         let id = owner.id();
         let Some(server) = &mut owner.server else { return Ok(()) };
-        let given = server.shard.store().take();
-        for given in &given {
-            match given {
-                Given::Batch(batch, members) => {
-                    self.checker.applies(node, owner.applied, batch)?;
-                    self.checker.has_members(node, batch.number, members)?;
-                    (owner.applied, owner.agreed_us) = (batch.number, self.now_us);
-                    self.stats.records += batch.records().count() as u64;
-                }
-                Given::State(number, members) => {
-                    self.checker.takes_over(node, *number, server.shard.engine())?;
-                    self.checker.has_members(node, *number, members)?;
-                    owner.applied = *number;
-                    self.stats.installs += 1;
-                }
-                Given::Lost(key) => {
-                    return Err(format!("node {node} has lost {key:?}, which is damaged on one disk"));
-                }
-            }
-        }
         if !given.is_empty() {
             self.checker.has(node, server.shard.engine())?;
         }
@@ -153,6 +136,49 @@ impl ClusterWorld {
             self.stats.elections = self.checker.elections();
         }
         Ok(())
+    }
+
+    /// Takes in a thing that a shard was given.
+    fn is_given(&mut self, node: usize, given: &Given) -> Checked {
+        match given {
+            Given::Batch(batch, members) => {
+                self.is_committed(batch)?;
+                let owner = &mut self.nodes[node];
+                self.checker.applies(node, owner.applied, batch)?;
+                self.checker.has_members(node, batch.number, members)?;
+                (owner.applied, owner.agreed_us) = (batch.number, self.now_us);
+                self.stats.records += batch.records().count() as u64;
+                Ok(())
+            }
+            Given::State(number, members) => {
+                let owner = &mut self.nodes[node];
+                let Some(server) = &owner.server else { return Ok(()) };
+                self.checker.takes_over(node, *number, server.shard.engine())?;
+                self.checker.has_members(node, *number, members)?;
+                owner.applied = *number;
+                self.stats.installs += 1;
+                Ok(())
+            }
+            Given::Lost(key) => Err(format!("node {node} has lost {key:?}, which is damaged on one disk")),
+        }
+    }
+
+    /// Checks that a batch which nobody has applied before may be on the disks of a majority of the voters:
+    /// of nodes that are down nothing is known.
+    fn is_committed(&mut self, batch: &Committed) -> Checked {
+        if batch.number <= self.checker.last() || self.power.renumbers() {
+            return Ok(());
+        }
+        let lacking = self.nodes.iter_mut().filter_map(|node| node.lacks(batch).then(|| node.id()));
+        let lacking: Vec<NodeId> = lacking.collect();
+        let may_be = |members: &Members| {
+            let voters = members.voters();
+            voters.iter().filter(|voter| lacking.contains(voter)).count() * 2 < voters.len()
+        };
+        if self.checker.members_before(batch.number).any(may_be) {
+            return Ok(());
+        }
+        Err(format!("batch {} is committed, and {lacking:?} lack it", batch.number))
     }
 
     fn failed(&mut self, node: usize) -> Checked {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sluice_journal::{
-    BlobKey, BlobRead, Commit, DiskJournal, Durability, Journal, Maintenance, OpenError, Opened, Options,
-    Writer,
+    BlobKey, BlobRead, Commit, Committed, DiskJournal, Durability, Journal, Maintenance, OpenError, Opened,
+    Options, Writer,
 };
 use sluice_node::clock::LogClock;
 use sluice_node::mailbox::Mailbox;
@@ -277,6 +277,12 @@ impl Node {
             BlobRead::OnDisk(location) => location.read().is_ok(),
             BlobRead::Missing => false,
         })
+    }
+
+    /// True: it runs, and its disk has not synced this batch.
+    pub(super) fn lacks(&mut self, batch: &Committed) -> bool {
+        let server = self.server.as_mut();
+        server.is_some_and(|server| server.shard.store().durable_index() < batch.first_index)
     }
 
     pub(super) fn syncs(&self) -> u64 {
