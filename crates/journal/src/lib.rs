@@ -6,9 +6,9 @@
 //! known here. A record is a body, which replay needs, and blobs, which stay on disk until they are released.
 //!
 //! Modules: [`seam`] the interface that users of a journal stand on; `memory` the journal in memory; `log`
-//! the journal on disk, on [`disk`] the file system and [`keys`] the encryption; `open`, `rotation`,
-//! `backup`, `check` what is done with a journal on disk as a whole; `options`, `status`, `open_error` their
-//! types; `plant` bugs on purpose.
+//! the journal on disk, on [`disk`] the file system, `space` its room, and [`keys`] the encryption; `open`,
+//! `rotation`, `backup`, `check` what is done with a journal on disk as a whole; `options`, `status`,
+//! `open_error` their types; `plant` bugs on purpose.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -31,6 +31,7 @@ pub mod plant;
 mod plant;
 mod rotation;
 pub mod seam;
+mod space;
 mod status;
 
 pub use backup::{Backup, Backups, Incoming, RestoreError, restore, restore_on};
@@ -56,4 +57,5 @@ pub use seam::batch::{Batch, Record, RecordWriter, Records};
 pub use seam::blob::{BlobError, BlobKey};
 pub use seam::event::{Class, Committed, DiskRoom, Event, InstallError, Refused, TailError};
 pub use seam::sealed::SealedBatch;
+pub use space::Space;
 pub use status::{Cut, RecoveryReport, Status};

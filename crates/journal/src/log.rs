@@ -10,7 +10,7 @@
 //! | `N.table` | where the blobs of a sealed segment lie ([table]) |
 //! | `N.blobs` | live blobs that compaction has copied, and their table |
 //! | `N.snapshot` | the latest [snapshot] |
-//! | `reserve` | room that is kept for draining a full disk ([space]) |
+//! | `reserve` | room for draining a full disk ([space](crate::space)); above, if it is shared |
 //! | `lock` | held by the process that uses the directory |
 //!
 //! Numbers `N` are never used twice, and those of segments grow in the order of the log. A table is a file
@@ -45,7 +45,6 @@ pub(crate) mod shared;
 pub(crate) mod signal;
 pub(crate) mod snapshot;
 mod snapshot_writer;
-mod space;
 pub(crate) mod spans;
 mod state_reader;
 pub(crate) mod table;

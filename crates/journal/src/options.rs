@@ -1,9 +1,11 @@
 //! Settings of a disk journal.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::keys::Encryption;
+use crate::space::Space;
 
 /// Identity of the place that a journal belongs to, and the start that opened it last. The journal stores it
 /// and does not interpret it.
@@ -78,6 +80,9 @@ pub struct Options {
     pub cache_bytes: u64,
     /// Size of the reserve for draining a full disk, in bytes; 0: none.
     pub reserve_bytes: u64,
+    /// Room on the disk, with its reserve and margin, shared with other journals; `None`: its own, by
+    /// `reserve_bytes` and `full_margin_bytes`, in `dir`.
+    pub space: Option<Arc<Space>>,
     /// Free space below which [`crate::Status::low`] is set, in bytes.
     pub low_water_bytes: u64,
     /// Free space beyond the batch itself below which growing batches are refused, in bytes.
@@ -115,6 +120,7 @@ impl Options {
             commit: Commit::Own,
             cache_bytes: 256 << 20,
             reserve_bytes: 64 << 20,
+            space: None,
             low_water_bytes: 1 << 30,
             full_margin_bytes: 32 << 20,
             open_files: 128,

@@ -15,7 +15,7 @@ pub struct Status {
     pub fsyncs: u64,
     /// Duration of the last sync of the log, in microseconds.
     pub last_fdatasync_us: u64,
-    /// Disk space of the journal's files, in bytes.
+    /// Disk space of the journal's files, without the reserve, in bytes.
     pub disk_bytes: u64,
     /// Free disk space at the last look, in bytes.
     pub disk_free_bytes: u64,
@@ -41,7 +41,7 @@ pub struct Status {
     pub low: bool,
     /// Number of segments that were created only when the log needed them, which delays it.
     pub late_segments: u64,
-    /// Size of the reserve at present, in bytes.
+    /// Size of the reserve at present, in bytes; of that of all journals that share it.
     pub reserve_bytes: u64,
 }
 

@@ -53,7 +53,7 @@ pub struct Options {
     pub waiting_receives: usize,
     /// Settings of event feeds.
     pub events: EventOptions,
-    /// Size of the reserve for draining a full disk, in bytes.
+    /// Size of the reserve for draining a full disk, of all shards together, in bytes.
     pub reserve_bytes: u64,
     /// Free disk space below which a warning is logged, in bytes.
     pub low_water_bytes: u64,

@@ -9,7 +9,7 @@ use sluice_engine::query::NamespaceView;
 use sluice_engine::{Command, Engine, Error, NamespaceId, ReceiptKey};
 use sluice_journal::{
     Backups, Class, Commit, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, Opened, RecoveryReport,
-    holds_journal,
+    Space, holds_journal,
 };
 use sluice_replica::Memory;
 use tokio::sync::oneshot::error::TryRecvError;
@@ -139,6 +139,11 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
     Ok(Node { inner: Arc::new(inner), is_stale: false })
 }
 
+/// The size of the disk, in bytes; without limit if the disk does not tell it.
+fn disk_bytes(data_dir: &Path) -> u64 {
+    FsDisk::size_bytes(data_dir).unwrap_or(u64::MAX)
+}
+
 /// Checks that a node of a cluster has a log to begin with: nodes whose logs do not begin alike never agree.
 fn expect_data(data_dir: &Path, shards: u32) -> Result<(), StartError> {
     match (0..shards).find(|shard| !holds_journal(&shard_dir(data_dir, *shard))) {
@@ -182,7 +187,8 @@ impl Starting<'_> {
             self.ways = Some(Ways::new(cluster, memory, forgotten, seed, log_bytes, &self.threads)?);
         }
         let directory = Directory::open(dir, shards)?;
-        (0..shards).try_for_each(|number| self.start_disk(dir, &directory, number))?;
+        let space = self.space(dir);
+        (0..shards).try_for_each(|number| self.start_disk(dir, &directory, &space, number))?;
         directory.complete()?;
         failed::clear(dir).map_err(told)?;
         self.ways.take().map_or_else(|| Ok(Inboxes::default()), |ways| ways.start_clock(&self.threads))
@@ -206,10 +212,17 @@ impl Starting<'_> {
         self.run(number, shard, term, Writing::Memory, EventFlag::default())
     }
 
-    fn start_disk(&mut self, data_dir: &Path, directory: &Directory, number: u32) -> Result<(), StartError> {
+    fn start_disk(
+        &mut self,
+        data_dir: &Path,
+        directory: &Directory,
+        space: &Arc<Space>,
+        number: u32,
+    ) -> Result<(), StartError> {
         self.check_not_lost(data_dir, number)?;
         let options = sluice_journal::Options {
             owner: Some(directory.owner(number)),
+            space: Some(Arc::clone(space)),
             commit: if self.ways.is_some() { Commit::Told } else { Commit::Own },
             ..self.journal_options(data_dir, number)
         };
@@ -253,10 +266,19 @@ impl Starting<'_> {
         Ok(u64::from_le_bytes(seed))
     }
 
+    /// Room on the disk for all shards, with one reserve.
+    fn space(&self, data_dir: &Path) -> Arc<Space> {
+        let options = sluice_journal::Options {
+            reserve_bytes: self.options.reserve_bytes,
+            ..sluice_journal::Options::new(data_dir)
+        };
+        let fitted = options.fitting(disk_bytes(data_dir));
+        Space::new(Arc::new(FsDisk), data_dir, fitted.reserve_bytes, fitted.full_margin_bytes)
+    }
+
     /// The part of the disk that belongs to a shard, in bytes.
     fn share_of_disk(&self, data_dir: &Path) -> u64 {
-        // Of a disk that does not tell its size nothing is known.
-        FsDisk::size_bytes(data_dir).unwrap_or(u64::MAX) / u64::from(self.options.shards)
+        disk_bytes(data_dir) / u64::from(self.options.shards)
     }
 
     fn journal_options(&self, data_dir: &Path, number: u32) -> sluice_journal::Options {
@@ -267,7 +289,6 @@ impl Starting<'_> {
                 Durability::Os => sluice_journal::Durability::Os,
             },
             cache_bytes: self.options.cache_bytes / u64::from(self.options.shards),
-            reserve_bytes: self.options.reserve_bytes,
             low_water_bytes: self.options.low_water_bytes,
             open_files: (OPEN_FILES / self.options.shards as usize).max(OPEN_FILES_MIN),
             term_min: term_min(&SystemClock::new()),

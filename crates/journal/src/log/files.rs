@@ -69,6 +69,11 @@ impl Files {
         Arc::new(Files { disk, dir: dir.to_owned(), keys, spans, repairs, open_max, open, names, signal })
     }
 
+    /// The file system that the files lie in.
+    pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+
     /// Spans read ahead.
     pub(crate) fn spans(&self) -> &Spans {
         &self.spans

@@ -194,7 +194,7 @@ impl DiskJournal {
             repaired_blobs: counters.repaired_blobs.load(Relaxed),
             cache_bytes: self.cache.bytes() + self.shared.files.spans().bytes(),
             cache_misses: self.cache_misses,
-            full: self.shared.space.full.load(Relaxed),
+            full: self.shared.is_full(),
             low: free < self.shared.options.low_water_bytes,
             late_segments: counters.late_segments.load(Relaxed),
             reserve_bytes: self.shared.space.reserve.load(Relaxed),
@@ -241,7 +241,7 @@ impl DiskJournal {
 
     /// Batches for which the disk has room, short of a slack for those that are on their way to it.
     pub fn disk_room(&self) -> DiskRoom {
-        self.shared.space.disk_room()
+        self.shared.disk_room()
     }
 
     /// Queues a batch that is committed when it is durable.

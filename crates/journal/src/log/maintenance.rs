@@ -215,9 +215,7 @@ impl Maintenance {
     }
 
     fn watch_space(&mut self, now_us: u64) -> io::Result<()> {
-        let space = &self.shared.space;
-        let much = space.taken.load(Relaxed) > self.shared.options.full_margin_bytes / 4;
-        if now_us < self.space_due_us() && !much {
+        if now_us < self.space_due_us() && !self.shared.space.is_outdated() {
             return Ok(());
         }
         self.space_at_us = now_us + SPACE_EVERY_US;
@@ -228,14 +226,15 @@ impl Maintenance {
             looked => looked?,
         }
         self.notices.space(self.shared.space.free.load(Relaxed), self.shared.options.low_water_bytes);
-        if self.shared.space.stalled.load(Relaxed) {
+        if self.shared.stalled.load(Relaxed) {
             self.writer.step();
         }
         Ok(())
     }
 
     fn space_due_us(&self) -> u64 {
-        if self.shared.space.is_short() || self.shared.space.taken.load(Relaxed) > 0 {
+        let space = &self.shared.space;
+        if space.is_short() || space.taken.load(Relaxed) > 0 || self.shared.stalled.load(Relaxed) {
             return self.space_at_us;
         }
         self.space_at_us + SPACE_IDLE_US - SPACE_EVERY_US
@@ -268,7 +267,7 @@ impl Maintenance {
     /// On a full disk: ends the segment that grows, as nothing of it can go before, however much of it is
     /// dead.
     fn end_dead_segment(&self) -> Result<(), String> {
-        match self.shared.space.dead_kept() {
+        match self.shared.dead_kept() {
             Some(kept) if self.writer.fill().0 > kept => self.writer.roll(),
             _ => Ok(()),
         }
@@ -419,7 +418,7 @@ impl Maintenance {
     }
 
     fn count_bytes(&self) -> io::Result<()> {
-        let mut bytes = self.shared.space.reserve.load(Relaxed);
+        let mut bytes = 0;
         let files = {
             let manifest = lock(&self.shared.manifest);
             bytes += manifest.sealed.iter().map(|s| s.len + s.table_len).sum::<u64>();

@@ -24,7 +24,6 @@ mod tail;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use crate::disk::{Disk, File, LockError, OpenMode};
 use crate::file_kind::Kind;
@@ -43,7 +42,6 @@ use crate::log::sealed_file::SealedFile;
 use crate::log::sealing::{load_table, write_table};
 use crate::log::shared::Shared;
 use crate::log::snapshot::SnapshotReader;
-use crate::log::space::RESERVE;
 use crate::log::spans::{Spans, budget_of};
 use crate::log::state_reader::PlacedSnapshot;
 use crate::log::table::{LogTable, Table};
@@ -53,6 +51,7 @@ use crate::open_error::OpenError;
 use crate::options::{Durability, Options};
 use crate::plant::{self, Plant};
 use crate::seam::batch::Records;
+use crate::space::Space;
 use crate::status::RecoveryReport;
 
 pub(crate) use tail::{Tail, follow};
@@ -90,6 +89,7 @@ pub(crate) fn recover(disk: Arc<dyn Disk>, options: Options) -> Result<Recovered
 struct Opening {
     disk: Arc<dyn Disk>,
     options: Options,
+    space: Arc<Space>,
     files: Arc<Files>,
     lock: Box<dyn crate::disk::DirLock>,
     manifest: Manifest,
@@ -121,7 +121,8 @@ impl Opening {
         };
         let spans = Spans::new(budget_of(options.cache_bytes));
         let files = Files::with_spans(disk.clone(), &dir, options.open_files, keys, spans);
-        Ok(Opening { disk, options, files, lock, manifest, report })
+        let space = options.space.clone().unwrap_or_else(|| own_space(&disk, &options));
+        Ok(Opening { disk, options, space, files, lock, manifest, report })
     }
 
     fn finish(mut self) -> Result<Recovered, OpenError> {
@@ -141,7 +142,7 @@ impl Opening {
         }
 
         // The directory is written to from here on.
-        self.make_room()?;
+        self.space.make_room().map_err(OpenError::io(&dir, "make room in"))?;
         self.files.keys().begin(&self.manifest).map_err(OpenError::io(&dir.join(KEYRING), "replace"))?;
         let moved = tail.rewrite(&*self.disk, &self.files, &self.options, &mut self.manifest)?;
         for (sealed, stretch, table) in moved.sealed {
@@ -166,15 +167,15 @@ impl Opening {
         let committed = Position { segment: moved.handle.number, offset: len };
         let hard_state = self.manifest.hard_state.clone();
         let shared = Arc::new(Shared::new(
-            self.disk,
             self.options,
+            self.space,
             self.files,
             self.manifest,
             committed,
             link.next_index - 1,
             self.lock,
         ));
-        take_room(&shared).map_err(OpenError::io(&dir, "preallocate in"))?;
+        shared.space.begin().map_err(OpenError::io(&dir, "preallocate in"))?;
         let ranges = entries.iter().flat_map(SealedFile::index_ranges).collect();
         let index = Index::new(ranges, Current::new(moved.handle.clone(), start, moved.table));
         let state = WriterState::new(moved.handle, moved.offset, moved.prefilled, link, moved.begins);
@@ -213,20 +214,6 @@ impl Opening {
             entries.push(SealedFile::new(Arc::new(self.open_blob_file(&file)?), file.ranges));
         }
         Ok((stretches, entries))
-    }
-
-    /// Gives up the reserve on a full disk: the start needs the space, since only a running server can drain.
-    fn make_room(&self) -> Result<(), OpenError> {
-        let dir = &self.options.dir;
-        let free = self.disk.free_bytes(dir).map_err(OpenError::io(dir, "look into"))?;
-        if free >= self.options.full_margin_bytes / 2 {
-            return Ok(());
-        }
-        let path = dir.join(RESERVE);
-        match self.disk.open(&path, OpenMode::Write) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            opened => opened.and_then(|file| file.set_len(0)).map_err(OpenError::io(&path, "shorten")),
-        }
     }
 
     fn open_snapshot(&self) -> Result<Option<SnapshotReader>, OpenError> {
@@ -422,16 +409,9 @@ fn pick_identity(given: u64) -> u64 {
     if given == 0 { RandomState::new().build_hasher().finish() } else { given }
 }
 
-/// Takes the reserve, and reads the free space.
-fn take_room(shared: &Shared) -> io::Result<()> {
-    shared.space.find_reserve()?;
-    shared.space.look()?;
-    let missing = shared.options.reserve_bytes.saturating_sub(shared.space.reserve.load(Relaxed));
-    if shared.space.free.load(Relaxed) > missing.saturating_add(shared.options.full_margin_bytes) {
-        shared.space.take_reserve()?;
-        shared.space.look()?;
-    }
-    Ok(())
+/// Room of a journal that shares its disk with no other.
+fn own_space(disk: &Arc<dyn Disk>, options: &Options) -> Arc<Space> {
+    Space::new(disk.clone(), &options.dir, options.reserve_bytes, options.full_margin_bytes)
 }
 
 /// Number of zeros to write ahead into the first segment of a run.

@@ -20,16 +20,19 @@ use crate::log::manifest::{Link, MANIFEST, Manifest, Sealed};
 use crate::log::received::Received;
 use crate::log::sealing::write_table;
 use crate::log::signal::Signal;
-use crate::log::space::Space;
 use crate::log::state_reader::PlacedSnapshot;
 use crate::options::{Commit, Options};
 use crate::plant::{self, Plant};
 use crate::seam::blob::BlobKey;
-use crate::seam::event::{Class, Committed, Refused};
+use crate::seam::event::{Class, Committed, DiskRoom, Refused};
+use crate::space::Space;
 
 /// Tries, and pause between two, of syncing the directory without file handles: 30 s in all.
 const HANDLE_TRIES: u32 = 3_000;
 const HANDLE_PAUSE: Duration = Duration::from_millis(10);
+
+/// Divisor of the margin: dead log that a full disk may keep.
+const DEAD_PART: u64 = 4;
 
 /// A proposed batch on its way to the disk.
 #[derive(Debug)]
@@ -215,7 +218,9 @@ pub(crate) struct Shared {
     /// Position of the end of the committed batches that the shard was given; backups copy up to it.
     pub(crate) committed: Mutex<Position>,
     pub(crate) counters: Counters,
-    pub(crate) space: Space,
+    pub(crate) space: Arc<Space>,
+    /// True while the writer waits for disk space.
+    pub(crate) stalled: AtomicBool,
     pub(crate) snapshot: crate::log::snapshot::Pipe,
     /// True once the shard has told which blobs are live.
     pub(crate) live_known: AtomicBool,
@@ -247,8 +252,8 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     pub(crate) fn new(
-        disk: Arc<dyn Disk>,
         options: Options,
+        space: Arc<Space>,
         files: Arc<Files>,
         manifest: Manifest,
         committed: Position,
@@ -257,8 +262,9 @@ impl Shared {
     ) -> Shared {
         let committed_index = AtomicU64::new(manifest.committed);
         Shared {
-            space: Space::new(disk.clone(), &options),
-            disk,
+            space,
+            stalled: AtomicBool::new(false),
+            disk: files.disk().clone(),
             options,
             identity: manifest.identity,
             term: manifest.term,
@@ -418,12 +424,31 @@ impl Shared {
     /// # Errors
     /// There is too little.
     pub(crate) fn take_room(&self, class: Class, bytes: u64) -> Result<(), Refused> {
+        if class == Class::Growing && self.stalled.load(Ordering::Relaxed) {
+            return Err(self.space.refusal(class, bytes));
+        }
         self.space.room_for(class, bytes)?;
         if self.space.taken.fetch_add(bytes, Ordering::Relaxed) == 0 {
             // The first since free space was looked at.
             self.maintenance_signal.notify();
         }
         Ok(())
+    }
+
+    /// Batches that would be taken now.
+    pub(crate) fn disk_room(&self) -> DiskRoom {
+        if self.stalled.load(Ordering::Relaxed) { DiskRoom::None } else { self.space.disk_room() }
+    }
+
+    /// True while growing batches are refused for lack of disk space.
+    pub(crate) fn is_full(&self) -> bool {
+        self.stalled.load(Ordering::Relaxed) || self.space.full.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of dead log that a full disk may keep while growing batches are refused; beyond that, segments
+    /// are ended or covered by a snapshot, so that they can be removed. `None`: batches are not refused.
+    pub(crate) fn dead_kept(&self) -> Option<u64> {
+        self.is_full().then_some(self.options.full_margin_bytes / DEAD_PART)
     }
 
     /// Removes a file that no manifest names, as [`Handle::discard`]. After a failure it stays, since the

@@ -350,13 +350,13 @@ impl Writer {
     }
 
     fn is_stalled(&self) -> bool {
-        self.shared.space.stalled.load(Relaxed) && self.shared.failure().is_none()
+        self.shared.stalled.load(Relaxed) && self.shared.failure().is_none()
     }
 
     /// Writes all batches; `false` when there was nothing, or no disk space.
     fn run(&self, state: &mut MutexGuard<'_, WriterState>) -> Result<bool, String> {
         if state.idle() {
-            self.shared.space.stalled.store(false, Relaxed);
+            self.shared.stalled.store(false, Relaxed);
             return Ok(false);
         }
         let mut room = true;
@@ -366,7 +366,7 @@ impl Writer {
             }
             room = room && (state.buffer.is_empty() || self.write(state)?);
         }
-        self.shared.space.stalled.store(!room, Relaxed);
+        self.shared.stalled.store(!room, Relaxed);
         if !room || state.is_held() {
             self.shared.maintenance_signal.notify();
         }

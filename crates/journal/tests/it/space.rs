@@ -116,6 +116,53 @@ fn a_disk_tells_for_which_batches_it_has_room() {
     assert_eq!(with(1 << 30), DiskRoom::Growing);
 }
 
+/// Two journals share a room: one fills the disk, the other has less room by that, and both are drained with
+/// the help of one reserve.
+#[test]
+fn journals_that_share_a_disk_share_their_room_and_one_reserve() {
+    let dir = tempfile::tempdir().unwrap();
+    let (faults, disk) = Faults::new();
+    faults.free.store(1 << 20, Relaxed);
+    let space = Space::new(disk.clone(), dir.path(), 64 << 10, 64 << 10);
+    let open = |name: &str| {
+        let settings = Options {
+            durability: Durability::Os,
+            space: Some(space.clone()),
+            // The nonces on this disk are watched by the numbers of segments, which both have.
+            encryption: Encryption::default(),
+            ..options(&dir.path().join(name))
+        };
+        Rig::try_open_on(disk.clone(), settings).unwrap()
+    };
+    let (mut first, mut second) = (open("first"), open("second"));
+    assert_eq!([&first, &second].map(|rig| rig.journal.status().reserve_bytes), [64 << 10; 2]);
+    assert!(dir.path().join("reserve").exists() && !dir.path().join("first/reserve").exists());
+
+    let kept = second.send(&[b"kept"]);
+    second.commit();
+    // Nobody looks at the disk while one of them fills it.
+    let mut keys = Vec::new();
+    while let Ok(index) = first.propose(b"send", &[&[3; 2000]], Class::Growing) {
+        keys.push(key(index, 0));
+        first.commit();
+    }
+    assert!(keys.len() > 200, "{}", keys.len());
+    assert!(full(second.propose(b"send", &[b"more"], Class::Growing)), "its room is the same");
+    // Others take what is left: the room of the reserve is all that there is.
+    faults.free.store(0, Relaxed);
+    first.now_us += 10_000_000;
+    first.maintenance.step(first.now_us);
+    assert_eq!(second.journal.status().reserve_bytes, 0, "it was given up for both");
+    second.settle(key(kept, 0));
+    second.commit();
+    assert!(second.live.is_empty());
+    for key in keys {
+        first.settle(key);
+        first.commit();
+    }
+    assert!(first.live.is_empty());
+}
+
 /// Nothing was written or refused while room was short.
 #[test]
 fn room_that_came_back_in_an_idle_time_is_seen_before_a_send_asks() {

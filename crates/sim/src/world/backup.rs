@@ -82,7 +82,7 @@ impl World {
             )
             .map_err(|error| error.to_string())
             .and_then(|()| {
-                open(&self.config, shard, &disk, &self.clock, None).map_err(|error| error.to_string())
+                open(&self.config, shard, &disk, None, &self.clock, None).map_err(|error| error.to_string())
             });
             match recovered {
                 Ok(recovered) => servers.push(self.compare_restored(shard as usize, pinned, recovered)?),

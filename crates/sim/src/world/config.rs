@@ -1,17 +1,19 @@
 //! Configuration of a run, drawn from its seed: the server's options and the rates of faults.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_engine::ReceiptKey;
 use sluice_engine::limits::Limits;
-use sluice_journal::{Durability, Encryption, Options, RootKeys};
+use sluice_journal::{Durability, Encryption, Options, RootKeys, Space};
 
 use sluice_node::api::EventOptions;
 use sluice_node::clock::term_min;
 use sluice_node::shard::recover::knows;
 
 use crate::clock::SimClock;
+use crate::disk::SimDisk;
 use crate::rng::Rng;
 
 /// Data directory on the simulated disk.
@@ -142,10 +144,17 @@ impl Config {
         }
     }
 
-    /// Settings of a shard's journal.
-    pub(super) fn journal(&self, shard: u32, clock: &SimClock) -> Options {
+    /// Room on the disk, shared by the shards of the next process.
+    pub(super) fn space(&self, disk: &SimDisk) -> Arc<Space> {
+        let Options { dir, reserve_bytes, full_margin_bytes, .. } = &self.journal;
+        Space::new(Arc::new(disk.for_next_process()), dir, *reserve_bytes, *full_margin_bytes)
+    }
+
+    /// Settings of a shard's journal, which shares this room with others (`None`: with none).
+    pub(super) fn journal(&self, shard: u32, clock: &SimClock, space: Option<Arc<Space>>) -> Options {
         Options {
             dir: shard_dir(shard),
+            space,
             identity: self.journal.identity ^ u64::from(shard) << 1,
             term_min: term_min(clock),
             ..self.journal.clone()

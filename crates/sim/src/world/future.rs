@@ -20,7 +20,7 @@ impl World {
         self.start_newer(&copy)?;
         copy.crash(Crash::Kill);
         let before = copy.dump();
-        match open(&self.config, self.at as u32, &copy, &self.clock, None) {
+        match open(&self.config, self.at as u32, &copy, None, &self.clock, None) {
             Ok(_) => Err("a log of a newer behaviour version was taken".to_owned()),
             Err(why) if copy.dump() != before => {
                 Err(format!("a newer log was refused ({why}), but the directory was changed"))
@@ -35,8 +35,10 @@ impl World {
     /// Writes the first record of a newer server.
     fn start_newer(&self, disk: &SimDisk) -> Checked {
         let shard = self.at as u32;
-        let opened =
-            DiskJournal::open(std::sync::Arc::new(disk.clone()), self.config.journal(shard, &self.clock));
+        let opened = DiskJournal::open(
+            std::sync::Arc::new(disk.clone()),
+            self.config.journal(shard, &self.clock, None),
+        );
         let mut opened = opened.map_err(|error| error.to_string())?;
         let mut batch = Batch::new();
         let number = 1_000_000;

@@ -84,7 +84,7 @@ impl World {
             config.set_roots(self.wrong_keys(&needed)?);
         }
         let before = copy.dump();
-        let refusal = match open(&config, shard, &copy, &self.clock, None) {
+        let refusal = match open(&config, shard, &copy, None, &self.clock, None) {
             Ok(_) => return Err("a server has started without its keys".to_owned()),
             Err(refusal) => refusal,
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use sluice_engine::query::NamespaceView;
 use sluice_engine::{Command, Error};
-use sluice_journal::{Backups, Class, DiskJournal, Keyring, Maintenance, OpenError, Opened, Writer};
+use sluice_journal::{Backups, Class, DiskJournal, Keyring, Maintenance, OpenError, Opened, Space, Writer};
 use sluice_node::clock::LogClock;
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::recover;
@@ -116,17 +116,18 @@ pub(super) fn adopt(
     Ok(told)
 }
 
-/// Opens the journal of a shard and recovers.
+/// Opens the journal of a shard, which shares `space` with others, and recovers.
 pub(super) fn open(
     config: &Config,
     number: u32,
     disk: &SimDisk,
+    space: Option<Arc<Space>>,
     clock: &SimClock,
     plant: Option<Plant>,
 ) -> Result<Recovered, Refusal> {
     let disk = Arc::new(disk.for_next_process());
     let opened =
-        DiskJournal::open(disk, config.journal(number, clock)).map_err(|error| Refusal::of(&error))?;
+        DiskJournal::open(disk, config.journal(number, clock, space)).map_err(|error| Refusal::of(&error))?;
     let Opened { mut journal, writer, maintenance, backups, keyring, snapshot, replay, report, .. } = opened;
     let engine =
         recover(snapshot, replay, &mut journal).map_err(|error| Refusal::Unread(error.to_string()))?;

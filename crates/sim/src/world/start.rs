@@ -1,6 +1,8 @@
 //! Starts of the server, shard by shard: the records that recovery must find, those that it may have lost,
 //! and the reasons for which a start may be refused.
 
+use std::sync::Arc;
+
 use sluice_engine::query::NamespaceView;
 
 use super::World;
@@ -80,10 +82,12 @@ impl World {
     /// Tries once to start all shards, as a node does: each begins its epoch before the next is opened.
     fn start(&mut self) -> Result<(), StartFailure> {
         let mut placed = Vec::new();
+        let space = self.config.space(&self.disk);
         for at in 0..self.lanes.len() {
             self.at = at;
             self.not_lost(&placed)?;
-            let opened = open(&self.config, at as u32, &self.disk, &self.clock, self.plant);
+            let space = Some(Arc::clone(&space));
+            let opened = open(&self.config, at as u32, &self.disk, space, &self.clock, self.plant);
             let recovered = opened.map_err(StartFailure::Refused)?;
             self.recovered(recovered)?;
             let adopted = self.adopt(&mut placed);

@@ -104,8 +104,8 @@ settings! {
     cache "cache": Size = "256MiB" in Between(0, TIB),
         "Memory for recent payloads. Older payloads are read back from disk at delivery.";
     reserve "reserve": Size = "64MiB" in Between(0, TIB),
-        "Disk space held back so that messages can still be settled when the disk is full; at most an \
-        eighth of a small disk.";
+        "Disk space held back, for all shards together, so that messages can still be settled when the disk \
+        is full; at most an eighth of a small disk.";
     low_water "low_water": Size = "1GiB" in Between(0, 1024 * TIB),
         "Free disk space below which the server logs a warning.";
     no_encryption "no_encryption": bool = "false" in Any,

@@ -21,7 +21,7 @@ impl DiskJournal {
         let dead = self.shared.dead_uncovered.load(Relaxed);
         // After most of the messages have gone, the next snapshot is far smaller than the one on disk.
         let shrunk = last_len >= enough && self.index.live_blobs() * 2 < live_blobs;
-        let frees_room = self.shared.space.dead_kept().is_some_and(|kept| dead > kept);
+        let frees_room = self.shared.dead_kept().is_some_and(|kept| dead > kept);
         let much_dead = frees_room || dead >= (enough / 2).max(last_len / 2);
         let replaces_damaged = self.shared.files.repairs().is_uncovered.load(Relaxed);
         requested || log_bytes >= enough.max(last_len) || much_dead || shrunk || replaces_damaged

@@ -53,10 +53,7 @@ impl Maintenance {
             Durability::Always => self.shared.options.segment_bytes,
             Durability::Interval(_) | Durability::Os => 0,
         };
-        let space = &self.shared.space;
-        if space.free.load(std::sync::atomic::Ordering::Relaxed)
-            < wanted + self.shared.options.full_margin_bytes * 2
-        {
+        if !self.shared.space.is_ample_for(wanted) {
             // The writer makes a segment without zeros when it needs one.
             return Ok(false);
         }
