@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
-use crossbeam_queue::ArrayQueue;
+use crossbeam_queue::SegQueue;
 use sluice_engine::Error;
 
 use capacity::Capacity;
@@ -44,9 +44,9 @@ impl<T> Clone for Mailbox<T> {
 
 #[derive(Debug)]
 struct Shared<T> {
-    queue: ArrayQueue<T>,
-    /// Count of requests and bytes, where bytes are bounded; otherwise the queue itself bounds the number.
-    room: Option<Capacity>,
+    /// Takes memory for what is in it, so that a shard without requests has a small mailbox.
+    queue: SegQueue<T>,
+    room: Capacity,
     /// Requests that must not be refused; examined only while `has_sure` is set.
     sure: Mutex<VecDeque<T>>,
     has_sure: AtomicBool,
@@ -59,20 +59,19 @@ struct Shared<T> {
 impl<T: Letter> Mailbox<T> {
     /// A mailbox of up to `capacity` requests of any size.
     pub fn new(capacity: usize) -> Mailbox<T> {
-        Mailbox::bounded(capacity.max(1), None)
+        Mailbox::bounded(Capacity::of_requests(capacity.max(1)))
     }
 
     /// A mailbox of up to `capacity` requests of up to `bytes` bytes in all, with a reserve for those that
     /// relieve. A single request fits whatever its size.
     pub fn with_bytes(capacity: usize, bytes: u64) -> Mailbox<T> {
-        let room = Capacity::new(capacity.max(1), bytes);
-        Mailbox::bounded(room.requests_in_all(), Some(room))
+        Mailbox::bounded(Capacity::new(capacity.max(1), bytes))
     }
 
-    fn bounded(capacity: usize, room: Option<Capacity>) -> Mailbox<T> {
+    fn bounded(room: Capacity) -> Mailbox<T> {
         Mailbox {
             shared: Arc::new(Shared {
-                queue: ArrayQueue::new(capacity),
+                queue: SegQueue::new(),
                 room,
                 sure: Mutex::default(),
                 has_sure: AtomicBool::new(false),
@@ -89,16 +88,10 @@ impl<T: Letter> Mailbox<T> {
     /// # Errors
     /// The mailbox is full: the request is given back.
     pub fn push(&self, request: T) -> Result<(), T> {
-        match &self.shared.room {
-            None => self.shared.queue.push(request)?,
-            Some(room) => {
-                let load = Load::of(request.bytes());
-                if !room.enter(load, request.relieves()) {
-                    return Err(request);
-                }
-                self.shared.queue.push(request).inspect_err(|_| room.leave(load))?;
-            }
+        if !self.shared.room.enter(Load::of(request.bytes()), request.relieves()) {
+            return Err(request);
         }
+        self.shared.queue.push(request);
         self.wake();
         // Behind the fence in `wake`, which pairs with the one in `close`: either we see it closed, or it
         // sees our request.
@@ -184,17 +177,13 @@ impl<T: Letter> Mailbox<T> {
             return Some(request);
         }
         let request = self.shared.queue.pop()?;
-        if self.shared.room.is_some() {
-            taken.add(Load::of(request.bytes()));
-        }
+        taken.add(Load::of(request.bytes()));
         Some(request)
     }
 
     /// Frees the capacity of requests that were taken.
     pub fn free(&self, taken: Load) {
-        if let Some(room) = &self.shared.room {
-            room.leave(taken);
-        }
+        self.shared.room.leave(taken);
     }
 
     /// Number of requests.

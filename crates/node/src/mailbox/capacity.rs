@@ -7,6 +7,8 @@ use crossbeam_utils::CachePadded;
 
 /// Bits of a load that count bytes; those above count requests.
 const BYTES_BITS: u32 = 40;
+/// Upper limit of the bytes of a load: half of what it can tell, so that no sum overflows.
+const BYTES_LIMIT: u64 = 1 << (BYTES_BITS - 1);
 /// Divisor of the limits: reserve for requests that relieve.
 const RESERVE_DIVISOR: u64 = 8;
 
@@ -41,18 +43,33 @@ pub(super) struct Capacity {
     taken: CachePadded<AtomicU64>,
     requests_max: u64,
     bytes_max: u64,
+    /// The same limits for requests that relieve.
+    reserve_requests_max: u64,
+    reserve_bytes_max: u64,
 }
 
 impl Capacity {
     pub(super) fn new(requests_max: usize, bytes_max: u64) -> Capacity {
-        // Half of what a load can tell, so that no sum overflows.
-        let bytes_max = bytes_max.min(1 << (BYTES_BITS - 1));
-        Capacity { taken: CachePadded::new(AtomicU64::new(0)), requests_max: requests_max as u64, bytes_max }
+        let (requests_max, bytes_max) = (requests_max as u64, bytes_max.min(BYTES_LIMIT));
+        Capacity {
+            taken: CachePadded::default(),
+            requests_max,
+            bytes_max,
+            reserve_requests_max: with_reserve(requests_max),
+            reserve_bytes_max: with_reserve(bytes_max),
+        }
     }
 
-    /// Upper limit of requests, the reserve included.
-    pub(super) fn requests_in_all(&self) -> usize {
-        with_reserve(self.requests_max) as usize
+    /// Capacity for this number of requests of any size, without a reserve.
+    pub(super) fn of_requests(requests_max: usize) -> Capacity {
+        let requests_max = requests_max as u64;
+        Capacity {
+            taken: CachePadded::default(),
+            requests_max,
+            bytes_max: BYTES_LIMIT,
+            reserve_requests_max: requests_max,
+            reserve_bytes_max: BYTES_LIMIT,
+        }
     }
 
     /// Reserves capacity for one request; false when there is none. `reserve`: from the reserve too.
@@ -64,7 +81,7 @@ impl Capacity {
     /// True when one more request fits. A request that is alone fits whatever its size.
     fn fits(&self, taken: Load, one: Load, reserve: bool) -> bool {
         let (requests_max, bytes_max) = if reserve {
-            (with_reserve(self.requests_max), with_reserve(self.bytes_max))
+            (self.reserve_requests_max, self.reserve_bytes_max)
         } else {
             (self.requests_max, self.bytes_max)
         };
