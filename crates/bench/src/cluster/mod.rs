@@ -1,11 +1,13 @@
 //! `sluice bench cluster`: three nodes that replicate, against one server and against three that do not, and
-//! the time for which writes pause when the leader fails. All servers and their clients share this machine.
+//! the time for which writes pause when the leader fails; and what nodes take that have nothing to do. All
+//! servers and their clients share this machine.
 //!
 //! Map: `servers` the servers that are compared, `nodes` those of the cluster, `rates` rates and processor
-//! time, `failover` the pauses, `faults` what makes a leader fail.
+//! time, `failover` the pauses, `faults` what makes a leader fail, `idle` nodes of many shards without load.
 
 mod failover;
 mod faults;
+mod idle;
 mod nodes;
 mod rates;
 mod servers;
@@ -54,6 +56,9 @@ pub struct ClusterArgs {
     /// Durability of all servers: `always` (sync before each reply), `interval:1s`, or `os` (no sync).
     #[arg(long, default_value = "always")]
     durability: String,
+    /// Shards of the nodes that have nothing to do.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
+    idle_shards: u32,
     /// Measurements to run.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = RowKind::ALL)]
     rows: Vec<RowKind>,
@@ -76,15 +81,29 @@ enum RowKind {
     Disk,
     /// Pauses of writes when the leadership is handed to another node.
     Planned,
+    /// Processor time, memory and disk of three nodes of many shards without load.
+    Idle,
 }
 
 impl RowKind {
-    const ALL: [RowKind; 6] =
-        [RowKind::Rates, RowKind::Lone, RowKind::Planned, RowKind::Kill, RowKind::Freeze, RowKind::Disk];
+    const ALL: [RowKind; 7] = [
+        RowKind::Idle,
+        RowKind::Rates,
+        RowKind::Lone,
+        RowKind::Planned,
+        RowKind::Kill,
+        RowKind::Freeze,
+        RowKind::Disk,
+    ];
+
+    /// True when it runs on a cluster of its own.
+    fn is_apart(self) -> bool {
+        self == RowKind::Idle
+    }
 
     fn fault(self) -> Option<Fault> {
         match self {
-            RowKind::Rates | RowKind::Lone => None,
+            RowKind::Rates | RowKind::Lone | RowKind::Idle => None,
             RowKind::Kill => Some(Fault::Kill),
             RowKind::Freeze => Some(Fault::Freeze),
             RowKind::Disk => Some(Fault::Disk),
@@ -110,6 +129,10 @@ impl ClusterArgs {
         SessionLoad { sessions: 1, batch: 1, window: 1, amount: Amount::Messages(messages), ..self.shape() }
     }
 
+    fn idle_shards(&self) -> u32 {
+        if self.folder.smoke { self.idle_shards.min(4) } else { self.idle_shards }
+    }
+
     fn rounds(&self) -> u32 {
         if self.folder.smoke { 1 } else { self.rounds }
     }
@@ -133,7 +156,24 @@ async fn measure(
     folder: &TempDir,
     report: &mut Report,
 ) -> Result<(), String> {
-    let mut nodes = Nodes::start(&folder.path().join("cluster"), &args.durability)?;
+    if args.rows.contains(&RowKind::Idle) {
+        let folder = folder.path().join("idle");
+        idle::measure(&folder, args.idle_shards(), &args.durability, args.folder.smoke, report).await?;
+    }
+    if args.rows.iter().any(|row| !row.is_apart()) {
+        measure_loads(args, options, folder, report).await?;
+    }
+    Ok(())
+}
+
+/// The measurements under load, on one cluster.
+async fn measure_loads(
+    args: &ClusterArgs,
+    options: &ServerOptions,
+    folder: &TempDir,
+    report: &mut Report,
+) -> Result<(), String> {
+    let mut nodes = Nodes::start(&folder.path().join("cluster"), &args.durability, 1)?;
     let has = |row| args.rows.contains(&row);
     if has(RowKind::Rates) || has(RowKind::Lone) {
         let servers = Servers::start(folder.path(), options, nodes)?;
