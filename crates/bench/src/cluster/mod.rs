@@ -1,10 +1,12 @@
 //! `sluice bench cluster`: three nodes that replicate, against one server and against three that do not, and
-//! the time for which writes pause when the leader fails; and what nodes take that have nothing to do. All
-//! servers and their clients share this machine.
+//! the time for which writes pause when the leader fails; how a node catches up; and what nodes take that
+//! have nothing to do. All servers and their clients share this machine.
 //!
 //! Map: `servers` the servers that are compared, `nodes` those of the cluster, `rates` rates and processor
-//! time, `failover` the pauses, `faults` what makes a leader fail, `idle` nodes of many shards without load.
+//! time, `failover` the pauses, `faults` what makes a leader fail, `idle` nodes of many shards without load,
+//! `catch_up` a node that has missed a part of the log.
 
+mod catch_up;
 mod failover;
 mod faults;
 mod idle;
@@ -12,6 +14,7 @@ mod nodes;
 mod rates;
 mod servers;
 
+use sluice_units::parse_size;
 use tempfile::TempDir;
 
 use super::load::{Amount, NUMBER_BYTES, runtime};
@@ -19,12 +22,15 @@ use super::report::Report;
 use super::server::ServerOptions;
 use super::setup::{FolderArgs, report_of};
 use super::stream::SessionLoad;
+use catch_up::Sizes;
 use faults::{Fault, has_strace};
 use nodes::Nodes;
 use servers::Servers;
 
 /// Messages of a lone client: each takes a round trip and a sync.
 const LONE_MESSAGES: u64 = 2_000;
+/// Upper limit of the sizes of a store in a smoke test, in bytes.
+const SMOKE_BYTES: u64 = 16 << 20;
 
 /// Measures a cluster of three nodes beside one server and beside three independent ones, and how long writes
 /// pause when its leader fails.
@@ -59,6 +65,12 @@ pub struct ClusterArgs {
     /// Shards of the nodes that have nothing to do.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
     idle_shards: u32,
+    /// Payloads that all nodes have before one fails that is to catch up.
+    #[arg(long, value_name = "SIZE", default_value = "5GiB", value_parser = parse_size)]
+    store: u64,
+    /// Payloads that it misses.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    missed: u64,
     /// Measurements to run.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = RowKind::ALL)]
     rows: Vec<RowKind>,
@@ -83,10 +95,13 @@ enum RowKind {
     Planned,
     /// Processor time, memory and disk of three nodes of many shards without load.
     Idle,
+    /// A node that missed a part of the store catches up while the load goes on.
+    #[value(name = "catch_up")]
+    CatchUp,
 }
 
 impl RowKind {
-    const ALL: [RowKind; 7] = [
+    const ALL: [RowKind; 8] = [
         RowKind::Idle,
         RowKind::Rates,
         RowKind::Lone,
@@ -94,16 +109,17 @@ impl RowKind {
         RowKind::Kill,
         RowKind::Freeze,
         RowKind::Disk,
+        RowKind::CatchUp,
     ];
 
     /// True when it runs on a cluster of its own.
     fn is_apart(self) -> bool {
-        self == RowKind::Idle
+        matches!(self, RowKind::Idle | RowKind::CatchUp)
     }
 
     fn fault(self) -> Option<Fault> {
         match self {
-            RowKind::Rates | RowKind::Lone | RowKind::Idle => None,
+            RowKind::Rates | RowKind::Lone | RowKind::Idle | RowKind::CatchUp => None,
             RowKind::Kill => Some(Fault::Kill),
             RowKind::Freeze => Some(Fault::Freeze),
             RowKind::Disk => Some(Fault::Disk),
@@ -127,6 +143,11 @@ impl ClusterArgs {
     fn lone(&self) -> SessionLoad {
         let messages = if self.folder.smoke { LONE_MESSAGES / 20 } else { LONE_MESSAGES };
         SessionLoad { sessions: 1, batch: 1, window: 1, amount: Amount::Messages(messages), ..self.shape() }
+    }
+
+    fn sizes(&self) -> Sizes {
+        let most = if self.folder.smoke { SMOKE_BYTES } else { u64::MAX };
+        Sizes { store: self.store.min(most), missed: self.missed.min(most) }
     }
 
     fn idle_shards(&self) -> u32 {
@@ -162,6 +183,10 @@ async fn measure(
     }
     if args.rows.iter().any(|row| !row.is_apart()) {
         measure_loads(args, options, folder, report).await?;
+    }
+    if args.rows.contains(&RowKind::CatchUp) {
+        let folder = folder.path().join("catch-up");
+        catch_up::measure(&folder, &args.durability, args.sizes(), args.folder.smoke, report).await?;
     }
     Ok(())
 }

@@ -80,9 +80,14 @@ impl Nodes {
         self.members[node].server.take().map_or(Ok(()), Server::kill)
     }
 
+    /// Place of the node behind this one.
+    pub(super) fn after(&self, node: usize) -> usize {
+        (node + 1) % self.members.len()
+    }
+
     /// Number of the node behind this one, by its place.
     pub(super) fn number_after(&self, node: usize) -> u64 {
-        self.members[(node + 1) % self.members.len()].number
+        self.members[self.after(node)].number
     }
 
     /// Process of a node, by its place.
