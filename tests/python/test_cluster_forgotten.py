@@ -104,6 +104,18 @@ def test_a_majority_that_may_have_forgotten_something_elects_nobody(three):
         assert machine.stop() == 0
 
 
+def test_a_look_at_what_stopped_nodes_have_forgets_nothing(three):
+    for machine in three:
+        assert machine.stop() == 0
+        settings = ("--listen", machine.listen, "--data-dir", "data")
+        assert machine.json("cluster", "recover", *settings, "--dry-run")["shards"]
+        reboot(machine)
+    for machine in three:
+        machine.start()
+    until(lambda: three[0].json("cluster", "status")["healthy"], "the cluster is whole")
+    assert all(FORGOTTEN not in log(machine) for machine in three)
+
+
 def test_a_cluster_of_one_node_goes_on_with_what_was_synced(machines):  # noqa: F811
     one = machines("one")
     one.env["SLUICE_DURABILITY"] = "os"

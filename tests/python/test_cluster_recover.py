@@ -79,6 +79,33 @@ def test_what_one_node_has_goes_on_and_the_others_are_refused(machines):
     assert two.payloads() == ["a", "b", "c", "d", "e", "f"]
 
 
+def files(machine):
+    """All files of the machine but its log, with their contents."""
+    found = (path for path in machine.directory.rglob("*") if path.is_file() and path.name != "log")
+    return {path.relative_to(machine.directory): path.read_bytes() for path in found}
+
+
+def test_a_look_at_what_a_node_has_writes_nothing(machines):
+    one = begun(machines)
+    two = joined(machines, "two", one)
+    until(lambda: "voters=[1, 2]" in (one.directory / "log").read_text(), "both nodes vote")
+    until_sent(one, "d")
+    assert two.stop() == 0 and one.stop() == 0
+    for machine in (one, two):
+        before = files(machine)
+        code, [remains], _ = recover(machine, "--dry-run")
+        assert code == 0 and remains["shards"][0]["members"] == [1, 2]
+        # Who does not consent changes nothing either.
+        code, [again], _ = recover(machine)
+        assert code == 2 and again == remains
+        assert files(machine) == before
+    one.start()
+    two.start()
+    until_sent(one, "e")
+    # The orderly stop is not forgotten.
+    assert all("not stopped in order" not in (it.directory / "log").read_text() for it in (one, two))
+
+
 def test_a_recovery_that_was_interrupted_is_finished_by_the_next(machines):
     one, two, three = lost(machines, "--shards=2")
     three.kill()

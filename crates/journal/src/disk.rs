@@ -14,8 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use fs::FsDisk;
+pub use overlay::Overlay;
 
 mod fs;
+mod overlay;
 pub(crate) mod shortage;
 pub(crate) mod whole;
 

@@ -36,7 +36,7 @@ mod status;
 
 pub use backup::{Backup, Backups, Incoming, RestoreError, restore, restore_on};
 pub use check::{CheckReport, CheckedFile, check};
-pub use disk::{Disk, FsDisk};
+pub use disk::{Disk, FsDisk, Overlay};
 pub use key_id::KeyId;
 pub use keys::{Encryption, Random, RootKey, RootKeys, SealError, sealed_with};
 pub use log::blob::{BlobLocation, BlobRead};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sluice_journal::{Commit, DiskJournal, FsDisk, Journal, Opened, Writer, holds_journal};
+use sluice_journal::{Commit, Disk, DiskJournal, FsDisk, Journal, Opened, Overlay, Writer, holds_journal};
 use sluice_replica::{Members, NodeId, Remains, Start};
 
 use crate::api::{Options, StartError};
@@ -45,17 +45,30 @@ struct Shard {
 }
 
 impl Recovery {
-    /// Opens the shards of a data directory, as a start does: what was torn at their ends is cut, and nothing
-    /// else changes. Blocks.
+    /// Ends of the logs of a data directory, by shard. Writes nothing: a journal that was closed in order
+    /// stays so. Takes the memory of what an opening writes. Blocks.
+    ///
+    /// # Errors
+    /// As [`Recovery::open`].
+    pub fn look(options: &Options) -> Result<Vec<ShardEnd>, StartError> {
+        Ok(Recovery::open_on(&(Arc::new(Overlay::new(Arc::new(FsDisk))) as Arc<dyn Disk>), options)?.ends())
+    }
+
+    /// Opens the shards of a data directory, as a start does: what was torn at their ends is cut, and they
+    /// count as not closed in order. Blocks.
     ///
     /// # Errors
     /// A sentence for the operator: a server uses the directory, or it holds no data of a cluster, more
     /// shards than the options say, or what cannot be read.
     pub fn open(options: &Options) -> Result<Recovery, StartError> {
+        Recovery::open_on(&(Arc::new(FsDisk) as Arc<dyn Disk>), options)
+    }
+
+    fn open_on(disk: &Arc<dyn Disk>, options: &Options) -> Result<Recovery, StartError> {
         if let Some(data_dir) = &options.data_dir {
             check_directory(data_dir, options.shards)?;
         }
-        let shards = (0..options.shards).map(|shard| Shard::open(options, shard));
+        let shards = (0..options.shards).map(|shard| Shard::open(disk.clone(), options, shard));
         Ok(Recovery { shards: shards.collect::<Result<_, _>>()? })
     }
 
@@ -103,7 +116,7 @@ fn check_directory(data_dir: &Path, shards: u32) -> Result<(), StartError> {
 }
 
 impl Shard {
-    fn open(options: &Options, shard: u32) -> Result<Shard, StartError> {
+    fn open(disk: Arc<dyn Disk>, options: &Options, shard: u32) -> Result<Shard, StartError> {
         let dir = options.data_dir.as_deref().map(|dir| shard_dir(dir, shard));
         let Some(dir) = dir.filter(|dir| holds_journal(dir)) else {
             return Err(StartError::Refused(format!("there is no data of shard {shard} to recover")));
@@ -115,8 +128,7 @@ impl Shard {
             knows: knows(),
             ..sluice_journal::Options::new(dir)
         };
-        let Opened { journal, writer, hard_state, report, .. } =
-            DiskJournal::open(Arc::new(FsDisk), options)?;
+        let Opened { journal, writer, hard_state, report, .. } = DiskJournal::open(disk, options)?;
         let start = Start::read(&journal, Members::default(), &hard_state, OWN_RECORDS, 0);
         let start = start
             .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;

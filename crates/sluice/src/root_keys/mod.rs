@@ -86,7 +86,7 @@ impl RootKeyStore {
     pub(crate) fn choose(self, encrypt: bool) -> Result<ServerEncryption, StartError> {
         let needed = sluice_node::keys::needed(&self.data_dir)?;
         let mut made = None;
-        if matches!(self.source, RootKeySource::Beside | RootKeySource::File(_)) {
+        if encrypt && matches!(self.source, RootKeySource::Beside | RootKeySource::File(_)) {
             file::remove_leftovers(&self.file().map_err(StartError::Refused)?);
         }
         let roots = if encrypt || !needed.is_empty() {

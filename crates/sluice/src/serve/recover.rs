@@ -21,7 +21,7 @@ use crate::root_keys::RootKeyStore;
 use crate::terminal::data_dir::expect_stopped;
 use crate::terminal::format::time;
 use crate::terminal::output::Table;
-use crate::terminal::{CliError, Out, Result};
+use crate::terminal::{CliError, Fault, Out, Result};
 
 /// Begin of an error about the data.
 const CANNOT: &str = "cannot recover the cluster";
@@ -50,10 +50,7 @@ pub(crate) fn run(args: RecoverArgs, ask: impl FnOnce(&str) -> Result<()>, out: 
     let config = loaded.config;
     expect_stopped(&config.data_dir)?;
     let (file, joined) = place(&config)?;
-    let chosen = RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption);
-    let cannot = |e: StartError| CliError::start(&e).context(CANNOT);
-    let recovery = Recovery::open(&options(&config, Some(&chosen.map_err(cannot)?))).map_err(cannot)?;
-    let ends = recovery.ends();
+    let ends = look(&config).map_err(cannot)?;
     let found = remains(&joined, &file.address, &ends);
     out.show(&found, |_| remains_in_words(&joined, &file.address, &ends))?;
     if args.dry_run {
@@ -65,8 +62,30 @@ pub(crate) fn run(args: RecoverArgs, ask: impl FnOnce(&str) -> Result<()>, out: 
         return report(&joined, &file.address, &others, out);
     }
     ask("giving up what only other nodes have")?;
+    let recovery = open(&config).map_err(cannot)?;
+    if recovery.ends() != ends {
+        let changed = format!("the data in {} have changed meanwhile", config.data_dir.display());
+        return Err(CliError::of(Fault::InUse, changed)
+            .context(CANNOT)
+            .hint("Stop the server, and look again."));
+    }
     let place = recover(&config, &file, &joined, recovery)?;
     report(&place, &file.address, &others, out)
+}
+
+/// Ends of the logs that the node has. Nothing is written, not even a key where the data need none.
+fn look(config: &Config) -> std::result::Result<Vec<ShardEnd>, StartError> {
+    let chosen = RootKeyStore::new(&config.key_source, &config.data_dir).choose(false)?;
+    Recovery::look(&options(config, Some(&chosen)))
+}
+
+fn open(config: &Config) -> std::result::Result<Recovery, StartError> {
+    let chosen = RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption)?;
+    Recovery::open(&options(config, Some(&chosen)))
+}
+
+fn cannot(error: StartError) -> CliError {
+    CliError::start(&error).context(CANNOT)
 }
 
 /// The file of the node, and its place in the cluster.
@@ -101,7 +120,7 @@ fn recover(config: &Config, file: &NodeFile, joined: &Membership, recovery: Reco
     };
     let identity = place.identity().ok_or_else(no_number)?;
     NodeFile { recovering: Some(place.clone()), ..file.clone() }.write(&config.data_dir)?;
-    recovery.make_sole_voter(identity.node).map_err(|e| CliError::start(&e).context(CANNOT))?;
+    recovery.make_sole_voter(identity.node).map_err(cannot)?;
     AutoCertificates::ensure(config, Some(identity))?;
     let done = NodeFile { joined: Some(place.clone()), recovering: None, ..file.clone() };
     done.write(&config.data_dir)?;
