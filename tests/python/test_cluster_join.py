@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import signal
 import socket
 import ssl
@@ -320,3 +321,61 @@ def test_an_address_that_was_wrong_or_has_changed_is_put_right(machines):
     assert addresses() == {1: one.listen, 2: two.listen}
     assert one.run("cluster", "transfer", "2").returncode == 0
     until_sent(one, "passed on")
+
+
+def without(machine, path: str) -> pathlib.Path:
+    """Moves a file of the machine away; its place there."""
+    aside = machine.directory / "aside"
+    (machine.directory / path).rename(aside)
+    return aside
+
+
+def test_data_of_a_node_are_refused_without_its_file(machines):
+    one = begun(machines)
+    two = joined(machines, "two", one)
+    assert two.stop() == 0
+    file = without(two, "data/node")
+    # Alone it would deliver what the cluster delivers.
+    assert "holds the data of a node of a cluster" in two.refused()
+    assert two.process.returncode == 2
+    init = two.run("cluster", "init", "--listen", two.listen, "--data-dir", "data")
+    assert init.returncode == 2 and "holds the data of a node of a cluster" in init.stderr
+    assert "has data" in two.refused("--join", one.url, "--join-token", one.token())
+    file.rename(two.directory / "data" / "node")
+    two.start()
+    until_sent(one, "d")
+    until(lambda: two.payloads() == ["a", "b", "c", "d"], "it is a node as before")
+
+
+def test_a_backup_of_a_cluster_begins_a_server_alone_or_another_cluster(machines):
+    one = begun(machines)
+    two = joined(machines, "two", one)
+    until(lambda: "voters=[1, 2]" in (one.directory / "log").read_text(), "the second node has caught up")
+    done = two.run("backup", "copy")
+    assert done.returncode == 0, done.stderr
+    for name in ("alone", "first"):
+        machine = machines(name)
+        shutil.copy(two.directory / "data.key", machine.directory)
+        restored = machine.run("restore", str(two.directory / "copy"), "data", "--key-source", "file:data.key")
+        assert restored.returncode == 0, restored.stderr
+        if name == "first":
+            assert machine.json("cluster", "init", "--listen", machine.listen, "--data-dir", "data")["node"] == 1
+            machine.start()
+        else:
+            machine.start("--tls", "auto")
+        until_sent(machine, "d")
+        assert machine.payloads() == ["a", "b", "c", "d"]
+
+
+def test_a_node_keeps_the_number_of_its_shards(machines):
+    one = begun(machines)
+    two = joined(machines, "two", one)
+    for machine in (one, two):
+        assert machine.stop() == 0
+        before = sorted((machine.directory / "data").iterdir())
+        assert "start with --shards 1" in machine.refused("--shards", "2")
+        assert machine.process.returncode == 2
+        assert sorted((machine.directory / "data").iterdir()) == before
+    one.start()
+    two.start()
+    until_sent(two, "d")

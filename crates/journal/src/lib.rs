@@ -45,7 +45,7 @@ pub use log::read_ahead::{read_together, take_ahead};
 pub use log::repairs::BlobCopy;
 pub use log::{DiskJournal, Entry, LogGone, LogReader, Maintenance, Notice, Replay, SnapshotReader, Writer};
 pub use log::{Received, Receiving, StateHead, StatePart, StateReader};
-pub use log::{holds_journal, journal_file, owner_of};
+pub use log::{has_hard_state, holds_journal, journal_file, owner_of};
 pub use memory::MemoryJournal;
 pub use open::Opened;
 pub use open_error::{Damage, OpenError};

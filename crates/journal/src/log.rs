@@ -53,7 +53,7 @@ mod writer;
 
 pub use journal::DiskJournal;
 pub use maintenance::{Maintenance, Notice};
-pub use manifest::{holds_journal, journal_file, owner_of};
+pub use manifest::{has_hard_state, holds_journal, journal_file, owner_of};
 pub use read_back::{LogGone, LogReader};
 pub use received::Received;
 pub use receiving::Receiving;

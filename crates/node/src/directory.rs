@@ -30,6 +30,21 @@ pub(crate) use problems::lost;
 pub use problems::problems;
 pub(crate) use shards::{SHARDS_MAX, shard_dir};
 
+/// Checks that a node of a cluster keeps the number of its shards, which all nodes have.
+pub(crate) fn expect_same_shards(path: &Path, shards: u32) -> Result<(), StartError> {
+    let Some(marker) = Marker::read(path)? else { return Ok(()) };
+    let there = marker.shards_at_most();
+    if there == shards {
+        return Ok(());
+    }
+    Err(StartError::Refused(format!(
+        "the data directory {} has {there} shards and was to be opened with {shards}: start with --shards {there}, for \
+         the nodes of a cluster keep the number of shards with which it began; a cluster with more is begun from a \
+         backup: `sluice restore`, then `sluice cluster init --shards {shards}`",
+        path.display()
+    )))
+}
+
 /// A data directory being opened or made.
 #[derive(Debug)]
 pub(crate) struct Directory {

@@ -9,7 +9,7 @@ use sluice_engine::query::NamespaceView;
 use sluice_engine::{Command, Engine, Error, NamespaceId, ReceiptKey};
 use sluice_journal::{
     Backups, Class, Commit, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, Opened, RecoveryReport,
-    Space, holds_journal,
+    Space, has_hard_state, holds_journal,
 };
 use sluice_replica::Memory;
 use tokio::sync::oneshot::error::TryRecvError;
@@ -19,7 +19,7 @@ use crate::api::{Durability, Options, StartError};
 use crate::bulk::Bulks;
 use crate::clock::{Clock, LogClock, SystemClock, term_min};
 use crate::cluster::{ClusterOptions, Inboxes, Ways};
-use crate::directory::{Directory, SHARDS_MAX, lost, shard_dir};
+use crate::directory::{Directory, SHARDS_MAX, expect_same_shards, lost, shard_dir};
 use crate::driver::{EventFlag, Failing, Threads, Writing, run_maintenance, run_shard, run_writer};
 use crate::failed;
 use crate::handle::{Inner, Node};
@@ -156,6 +156,23 @@ fn expect_data(data_dir: &Path, shards: u32) -> Result<(), StartError> {
     }
 }
 
+/// Checks that no shard is that of a node of a cluster, whose other nodes have the same data and go on.
+fn expect_no_member(data_dir: &Path, shards: u32) -> Result<(), StartError> {
+    // What cannot be read is reported when the shards are opened.
+    let is_member = |shard| has_hard_state(&FsDisk, &shard_dir(data_dir, shard)).unwrap_or(false);
+    if !(0..shards).any(is_member) {
+        return Ok(());
+    }
+    Err(StartError::Refused(format!(
+        "{} holds the data of a node of a cluster, and neither the file {} nor the setting cluster_members says which \
+         node: bring that back as it was; or let the machine join anew, with an empty data directory. Where no majority \
+         is left, recover another node with `sluice cluster recover`. A server alone with the cluster's data begins \
+         from a backup: `sluice restore`",
+        data_dir.display(),
+        data_dir.join("node").display()
+    )))
+}
+
 /// Term of a start in memory: that of the time, and more than those of the earlier starts of this process, of
 /// which two can fall into one millisecond.
 fn memory_term() -> u64 {
@@ -175,6 +192,7 @@ impl Starting<'_> {
             return Ok(Inboxes::default());
         };
         if let Some(cluster) = cluster {
+            expect_same_shards(dir, shards)?;
             if !cluster.members.voters().is_empty() {
                 expect_data(dir, shards)?;
             }
@@ -185,6 +203,8 @@ impl Starting<'_> {
             let memory = Memory { boot: cluster.boot, syncs_first, is_whole: false, has_failed };
             let (seed, forgotten) = (self.seed()?, self.forgotten.clone());
             self.ways = Some(Ways::new(cluster, memory, forgotten, seed, log_bytes, &self.threads)?);
+        } else {
+            expect_no_member(dir, shards)?;
         }
         let directory = Directory::open(dir, shards)?;
         let space = self.space(dir);

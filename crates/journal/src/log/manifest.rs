@@ -181,6 +181,15 @@ pub fn owner_of(disk: &dyn Disk, dir: &Path) -> Result<Option<Owner>, OpenError>
     Ok(Manifest::load(disk, dir)?.map(|manifest| manifest.owner))
 }
 
+/// True when the owner has kept a hard state in the journal of a directory; a backup holds none. Changes
+/// nothing.
+///
+/// # Errors
+/// As [`owner_of`].
+pub fn has_hard_state(disk: &dyn Disk, dir: &Path) -> Result<bool, OpenError> {
+    Ok(Manifest::load(disk, dir)?.is_some_and(|manifest| !manifest.hard_state.is_empty()))
+}
+
 /// The name of the first journal file in a directory, in alphabetical order; `None`: there is none.
 ///
 /// # Errors

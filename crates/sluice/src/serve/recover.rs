@@ -91,7 +91,10 @@ fn cannot(error: StartError) -> CliError {
 /// The file of the node, and its place in the cluster.
 fn place(config: &Config) -> Result<(NodeFile, Membership)> {
     let data_dir = config.data_dir.display();
-    let none = || CliError::usage(format!("{data_dir} belongs to no node of a cluster: nothing to recover"));
+    let none = || {
+        CliError::usage(format!("{data_dir} belongs to no node of a cluster: nothing to recover"))
+            .hint("If it is that of a node, its file `node` is missing: bring it back from a copy.")
+    };
     if config.memory {
         return Err(CliError::usage("a node of a cluster has a data directory"));
     }
