@@ -379,3 +379,31 @@ def test_a_node_keeps_the_number_of_its_shards(machines):
     one.start()
     two.start()
     until_sent(two, "d")
+
+
+def test_a_node_goes_on_without_the_key_of_the_ca_and_not_without_the_ca(machines):
+    one = begun(machines)
+    two = joined(machines, "two", one)
+    assert two.stop() == 0
+    key = without(two, "data-tls/ca.key")
+    two.start()
+    until(lambda: two.payloads() == ["a", "b", "c"], "it goes on")
+    assert "the key of the cluster's CA is missing" in (two.directory / "log").read_text()
+    assert two.stop() == 0
+    key.rename(two.directory / "data-tls" / "ca.key")
+    without(two, "data-tls/ca.pem")
+    told = two.refused()
+    assert two.process.returncode == 2
+    assert "ca.pem" in told and "`sluice cluster replace`" in told and "move its whole folder" not in told
+
+
+def test_the_key_of_another_node_does_not_open_here_and_the_advice_says_so(machines):
+    one = begun(machines)
+    two = joined(machines, "two", one)
+    assert two.stop() == 0
+    shutil.rmtree(two.directory / "data-tls")
+    (two.directory / "data-tls").mkdir()
+    for name in ("ca.pem", "ca.key"):
+        shutil.copy(one.directory / "data-tls" / name, two.directory / "data-tls")
+    told = two.refused()
+    assert "another node's copy of the key is sealed" in told and "move its whole folder" not in told

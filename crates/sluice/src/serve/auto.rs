@@ -20,9 +20,12 @@ const CA_DAYS: u32 = 3_650;
 const DAYS: u32 = 397;
 /// Remaining validity below which a certificate is renewed.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 86_400);
-/// Advice when the key of the CA is missing.
+/// Advice to a server alone when its CA is missing or cannot be used.
 const ADVICE: &str =
     "bring it back; or move its whole folder away: the next start creates a new CA, which clients then need";
+/// The same to a node, whose CA is that of its cluster.
+const ADVICE_IN_CLUSTER: &str = "bring its folder back from a copy that was made on this machine, for another node's \
+    copy of the key is sealed with that node's root key; or replace this node: `sluice cluster replace`";
 const SERVER: &str = "server";
 const ADMIN: &str = "admin";
 const ADMIN_SCOPE: &str = "sluice://ns/*?perm=admin";
@@ -69,19 +72,38 @@ impl AutoCertificates {
         for files in [&made.server, &made.client] {
             state(files, &[], &None)?;
         }
-        if !made.folder.has_ca() && identity.is_some() {
-            let missing = format!("the CA of the cluster is missing: {}", made.ca.display());
-            return Err(
-                CliError::usage(missing).hint("Bring it back; every node has a copy of it and its key.")
-            );
-        }
-        if !made.folder.has_ca() {
+        if identity.is_some() {
+            made.expect_ca_of_cluster()?;
+        } else if !made.folder.has_ca() {
             // Two CAs of one name would be confused with each other.
             let tag = RandomState::new().build_hasher().finish() as u32;
             made.folder.make_ca(&format!("Sluice CA {tag:08x}"), CA_DAYS)?;
         }
         made.renew()?;
         Ok(made)
+    }
+
+    /// Checks that the CA of the cluster is there. Its key alone may be missing: the node goes on without.
+    fn expect_ca_of_cluster(&self) -> Result<()> {
+        let key = self.folder.ca().key;
+        if !self.ca.exists() {
+            let missing =
+                format!("the CA of the cluster is missing: {}: {ADVICE_IN_CLUSTER}", self.ca.display());
+            return Err(CliError::usage(missing));
+        }
+        if !key.exists() {
+            tracing::warn!(
+                "the key of the cluster's CA is missing: {}: this node lets no machine join, and cannot renew its \
+                 own certificate: {ADVICE_IN_CLUSTER}",
+                key.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Advice when the CA is missing or cannot be used.
+    fn advice(&self) -> &'static str {
+        if self.identity.is_some() { ADVICE_IN_CLUSTER } else { ADVICE }
     }
 
     /// Renews certificates that expire soon, lack a present name of the server, or were signed by another CA,
@@ -128,7 +150,8 @@ impl AutoCertificates {
         state: PairState,
         make: impl FnOnce(&Authority) -> std::result::Result<Pair, String>,
     ) -> Result<()> {
-        let pair = self.folder.open_ca().map_err(|e| format!("{e}: {ADVICE}")).and_then(|ca| make(&ca));
+        let pair =
+            self.folder.open_ca().map_err(|e| format!("{e}: {}", self.advice())).and_then(|ca| make(&ca));
         let made = pair.map_err(CliError::usage).and_then(|pair| self.folder.write(name, &pair, true));
         match made {
             Ok(_) => tracing::info!("made {what}"),
@@ -145,8 +168,11 @@ impl AutoCertificates {
 
     /// The names in the certificates that the CA has signed.
     fn ca_key_id(&self) -> Result<Option<Vec<u8>>> {
-        let seen =
-            self.folder.ca().read_certificate().map_err(|e| CliError::usage(format!("{e}: {ADVICE}")))?;
+        let seen = self
+            .folder
+            .ca()
+            .read_certificate()
+            .map_err(|e| CliError::usage(format!("{e}: {}", self.advice())))?;
         Ok(seen.key_id)
     }
 
