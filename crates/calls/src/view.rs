@@ -63,7 +63,7 @@ pub(crate) struct FollowerView {
     pub(crate) votes: bool,
     /// True if it was heard of lately.
     pub(crate) is_heard: bool,
-    /// True if the log alone cannot bring it up to date.
+    /// True if the log that it has missed is gone, so that it gets the state, or one is on its way to it.
     pub(crate) needs_state: bool,
     /// Records that it has not acknowledged, their bytes, and the age of the oldest in milliseconds.
     pub(crate) records: u64,

@@ -91,6 +91,7 @@ mod tests {
             is_voter: true,
             is_heard: true,
             has_room: true,
+            is_known: true,
             needs_state: false,
             is_caught_up: true,
             records: 0,

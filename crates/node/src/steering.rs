@@ -151,6 +151,7 @@ mod tests {
             is_voter: voters.contains(&node.get()),
             is_heard: true,
             has_room: true,
+            is_known: true,
             needs_state: false,
             is_caught_up: caught_up.contains(&node.get()),
             records: 0,

@@ -75,7 +75,11 @@ pub struct Follower {
     pub is_heard: bool,
     /// False: its disk is known to have no room for batches that add data.
     pub has_room: bool,
-    /// True: the leader has forgotten entries that it needs; the figures are without these.
+    /// True: the leader knows what the member has of the log, and still has all that follows. False: the
+    /// figures may be too high, as for a member that has acknowledged nothing to a new leader, or without
+    /// entries that the leader has forgotten.
+    pub is_known: bool,
+    /// True: the next entry for it is forgotten, so that it gets a state, or one is on its way to it.
     pub needs_state: bool,
     /// True: it takes entries as they come, and lacks no more than one message of them. A learner can be
     /// promoted then.
@@ -94,7 +98,7 @@ impl Follower {
 
     /// True: it may lead soon after it is told to.
     pub fn is_fit_to_lead(&self) -> bool {
-        let misses_little = self.bytes <= Follower::TAKEN_OVER_BYTES_MAX && !self.needs_state;
+        let misses_little = self.bytes <= Follower::TAKEN_OVER_BYTES_MAX && self.is_known;
         self.is_voter && self.is_heard && self.has_room && misses_little
     }
 }

@@ -237,6 +237,25 @@ fn a_follower_that_needs_what_is_forgotten_gets_a_state() {
 }
 
 #[test]
+fn a_follower_that_has_said_nothing_is_not_taken_for_one_that_needs_a_state() {
+    let mut replica = leader();
+    let third = |replica: &Replica| replica.followers().into_iter().find(|it| it.node == node(3)).unwrap();
+    assert_eq!((third(&replica).needs_state, third(&replica).is_known), (false, false));
+    replica.step(&from(3, Body::HeartbeatSeen { commit: 0, read: None })).unwrap();
+    assert!(third(&replica).is_heard && !third(&replica).is_fit_to_lead());
+
+    replica.applied(2);
+    replica.compact(2);
+    assert!(third(&replica).needs_state);
+    let snapshot = replica.snapshot().unwrap();
+    replica.send_snapshot(node(3), &snapshot).unwrap();
+    assert!(third(&replica).needs_state, "it is on its way");
+    replica.step(&from(3, Body::Appended { index: 2, commit: 2 })).unwrap();
+    assert_eq!((third(&replica).needs_state, third(&replica).is_known), (false, true));
+    assert!(third(&replica).is_fit_to_lead());
+}
+
+#[test]
 fn nothing_is_taken_or_acknowledged_while_a_state_is_installed() {
     let mut replica = start(3);
     let members = replica.snapshot().unwrap().members;

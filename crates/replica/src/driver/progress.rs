@@ -28,8 +28,9 @@ impl Replica {
         let bytes = log.bytes(first - 1, last);
         // One that has got a state with all of the log is probed until there is another entry.
         let takes_entries = progress.state == ProgressState::Replicate || progress.matched == last;
+        let is_known = progress.matched >= log.base();
         let is_caught_up = takes_entries
-            && progress.matched >= log.base()
+            && is_known
             && last - progress.matched <= MESSAGE_ENTRIES_MAX as u64
             && bytes <= MESSAGE_BYTES_MAX;
         let missing = batch_from(first).zip(last_batch());
@@ -38,7 +39,8 @@ impl Replica {
             is_voter: self.members.voters().contains(&node),
             is_heard: progress.recent_active,
             has_room: true,
-            needs_state: progress.matched < log.base(),
+            is_known,
+            needs_state: progress.state == ProgressState::Snapshot || self.is_lagging(node),
             is_caught_up,
             records: missing.map_or(0, |(from, to)| end(to) - from.first_record),
             bytes,

@@ -99,7 +99,7 @@ impl Replica {
     }
 
     /// True: the next entry for this follower is forgotten, and no state is on its way to it.
-    fn is_lagging(&self, node: NodeId) -> bool {
+    pub(super) fn is_lagging(&self, node: NodeId) -> bool {
         let progress = self.library.raft.prs().get(node.get());
         progress.is_some_and(|progress| {
             progress.state != ProgressState::Snapshot && progress.next_idx <= self.library.store().base()
