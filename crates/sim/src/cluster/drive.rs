@@ -33,6 +33,7 @@ impl ClusterWorld {
                 let members = server.shard.store().store.member().members();
                 self.checker.has_members(node, owner.applied, members)?;
                 owner.begin(server);
+                self.note_voters();
                 self.judge.starts.add(node, self.now_us);
             }
             Err(Fault::Open(error)) if !owner.is_halted() => {
@@ -148,6 +149,7 @@ impl ClusterWorld {
                 self.checker.has_members(node, batch.number, members)?;
                 (owner.applied, owner.agreed_us) = (batch.number, self.now_us);
                 self.stats.records += batch.records().count() as u64;
+                self.note_voters();
                 Ok(())
             }
             Given::State(number, members) => {
@@ -157,10 +159,18 @@ impl ClusterWorld {
                 self.checker.has_members(node, *number, members)?;
                 owner.applied = *number;
                 self.stats.installs += 1;
+                self.note_voters();
                 Ok(())
             }
             Given::Lost(key) => Err(format!("node {node} has lost {key:?}, which is damaged on one disk")),
         }
+    }
+
+    /// Lets the judge know who the voters are.
+    fn note_voters(&mut self) {
+        let members = self.checker.members();
+        let voters = members.voters().iter().filter_map(|voter| self.place(*voter)).collect();
+        self.judge.starts.set_voters(voters);
     }
 
     /// Checks that a batch which nobody has applied before may be on the disks of a majority of the voters:

@@ -112,7 +112,7 @@ impl ClusterWorld {
             self.at(delay, Event::Steer { node, life, step });
         }
         let shards = [shard];
-        gone(&listed, &shards).into_iter().for_each(|number| self.note_removed(number));
+        gone(&listed, &shards).into_iter().for_each(|number| self.set_wanted(number, Wanted::Removed));
         if let Some(number) = replaced(&listed, &shards) {
             self.remove(node, number);
         }
@@ -146,14 +146,6 @@ impl ClusterWorld {
             }
             false
         });
-    }
-
-    fn note_removed(&mut self, number: u64) {
-        self.set_wanted(number, Wanted::Removed);
-        let of_number = |node: &super::Node| node.id().get() == number;
-        if let Some(node) = self.nodes.iter().position(of_number) {
-            self.judge.starts.remove(node);
-        }
     }
 
     /// Changes the wanted part of a node.

@@ -1,6 +1,6 @@
 //! Ends of leases and delays, as callers were promised them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::node::RIGHT_US;
 use crate::clock::START_US;
@@ -35,25 +35,30 @@ impl End {
 
 /// Starts of the nodes.
 #[derive(Debug, Default)]
-pub(super) struct Starts(BTreeMap<usize, u64>);
+pub(super) struct Starts {
+    latest: BTreeMap<usize, u64>,
+    /// The voters, of whom a majority elects a leader and so knows the time of the log.
+    voters: BTreeSet<usize>,
+}
 
 impl Starts {
     /// Takes in that a node has started.
     pub(super) fn add(&mut self, node: usize, now_us: u64) {
-        self.0.insert(node, now_us);
+        self.latest.insert(node, now_us);
     }
 
-    /// Takes in that a node counts no more.
-    pub(super) fn remove(&mut self, node: usize) {
-        self.0.remove(&node);
+    /// Takes in that these nodes are the voters from now on.
+    pub(super) fn set_voters(&mut self, voters: BTreeSet<usize>) {
+        self.voters = voters;
     }
 
     /// Time by which it is too soon for this end, in microseconds. `told_us` is the end by the time of the
-    /// log, in microseconds since the Unix epoch. Where a majority has started anew since, that time may have
-    /// gone on by their wall clocks: then the end may come when these have passed it.
+    /// log, in microseconds since the Unix epoch. Where a majority of the voters has started anew since, that
+    /// time may have gone on by their wall clocks: then the end may come when these have passed it.
     pub(super) fn early_us(&self, end: End, told_us: u64, now_us: u64) -> u64 {
-        let anew = self.0.values().filter(|started_us| **started_us > end.begun_us).count();
+        let started = self.voters.iter().filter_map(|voter| self.latest.get(voter));
+        let anew = started.filter(|started_us| **started_us > end.begun_us).count();
         let is_past = START_US + now_us + RIGHT_US >= told_us;
-        if anew * 2 > self.0.len() && is_past { 0 } else { end.until_us.saturating_sub(now_us) }
+        if anew * 2 > self.voters.len() && is_past { 0 } else { end.until_us.saturating_sub(now_us) }
     }
 }
