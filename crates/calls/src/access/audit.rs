@@ -62,11 +62,18 @@ impl Access {
         }
     }
 
+    /// Gives all of that to the server's log, on a node that can store nothing any more for this reason.
+    pub fn log_refusals(&self, reason: &str) {
+        for entry in self.shared.refusals.take(now_ms(), true) {
+            log_lacking(&entry.to_string(), reason);
+        }
+    }
+
     /// Stores an entry; one that cannot be stored goes to the server's log.
     async fn take_down(&self, node: &Node, entry: Value) {
-        let note = Note::Entry(entry);
-        if let Err(error) = self.note(node, &note).await {
-            tracing::error!("the audit log could not take down {note:?}: {error}");
+        let text = entry.to_string();
+        if let Err(error) = self.note(node, &Note::Entry(entry)).await {
+            log_lacking(&text, &error.to_string());
         }
     }
 
@@ -94,6 +101,11 @@ impl Access {
             }
         }
     }
+}
+
+/// Logs an entry, as JSON, that the audit log has not got.
+fn log_lacking(entry: &str, reason: &str) {
+    tracing::error!(%entry, "the audit log lacks this entry: {reason}");
 }
 
 fn entry(peer: &Peer, caller: &Caller, act: Act<'_>) -> Value {

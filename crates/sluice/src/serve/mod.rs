@@ -197,7 +197,7 @@ fn serve_until_stopped(
         };
         options.further = cluster.map(|cluster| cluster.deliver_to(calls.neighbour()));
         let stopped = serve(listener, calls, options, stopping.begun()).await;
-        security.access.sum_up_refusals(&node, true).await;
+        sum_up_refusals(&security, &node, &stopping).await;
         finish(&node, config, &stopping, stopped.connections_cut).await
     })
 }
@@ -212,6 +212,14 @@ fn start_node(options: Options, cluster: Option<&ClusterNode>) -> Result<Node> {
 
 fn not_started(error: &StartError) -> CliError {
     CliError::start(error).context("cannot start")
+}
+
+/// Takes down what was refused; nothing listens any more to a node that was removed.
+async fn sum_up_refusals(security: &Security, node: &Node, stopping: &Stopping) {
+    match stopping.failure() {
+        Some(Failure::Removed) => security.access.log_refusals("the node was removed from its cluster"),
+        _ => security.access.sum_up_refusals(node, true).await,
+    }
 }
 
 /// After the last connection: syncs the journal, and reports the result.
