@@ -407,3 +407,16 @@ def test_the_key_of_another_node_does_not_open_here_and_the_advice_says_so(machi
         shutil.copy(one.directory / "data-tls" / name, two.directory / "data-tls")
     told = two.refused()
     assert "another node's copy of the key is sealed" in told and "move its whole folder" not in told
+
+
+def test_a_removed_leader_ends_soon_and_is_not_to_be_started_again(machines):
+    one = begun(machines)
+    two, three = joined(machines, "two", one), joined(machines, "three", one)
+    until(lambda: "voters=[1, 2, 3]" in (one.directory / "log").read_text(), "all nodes vote")
+    assert two.run("cluster", "remove", "1", "--yes").returncode == 0
+    # Less than the time for which an entry of the audit log waits for a leader.
+    assert one.process.wait(9) == 9
+    text = (one.directory / "log").read_text()
+    assert "Object {" not in text and "was removed from its cluster" in text
+    assert "was removed from its cluster" in one.refused() and one.process.returncode == 9
+    until_sent(three, "d")

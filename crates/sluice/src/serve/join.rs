@@ -90,13 +90,13 @@ impl JoinArgs {
 /// Refusal to start with the data of a node that was removed.
 pub(super) fn removed(data_dir: &Path) -> CliError {
     let told = format!("the node whose data are in {} was removed from its cluster", data_dir.display());
-    CliError::of(Fault::Server, told)
+    CliError::of(Fault::Removed, told)
         .hint("To use this machine again, let it join as a new node, with an empty data directory.")
 }
 
 fn unrecovered(data_dir: &Path) -> CliError {
     let told = format!("the recovery of the cluster from {} was interrupted", data_dir.display());
-    CliError::of(Fault::Server, told).hint("Finish it: repeat `sluice cluster recover`.")
+    CliError::usage(told).hint("Finish it: repeat `sluice cluster recover`.")
 }
 
 async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -> Result<NodeFile> {

@@ -37,6 +37,8 @@ pub(crate) enum Fault {
     Damaged,
     /// The server in this process cannot start or continue.
     Server,
+    /// The node was removed from its cluster, so that its data must not be used in it.
+    Removed,
     /// There is no connection to the server, or the connection broke.
     Unreachable,
     /// The TLS configurations of the server and the client do not match, so that a retry cannot help.
@@ -49,13 +51,14 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// Every kind with its code and exit code; the codes of the server are in [`codes::TABLE`].
-    const TABLE: [(Fault, &str, u8); 10] = [
+    const TABLE: [(Fault, &str, u8); 11] = [
         (Fault::Usage, "usage", exit::USAGE),
         (Fault::Exists, "exists", exit::CONFLICT),
         (Fault::InUse, "in_use", exit::CONFLICT),
         (Fault::Full, "disk_full", exit::FULL),
         (Fault::Damaged, "damaged", exit::SERVER),
         (Fault::Server, "server_failed", exit::SERVER),
+        (Fault::Removed, "removed", exit::FORBIDDEN),
         (Fault::Unreachable, "unreachable", exit::UNAVAILABLE),
         (Fault::Tls, "tls_failed", exit::USAGE),
         (Fault::NotUnderstood, "not_understood", exit::SERVER),
