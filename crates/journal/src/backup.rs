@@ -59,6 +59,11 @@ impl Backups {
         Backups { shared }
     }
 
+    /// True while a state of another node is being installed: a backup would hold the former one.
+    pub fn is_installing(&self) -> bool {
+        self.shared.is_installing()
+    }
+
     /// Pins the committed state of this moment, which is quick: files are opened one at a time as they are
     /// copied. A fresh snapshot ([`crate::DiskJournal::request_snapshot`]) before makes the backup shorter,
     /// and restoring faster.

@@ -8,11 +8,13 @@ use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use sluice_engine::Error;
 use sluice_journal::{Backup, Backups, FsDisk, Incoming, RestoreError, RootKeys};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
 
 use crate::api::StartError;
 use crate::directory::{Directory, Restoring, SHARDS_MAX, shard_dir};
@@ -23,6 +25,9 @@ const MAGIC: &[u8; 8] = b"SLUICEB1";
 const END: u32 = u32::MAX;
 /// Upper limit of a frame's length, in bytes; longer ones are damage.
 const FRAME_BYTES_MAX: u32 = 64 << 20;
+/// Longest time for which a backup waits for a state that is being installed, and pause between two looks.
+const INSTALL_TIME: Duration = Duration::from_secs(30);
+const INSTALL_PAUSE: Duration = Duration::from_millis(10);
 /// Number of chunks that wait for a slow reader.
 const CHUNKS_AHEAD: usize = 4;
 
@@ -43,6 +48,7 @@ impl Node {
             for shard in 0..backups.len() {
                 self.catch_up(shard as u32).await?;
             }
+            await_installed(&backups).await?;
         }
         let pinned =
             tokio::task::spawn_blocking(move || backups.iter().map(Backups::begin).collect::<Vec<_>>());
@@ -55,6 +61,20 @@ impl Node {
         });
         Ok(receiver)
     }
+}
+
+/// Waits until the states that were taken over from other nodes are in place on the disk, of which a backup
+/// is made: they are served before.
+async fn await_installed(backups: &[Backups]) -> Result<(), Error> {
+    let until = Instant::now() + INSTALL_TIME;
+    while backups.iter().any(Backups::is_installing) {
+        if Instant::now() >= until {
+            let reason = "a state of another node is still being put in place: try again".to_owned();
+            return Err(Error::Internal { reason });
+        }
+        sleep(INSTALL_PAUSE).await;
+    }
+    Ok(())
 }
 
 fn copy(backups: Vec<Backup>, sender: &mpsc::Sender<io::Result<Bytes>>) -> io::Result<()> {
