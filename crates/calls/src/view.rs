@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sluice_engine::BEHAVIOUR_VERSION;
-use sluice_node::Node;
 use sluice_node::api::{Follower, ReplicaMetrics, ShardMetrics};
+use sluice_node::{Link, Node};
 
 use crate::passed::Passed;
 
@@ -29,6 +29,22 @@ pub(crate) struct View {
     pub(crate) shards: Vec<ShardView>,
     /// Leaders to which it could not pass requests on within the last minute.
     pub(crate) unreached: Vec<u64>,
+    /// Its connections with the other nodes.
+    pub(crate) links: Vec<LinkView>,
+}
+
+/// View of the connection with another node.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct LinkView {
+    /// Number of that node.
+    pub(crate) node: u64,
+    /// Time since which there is none, in milliseconds; `None`: there is one.
+    pub(crate) silent_ms: Option<u64>,
+    /// Reason for which there is none, a sentence.
+    pub(crate) silent_because: Option<String>,
+    /// Address of another process that uses the identity of that node, and was refused lately.
+    pub(crate) twin_at: Option<String>,
 }
 
 /// View of a shard.
@@ -86,6 +102,7 @@ impl View {
             has_forgotten: node.has_forgotten(),
             shards: metrics.shards.iter().map(ShardView::new).collect(),
             unreached: passed.unreached(),
+            links: node.links().into_iter().map(LinkView::new).collect(),
         }
     }
 
@@ -99,6 +116,13 @@ impl View {
     pub(crate) fn encode(&self) -> Bytes {
         // Strings, numbers and lists are written without fail.
         serde_json::to_vec(self).unwrap_or_default().into()
+    }
+}
+
+impl LinkView {
+    fn new((node, link): (u64, Link)) -> LinkView {
+        let Link { silent_ms, silent_because, twin_at, clock_ahead_us: _ } = link;
+        LinkView { node, silent_ms, silent_because, twin_at }
     }
 }
 

@@ -145,6 +145,13 @@ impl Node {
         Some(cluster.transport.link(node))
     }
 
+    /// States of the connections with all other nodes, by their numbers; empty where the node is alone.
+    pub fn links(&self) -> Vec<(u64, Link)> {
+        let nodes = self.inner.cluster.as_ref().map(|cluster| cluster.transport.nodes());
+        let nodes = nodes.unwrap_or_default().into_iter().map(NodeId::get);
+        nodes.filter_map(|node| Some((node, self.link(node)?))).collect()
+    }
+
     /// Answer to a question that another node has asked by itself; `None`: the content is none.
     pub async fn answer(&self, content: &[u8]) -> Option<Bytes> {
         let question = Question::decode(content)?;

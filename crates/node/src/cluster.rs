@@ -57,6 +57,9 @@ pub trait Transport: fmt::Debug + Send + Sync {
     /// Asks another node.
     fn ask(&self, node: NodeId, question: Bytes, within: Duration) -> Asking<'_>;
 
+    /// The nodes of the cluster, this one among them.
+    fn nodes(&self) -> Vec<NodeId>;
+
     /// State of the connection with another node.
     fn link(&self, node: NodeId) -> Link;
 }
@@ -68,6 +71,9 @@ pub struct Link {
     pub silent_ms: Option<u64>,
     /// Reason for which there is none, a sentence; `None`: there is one, or nothing was tried yet.
     pub silent_because: Option<String>,
+    /// Address of another process with the identity of that node, which was refused within the last minute;
+    /// `None`: none was.
+    pub twin_at: Option<String>,
     /// Time by which the other node's wall clock was ahead when they connected, in microseconds; `None`:
     /// there is no connection.
     pub clock_ahead_us: Option<i64>,

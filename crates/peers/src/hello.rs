@@ -214,7 +214,8 @@ impl fmt::Display for Refusal {
             Refusal::Direction(node) => {
                 write!(
                     f,
-                    "node {} is to wait for this node's connection, which has a higher number",
+                    "of two nodes the one with the higher number makes the connection, and it does not reach node \
+                     {} at its address: see that it does",
                     node.get()
                 )
             }

@@ -1,15 +1,19 @@
 //! Connection to a peer, as the rest of the node uses it, and the table of all.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use sluice_replica::NodeId;
 use tokio::sync::Notify;
 
+use crate::SILENCE_MAX;
 use crate::calls::Calls;
 use crate::hello::{Hello, Refusal};
 use crate::outbox::Outbox;
+
+/// Time for which a refused twin is told after its last attempt.
+const TWIN_TOLD: Duration = Duration::from_secs(60);
 
 /// A live connection.
 #[derive(Debug)]
@@ -21,6 +25,17 @@ pub(crate) struct Link {
     pub(crate) outbox: Outbox,
     pub(crate) calls: Calls,
     replaced: Notify,
+    /// Another process with the peer's identity, while this connection stands.
+    twin: Mutex<Option<Twin>>,
+}
+
+/// A process that was refused, since another one with the same identity is connected.
+#[derive(Debug)]
+struct Twin {
+    address: String,
+    /// Times of the first and last refusal.
+    first: Instant,
+    last: Instant,
 }
 
 impl Link {
@@ -32,12 +47,34 @@ impl Link {
             outbox: Outbox::default(),
             calls: Calls::default(),
             replaced: Notify::new(),
+            twin: Mutex::default(),
         }
     }
 
     /// The peer.
     pub(crate) fn node(&self) -> NodeId {
         self.hello.identity.node
+    }
+
+    /// Checks that another connection is one of the same process.
+    fn check_same(&self, other: &Link) -> Result<(), Refusal> {
+        let is_same = self.hello.start == other.hello.start;
+        if is_same { Ok(()) } else { Err(Refusal::Twin(self.node())) }
+    }
+
+    /// Notes that another process with the peer's identity, at this address, was refused.
+    pub(crate) fn note_twin(&self, address: &str, at: Instant) {
+        let mut twin = self.twin.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = twin.as_ref().map_or(at, |twin| twin.first);
+        *twin = Some(Twin { address: address.to_owned(), first, last: at });
+    }
+
+    /// Address of another process with the peer's identity that was refused lately. One that only has come
+    /// back before the end of its former connection was noticed is none: this connection ends then.
+    pub(crate) fn twin(&self, now: Instant) -> Option<String> {
+        let twin = self.twin.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_one = |twin: &&Twin| now - twin.first > SILENCE_MAX && now - twin.last < TWIN_TOLD;
+        twin.as_ref().filter(is_one).map(|twin| twin.address.clone())
     }
 
     /// Resolves when a newer connection of the same process has taken the place of this one.
@@ -98,6 +135,15 @@ impl Links {
         self.links.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// Checks that the process behind a connection is the only one with its identity.
+    ///
+    /// # Errors
+    ///
+    /// Another process with the same identity is connected.
+    pub(crate) fn check_single(&self, link: &Link) -> Result<(), Refusal> {
+        self.get(link.node()).map_or(Ok(()), |present| present.check_same(link))
+    }
+
     /// Puts in a connection. An older one of the same process ends: that process has given it up.
     ///
     /// # Errors
@@ -106,9 +152,7 @@ impl Links {
     pub(crate) fn enter(&self, link: &Arc<Link>) -> Result<(), Refusal> {
         let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(older) = links.get(&link.node()) {
-            if older.hello.start != link.hello.start {
-                return Err(Refusal::Twin(link.node()));
-            }
+            older.check_same(link)?;
             older.replaced.notify_one();
         }
         links.insert(link.node(), Arc::clone(link));
@@ -157,6 +201,19 @@ mod tests {
         assert!(Arc::ptr_eq(&links.get(node).unwrap(), &again));
         assert!(links.leave(&again));
         assert_eq!(links.enter(&twin), Ok(()));
+    }
+
+    #[test]
+    fn a_twin_is_told_once_the_first_is_known_to_live_and_for_a_while() {
+        let (link, start) = (link(1), Instant::now());
+        let after = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(link.twin(start), None);
+        link.note_twin("10.0.0.9", start);
+        assert_eq!(link.twin(after(3)), None);
+        assert_eq!(link.twin(after(4)).as_deref(), Some("10.0.0.9"));
+        link.note_twin("10.0.0.9", after(30));
+        assert_eq!(link.twin(after(89)).as_deref(), Some("10.0.0.9"));
+        assert_eq!(link.twin(after(90)), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sluice_replica::{Envelope, NodeId, StateMessage};
@@ -148,6 +148,11 @@ impl Peers {
             Ok(end) => tracing::info!("the connection of a node at {address} is over: {end}"),
             Err(Failure::Refused(Refusal::Direction(_))) => {}
             Err(failure @ Failure::Refused(_)) => {
+                if let Failure::Refused(Refusal::Twin(node)) = failure
+                    && let Some(link) = shared.links.get(node)
+                {
+                    link.note_twin(&address, Instant::now());
+                }
                 shared.refusals.note(format!("refused a node at {address}: {failure}"));
             }
             Err(failure) => tracing::debug!("no connection of a node at {address}: {failure}"),
@@ -198,6 +203,12 @@ impl Peers {
     /// Reason for which a node is not connected, a sentence; `None`: it is, or nothing was tried yet.
     pub fn silent_because(&self, node: NodeId) -> Option<String> {
         self.0.shared.links.reason(node)
+    }
+
+    /// Address of another process with the identity of a connected node, which was refused within the last
+    /// minute.
+    pub fn twin_of(&self, node: NodeId) -> Option<String> {
+        self.0.shared.links.get(node)?.twin(Instant::now())
     }
 
     /// The peers that are connected.

@@ -92,7 +92,10 @@ impl Shared {
                 self.run(greeted, link, greeting).await
             }
             Err(refusal) => {
-                self.links.note(certificate.node, refusal.to_string());
+                // Why this node does not reach the other one it has noted itself.
+                if !matches!(refusal, Refusal::Direction(_)) {
+                    self.links.note(certificate.node, refusal.to_string());
+                }
                 Err(self.refuse(greeted, refusal).await)
             }
         }
@@ -178,10 +181,11 @@ impl Shared {
     fn enter(&self, certificate: Identity, hello: Hello, is_direction: bool) -> Result<Arc<Link>, Refusal> {
         let own = self.hello();
         hello.check(certificate, &own, &self.nodes())?;
+        let link = Arc::new(Link::new(hello, own.wall_us));
         if !is_direction {
+            self.links.check_single(&link)?;
             return Err(Refusal::Direction(certificate.node));
         }
-        let link = Arc::new(Link::new(hello, own.wall_us));
         self.links.enter(&link)?;
         self.receiver.doubt(link.node());
         Ok(link)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::links::{parted, running, twins, unreached};
 use super::{Seen, behaviour};
 use crate::view::{FollowerView, ShardView, View};
 
@@ -18,13 +19,15 @@ pub(super) fn problems(own: u64, seen: &[Seen]) -> Vec<String> {
     let views: Vec<(u64, &View)> =
         seen.iter().filter_map(|seen| Some((seen.status.number, seen.view.as_ref()?))).collect();
     let mut problems = Vec::new();
-    problems.extend(majority(own, seen.len(), views.len()));
+    problems.extend(majority(own, views.len(), seen));
     let forgotten = forgotten(seen.len(), &views);
     if forgotten.is_none() {
         problems.extend(leaderless(&views));
     }
     problems.extend(forgotten);
-    problems.extend(seen.iter().filter_map(unreached));
+    problems.extend(unreached(own, seen));
+    problems.extend(parted(seen));
+    problems.extend(twins(seen));
     problems.extend(views.iter().flat_map(|(node, view)| disk(*node, view)));
     problems
         .extend(views.iter().flat_map(|(node, view)| view.unreached.iter().map(|to| cut_off(*node, *to))));
@@ -39,7 +42,8 @@ pub(super) fn problems(own: u64, seen: &[Seen]) -> Vec<String> {
     problems
 }
 
-fn majority(own: u64, nodes: usize, reached: usize) -> Option<String> {
+fn majority(own: u64, reached: usize, seen: &[Seen]) -> Option<String> {
+    let (nodes, running) = (seen.len(), running(seen));
     let needed = nodes / 2 + 1;
     if reached < needed {
         return Some(format!(
@@ -47,9 +51,9 @@ fn majority(own: u64, nodes: usize, reached: usize) -> Option<String> {
              start the others and see that the machines reach each other"
         ));
     }
-    (reached == needed && reached < nodes).then(|| {
+    (running == needed && running < nodes).then(|| {
         format!(
-            "{reached} of {nodes} nodes are left, and the loss of one more stops the cluster: bring the others back soon"
+            "{running} of {nodes} nodes are left, and the loss of one more stops the cluster: bring the others back soon"
         )
     })
 }
@@ -92,23 +96,6 @@ fn leaderless(views: &[(u64, &View)]) -> Vec<String> {
         )
     };
     (0..count).filter(|number| !led(*number)).map(sentence).collect()
-}
-
-fn unreached(seen: &Seen) -> Option<String> {
-    let status = &seen.status;
-    let since = match status.silent_ms {
-        Some(silent_ms) => {
-            let because = status.silent_because.as_ref().map(|reason| format!(" ({reason})"));
-            format!("has not been connected for {}{}", duration(silent_ms), because.unwrap_or_default())
-        }
-        None => "is connected and does not answer".to_owned(),
-    };
-    (!status.reached).then(|| {
-        format!(
-            "node {} ({}) {since}: start it, or look at its program, machine and network",
-            status.number, status.address
-        )
-    })
 }
 
 fn disk(node: u64, view: &View) -> Vec<String> {
@@ -192,7 +179,7 @@ fn clock(seen: &Seen) -> Option<String> {
 }
 
 /// A time in the largest unit of which it has two.
-fn duration(ms: u64) -> String {
+pub(super) fn duration(ms: u64) -> String {
     match ms / 1_000 {
         0..120 => format!("{} s", ms / 1_000),
         s @ 120..7_200 => format!("{} min", s / 60),
@@ -202,18 +189,21 @@ fn duration(ms: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::health::NodeStatus;
+    use crate::view::LinkView;
 
     /// Three nodes, of which the first leads the one shard.
-    fn well() -> Vec<Seen> {
+    pub(in crate::health) fn well() -> Vec<Seen> {
         let seen = |number: u64| {
             let follower =
                 |node| FollowerView { node, votes: true, is_heard: true, ..FollowerView::default() };
             let followers = if number == 1 { vec![follower(2), follower(3)] } else { Vec::new() };
             let shard = ShardView { leader: Some(1), term: 7, followers, ..ShardView::default() };
-            let view = View { version: "0.1.0".to_owned(), shards: vec![shard], ..View::default() };
+            let links = (1..=3).filter(|node| *node != number);
+            let links = links.map(|node| LinkView { node, ..LinkView::default() }).collect();
+            let view = View { version: "0.1.0".to_owned(), shards: vec![shard], links, ..View::default() };
             let address = format!("10.0.0.{number}:7070");
             let status = NodeStatus { number, address, reached: true, ..NodeStatus::default() };
             Seen { status, view: Some(view) }
@@ -221,7 +211,12 @@ mod tests {
         (1..=3).map(seen).collect()
     }
 
-    fn lose(seen: &mut Seen) {
+    fn lose(place: usize, seen: &mut [Seen]) {
+        for view in seen.iter_mut().filter_map(|seen| seen.view.as_mut()) {
+            let links = view.links.iter_mut().filter(|link| link.node == place as u64 + 1);
+            links.for_each(|link| link.silent_ms = Some(150_000));
+        }
+        let seen = &mut seen[place];
         seen.view = None;
         let silent_because = Some("it is older".to_owned());
         seen.status =
@@ -241,13 +236,13 @@ mod tests {
     #[test]
     fn a_lost_node_is_named_with_what_is_left() {
         let mut seen = well();
-        lose(&mut seen[2]);
+        lose(2, &mut seen);
         let told = [
             "2 of 3 nodes are left, and the loss of one more stops the cluster",
             "node 3 (10.0.0.3:7070) has not been connected for 2 min (it is older)",
         ];
         assert_eq!(beginnings(&seen), told);
-        lose(&mut seen[1]);
+        lose(1, &mut seen);
         let shard = &mut seen[0].view.as_mut().unwrap().shards[0];
         (shard.leader, shard.leaderless_ms) = (None, 5_000);
         let told = [

@@ -1,8 +1,9 @@
 //! The health of a cluster: each node is asked for its own view, and what is wrong is said in sentences.
 //!
-//! Map: `diagnosis` what is wrong in all views.
+//! Map: `diagnosis` what is wrong in all views, `links` what is wrong between the nodes.
 
 mod diagnosis;
+mod links;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

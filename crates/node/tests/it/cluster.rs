@@ -46,6 +46,10 @@ impl Transport for InMemory {
         })
     }
 
+    fn nodes(&self) -> Vec<NodeId> {
+        (1..=3).filter_map(NodeId::new).collect()
+    }
+
     fn link(&self, _node: NodeId) -> Link {
         Link::default()
     }

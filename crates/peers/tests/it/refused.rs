@@ -164,6 +164,20 @@ async fn of_two_processes_with_one_identity_the_first_stays_and_its_own_return_i
 }
 
 #[tokio::test]
+async fn a_copy_of_a_node_is_known_for_one_by_those_who_connect_to_the_node() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let two = start(options(ca.member(2), 2, &[(1, one.address)])).await;
+    two.until(1, true).await;
+    let copy = Hello { start: 9, ..hello(1) };
+    expect_refused(&two, &ca.member(1), copy, "two processes use the same identity").await;
+    // It could be the node itself, come back before the end of its connection was noticed.
+    assert_eq!(two.peers.twin_of(node(1)), None);
+    eventually(|| two.peers.twin_of(node(1)).is_some_and(|address| address == "127.0.0.1")).await;
+    two.until(1, true).await;
+}
+
+#[tokio::test]
 async fn a_message_in_the_name_of_another_ends_the_connection() {
     let ca = Ca::new();
     let one = start(options(ca.member(1), 1, &[])).await;

@@ -230,10 +230,15 @@ impl Transport for Outgoing {
         Box::pin(async move { self.0.request(node, question, within).await.ok() })
     }
 
+    fn nodes(&self) -> Vec<NodeId> {
+        self.0.nodes().addresses.keys().copied().collect()
+    }
+
     fn link(&self, node: NodeId) -> Link {
         let peer = self.0.connected().into_iter().find(|peer| peer.node == node);
         Link {
             silent_because: self.0.silent_because(node),
+            twin_at: self.0.twin_of(node),
             silent_ms: self.0.silent_for(node).map(|silent| silent.as_millis() as u64),
             clock_ahead_us: peer.map(|peer| peer.clock_ahead_us),
         }
