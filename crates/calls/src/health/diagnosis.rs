@@ -6,6 +6,8 @@ use super::links::{parted, running, twins, unreached};
 use super::{Seen, behaviour};
 use crate::view::{FollowerView, ShardView, View};
 
+/// Number of nodes from which a cluster outlives the loss of one.
+const NODES_MIN: usize = 3;
 /// Age of the oldest record that a follower lacks, in milliseconds, from which it is behind: far more than
 /// the time of a write.
 const BEHIND_MS: u64 = 10_000;
@@ -20,6 +22,7 @@ pub(super) fn problems(own: u64, seen: &[Seen]) -> Vec<String> {
         seen.iter().filter_map(|seen| Some((seen.status.number, seen.view.as_ref()?))).collect();
     let mut problems = Vec::new();
     problems.extend(majority(own, views.len(), seen));
+    problems.extend(too_few(seen.len()));
     let forgotten = forgotten(seen.len(), &views);
     if forgotten.is_none() {
         problems.extend(leaderless(&views));
@@ -56,6 +59,17 @@ fn majority(own: u64, reached: usize, seen: &[Seen]) -> Option<String> {
             "{running} of {nodes} nodes are left, and the loss of one more stops the cluster: bring the others back soon"
         )
     })
+}
+
+/// A cluster that outlives the loss of no node, even if all are there.
+fn too_few(nodes: usize) -> Option<String> {
+    let missing = NODES_MIN.checked_sub(nodes).filter(|missing| *missing > 0)?;
+    let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    Some(format!(
+        "the cluster has {}, and the loss of one stops it: let {} join",
+        plural(nodes, "node"),
+        plural(missing, "more machine")
+    ))
 }
 
 /// Nodes that are silent, since they may have forgotten something. As long as they are a minority, they come
@@ -250,6 +264,14 @@ pub(super) mod tests {
             "shard 0 has had no leader for 5 s",
         ];
         assert_eq!(beginnings(&seen)[..2], told);
+    }
+
+    #[test]
+    fn a_cluster_that_outlives_no_loss_is_told_how_many_nodes_it_lacks() {
+        let told = |nodes: usize| problems(1, &well()[..nodes]);
+        let two = "the cluster has 2 nodes, and the loss of one stops it: let 1 more machine join";
+        let one = "the cluster has 1 node, and the loss of one stops it: let 2 more machines join";
+        assert_eq!([told(2), told(1)], [[two], [one]]);
     }
 
     #[test]
