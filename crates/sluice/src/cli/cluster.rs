@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use sluice_calls::codes::exit;
 use sluice_client::{Cluster, ClusterStatus, MadeJoinToken};
 
 use super::confirm::Confirmation;
@@ -26,6 +27,7 @@ pub(crate) enum ClusterVerb {
         server: ServerFlags,
     },
     /// Say what is wrong with the cluster and what to do, and show its nodes and shards.
+    #[command(after_help = "Exits with 7 while a shard has no leader, and with 0 otherwise.")]
     Status {
         #[command(flatten)]
         server: ServerFlags,
@@ -135,6 +137,7 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
             let connection = server.connect()?;
             let status = connection.client.cluster_status().await.map_err(|e| connection.error(&e))?;
             out.show(&status, health)?;
+            return Ok(exit_code(&status));
         }
         ClusterVerb::Address { node, address, server } => {
             let connection = server.connect()?;
@@ -214,8 +217,11 @@ fn health(status: &ClusterStatus) -> String {
     let mut shards = Table::new(&["SHARD", "NODE", "ROLE", "BEHIND"]);
     for shard in &status.shards {
         let number = shard.shard.to_string();
-        let leader = shard.leader.map_or("none".to_owned(), |leader| leader.to_string());
-        shards.row([number.clone(), leader, "leads".to_owned(), format!("term {}", shard.term)]);
+        let [node, role, term] = match shard.leader {
+            Some(leader) => [leader.to_string(), "leads".to_owned(), format!("term {}", shard.term)],
+            None => ["none".to_owned(), "no leader".to_owned(), String::new()],
+        };
+        shards.row([number.clone(), node, role, term]);
         for follower in &shard.followers {
             let behind = match (follower.heard, follower.records_behind) {
                 (false, _) => "not heard of".to_owned(),
@@ -229,6 +235,11 @@ fn health(status: &ClusterStatus) -> String {
         }
     }
     format!("{text}\n{}\n{}", nodes.render(), shards.render())
+}
+
+/// Exit code of a status: nothing can be done on a shard without a leader.
+fn exit_code(status: &ClusterStatus) -> u8 {
+    if status.shards.iter().all(|shard| shard.leader.is_some()) { 0 } else { exit::UNAVAILABLE }
 }
 
 #[cfg(test)]
@@ -282,8 +293,12 @@ mod tests {
             problems: vec!["node 2 (10.0.0.2:7070) is down: start it again".to_owned()],
             behaviour: Some(9),
             nodes: vec![node(1, true), node(2, false), node(3, true)],
-            shards: vec![ReplicatedShard { shard: 0, leader: Some(1), term: 9, followers }],
+            shards: vec![
+                ReplicatedShard { shard: 0, leader: Some(1), term: 9, followers },
+                ReplicatedShard { shard: 1, leader: None, term: 4, followers: Vec::new() },
+            ],
         };
+        assert_eq!(exit_code(&status), exit::UNAVAILABLE);
         assert_eq!(
             health(&status),
             "! node 2 (10.0.0.2:7070) is down: start it again\n\n\
@@ -291,10 +306,13 @@ mod tests {
              1     10.0.0.1:7070  0.1.0    answers\n\
              2     10.0.0.2:7070           not reached\n\
              3     10.0.0.3:7070  0.1.0\n\n\
-             SHARD  NODE  ROLE     BEHIND\n\
-             0      1     leads    term 9\n\
-             0      2     follows  not heard of\n\
-             0      3     follows  1 records, 90 bytes, 0 ms\n"
+             SHARD  NODE  ROLE       BEHIND\n\
+             0      1     leads      term 9\n\
+             0      2     follows    not heard of\n\
+             0      3     follows    1 records, 90 bytes, 0 ms\n\
+             1      none  no leader\n"
         );
+        let led = ClusterStatus { shards: status.shards[..1].to_vec(), ..status };
+        assert_eq!(exit_code(&led), 0, "whatever else is wrong");
     }
 }
