@@ -183,8 +183,9 @@ impl CallError {
 
     /// True for an error of the server, which its operator has to know.
     pub fn is_ours(&self) -> bool {
-        // Pushing back is normal work, brought about by callers, and shows in the metrics.
-        let pushes_back = matches!(
+        // Pushing back is normal work, brought about by callers, and shows in the metrics. So is what a change
+        // of the leader cuts; where a journal has failed, that is logged by itself.
+        let is_normal = matches!(
             self.code,
             "overloaded"
                 | "queue_full"
@@ -193,8 +194,9 @@ impl CallError {
                 | "shutting_down"
                 | "not_leader"
                 | "no_leader"
+                | "outcome_unknown"
         );
-        self.blame != Blame::Caller && !pushes_back
+        self.blame != Blame::Caller && !is_normal
     }
 }
 
@@ -296,12 +298,13 @@ mod tests {
     }
 
     #[test]
-    fn what_callers_bring_about_is_no_error_of_the_server() {
+    fn what_callers_and_changes_of_the_leader_bring_about_is_no_error_of_the_server() {
         let how = "reject";
         let full = Error::QueueFull { queue: "q".into(), what: "messages", limit: 1, held: 1, how, more: 1 };
         let limit = Error::LimitExceeded { what: "consumers", limit: 1 };
         let quota = Error::QuotaExceeded { what: "messages", limit: 1, held: 1, more: 1 };
-        for error in [full, limit, quota, Error::Overloaded { what: "requests", retry_after_ms: 1 }] {
+        let busy = Error::Overloaded { what: "requests", retry_after_ms: 1 };
+        for error in [full, limit, quota, busy, Error::NoLeader {}, Error::OutcomeUnknown {}] {
             assert!(!CallError::from(error.clone()).is_ours(), "{error}");
         }
         for error in
