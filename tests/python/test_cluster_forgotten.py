@@ -117,7 +117,7 @@ def test_a_look_at_what_stopped_nodes_have_forgets_nothing(three):
         reboot(machine)
     for machine in three:
         machine.start()
-    until(lambda: three[0].json("cluster", "status")["healthy"], "the cluster is whole")
+    until(lambda: is_healthy(three[0]), "the cluster is whole")
     assert all(FORGOTTEN not in log(machine) for machine in three)
 
 

@@ -183,8 +183,8 @@ impl CallError {
 
     /// True for an error of the server, which its operator has to know.
     pub fn is_ours(&self) -> bool {
-        // Pushing back is normal work, brought about by callers, and shows in the metrics. So is what a change
-        // of the leader cuts; where a journal has failed, that is logged by itself.
+        // Pushing back is normal work, brought about by callers, and shows in the metrics. So is what a
+        // change of the leader cuts; where a journal has failed, that is logged by itself.
         let is_normal = matches!(
             self.code,
             "overloaded"

@@ -212,11 +212,11 @@ errors! {
     /// No node is known to lead the shard, or its leader changed before the command was in the log. Nothing
     /// was done.
     NoLeader {} "no_leader" Operator "no node leads the shard at present: nothing was done; retry";
-    /// Unknown outcome: the command may or may not have taken effect. Repeating it does no harm, except a send
-    /// without an idempotency key.
+    /// Unknown outcome: the command may or may not have taken effect. Repeating it does no harm, except a
+    /// send without an idempotency key.
     OutcomeUnknown {} "outcome_unknown" Operator
-        "the server could not learn whether the call took effect: repeat it; a send may be made twice then, unless both \
-         have the same idempotency key";
+        "the server could not learn whether the call took effect: repeat it; a send may be made twice \
+         then, unless both have the same idempotency key";
     /// The journal has failed; nothing is accepted any more.
     JournalFailed { reason: String } "journal_failed" Operator "the journal has failed and the server is stopping: {reason}";
     /// A payload did not verify when it was read back.

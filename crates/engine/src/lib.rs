@@ -56,8 +56,8 @@ pub use limits::Limits;
 pub use outcome::Outcome;
 pub use record::{changed_namespace, check_behaviour, check_known, consensus_entry};
 
-/// Newest version of the rules by which records apply, and of the formats that go with them. A new log follows
-/// it; another one follows its own version until [`Command::Raise`].
+/// Newest version of the rules by which records apply, and of the formats that go with them. A new log
+/// follows it; another one follows its own version until [`Command::Raise`].
 pub const BEHAVIOUR_VERSION: u16 = 10;
 
 /// Oldest version that a log may follow; an older log is refused.

@@ -60,8 +60,8 @@ pub(crate) trait HeadPart: Sized {
     fn read_head(reader: &mut Reader<'_>) -> Option<Self>;
 }
 
-/// The format of snapshots under [`crate::BEHAVIOUR_VERSION`]. When it grows, that version grows too: a journal
-/// asks for that one before it changes anything.
+/// The format of snapshots under [`crate::BEHAVIOUR_VERSION`]. When it grows, that version grows too: a
+/// journal asks for that one before it changes anything.
 pub(crate) const FORMAT: u8 = 8;
 
 /// The format of snapshots that do not tell the behaviour version, and the one under which they are written.

@@ -21,8 +21,8 @@ impl Node {
         Ok(behaviours)
     }
 
-    /// Puts a behaviour version into force on a shard, whichever node leads it. To repeat it does no harm. All
-    /// nodes have to know the version: one that does not can never use the log again.
+    /// Puts a behaviour version into force on a shard, whichever node leads it. To repeat it does no harm.
+    /// All nodes have to know the version: one that does not can never use the log again.
     ///
     /// # Errors
     /// `no_leader` when the leader has not done it within 5 s, or does not know the version.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::Seen;
 use super::links::{parted, running, twins, unreached};
-use super::{Seen, behaviour};
+use super::words::duration;
 use crate::view::{FollowerView, ShardView, View};
 
 /// Number of nodes from which a cluster outlives the loss of one.
@@ -182,6 +183,15 @@ fn finalize(seen: &[Seen]) -> Option<String> {
     })
 }
 
+/// The behaviour version in force on all shards, as the nodes have applied it; `None`: not known.
+pub(super) fn behaviour(seen: &[Seen]) -> Option<u16> {
+    let shards = seen.iter().filter_map(|seen| seen.view.as_ref()).map(|view| &view.shards);
+    let count = shards.clone().map(Vec::len).max()?;
+    let of_shard =
+        |number: usize| shards.clone().filter_map(move |shards| Some(shards.get(number)?.behaviour)).max();
+    (0..count).filter_map(of_shard).min().filter(|behaviour| *behaviour > 0)
+}
+
 fn clock(seen: &Seen) -> Option<String> {
     let ahead_ms = seen.status.clock_ahead_ms.filter(|ahead_ms| ahead_ms.abs() >= CLOCK_MS)?;
     let place = if ahead_ms > 0 { "ahead of" } else { "behind" };
@@ -190,16 +200,6 @@ fn clock(seen: &Seen) -> Option<String> {
         seen.status.number,
         duration(ahead_ms.unsigned_abs())
     ))
-}
-
-/// A time in the largest unit of which it has two.
-pub(super) fn duration(ms: u64) -> String {
-    match ms / 1_000 {
-        0..120 => format!("{} s", ms / 1_000),
-        s @ 120..7_200 => format!("{} min", s / 60),
-        s @ 7_200..172_800 => format!("{} h", s / 3_600),
-        s => format!("{} days", s / 86_400),
-    }
 }
 
 #[cfg(test)]

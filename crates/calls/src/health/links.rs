@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Seen;
-use super::diagnosis::duration;
+use super::words::duration;
 use crate::view::LinkView;
 
 /// Time without a connection, in milliseconds, from which it is not for the moment only, as while a server

@@ -1,9 +1,11 @@
 //! The health of a cluster: each node is asked for its own view, and what is wrong is said in sentences.
 //!
-//! Map: `diagnosis` what is wrong in all views, `links` what is wrong between the nodes.
+//! Map: `diagnosis` what is wrong in all views, `links` what is wrong between the nodes, `words` what both
+//! say.
 
 mod diagnosis;
 mod links;
+mod words;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -136,7 +138,7 @@ impl Unary for Show {
             node: own.number(),
             healthy: problems.is_empty(),
             problems,
-            behaviour: behaviour(&seen),
+            behaviour: diagnosis::behaviour(&seen),
             shards: shards(&seen),
             nodes: seen.into_iter().map(|seen| seen.status).collect(),
         }
@@ -177,15 +179,6 @@ pub(crate) async fn look_around(permit: &Permit<'_>, own: &dyn OwnNode) -> Vec<S
         seen.extend(asked.await);
     }
     seen
-}
-
-/// The behaviour version in force on all shards, as the nodes have applied it; `None`: not known.
-fn behaviour(seen: &[Seen]) -> Option<u16> {
-    let shards = seen.iter().filter_map(|seen| seen.view.as_ref()).map(|view| &view.shards);
-    let count = shards.clone().map(Vec::len).max()?;
-    let of_shard =
-        |number: usize| shards.clone().filter_map(move |shards| Some(shards.get(number)?.behaviour)).max();
-    (0..count).filter_map(of_shard).min().filter(|behaviour| *behaviour > 0)
 }
 
 /// The shards, each by the node that leads it in the highest term.

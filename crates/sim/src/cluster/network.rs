@@ -10,7 +10,7 @@ const DELAY_US: u64 = 2_000;
 #[derive(Debug)]
 pub(super) struct Network {
     /// Number of nodes, by whose places links are named.
-    nodes: usize,
+    pub(super) nodes: usize,
     /// Links that are cut, by sender and receiver.
     cut: BTreeSet<(usize, usize)>,
     /// Longest delay of a message that is not late, in microseconds.
@@ -24,11 +24,6 @@ pub(super) struct Network {
 impl Network {
     pub(super) fn new(nodes: usize) -> Network {
         Network { nodes, cut: BTreeSet::new(), delay_us: DELAY_US, lost: 0, repeated: 0, late: 0 }
-    }
-
-    /// Takes in that there is one node more.
-    pub(super) fn grow(&mut self) {
-        self.nodes += 1;
     }
 
     /// Repairs all links and loses nothing any more.

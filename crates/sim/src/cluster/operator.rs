@@ -83,7 +83,7 @@ impl ClusterWorld {
         let longest = if operator.rng.chance(1, 4) { 5 * SECOND_US } else { 300_000 };
         let delay = operator.rng.below(longest);
         self.nodes.push(joining);
-        self.network.grow();
+        self.network.nodes += 1;
         self.trace(|| format!("  node {place} joins with the number {}, for {replaces:?}", id.get()));
         self.at(delay, Event::Start { node: place, life: 0 });
         Ok(())
