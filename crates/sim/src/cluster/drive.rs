@@ -193,13 +193,14 @@ impl ClusterWorld {
 
     fn failed(&mut self, node: usize) -> Checked {
         let owner = &self.nodes[node];
-        if !owner.armed && !owner.is_halted() {
+        let has_failed = owner.disk.has_failed();
+        if !has_failed && !owner.is_halted() {
             let server = owner.server.as_ref();
             let why = server.and_then(|server| server.shard.failure()).unwrap_or_default();
             return Err(format!("the journal of node {node} failed without a cause: {why}"));
         }
         let owner = &mut self.nodes[node];
-        owner.has_failed = owner.armed;
+        owner.has_failed = has_failed;
         self.crash(node);
         Ok(())
     }
@@ -214,7 +215,7 @@ impl ClusterWorld {
         let Some(server) = &owner.server else { return Ok(()) };
         for fetch in out.fetches {
             let fetched = fetch.read();
-            let may_fail = owner.armed || owner.is_halted() || owner.harmed.is_harmed;
+            let may_fail = owner.disk.may_fail() || owner.is_halted() || owner.harmed.is_harmed;
             if let Some(error) = fetched.error().filter(|_| !may_fail) {
                 return Err(format!("node {node} cannot read its log back: {error:?}"));
             }

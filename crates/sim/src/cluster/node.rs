@@ -149,8 +149,6 @@ pub(super) struct Node {
     pub(super) was_quiet: bool,
     /// Kind of the crash that a planned halt stands for.
     pub(super) dying: Crash,
-    /// True when a call was made to fail in this life.
-    pub(super) armed: bool,
     /// Boot of its machine.
     boot: BootId,
     /// True: its machine has lost power where that loses what was acknowledged, and it does not vote yet.
@@ -235,7 +233,6 @@ impl Node {
             links: BTreeMap::new(),
             was_quiet: false,
             dying: Crash::Kill,
-            armed: false,
             boot: BootId([0; 16]),
             has_lost_power: false,
             has_failed: false,
@@ -323,7 +320,6 @@ impl Node {
 
     pub(super) fn fail_call(&mut self, call: Call, nth: u64, how: CallFailure) {
         if self.server.is_some() {
-            self.armed = true;
             self.disk.fail_call(call, nth, how);
         }
     }
@@ -361,7 +357,6 @@ impl Node {
         self.harmed.mend(&self.disk);
         self.disk.forget_failures();
         self.server = None;
-        self.armed = false;
     }
 
     /// Lets the clock of the process run on to this time.

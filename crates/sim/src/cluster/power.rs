@@ -99,7 +99,7 @@ impl ClusterWorld {
     /// Takes note of the nodes that vote again.
     fn count_back(&mut self, members: &Members) {
         for node in &mut self.nodes {
-            let may_fail = self.faulty && node.armed;
+            let may_fail = self.faulty && node.disk.may_fail();
             if node.server.is_some()
                 && !may_fail
                 && !node.is_silent()

@@ -46,6 +46,8 @@ pub(super) struct Faults {
     planned: Option<(Call, u64, CallFailure)>,
     /// Number of calls until the process dies in the middle of one.
     halt_after: Option<u64>,
+    /// True when a call of this process has failed by plan.
+    has_failed: bool,
 }
 
 impl Faults {
@@ -71,8 +73,15 @@ impl Faults {
 
     /// Drops the plans at the end of a process.
     pub(super) fn process_ended(&mut self) {
-        self.planned = None;
-        self.halt_after = None;
+        *self = Faults::default();
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    pub(super) fn is_planned(&self) -> bool {
+        self.planned.is_some()
     }
 
     /// Counts a call; fails it if that is planned.
@@ -84,6 +93,7 @@ impl Faults {
             Some((which, 0, how)) if *which == call => {
                 let error = how.error(call);
                 self.planned = None;
+                self.has_failed = true;
                 Err(error)
             }
             Some((which, nth, _)) if *which == call => {

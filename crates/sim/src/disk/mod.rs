@@ -79,6 +79,18 @@ impl SimDisk {
         self.store().faults().forget_plan();
     }
 
+    /// True when a call of this process has failed as planned.
+    pub fn has_failed(&self) -> bool {
+        self.store().faults().has_failed()
+    }
+
+    /// True when a call of this process has failed, or will.
+    pub fn may_fail(&self) -> bool {
+        let mut store = self.store();
+        let faults = store.faults();
+        faults.has_failed() || faults.is_planned()
+    }
+
     /// Makes the process die after so many more calls: later ones fail without effect. [`SimDisk::crash`]
     /// must follow.
     pub fn halt_after(&self, calls: u64) {
