@@ -80,7 +80,8 @@ def parse(lines) -> list[Call]:
             begun = open_calls.pop(pid, None)
             if begun:
                 calls.append(call_of(begun[1] + resumed.group(2), begun[0], number))
-        elif text.endswith("<unfinished ...>"):
+        elif text.endswith("<unfinished ...>") and CALL.match(text):
+            # Of a thread that was killed before its call began strace knows no name: `???(`.
             open_calls[pid] = (number, text.removesuffix("<unfinished ...>"))
         elif CALL.match(text):
             calls.append(call_of(text, number, number))

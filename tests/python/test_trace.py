@@ -68,6 +68,11 @@ def test_a_sync_that_was_still_running_covers_nothing():
     assert "before an fdatasync covered" in check([*calls[:9], begun, reply, ended], REQUESTS).problems[0]
 
 
+def test_a_thread_that_was_killed_before_its_call_began_has_made_none():
+    calls = [f"1 17.0 {call}" for call in SOUND]
+    assert check([*calls, "2 17.0 ???( <unfinished ...>"], REQUESTS).problems == []
+
+
 def test_no_reply_leaves_before_the_fdatasync_that_covers_it(tmp_path):
     if why := strace_is_missing():
         pytest.skip(why)
