@@ -38,6 +38,7 @@ impl Unary for Finalize {
         }
         let node = permit.node();
         let former = node.behaviours().await?;
+        // Shard 0 first: nodes tell each other its version.
         for shard in 0..former.len() as u32 {
             node.raise(shard, BEHAVIOUR_VERSION).await?;
         }

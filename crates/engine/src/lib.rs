@@ -64,6 +64,6 @@ pub const BEHAVIOUR_VERSION: u16 = 10;
 ///
 /// | version | what it brings |
 /// |---|---|
-/// | 9 | |
+/// | 9 | the first that a program of several versions knows |
 /// | 10 | snapshots tell the version in force |
 pub const BEHAVIOUR_OLDEST: u16 = 9;

@@ -13,12 +13,19 @@ impl Node {
     /// # Errors
     /// `shutting_down`, `overloaded`.
     pub async fn behaviours(&self) -> Result<Vec<u16>, Error> {
-        let stale = self.stale();
         let mut behaviours = Vec::new();
         for shard in 0..self.leaders().len() as u32 {
-            behaviours.push(stale.look(shard, |at| at.engine.behaviour()).await?);
+            behaviours.push(self.behaviour(shard).await?);
         }
         Ok(behaviours)
+    }
+
+    /// The behaviour version in force on one shard, as [`Node::behaviours`].
+    ///
+    /// # Errors
+    /// `shutting_down`, `overloaded`.
+    pub async fn behaviour(&self, shard: u32) -> Result<u16, Error> {
+        self.stale().look(shard, |at| at.engine.behaviour()).await
     }
 
     /// Puts a behaviour version into force on a shard, whichever node leads it. To repeat it does no harm.

@@ -47,10 +47,11 @@ pub(super) struct ClusterNode {
 /// Pause between two looks at the behaviour version in force.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Tells the other nodes the highest behaviour version in force, until the node stops.
+/// Tells the other nodes the highest behaviour version in force, until the node stops: that of shard 0, which
+/// is raised before the others. Idle shards are left alone.
 async fn keep_formats(node: Node, peers: Peers) {
-    while let Ok(behaviours) = node.behaviours().await {
-        peers.put_in_force(behaviours.into_iter().max().unwrap_or_default().into());
+    while let Ok(behaviour) = node.behaviour(0).await {
+        peers.put_in_force(behaviour.into());
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
