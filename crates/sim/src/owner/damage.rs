@@ -22,8 +22,10 @@ pub(super) struct Harmed {
     /// Damage to the log, which is undone when the process ends: what a start makes of it is told elsewhere.
     in_log: Vec<Damaged>,
     in_copies: Vec<Damaged>,
-    /// True once there was any.
+    /// True when something may be damaged that is needed.
     is_harmed: bool,
+    /// True once there was any, also when all that is needed has been repaired.
+    was_harmed: bool,
     repaired: BTreeSet<BlobKey>,
 }
 
@@ -31,6 +33,11 @@ impl Harmed {
     /// True: something may be found damaged.
     pub(super) fn is_harmed(&self) -> bool {
         self.is_harmed
+    }
+
+    /// True: something may be found damaged that nobody needs.
+    pub(super) fn was_harmed(&self) -> bool {
+        self.was_harmed
     }
 
     /// True: this blob may be found damaged.
@@ -58,7 +65,7 @@ impl OwnerWorld {
         self.trace(|| format!("  {key:?}: {damaged:?}"));
         // What was repaired and replaced may lie beside it.
         self.harmed.repaired.clear();
-        self.harmed.is_harmed = true;
+        (self.harmed.is_harmed, self.harmed.was_harmed) = (true, true);
         let is_log = path.extension().is_some_and(|extension| extension == "log");
         if is_log {
             self.harmed.in_log.push(damaged)

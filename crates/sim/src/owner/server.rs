@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sluice_journal::{
-    Backups, Disk, DiskJournal, Durability, Event, Journal, Maintenance, OpenError, Opened, Options, Replay,
-    SnapshotReader, Writer,
+    Backups, BlobKey, Damage, Disk, DiskJournal, Durability, Event, Journal, Maintenance, OpenError, Opened,
+    Options, Replay, SnapshotReader, Writer,
 };
 
 use super::OwnerWorld;
@@ -151,8 +151,18 @@ impl OwnerWorld {
         let roots = &self.options.encryption.roots;
         let report =
             sluice_journal::check(Arc::new(self.disk.for_next_process()), Path::new(super::DIRECTORY), roots);
-        let report = report.map_err(|error| error.to_string())?;
-        if report.problems.is_empty() { Ok(()) } else { Err(format!("{:?}", report.problems)) }
+        let mut problems = report.map_err(|error| error.to_string())?.problems;
+        problems.retain(|damage| !self.is_needless(damage));
+        if problems.is_empty() { Ok(()) } else { Err(format!("{problems:?}")) }
+    }
+
+    /// True when a blob is damaged that nobody needs: compaction copies those that live then as they are, and
+    /// one that is released later is not repaired.
+    fn is_needless(&self, damage: &Damage) -> bool {
+        let is_copy = damage.file.extension().is_some_and(|extension| extension == "blobs");
+        let Some(index) = damage.record.filter(|_| is_copy && self.harmed.was_harmed()) else { return false };
+        let live = self.model.live.range(BlobKey { index, item: 0 }..BlobKey { index: index + 1, item: 0 });
+        live.into_iter().all(|(key, _)| !damage.what.starts_with(&format!("blob {} ", key.item)))
     }
 }
 
