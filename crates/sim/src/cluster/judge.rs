@@ -139,9 +139,11 @@ impl Judge {
             (Call::Pull { queue, .. }, Answered::Given(result)) => {
                 self.outcome(&result)?;
                 let Ok(given) = result else { return Ok(()) };
-                // A wait ends with its leader. A delay ends by a record, which waits for a majority.
+                // A wait ends with its leader. A delay ends by a record, which waits for a majority; a call
+                // that waited for a leader may be answered before its first.
                 let waited = now_us >= begun_us + wait_us;
-                let is_there = wait_us == 0 || now_us < agreed_us + wait_us / 2;
+                let latest_us = (begun_us + wait_us).min(agreed_us) + wait_us / 2;
+                let is_there = wait_us == 0 || now_us < latest_us;
                 if given.is_empty() && queue != QUEUE && waited && is_there {
                     return Err(format!("{queue} was told to be empty, after a send to it was answered"));
                 }
