@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use sluice_replica::{Change, MEMBERS_MAX, NodeId};
+use sluice_replica::{Change, MEMBERS_MAX, Members, NodeId};
 
 use crate::shard::replicated::changes::ShardMembers;
 
@@ -48,7 +48,7 @@ pub struct NoMajority {
 }
 
 /// The next step of a leader with the number `own`; `None`: the members are as they are listed, or a node has
-/// to catch up first.
+/// to catch up first, also where another is to be removed.
 pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> {
     let members = &shard.members;
     if shard.is_changing || !listed.iter().any(|node| node.number == own.get()) {
@@ -76,9 +76,15 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> 
     let leaving = [wants(Wanted::Leaving), wants(Wanted::Removed)];
     match leaving.iter().flatten().find(|node| members.contains(**node)) {
         Some(node) if *node == own => Some(Step::HandOver),
-        Some(node) => Some(Step::Change(Change::Remove(*node))),
-        None => None,
+        Some(node) if is_redundant(members, *node, voters.len()) => Some(Step::Change(Change::Remove(*node))),
+        _ => None,
     }
+}
+
+/// True when the voters that are left without a node are a majority of those that are wanted: what is
+/// acknowledged is nowhere on one machine alone while those that are to vote still catch up.
+fn is_redundant(members: &Members, node: NodeId, wanted: usize) -> bool {
+    !members.voters().contains(&node) || (members.voters().len() - 1) * 2 > wanted
 }
 
 /// The node that is to be removed next since another comes in its place: that one votes in all shards, or the
@@ -132,7 +138,7 @@ pub fn gone(listed: &[Part], shards: &[ShardMembers]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use sluice_replica::{Follower, Members};
+    use sluice_replica::Follower;
 
     use super::*;
 
@@ -211,6 +217,20 @@ mod tests {
         // A number that was given before never comes back.
         all[2].wanted = Wanted::Voter;
         assert_eq!(next(&all, &without, id(1)), None);
+    }
+
+    #[test]
+    fn a_voter_is_removed_once_a_majority_of_the_nodes_that_stay_vote_without_it() {
+        let mut all = [1, 2, 3, 4].map(|number| listed(number, Wanted::Voter));
+        all[1].wanted = Wanted::Leaving;
+        assert_eq!(next(&all, &shard(&[1, 2], &[3, 4], 4, &[]), id(1)), None);
+        let remove = Some(Step::Change(Change::Remove(id(2))));
+        assert_eq!(next(&all, &shard(&[1, 2, 3], &[4], 4, &[]), id(1)), remove);
+        // One that never came to vote may go.
+        assert_eq!(next(&all, &shard(&[1], &[2, 3, 4], 4, &[]), id(1)), remove);
+        all[2].wanted = Wanted::Removed;
+        all[3].wanted = Wanted::Removed;
+        assert_eq!(next(&all, &shard(&[1, 2], &[], 4, &[]), id(1)), remove, "one is wanted");
     }
 
     #[test]
