@@ -5,13 +5,46 @@ use std::str::{FromStr, from_utf8};
 
 use bytes::Bytes;
 use prost::Message as _;
-use sluice_calls::{Fault, Read};
+use sluice_calls::{CallError, Fault, Read};
+use sluice_engine::Limits;
 use sluice_engine::id::Receipt;
-use sluice_proto::v1::{Extension, SendMany, Settlement};
+use sluice_proto::v1::client_frame::Frame;
+use sluice_proto::v1::{ClientFrame, Extension, SendMany, Settlement};
 
-use crate::grpc::rows::read_rows;
+use super::plain::Plain;
+use crate::grpc::bounds::{TooLong, check_frame};
+use crate::grpc::rows::{check_known, read_rows};
 use crate::grpc::schema::schema;
 use crate::grpc::source::MessageSource;
+use crate::grpc::wire::INVALID;
+
+/// The contents of a frame.
+pub(super) enum Said<'f> {
+    Plain(Plain<'f>),
+    Other(Frame),
+}
+
+/// The number of a frame, and what it says; or why nothing is made of it.
+pub(super) fn read_frame<'f>(bytes: &'f Bytes, limits: &Limits) -> Result<(u64, Read<Said<'f>>), CallError> {
+    if let Some((number, plain)) = Plain::read(bytes, limits) {
+        return Ok((number, Ok(Said::Plain(plain))));
+    }
+    if let Some(TooLong { number, fault }) = check_frame(bytes, limits)? {
+        return Ok((number, Err(fault)));
+    }
+    let decoded =
+        ClientFrame::decode_lists(bytes.clone()).map_err(|error| Fault::new(INVALID, error.to_string()))?;
+    // What is decoded is shorter when it leaves something out.
+    let checked = match decoded.encoded_len() == bytes.len() {
+        true => Ok(()),
+        false => check_known(schema().named("ClientFrame"), bytes),
+    };
+    let ClientFrame { number, frame } = decoded;
+    match frame {
+        Some(frame) => Ok((number, checked.map(|()| Said::Other(frame)))),
+        None => Err(Fault::new(INVALID, format!("frame {number} holds nothing that is known here")).into()),
+    }
+}
 
 /// A text of a frame.
 pub(super) fn text<'b>(bytes: &'b Bytes, field: &str) -> Read<&'b str> {

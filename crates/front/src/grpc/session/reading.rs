@@ -14,15 +14,14 @@ use http::request::Parts;
 use http::response::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
-use prost::Message as _;
+use sluice_calls::Fault;
 use sluice_calls::access::{Caller, Denied, Peer, Right};
 use sluice_calls::permit::DEFAULT_NAMESPACE;
 use sluice_calls::{CallError, Operation};
-use sluice_calls::{Fault, Read};
-use sluice_engine::{Error, Limits};
+use sluice_engine::Error;
 use sluice_proto::framing::{Deframer, FramingError};
 use sluice_proto::v1::client_frame::Frame;
-use sluice_proto::v1::{ClientFrame, Detach, SetCredit};
+use sluice_proto::v1::{Detach, SetCredit};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -33,15 +32,11 @@ use super::calls::{
     Acks, Answering, Checked, Checking, Done, FrameAnswer, FrameAnswers, FrameCall, NewConsumer, SessionCalls,
 };
 use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
-use super::decode::text;
+use super::decode::{Said, read_frame, text};
 use super::delivering::AttachedConsumer;
 use super::encode;
 use super::moving::{names_leader, where_to};
 use super::outbox::{Outbox, Outgoing};
-use super::plain::Plain;
-use crate::grpc::bounds::{TooLong, check_frame};
-use crate::grpc::rows::check_known;
-use crate::grpc::schema::schema;
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
 use crate::net::body::{Body, Inbound, allowance};
@@ -524,34 +519,6 @@ impl Session<'_> {
             // Never an error: it only begins.
             let _ = self.turn(number, consumer, turn);
         }
-    }
-}
-
-/// The contents of a frame.
-enum Said<'f> {
-    Plain(Plain<'f>),
-    Other(Frame),
-}
-
-/// The number of a frame, and what it says; or why nothing is made of it.
-fn read_frame<'f>(bytes: &'f Bytes, limits: &Limits) -> Result<(u64, Read<Said<'f>>), CallError> {
-    if let Some((number, plain)) = Plain::read(bytes, limits) {
-        return Ok((number, Ok(Said::Plain(plain))));
-    }
-    if let Some(TooLong { number, fault }) = check_frame(bytes, limits)? {
-        return Ok((number, Err(fault)));
-    }
-    let decoded =
-        ClientFrame::decode_lists(bytes.clone()).map_err(|error| Fault::new(INVALID, error.to_string()))?;
-    // What is decoded is shorter when it leaves something out.
-    let checked = match decoded.encoded_len() == bytes.len() {
-        true => Ok(()),
-        false => check_known(schema().named("ClientFrame"), bytes),
-    };
-    let ClientFrame { number, frame } = decoded;
-    match frame {
-        Some(frame) => Ok((number, checked.map(|()| Said::Other(frame)))),
-        None => Err(Fault::new(INVALID, format!("frame {number} holds nothing that is known here")).into()),
     }
 }
 
