@@ -292,16 +292,20 @@ impl Node {
         view.ok_or_else(|| Error::NamespaceNotFound { namespace: name.to_owned() })
     }
 
-    /// All namespaces by name, each as its shard sees it; where another node leads the shard, as this node
-    /// has its state.
+    /// All namespaces by name, each as its shard sees it, whoever leads that.
     ///
     /// # Errors
-    /// `shutting_down`, `overloaded`.
+    /// `no_leader`, `shutting_down`, `overloaded`.
     pub async fn namespaces(&self) -> Result<Vec<NamespaceView>, Error> {
-        let mut views = Vec::new();
+        let (stale, mut views) = (self.stale(), Vec::new());
         for (shard, leader) in (0..).zip(self.leaders()) {
-            let node = if leader.elsewhere().is_some() { self.stale() } else { self.clone() };
-            let known = node.namespaces_known_to(shard).await?;
+            let known = match leader.elsewhere() {
+                Some(_) if !self.is_stale => {
+                    self.catch_up(shard).await?;
+                    stale.namespaces_known_to(shard).await?
+                }
+                _ => self.namespaces_known_to(shard).await?,
+            };
             views.extend(known.into_iter().filter(|view| view.shard == shard));
         }
         views.sort_by(|a, b| a.name.cmp(&b.name));
@@ -334,7 +338,8 @@ impl Node {
 
     async fn emptiest_shard(&self) -> Result<u32, Error> {
         let mut counts = vec![0u64; self.inner.mailboxes.len()];
-        for view in self.namespaces().await?.iter().filter(|view| view.id != NamespaceId::SYS) {
+        let known = self.namespaces_known_to(0).await?;
+        for view in known.iter().filter(|view| view.id != NamespaceId::SYS) {
             counts[view.shard as usize] += 1;
         }
         let emptiest = counts.iter().enumerate().min_by_key(|(_, count)| **count);

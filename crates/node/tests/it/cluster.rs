@@ -323,6 +323,26 @@ async fn namespaces_are_changed_while_two_nodes_lead_the_two_shards() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn figures_of_a_namespace_that_is_led_elsewhere_are_those_of_its_leader() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = two_leaders(dir.path()).await;
+    let [first, second] = [0, 1].map(|place| nodes[place].get().unwrap());
+    first.namespace_create("shop", Some(1), Quotas::default()).await.unwrap();
+    let namespace = second.namespace_id("shop").unwrap();
+    let shop = async |node: &Node| {
+        let all = node.namespaces().await.unwrap();
+        all.into_iter().find(|view| view.name == "shop").unwrap().messages
+    };
+    let items = [SendItem { payload: b"x", ..SendItem::default() }];
+    for sent in 1..=100 {
+        second.send(&sending(namespace, "jobs", &items)).await.unwrap();
+        assert_eq!(shop(first).await, sent, "what was acknowledged is there");
+    }
+    assert!(shop(&first.stale()).await <= 100);
+    stop(&nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_change_of_namespaces_has_left_is_finished_by_the_next_leader() {
     let dir = tempfile::tempdir().unwrap();
     let nodes = two_leaders(dir.path()).await;
