@@ -1,23 +1,42 @@
 //! The node that answers a call.
 
+use std::time::Duration;
+
+use sluice_node::shard::leader::Leader;
+
 use crate::operation::{Scope, Trait};
 use crate::permit::{CallName, DEFAULT_NAMESPACE};
 use crate::server::Calls;
 
+/// Longest time for which a call waits for a leader of its shard.
+pub const LEADER_WAIT_MAX: Duration = sluice_node::LEADER_WAIT_MAX;
+
 impl CallName<'_> {
-    /// Number of the node that leads the shard which answers the call; `None`: this node answers it. Calls in
-    /// a namespace, and those that show one, go to its shard; those that change namespaces, and those about
-    /// tokens and the audit log, to shard 0; those about this node to none.
+    /// Number of the node that leads the shard which answers the call. `None`: this node answers it, or no
+    /// leader is known.
+    #[inline]
     pub fn leader_elsewhere(&self, calls: &Calls) -> Option<u64> {
+        self.leader(calls)?.elsewhere()
+    }
+
+    /// True while no leader is known of the shard which answers the call.
+    pub fn has_no_leader(&self, calls: &Calls) -> bool {
+        self.leader(calls).is_some_and(|leader| leader.elsewhere().is_none() && !leader.is_here())
+    }
+
+    /// The leader of the shard which answers the call; `None`: this node answers it in any case. Calls in a
+    /// namespace, and those that show one, go to its shard; those that change namespaces, and those about
+    /// tokens and the audit log, to shard 0; those about this node to none.
+    fn leader<'n>(&self, calls: &'n Calls) -> Option<&'n Leader> {
         let node = calls.node();
         if self.operation.is(Trait::Local) {
             return None;
         }
-        match self.operation.scope() {
-            Scope::Namespaced => node.leader_elsewhere(self.namespace.unwrap_or(DEFAULT_NAMESPACE)),
-            Scope::Namespace if self.operation.only_looks() => node.leader_elsewhere(self.name),
-            Scope::Namespace | Scope::Server => node.first_leader_elsewhere(),
-        }
+        Some(match self.operation.scope() {
+            Scope::Namespaced => node.leader_of(self.namespace.unwrap_or(DEFAULT_NAMESPACE)),
+            Scope::Namespace if self.operation.only_looks() => node.leader_of(self.name),
+            Scope::Namespace | Scope::Server => &node.leaders()[0],
+        })
     }
 }
 
@@ -37,8 +56,8 @@ mod tests {
         let node = Node::start(Options { shards: 2, ..options() }).unwrap();
         node.namespace_create("shop", Some(1), Default::default()).await.unwrap();
         let calls = Calls::new(node, Access::default(), About::default());
-        let leader =
-            |operation, namespace, name| CallName { operation, namespace, name }.leader_elsewhere(&calls);
+        let call = |operation, namespace, name| CallName { operation, namespace, name };
+        let leader = |operation, namespace, name| call(operation, namespace, name).leader_elsewhere(&calls);
         assert_eq!(leader(Operation::Send, None, "q"), None);
         for (shard, node) in [(0, 2), (1, 3)] {
             calls.node().leaders()[shard].set(Standing::Follower { leader: Some(node) });
@@ -61,7 +80,11 @@ mod tests {
         ] {
             assert_eq!(leader(operation, namespace, name), expected, "{operation:?} {namespace:?} {name}");
         }
+        let shown = call(Operation::QueueShow, Some("shop"), "q");
+        calls.node().leaders()[1].set(Standing::Follower { leader: None });
+        assert!(shown.has_no_leader(&calls) && shown.leader_elsewhere(&calls).is_none());
         calls.node().leaders()[1].set(Standing::Leader { term: 7 });
+        assert!(!shown.has_no_leader(&calls));
         assert_eq!(leader(Operation::Send, Some("shop"), "q"), None);
     }
 }

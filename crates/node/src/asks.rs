@@ -17,9 +17,8 @@ use tokio::time::sleep;
 
 use crate::cluster::Link;
 use crate::handle::Node;
+use crate::shard::LEADER_WAIT_MAX;
 
-/// Time for which a question is repeated that no leader has answered.
-const ASK_TIME: Duration = Duration::from_secs(5);
 /// Pause before it is.
 const ASK_PAUSE: Duration = Duration::from_millis(20);
 /// Pause before this node looks again whether it has applied enough.
@@ -166,7 +165,7 @@ impl Node {
     /// # Errors
     /// `no_leader` when it has not within 5 s; what was ordered may be done all the same.
     pub(crate) async fn ask_leader(&self, question: Question) -> Result<Answer, Error> {
-        let until = Instant::now() + ASK_TIME;
+        let until = Instant::now() + LEADER_WAIT_MAX;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let answer = match self.leaders()[question.shard() as usize].elsewhere() {
@@ -193,7 +192,7 @@ impl Node {
         let Answer::Done(index) = self.ask_leader(Question::Index { shard }).await? else {
             return Err(Error::NoLeader {});
         };
-        let until = Instant::now() + ASK_TIME;
+        let until = Instant::now() + LEADER_WAIT_MAX;
         while self.stale().look(shard, |at| at.engine.applied_index()).await? < index {
             if Instant::now() >= until {
                 return Err(Error::NoLeader {});

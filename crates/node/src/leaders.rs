@@ -114,16 +114,15 @@ impl Node {
         &self.inner.leaders
     }
 
-    /// Number of the node that leads the shard of a namespace; for a namespace that this node does not know,
-    /// that of the one which leads shard 0, where all are known. `None`: this node leads it, or no leader is
-    /// known.
-    pub fn leader_elsewhere(&self, namespace: &str) -> Option<u64> {
+    /// Leader of the shard of a namespace; of a namespace that this node does not know, that of shard 0,
+    /// where all are known.
+    pub fn leader_of(&self, namespace: &str) -> &Leader {
         let shard = self.inner.placement.by_name(namespace).map_or(0, |place| place.shard);
-        self.leaders()[shard as usize].elsewhere()
+        &self.leaders()[shard as usize]
     }
 
     /// Number of the node that leads shard 0, which has the list of namespaces, the tokens and the audit log.
-    /// `None`: as in [`Node::leader_elsewhere`].
+    /// `None`: this node leads it, or no leader is known.
     pub fn first_leader_elsewhere(&self) -> Option<u64> {
         self.leaders()[0].elsewhere()
     }

@@ -71,6 +71,7 @@ pub use log_limiter::LogLimiter;
 pub use pending::{Receiving, Sending, Settling};
 pub use recovery::{Recovery, ShardEnd};
 pub use schedules::{NEXT_MAX as SCHEDULE_NEXT_MAX, Schedule};
+pub use shard::LEADER_WAIT_MAX;
 pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
 pub use shard::replicated::changes::{NotChanged, ShardMembers};

@@ -172,7 +172,7 @@ async fn answer(
     let call = CallName { operation, namespace: request.namespace, name: request.name };
     if context.leads_elsewhere(by.peer, &call).is_some()
         && let Some(response) =
-            Box::pin(arrived.passed_on(&call, Passable::Read(upload.shared()), |error| refusal(&error))).await
+            Box::pin(arrived.passed_on(&call, Passable::read(upload.shared()), |error| refusal(&error))).await
     {
         return Ok(response);
     }

@@ -94,7 +94,7 @@ impl Arrived {
         if context.leads_elsewhere(peer, &call).is_some()
             // Rare on one node: its future is not to make that of every request larger.
             && let Some(response) =
-                Box::pin(self.passed_on(&call, Passable::Unread(body), CallError::into_response)).await
+                Box::pin(self.passed_on(&call, Passable::unread(body), CallError::into_response)).await
         {
             return Ok(response);
         }

@@ -14,7 +14,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::nodes::{Nodes, Wire};
 use super::options::STREAMS_MAX;
@@ -72,7 +72,8 @@ impl Links {
         &*self.nodes
     }
 
-    /// Sends a request to a node. Dropping the answer, or its body, resets the request's stream.
+    /// Sends a request to a node, which has to be reached before `until`. Dropping the answer, or its body,
+    /// resets the request's stream.
     ///
     /// # Errors
     /// The node is not reached, or its answer is lost.
@@ -80,11 +81,13 @@ impl Links {
         &self,
         node: u64,
         mut request: Request<LinkBody>,
+        until: Instant,
     ) -> Result<Response<AnswerBody>, Unanswered> {
         let to = Arc::clone(locked(&self.to).entry(node).or_default());
         // A connection may have ended since its last request: then another one is taken.
         for _ in 0..TRIES {
-            let link = timeout(CONNECT_TIME_MAX, to.link(|| self.nodes.connect(node))).await;
+            let until = until.min(Instant::now() + CONNECT_TIME_MAX);
+            let link = timeout_at(until, to.link(|| self.nodes.connect(node))).await;
             let link = link.map_err(|_| unsent("no connection in time"))?.map_err(unsent)?;
             match link.0.clone().try_send_request(request).await {
                 Ok(response) => return Ok(response.map(|body| AnswerBody { body, _link: link })),

@@ -45,6 +45,7 @@ use store::Store;
 
 pub(crate) use delivery::release;
 pub use leading::begin;
+pub use standing::LEADER_WAIT_MAX;
 
 /// Upper limit of requests that one step takes from the mailbox.
 const STEP_REQUESTS: usize = 1_024;

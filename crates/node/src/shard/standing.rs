@@ -4,6 +4,8 @@
 //! state, without a record, waits until the other replicas confirm that it leads still: one round for all
 //! that wait. A follower serves nobody: it names the leader, or lets requests wait for one.
 
+use std::time::Duration;
+
 use sluice_engine::Error;
 use sluice_replica::{Clocks, LogTime, RECORD_BYTES_MAX};
 
@@ -16,8 +18,8 @@ use crate::clock::Clock;
 use crate::mailbox::Letter;
 use crate::plant::{self, Plant};
 
-/// Time for which a request waits for a leader, or for a leader's confirmation, in microseconds.
-const HOLD_US: u64 = 5_000_000;
+/// Longest time for which a request waits for a leader, or for a leader's confirmation.
+pub const LEADER_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Time after the end of a leadership after which callers with records in flight hear that the outcome is
 /// unknown, in microseconds.
 const DECISION_US: u64 = 10_000_000;
@@ -218,7 +220,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             let what = "bytes to be agreed on at once";
             return request.refuse(&Error::BatchTooLarge { what, size, limit: RECORD_BYTES_MAX });
         }
-        self.sort(self.monotonic_us + HOLD_US, request);
+        self.sort(self.monotonic_us + LEADER_WAIT_MAX.as_micros() as u64, request);
     }
 
     /// Sorts all held requests anew, after the place has changed.

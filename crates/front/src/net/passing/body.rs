@@ -12,33 +12,23 @@ use crate::net::body::Inbound;
 
 /// The body of a request on its way to another node. When it is dropped, who has lent it gets the rest.
 #[derive(Debug)]
-pub(crate) struct ForwardBody(Source);
-
-#[derive(Debug)]
-enum Source {
-    /// A body that is here as a whole.
-    Whole(Bytes),
-    /// A body that comes in; `None` when it was given back.
-    Lent(Option<Inbound>, Option<oneshot::Sender<Inbound>>),
+pub(crate) struct ForwardBody {
+    /// The part that is here.
+    begun: Bytes,
+    /// The part that comes in, and the way back of what is left of it.
+    rest: Option<(Inbound, oneshot::Sender<Inbound>)>,
 }
 
 impl ForwardBody {
-    /// A body that is here as a whole.
-    pub(crate) fn whole(bytes: Bytes) -> ForwardBody {
-        ForwardBody(Source::Whole(bytes))
-    }
-
-    /// A body that comes in, and the way back of what is left of it.
-    pub(crate) fn lent((body, back): (Inbound, oneshot::Sender<Inbound>)) -> ForwardBody {
-        ForwardBody(Source::Lent(Some(body), Some(back)))
+    /// The body that begins with `begun`, and the rest of it as it comes in.
+    pub(crate) fn new(begun: Bytes, rest: Option<(Inbound, oneshot::Sender<Inbound>)>) -> ForwardBody {
+        ForwardBody { begun, rest }
     }
 }
 
 impl Drop for ForwardBody {
     fn drop(&mut self) {
-        if let Source::Lent(body, back) = &mut self.0
-            && let (Some(body), Some(back)) = (body.take(), back.take())
-        {
+        if let Some((body, back)) = self.rest.take() {
             // Fails only when nobody needs the rest.
             let _ = back.send(body);
         }
@@ -53,28 +43,23 @@ impl Body for ForwardBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        match &mut self.0 {
-            Source::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Source::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Source::Lent(Some(body), _) => {
-                let frame = Pin::new(body).poll_frame(context);
-                frame.map(|frame| frame.map(|frame| frame.map_err(|e| io::Error::other(e.to_string()))))
-            }
-            Source::Lent(None, _) => Poll::Ready(None),
+        if !self.begun.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.begun)))));
         }
+        let Some((body, _)) = &mut self.rest else { return Poll::Ready(None) };
+        let frame = Pin::new(body).poll_frame(context);
+        frame.map(|frame| frame.map(|frame| frame.map_err(|e| io::Error::other(e.to_string()))))
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
-            Source::Whole(bytes) => bytes.is_empty(),
-            Source::Lent(body, _) => body.as_ref().is_none_or(Body::is_end_stream),
-        }
+        self.begun.is_empty() && self.rest.as_ref().is_none_or(|(body, _)| body.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
-            Source::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Source::Lent(body, _) => body.as_ref().map_or_else(SizeHint::default, Body::size_hint),
+        match &self.rest {
+            None => SizeHint::with_exact(self.begun.len() as u64),
+            Some((body, _)) if self.begun.is_empty() => body.size_hint(),
+            Some(_) => SizeHint::default(),
         }
     }
 }

@@ -3,22 +3,26 @@
 //! They are passed on before their caller is authenticated and, but for gRPC, whose messages name the
 //! namespace, before their body is read: the leader does both, by the client's address, certificate and
 //! fields. Body and answer go through as they come. As long as nothing of a request has left, it is tried
-//! again, at the leader as it is known then, which may be this node.
+//! again, at the leader as it is known then, which may be this node. The time for that is what a request has
+//! anywhere that waits for a leader, so that both together take no longer.
 //!
 //! `fields` are the header fields of such a request, on both nodes; `body` is its body.
 
 mod body;
 mod fields;
 
+use std::future::pending;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::HeaderValue;
+use http::request::Parts;
 use http::response::Response;
 use http::uri::{Authority, Scheme, Uri};
 use http::{Request, Version};
 use sluice_calls::access::Peer;
 use sluice_calls::operation::Trait;
-use sluice_calls::{CallError, CallName};
+use sluice_calls::{CallError, CallName, LEADER_WAIT_MAX};
 use sluice_engine::Error;
 use tokio::time::{Instant, sleep};
 
@@ -33,8 +37,6 @@ use super::nodes::Nodes;
 
 pub(crate) use self::fields::sender_of;
 
-/// Time for which a request is tried again that has not left, without that of the last try.
-const UNSENT_TIME_MAX: Duration = Duration::from_secs(3);
 /// Pause before such a request is tried again.
 const UNSENT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -57,27 +59,48 @@ impl Context {
 }
 
 /// The body of a request that may be passed on.
-pub(crate) enum Passable<'b> {
-    /// A body of which nothing was read.
-    Unread(&'b mut Inbound),
-    /// A body that was read.
-    Read(Bytes),
+pub(crate) struct Passable<'b> {
+    /// The part that was read.
+    begun: Bytes,
+    /// The part that was not; `None`: all was.
+    rest: Option<&'b mut Inbound>,
 }
 
-impl Passable<'_> {
+impl<'b> Passable<'b> {
+    /// A body of which nothing was read.
+    pub(crate) fn unread(body: &'b mut Inbound) -> Passable<'b> {
+        Passable::begun(Bytes::new(), body)
+    }
+
+    /// A body that was read.
+    pub(crate) fn read(bytes: Bytes) -> Passable<'b> {
+        Passable { begun: bytes, rest: None }
+    }
+
+    /// A body of which these bytes were read.
+    pub(crate) fn begun(bytes: Bytes, rest: &'b mut Inbound) -> Passable<'b> {
+        Passable { begun: bytes, rest: Some(rest) }
+    }
+
     fn lend(&mut self) -> ForwardBody {
-        match self {
-            Passable::Unread(body) => ForwardBody::lent(body.lend()),
-            Passable::Read(bytes) => ForwardBody::whole(bytes.clone()),
-        }
+        ForwardBody::new(self.begun.clone(), self.rest.as_mut().map(|body| body.lend()))
     }
 
     /// Takes the body of a request back that has not left, and is dropped by now.
     async fn take_back(&mut self) {
-        if let Passable::Unread(body) = self {
+        if let Some(body) = &mut self.rest {
             body.take_back(UNSENT_PAUSE).await;
         }
     }
+}
+
+/// A request as another node gets it: whose it is, and its head.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) peer: &'a Peer,
+    pub(crate) head: &'a Parts,
+    pub(crate) request_id: &'a HeaderValue,
 }
 
 impl Arrived {
@@ -89,52 +112,74 @@ impl Arrived {
         body: Passable<'_>,
         refusal: impl FnOnce(CallError) -> Response<Body>,
     ) -> Option<Response<Body>> {
-        Some(self.pass_on(call, body).await?.unwrap_or_else(|error| {
-            let Arrived { context, request_id, head, .. } = self;
-            context.error_log.log(&error, request_id, &head.method, head.uri.path());
-            passed_on(refusal(error))
-        }))
+        let Arrived { context, peer, head, request_id, .. } = self;
+        let asked = Asked { context, peer, head, request_id };
+        Some(match asked.pass_on(call, body).await? {
+            Ok(answer) => passed_back(answer),
+            Err(error) => {
+                context.error_log.log(&error, request_id, &head.method, head.uri.path());
+                passed_on(refusal(error))
+            }
+        })
     }
+}
 
-    /// As [`Arrived::passed_on`].
+impl Asked<'_> {
+    /// Passes a call on as long as another node leads its shard. `None`: this node answers it.
     ///
     /// # Errors
-    /// `no_leader` when nothing was done, since the leader is not reached; `outcome_unknown` when its answer
-    /// was lost; `shutting_down` for what may wait while this node stops.
-    async fn pass_on(
-        &self,
+    /// `no_leader` when nothing was done, since the leader is not reached or not known; `outcome_unknown`
+    /// when its answer was lost; `shutting_down` for what may wait while this node stops.
+    pub(crate) async fn pass_on(
+        self,
         call: &CallName<'_>,
         mut body: Passable<'_>,
-    ) -> Option<Result<Response<Body>, CallError>> {
+    ) -> Option<Result<Response<AnswerBody>, CallError>> {
         let links = self.context.links.as_ref()?;
         let passed = self.context.calls.passed();
-        let until = Instant::now() + UNSENT_TIME_MAX;
+        let until = Instant::now() + LEADER_WAIT_MAX;
+        let mut unreached = None;
         loop {
-            let node = self.context.leads_elsewhere(&self.peer, call)?;
-            let request = self.outgoing(links.nodes(), node, body.lend());
-            let reason = tokio::select! {
-                answer = links.send(node, request) => match answer {
-                    Ok(answer) => {
-                        passed.answered();
-                        return Some(Ok(passed_back(answer)));
-                    }
-                    Err(Unanswered::Unsent(reason)) => reason,
-                    Err(Unanswered::Lost(reason)) => {
-                        passed.unanswered(node, false);
-                        return Some(Err(lost(call, &reason)));
-                    }
-                },
-                () = self.context.calls.stopping(), if call.operation.is(Trait::Long) => {
-                    return Some(Err(Error::ShuttingDown {}.into()));
-                }
-            };
-            body.take_back().await;
-            if Instant::now() >= until {
-                passed.unanswered(node, true);
+            if let Some(node) = self.context.leads_elsewhere(self.peer, call) {
+                let request = self.outgoing(links.nodes(), node, body.lend());
+                let reason = tokio::select! {
+                    answer = links.send(node, request, until) => match answer {
+                        Ok(answer) => {
+                            passed.answered();
+                            return Some(Ok(answer));
+                        }
+                        Err(Unanswered::Unsent(reason)) => reason,
+                        Err(Unanswered::Lost(reason)) => {
+                            passed.unanswered(node, false);
+                            return Some(Err(lost(call, &reason)));
+                        }
+                    },
+                    () = self.stopping(call) => return Some(Err(Error::ShuttingDown {}.into())),
+                };
                 tracing::debug!(node, "the leader is not reached: {reason}");
+                unreached = Some(node);
+                body.take_back().await;
+            } else if !call.has_no_leader(&self.context.calls) {
+                return None;
+            }
+            if Instant::now() >= until {
+                if let Some(node) = unreached {
+                    passed.unanswered(node, true);
+                }
                 return Some(Err(Error::NoLeader {}.into()));
             }
-            sleep(UNSENT_PAUSE).await;
+            tokio::select! {
+                () = sleep(UNSENT_PAUSE) => {}
+                () = self.stopping(call) => return Some(Err(Error::ShuttingDown {}.into())),
+            }
+        }
+    }
+
+    /// Resolves when this node stops, for a call that may wait.
+    async fn stopping(&self, call: &CallName<'_>) {
+        match call.operation.is(Trait::Long) {
+            true => self.context.calls.stopping().await,
+            false => pending().await,
         }
     }
 
@@ -143,11 +188,11 @@ impl Arrived {
         let mut request = Request::new(LinkBody::new(body));
         *request.method_mut() = self.head.method.clone();
         *request.version_mut() = Version::HTTP_2;
-        *request.headers_mut() = fields_for(&self.peer, &self.head.headers);
+        *request.headers_mut() = fields_for(self.peer, &self.head.headers);
         request.headers_mut().insert(REQUEST_ID, self.request_id.clone());
         let mut target = std::mem::take(request.uri_mut()).into_parts();
         // A page's origin is compared with it.
-        let host = host_of(&self.head).parse::<Authority>().ok();
+        let host = host_of(self.head).parse::<Authority>().ok();
         let host = host.or_else(|| nodes.address(node)?.parse().ok());
         target.authority = Some(host.unwrap_or(Authority::from_static("localhost")));
         target.scheme = Some(Scheme::HTTPS);

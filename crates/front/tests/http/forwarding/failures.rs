@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Request;
@@ -12,6 +12,7 @@ use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use sluice_front::nodes::Wire;
+use sluice_node::shard::store::Standing;
 use tokio::time::timeout;
 
 use super::SEND;
@@ -19,7 +20,7 @@ use super::support::{ASKED, Cluster, LEADER};
 use crate::waits::{soon, until_receives_wait};
 
 /// A node that breaks off when a request has come.
-async fn one_that_breaks_off() -> io::Result<Box<dyn Wire>> {
+pub(super) async fn one_that_breaks_off() -> io::Result<Box<dyn Wire>> {
     let (here, there) = tokio::io::duplex(1 << 16);
     tokio::spawn(async move {
         let (came, coming) = tokio::sync::oneshot::channel::<()>();
@@ -41,8 +42,10 @@ async fn one_that_breaks_off() -> io::Result<Box<dyn Wire>> {
 async fn a_leader_that_is_not_reached_has_done_nothing() {
     let cluster = Cluster::new().await;
     cluster.others.reach(LEADER, || async { Err(io::Error::other("it is gone")) });
-    for asked in [("POST", "/v1/queues/jobs/messages", SEND), ("PUT", "/v1/queues/jobs", "{}")] {
-        let answer = soon(cluster.ops(asked.0, asked.1, asked.2)).await;
+    let sent = cluster.ops("POST", "/v1/queues/jobs/messages", SEND);
+    let set = cluster.ops("PUT", "/v1/queues/jobs", "{}");
+    let (sent, set) = soon(async { tokio::join!(sent, set) }).await;
+    for answer in [sent, set] {
         assert_eq!((answer.status, answer.code()), (503, "no_leader".to_owned()));
         assert_eq!(answer.header("retry-after"), "1");
     }
@@ -74,6 +77,24 @@ async fn a_request_that_has_not_left_goes_to_the_next_leader() {
 }
 
 #[tokio::test]
+async fn trying_a_leader_and_waiting_for_one_have_one_deadline() {
+    let cluster = Cluster::new().await;
+    cluster.others.reach(LEADER, || async { Err(io::Error::other("it is gone")) });
+    let began = Instant::now();
+    let sending = soon(cluster.ops("POST", "/v1/queues/jobs/messages", SEND));
+    let losing = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let none = Standing::Follower { leader: None };
+        cluster.asked.node.leaders().iter().for_each(|leader| leader.set(none));
+    };
+    let (sent, ()) = tokio::join!(sending, losing);
+    assert_eq!((sent.status, sent.code()), (503, "no_leader".to_owned()));
+    let took = began.elapsed();
+    assert!((Duration::from_secs(4)..Duration::from_secs(7)).contains(&took), "{took:?}");
+    assert_eq!(cluster.sent().await, [0, 0]);
+}
+
+#[tokio::test]
 async fn a_connection_that_has_ended_is_made_anew() {
     let cluster = Cluster::new().await;
     let through = cluster.others.clone();
@@ -87,7 +108,7 @@ async fn a_connection_that_has_ended_is_made_anew() {
 #[tokio::test]
 async fn what_was_passed_on_is_never_passed_on_again() {
     let cluster = Cluster::new().await;
-    let standing = sluice_node::shard::store::Standing::Follower { leader: Some(ASKED) };
+    let standing = Standing::Follower { leader: Some(ASKED) };
     cluster.leader.node.leaders().iter().for_each(|leader| leader.set(standing));
     let sent = soon(cluster.ops("POST", "/v1/queues/jobs/messages", SEND)).await;
     assert_eq!(sent.status, 201, "the shard of a node alone serves it");
