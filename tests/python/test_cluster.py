@@ -377,6 +377,42 @@ def test_a_worker_follows_each_change_of_the_leader(cluster, tmp_path):
     assert receive_all(cluster, cluster.leader()) == []
 
 
+def test_a_node_that_is_cut_off_answers_only_reads_that_may_be_behind(cluster):
+    leader = cluster.leader()
+    send(cluster, leader, 0)
+    follower, other = [node for node in cluster.nodes if node is not leader]
+    path = "/v1/queues/jobs"
+
+    def ready(query=""):
+        status, answer = cluster.request(follower, "GET", path + query)
+        return answer["counts"]["ready"] if status == 200 else answer["error"]["code"]
+
+    assert ready() == BATCH
+    until(lambda: ready("?stale=true") == BATCH, "the node has applied it")
+    with frozen(cluster, leader), frozen(cluster, other):
+        began = time.monotonic()
+        assert ready("?stale=true") == BATCH
+        assert time.monotonic() - began < 1
+        # First passed on to the leader, until it is not one any more; then without a leader.
+        for _ in range(3):
+            began = time.monotonic()
+            assert ready() == "no_leader"
+            assert time.monotonic() - began < 6
+        assert ready("?stale=true") == BATCH
+        shown = sluice(cluster, follower, "queue", "show", "jobs", "--stale", "--json")
+        assert json.loads(shown)["counts"]["ready"] == BATCH
+    # On any node a value is one that was true.
+    send(cluster, cluster.leader(), BATCH)
+    assert ready("?stale=true") in (BATCH, 2 * BATCH)
+    assert ready() == 2 * BATCH
+
+
+def sluice(cluster, node, *arguments):
+    credentials = ["--ca", cluster.told["ca"], "--cert", cluster.told["cert"], "--cert-key", cluster.told["key"]]
+    command = [binary(), *arguments, "--server", node["url"], *credentials]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
+
+
 def test_a_backup_of_any_node_holds_what_was_acknowledged_and_begins_a_cluster(cluster, tmp_path):
     leader = cluster.leader()
     send(cluster, leader, 0)

@@ -65,7 +65,7 @@ pub enum Detail {
     /// A number, in the unit that its name ends with.
     Number(u64),
     /// The words that would have been right.
-    Words(&'static [&'static str]),
+    Words(Vec<&'static str>),
 }
 
 /// The detail as text: a list of words as JSON.
@@ -98,7 +98,7 @@ impl Details {
     }
 
     /// Adds the words that would have been right.
-    pub fn words(&mut self, name: &'static str, words: &'static [&'static str]) {
+    pub fn words(&mut self, name: &'static str, words: Vec<&'static str>) {
         self.0.push((name, Detail::Words(words)));
     }
 
@@ -236,15 +236,16 @@ impl From<TokenError> for CallError {
 
 impl From<Box<Fault>> for CallError {
     fn from(fault: Box<Fault>) -> Self {
-        let prefix = if fault.field.is_empty() { String::new() } else { format!("{}: ", fault.field) };
-        let mut error = match fault.engine {
+        let Fault { code, field, reason, allowed, engine } = *fault;
+        let prefix = if field.is_empty() { String::new() } else { format!("{field}: ") };
+        let mut error = match engine {
             Some(error) => CallError::from(error),
-            None => CallError::new(fault.code, fault.reason).with(|details| {
-                if !fault.field.is_empty() {
-                    details.text("field", &fault.field);
+            None => CallError::new(code, reason).with(|details| {
+                if !field.is_empty() {
+                    details.text("field", &field);
                 }
-                if !fault.allowed.is_empty() {
-                    details.words("allowed", fault.allowed);
+                if !allowed.is_empty() {
+                    details.words("allowed", allowed);
                 }
             }),
         };
@@ -320,7 +321,7 @@ mod tests {
         assert_eq!(error.message(), "messages[3].x: unknown field: known here are a, b");
         let named: Vec<_> = error.details().iter().cloned().collect();
         let field = Detail::Text("messages[3].x".to_owned());
-        assert_eq!(named, [("field", field), ("allowed", Detail::Words(&["a", "b"]))]);
+        assert_eq!(named, [("field", field), ("allowed", Detail::Words(vec!["a", "b"]))]);
         let error = CallError::from(Box::<Fault>::from(Error::ShuttingDown {}).inside("a"));
         assert!(error.message().starts_with("a: the server is shutting down"));
     }

@@ -17,7 +17,7 @@ pub struct Fault {
     /// The reason: what is wrong and what would be right.
     pub reason: String,
     /// The names that would be right, when a name was wrong.
-    pub allowed: &'static [&'static str],
+    pub allowed: Vec<&'static str>,
     /// An error of the engine that came up while reading; then code and reason are its own.
     pub engine: Option<Error>,
 }
@@ -29,7 +29,13 @@ impl Fault {
     /// A fault with a code and a reason; the place is added on the way out.
     #[cold]
     pub fn new(code: &'static str, reason: impl Into<String>) -> Box<Fault> {
-        Box::new(Fault { code, field: String::new(), reason: reason.into(), allowed: &[], engine: None })
+        Box::new(Fault {
+            code,
+            field: String::new(),
+            reason: reason.into(),
+            allowed: Vec::new(),
+            engine: None,
+        })
     }
 
     /// A value of the right type that cannot be.
@@ -42,12 +48,12 @@ impl Fault {
     #[cold]
     pub fn one_of(known: &'static [&'static str], got: &str) -> Box<Fault> {
         let reason = format!("expected one of {}, got {:?}", known.join(", "), clip(got));
-        Box::new(Fault { allowed: known, ..*Fault::invalid(reason) })
+        Box::new(Fault { allowed: known.to_vec(), ..*Fault::invalid(reason) })
     }
 
     /// A name that is not among those known.
     #[cold]
-    pub fn unknown(what: &str, name: &str, allowed: &'static [&'static str]) -> Box<Fault> {
+    pub fn unknown(what: &str, name: &str, allowed: &[&'static str]) -> Box<Fault> {
         let reason = if allowed.is_empty() {
             format!("unknown {what}: none are known here")
         } else {
@@ -57,7 +63,8 @@ impl Fault {
                 None => format!("unknown {what}: known here are {known}"),
             }
         };
-        Box::new(Fault { allowed, ..*Fault::new("unknown_field", reason) }).inside(&clip(name))
+        Box::new(Fault { allowed: allowed.to_vec(), ..*Fault::new("unknown_field", reason) })
+            .inside(&clip(name))
     }
 
     /// A field that must be there and is not.

@@ -26,10 +26,11 @@ impl CallName<'_> {
 
     /// The leader of the shard which answers the call; `None`: this node answers it in any case. Calls in a
     /// namespace, and those that show one, go to its shard; those that change namespaces, and those about
-    /// tokens and the audit log, to shard 0; those about this node to none.
+    /// tokens and the audit log, to shard 0; those about this node, and those whose answer may be behind, to
+    /// none.
     fn leader<'n>(&self, calls: &'n Calls) -> Option<&'n Leader> {
         let node = calls.node();
-        if self.operation.is(Trait::Local) {
+        if self.is_stale || self.operation.is(Trait::Local) {
             return None;
         }
         Some(match self.operation.scope() {
@@ -56,7 +57,7 @@ mod tests {
         let node = Node::start(Options { shards: 2, ..options() }).unwrap();
         node.namespace_create("shop", Some(1), Default::default()).await.unwrap();
         let calls = Calls::new(node, Access::default(), About::default());
-        let call = |operation, namespace, name| CallName { operation, namespace, name };
+        let call = |operation, namespace, name| CallName { operation, namespace, name, is_stale: false };
         let leader = |operation, namespace, name| call(operation, namespace, name).leader_elsewhere(&calls);
         assert_eq!(leader(Operation::Send, None, "q"), None);
         for (shard, node) in [(0, 2), (1, 3)] {
@@ -81,6 +82,7 @@ mod tests {
             assert_eq!(leader(operation, namespace, name), expected, "{operation:?} {namespace:?} {name}");
         }
         let shown = call(Operation::QueueShow, Some("shop"), "q");
+        assert_eq!(CallName { is_stale: true, ..shown }.leader_elsewhere(&calls), None);
         calls.node().leaders()[1].set(Standing::Follower { leader: None });
         assert!(shown.has_no_leader(&calls) && shown.leader_elsewhere(&calls).is_none());
         calls.node().leaders()[1].set(Standing::Leader { term: 7 });

@@ -42,6 +42,8 @@ pub struct CallName<'c> {
     pub namespace: Option<&'c str>,
     /// The queue, message id, limit, schedule or namespace that it names; empty if none.
     pub name: &'c str,
+    /// True: the answer may be behind, of an operation with [`Trait::Stale`].
+    pub is_stale: bool,
 }
 
 /// A request whose caller may do what it asks for, as far as its name tells. Made by [`Asker::permit`] alone;
@@ -176,8 +178,12 @@ impl<'c> Permit<'c> {
         self.asker.calls
     }
 
+    /// The node, whose reads are as old as the caller allows.
     pub(crate) fn node(&self) -> &'c Node {
-        self.asker.calls.node()
+        match self.asked.is_stale {
+            true => self.asker.calls.stale_node(),
+            false => self.asker.calls.node(),
+        }
     }
 
     pub(crate) fn room(&self) -> &'c dyn AnswerRoom {

@@ -17,6 +17,8 @@ use crate::time::now_ms;
 /// [`crate::Permit`] only.
 pub struct Calls {
     node: Node,
+    /// The same node, whose reads may be behind.
+    stale_node: Node,
     access: Access,
     about: About,
     /// `None`: the server belongs to no cluster.
@@ -55,6 +57,7 @@ impl Calls {
     /// The calls of a node, for callers whom `access` tells apart.
     pub fn new(node: Node, access: Access, about: About) -> Calls {
         Calls {
+            stale_node: node.stale(),
             node,
             access,
             about,
@@ -91,6 +94,10 @@ impl Calls {
 
     pub(crate) fn node(&self) -> &Node {
         &self.node
+    }
+
+    pub(crate) fn stale_node(&self) -> &Node {
+        &self.stale_node
     }
 
     /// The access control.

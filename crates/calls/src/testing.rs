@@ -125,7 +125,7 @@ impl Open {
             room: &Uncounted,
             path: "",
         };
-        asker.permit(CallName { operation, namespace: None, name }).unwrap()
+        asker.permit(CallName { operation, namespace: None, name, is_stale: false }).unwrap()
     }
 }
 

@@ -22,6 +22,7 @@ pub struct Client {
     prefix: Arc<str>,
     /// Empty: `default`.
     namespace: Arc<str>,
+    is_stale: bool,
 }
 
 #[derive(Debug)]
@@ -53,13 +54,20 @@ impl Client {
         let servers = Servers::new(url, &options)?;
         let key_prefix = format!("{:016x}{:016x}", random(), random());
         let shared = Shared { servers, options, key_prefix, key_count: AtomicU64::new(0) };
-        Ok(Client { shared: Arc::new(shared), prefix: "/v1".into(), namespace: "".into() })
+        Ok(Client { shared: Arc::new(shared), prefix: "/v1".into(), namespace: "".into(), is_stale: false })
     }
 
     /// A client of the same server in another namespace; it shares the connections.
     pub fn in_namespace(&self, namespace: &str) -> Client {
         let prefix = format!("/v1/namespaces/{}", encoded(namespace)).into();
-        Client { shared: Arc::clone(&self.shared), prefix, namespace: namespace.into() }
+        Client { prefix, namespace: namespace.into(), ..self.clone() }
+    }
+
+    /// The same client, whose calls that show state may be answered with one that is behind: the node of a
+    /// cluster that is asked answers at once from what it has, also while there is no leader.
+    #[must_use]
+    pub fn stale(&self) -> Client {
+        Client { is_stale: true, ..self.clone() }
     }
 
     /// Address of the server that is asked at present, as `host:port`.
@@ -77,6 +85,11 @@ impl Client {
     pub fn idempotency_key(&self) -> String {
         let count = self.shared.key_count.fetch_add(1, Ordering::Relaxed);
         format!("{}-{count:x}", self.shared.key_prefix)
+    }
+
+    /// True if answers that show state may be behind.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.is_stale
     }
 
     /// The namespace; empty: `default`.

@@ -110,10 +110,10 @@ operations! {
     ReceiveRaw "receive_raw" in "messages": Namespaced Receive Queue [Long]
         Post V1 ["queues" / "{queue}" / "receive" / "raw"] by Special ReceiveRaw;
     /// List queues by name.
-    QueueList "queue_list" in "queues": Namespaced Observe SomeQueue [Long]
+    QueueList "queue_list" in "queues": Namespaced Observe SomeQueue [Long Stale]
         Get V1 ["queues"] "Queues/List" => queues::List;
     /// Show a queue.
-    QueueShow "queue_show" in "queues": Namespaced Observe Queue []
+    QueueShow "queue_show" in "queues": Namespaced Observe Queue [Stale]
         Get V1 ["queues" / "{queue}"] "Queues/Get" => queues::Show;
     /// Create a queue, or change its settings.
     /// Settings that are not named keep their value.
@@ -146,11 +146,11 @@ operations! {
         Post V1 ["queues" / "{queue}" / "purge"] "Queues/Purge" => queues::Purge;
     /// List the messages of a queue.
     /// By id. A page may be short, even empty, and have a next one.
-    MessageList "message_list" in "looking": Namespaced Observe Queue [Long]
+    MessageList "message_list" in "looking": Namespaced Observe Queue [Long Stale]
         Get V1 ["queues" / "{queue}" / "messages"] "Messages/List" => messages::List;
     /// Look at the messages next in line.
     /// At most some 16 MiB; the answer is truncated when that cuts it short.
-    MessagePeek "message_peek" in "looking": Namespaced Observe Queue [Long]
+    MessagePeek "message_peek" in "looking": Namespaced Observe Queue [Long Stale]
         Get V1 ["queues" / "{queue}" / "peek"] "Messages/Peek" => messages::Peek;
     /// Watch what happens to the messages of a namespace.
     /// Server-sent events, for as long as the client reads: the JSON of each is an Event. A client that comes
@@ -163,7 +163,7 @@ operations! {
     QueueEvents "queue_events" in "looking": Namespaced Observe Queue []
         Get V1 ["queues" / "{queue}" / "events"] "Events/WatchQueue" by Special QueueEvents;
     /// Show a message with its history.
-    MessageShow "message_show" in "looking": Namespaced Observe SomeQueue [Long]
+    MessageShow "message_show" in "looking": Namespaced Observe SomeQueue [Long Stale]
         Get V1 ["messages" / "{id}"] "Messages/Get" => messages::Show;
     /// Wait for a message's end, and get its result.
     /// message_not_found when it is gone: no longer kept, purged, or acked without anybody wanting its
@@ -212,10 +212,10 @@ operations! {
         Delete V1 ["bulk" / "{bulk}"] "Bulks/Cancel" => bulk::Cancel;
     /// Count dead letters by the text of their last error.
     /// Looks at a part of a long queue at a time; `next` goes on behind it.
-    DeadErrors "dead_errors" in "dead letters": Namespaced Observe Queue [Long]
+    DeadErrors "dead_errors" in "dead letters": Namespaced Observe Queue [Long Stale]
         Get V1 ["queues" / "{queue}" / "dead" / "errors"] "Queues/CountDeadErrors" => dead::Errors;
     /// List dead letters.
-    DeadList "dead_list" in "dead letters": Namespaced Observe Queue [Long]
+    DeadList "dead_list" in "dead letters": Namespaced Observe Queue [Long Stale]
         Get V1 ["queues" / "{queue}" / "dead"] "Queues/ListDead" => messages::DeadList;
     /// Make dead letters ready again.
     /// With per_second the answer tells how many will be; a new redrive replaces one that runs.
@@ -229,42 +229,42 @@ operations! {
     DeadDelete "dead_delete" in "dead letters": Namespaced Operate Queue []
         Post V1 ["queues" / "{queue}" / "dead" / "delete"] "Queues/DeleteDead" => dead::Delete;
     /// List consumers in the order in which they came.
-    ConsumerList "consumer_list" in "consumers": Namespaced Observe Namespace [Long]
+    ConsumerList "consumer_list" in "consumers": Namespaced Observe Namespace [Long Stale]
         Get V1 ["consumers"] "Consumers/List" => consumers::List;
     /// Show a consumer and what it holds.
-    ConsumerShow "consumer_show" in "consumers": Namespaced Observe Namespace [Long]
+    ConsumerShow "consumer_show" in "consumers": Namespaced Observe Namespace [Long Stale]
         Get V1 ["consumers" / "{consumer}"] "Consumers/Get" => consumers::Show;
     /// Detach a consumer.
     /// It gets nothing more. What it holds goes back after a time of grace, and the attempt does not count.
     ConsumerDetach "consumer_detach" in "consumers": Namespaced Operate Namespace []
         Delete V1 ["consumers" / "{consumer}"] "Consumers/Detach" => consumers::Detach;
     /// List limits by name.
-    LimitList "limit_list" in "limits": Namespaced Observe Namespace [Long]
+    LimitList "limit_list" in "limits": Namespaced Observe Namespace [Long Stale]
         Get V1 ["limits"] "Limits/List" => limits::List;
     /// Send messages, and one more when all of them have ended.
     /// All or nothing. The callback carries the headers sluice-done and sluice-dead.
     GroupSend "group_send" in "flows": Namespaced Send SomeQueue []
         Post V1 ["groups"] "Messages/SendGroup" by Hot GroupSend;
     /// Show how many members of a group have ended.
-    GroupShow "group_show" in "flows": Namespaced Result SomeQueue [Long]
+    GroupShow "group_show" in "flows": Namespaced Result SomeQueue [Long Stale]
         Get V1 ["groups" / "{group}"] "Messages/GetGroup" => groups::Show;
     /// Show what a message waits for, and what follows it.
     /// Its parents, the steps of its chain, and as a tree what waits for it; at most 256 of all of them.
-    FlowShow "flow_show" in "flows": Namespaced Result Namespace [Long]
+    FlowShow "flow_show" in "flows": Namespaced Result Namespace [Long Stale]
         Get V1 ["flows" / "{id}"] "Messages/GetFlow" => flows::Show;
     /// Show a limit and what it holds back.
     /// With a page of its keys. A page may be short, even empty, and have a next one.
-    LimitShow "limit_show" in "limits": Namespaced Observe Namespace [Long]
+    LimitShow "limit_show" in "limits": Namespaced Observe Namespace [Long Stale]
         Get V1 ["limits" / "{limit}"] "Limits/Get" => limits::Show;
     /// Create a limit, or replace what it allows.
     /// It acts at once. What is not named is not limited.
     LimitPut "limit_put" in "limits": Namespaced Operate Namespace []
         Put V1 ["limits" / "{limit}"] "Limits/Put" => limits::Put;
     /// List schedules by name.
-    ScheduleList "schedule_list" in "schedules": Namespaced Observe Namespace [Long]
+    ScheduleList "schedule_list" in "schedules": Namespaced Observe Namespace [Long Stale]
         Get V1 ["schedules"] "Schedules/List" => schedules::List;
     /// Show a schedule and what it sends.
-    ScheduleShow "schedule_show" in "schedules": Namespaced Observe Namespace [Long]
+    ScheduleShow "schedule_show" in "schedules": Namespaced Observe Namespace [Long Stale]
         Get V1 ["schedules" / "{schedule}"] "Schedules/Get" => schedules::Show;
     /// Create a schedule, or replace what it does.
     /// One of cron and every_ms. It stays paused if it is, and keeps its next time if that is said as before.
@@ -274,7 +274,7 @@ operations! {
     ScheduleDelete "schedule_delete" in "schedules": Namespaced Operate Namespace []
         Delete V1 ["schedules" / "{schedule}"] "Schedules/Delete" => schedules::Delete;
     /// Tell when a schedule fires next.
-    ScheduleNext "schedule_next" in "schedules": Namespaced Observe Namespace []
+    ScheduleNext "schedule_next" in "schedules": Namespaced Observe Namespace [Stale]
         Get V1 ["schedules" / "{schedule}" / "next"] "Schedules/Next" => schedules::Next;
     /// Skip the times of a schedule.
     SchedulePause "schedule_pause" in "schedules": Namespaced Operate Namespace []
@@ -290,10 +290,10 @@ operations! {
     LimitDelete "limit_delete" in "limits": Namespaced Operate Namespace []
         Delete V1 ["limits" / "{limit}"] "Limits/Delete" => limits::Delete;
     /// List settings of queues not yet made, by pattern.
-    DefaultsList "defaults_list" in "queues": Namespaced Observe Namespace [Long]
+    DefaultsList "defaults_list" in "queues": Namespaced Observe Namespace [Long Stale]
         Get V1 ["queue-defaults"] "Queues/ListDefaults" => queue_defaults::List;
     /// Show the settings of a pattern.
-    DefaultsShow "defaults_show" in "queues": Namespaced Observe Namespace []
+    DefaultsShow "defaults_show" in "queues": Namespaced Observe Namespace [Stale]
         Get V1 ["queue-defaults" / "{pattern}"] "Queues/GetDefaults" => queue_defaults::Show;
     /// Set what queues begin with whose names match.
     /// The longest pattern that matches counts, of equals the first by name. Queues that exist stay as they
@@ -304,10 +304,10 @@ operations! {
     DefaultsDelete "defaults_delete" in "queues": Namespaced Operate Namespace []
         Delete V1 ["queue-defaults" / "{pattern}"] "Queues/DeleteDefaults" => queue_defaults::Delete;
     /// List namespaces.
-    NamespaceList "namespace_list" in "namespaces": Server Open Server [Long]
+    NamespaceList "namespace_list" in "namespaces": Server Open Server [Long Stale]
         Get V1 ["namespaces"] "Namespaces/List" => namespaces::List;
     /// Show a namespace.
-    NamespaceShow "namespace_show" in "namespaces": Namespace Observe Namespace []
+    NamespaceShow "namespace_show" in "namespaces": Namespace Observe Namespace [Stale]
         Get V1 ["namespaces" / "{namespace}"] "Namespaces/Get" => namespaces::Show;
     /// Create a namespace, or set its quotas.
     NamespacePut "namespace_put" in "namespaces": Namespace Admin Server []
@@ -518,6 +518,7 @@ mod tests {
                 *operation != Operation::ReceiveMany && settles,
                 "{name}"
             );
+            assert!(operation.only_looks() || !operation.is(Trait::Stale), "{name}");
             // A caller with one queue has no way into the others by the id of a message. A flow shows
             // messages of several queues, so it asks for the whole namespace.
             let by_message = matches!(operation.http().captured(), Some("id" | "group"));

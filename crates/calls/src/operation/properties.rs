@@ -107,6 +107,9 @@ pub enum Trait {
     Always = 16,
     /// About the node that is asked, whatever it leads.
     Local = 32,
+    /// Shows state. The node that is asked answers from what it has, which may be behind, if the caller says
+    /// that this will do.
+    Stale = 64,
 }
 
 /// The method of an operation in HTTP (RFC 9110 §9.3).

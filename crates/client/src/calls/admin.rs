@@ -19,12 +19,12 @@ impl Client {
         struct Page {
             namespaces: Vec<Namespace>,
         }
-        Ok(self.get::<Page>(format!("/v1/namespaces?all={all}")).await?.namespaces)
+        Ok(self.look::<Page>(format!("/v1/namespaces?all={all}")).await?.namespaces)
     }
 
     /// One namespace.
     pub async fn namespace(&self, name: &str) -> Result<Namespace, ClientError> {
-        self.get(namespace_path(name)).await
+        self.look(namespace_path(name)).await
     }
 
     /// Creates a namespace, or sets the quotas of one that exists; on the shard given or one of the server's

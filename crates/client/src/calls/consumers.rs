@@ -26,7 +26,7 @@ impl Client {
             if !after.is_empty() {
                 path.push_str(&format!("&after={}", encoded(&after)));
             }
-            let page: Page = self.get(path).await?;
+            let page: Page = self.look(path).await?;
             let came_on = !page.consumers.is_empty();
             all.extend(page.consumers);
             match page.next {
@@ -38,7 +38,7 @@ impl Client {
 
     /// One consumer with what it has held for longest, at most `most` messages (1 to 1,000).
     pub async fn consumer(&self, consumer: &str, most: u32) -> Result<Consumer, ClientError> {
-        self.get(self.path(&format!("/consumers/{}?limit={most}", encoded(consumer)))).await
+        self.look(self.path(&format!("/consumers/{}?limit={most}", encoded(consumer)))).await
     }
 
     /// Detaches a consumer: it gets nothing more. What it holds goes back after `grace_ms` (`None`: 30 s),

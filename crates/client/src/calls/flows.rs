@@ -27,11 +27,11 @@ impl Client {
 
     /// State of a group, by the id of its callback.
     pub async fn group(&self, group: &str) -> Result<Group, ClientError> {
-        self.get(self.path(&format!("/groups/{}", encoded(group)))).await
+        self.look(self.path(&format!("/groups/{}", encoded(group)))).await
     }
 
     /// A message with the messages that it waits for and those that follow it.
     pub async fn flow(&self, id: &str) -> Result<Flow, ClientError> {
-        self.get(self.path(&format!("/flows/{}", encoded(id)))).await
+        self.look(self.path(&format!("/flows/{}", encoded(id)))).await
     }
 }

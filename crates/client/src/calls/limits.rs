@@ -28,7 +28,7 @@ impl Client {
             if !after.is_empty() {
                 path.push_str(&format!("&after={}", encoded(&after)));
             }
-            let page: Page = self.get(path).await?;
+            let page: Page = self.look(path).await?;
             all.extend(page.limits);
             match page.next {
                 Some(next) if next > after => after = next,
@@ -48,12 +48,12 @@ impl Client {
     ) -> Result<Limit, ClientError> {
         let path = format!("/limits/{}?waiting={waiting}&limit={keys}", encoded(limit));
         let cursor = cursor.map(|cursor| format!("&cursor={}", encoded(cursor))).unwrap_or_default();
-        self.get(self.path(&(path + &cursor))).await
+        self.look(self.path(&(path + &cursor))).await
     }
 
     /// One limit with one of its keys, if anything is known of that.
     pub async fn limit_key(&self, limit: &str, key: &str) -> Result<Limit, ClientError> {
-        self.get(self.path(&format!("/limits/{}?key={}", encoded(limit), encoded(key)))).await
+        self.look(self.path(&format!("/limits/{}?key={}", encoded(limit), encoded(key)))).await
     }
 
     /// Creates a limit, or replaces what it allows: what is `None` is not limited. Tells whether it is new.

@@ -70,7 +70,7 @@ impl Client {
     /// One message with its history, and with `payload` its payload.
     pub async fn message(&self, id: &str, payload: bool) -> Result<Stored, ClientError> {
         let path = self.path(&format!("/messages/{}?payload={payload}", encoded(id)));
-        self.get(path).await
+        self.look(path).await
     }
 
     /// A page of a queue's messages by id, in one state or in all.
@@ -89,14 +89,25 @@ impl Client {
                 path.push_str(&format!("&{key}={}", encoded(value)));
             }
         }
-        self.get(path).await
+        self.look(path).await
     }
 
     /// The first messages in the order of delivery, with payloads, without delivering them.
     pub async fn peek(&self, queue: &str, limit: u32) -> Result<Vec<Stored>, ClientError> {
         let page: StoredPage =
-            self.get(self.path(&format!("/queues/{}/peek?limit={limit}", encoded(queue)))).await?;
+            self.look(self.path(&format!("/queues/{}/peek?limit={limit}", encoded(queue)))).await?;
         Ok(page.messages)
+    }
+
+    /// Gets what shows state, as it is by now or as the client allows.
+    pub(crate) async fn look<T: serde::de::DeserializeOwned>(
+        &self,
+        mut path: String,
+    ) -> Result<T, ClientError> {
+        if self.is_stale() {
+            path.push_str(if path.contains('?') { "&stale=true" } else { "?stale=true" });
+        }
+        self.get(path).await
     }
 
     pub(crate) async fn get<T: serde::de::DeserializeOwned>(&self, path: String) -> Result<T, ClientError> {

@@ -67,7 +67,7 @@ impl Client {
                     path.push_str(&format!("&{key}={}", encoded(value)));
                 }
             }
-            let page: Page = self.get(path).await?;
+            let page: Page = self.look(path).await?;
             all.extend(page.queues);
             match page.next {
                 Some(next) if next > after => after = next,
@@ -78,7 +78,7 @@ impl Client {
 
     /// One queue.
     pub async fn queue(&self, queue: &str) -> Result<Queue, ClientError> {
-        self.get(self.path(&format!("/queues/{}", encoded(queue)))).await
+        self.look(self.path(&format!("/queues/{}", encoded(queue)))).await
     }
 
     /// Changes settings; with `create` makes a queue that does not exist. Tells whether it is new.
@@ -131,7 +131,7 @@ impl Client {
         if let Some(cursor) = cursor {
             path.push_str(&format!("&cursor={}", encoded(cursor)));
         }
-        self.get(path).await
+        self.look(path).await
     }
 
     /// Counts dead letters by the text of their last error: a part of a long queue at a time, from `cursor`
@@ -141,7 +141,7 @@ impl Client {
         if let Some(cursor) = cursor {
             path.push_str(&format!("?cursor={}", encoded(cursor)));
         }
-        self.get(path).await
+        self.look(path).await
     }
 
     /// Makes dead letters ready again; `None`: all. Returns their number.
@@ -174,7 +174,7 @@ impl Client {
         let mut all = Vec::new();
         let mut path = self.path("/queue-defaults");
         loop {
-            let page: Page = self.get(path).await?;
+            let page: Page = self.look(path).await?;
             all.extend(page.defaults);
             let Some(next) = page.next else { return Ok(all) };
             path = self.path(&format!("/queue-defaults?after={}", encoded(&next)));

@@ -29,7 +29,7 @@ impl Client {
             if !after.is_empty() {
                 path.push_str(&format!("&after={}", encoded(&after)));
             }
-            let page: Page = self.get(path).await?;
+            let page: Page = self.look(path).await?;
             all.extend(page.schedules);
             match page.next {
                 Some(next) if next > after => after = next,
@@ -40,7 +40,7 @@ impl Client {
 
     /// One schedule, with what it sends.
     pub async fn schedule(&self, schedule: &str) -> Result<Schedule, ClientError> {
-        self.get(self.path(&format!("/schedules/{}", encoded(schedule)))).await
+        self.look(self.path(&format!("/schedules/{}", encoded(schedule)))).await
     }
 
     /// Creates a schedule, or replaces what it does. Tells whether it is new.
@@ -100,6 +100,6 @@ impl Client {
             next_at_ms: Vec<u64>,
         }
         let path = self.path(&format!("/schedules/{}/next?count={count}", encoded(schedule)));
-        self.get::<Next>(path).await.map(|next| next.next_at_ms)
+        self.look::<Next>(path).await.map(|next| next.next_at_ms)
     }
 }

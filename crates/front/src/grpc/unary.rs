@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
 use sluice_calls::hot::send::check_idempotency_key;
-use sluice_calls::operation::{Hot, Kind, Scope, Special};
+use sluice_calls::operation::{Hot, Kind, Scope, Special, Trait};
 use sluice_calls::permit::{identify, require_known};
 use sluice_calls::unary;
 use sluice_calls::{Asker, CallError, CallName, Codec, Done, Fault, Operation, Permit, Read};
@@ -169,7 +169,8 @@ async fn answer(
     let request = Request::read(operation, input, &message)?;
     let namespace = request.namespace.unwrap_or_default();
     by.target = target(path, namespace, request.name);
-    let call = CallName { operation, namespace: request.namespace, name: request.name };
+    let Request { name, is_stale, .. } = request;
+    let call = CallName { operation, namespace: request.namespace, name, is_stale };
     if context.leads_elsewhere(by.peer, &call).is_some()
         && let Some(response) =
             Box::pin(arrived.passed_on(&call, Passable::read(upload.shared()), |error| refusal(&error))).await
@@ -211,6 +212,8 @@ struct Request<'b> {
     namespace: Option<&'b str>,
     name: &'b str,
     idempotency_key: Option<&'b str>,
+    /// True: the answer may be behind.
+    is_stale: bool,
     /// The other fields.
     rows: Rows<'b>,
     /// Length of the message, in bytes.
@@ -237,10 +240,15 @@ impl<'b> Request<'b> {
         let namespace = take(message.by_name("namespace").filter(|_| is_namespaced))?;
         let name = take(captured)?;
         let idempotency_key = take(message.by_name("idempotency_key"))?;
+        let stale = message.by_name("stale").filter(|_| operation.is(Trait::Stale));
+        let told = rows.iter().rev().find(|(at, _)| Some(*at) == stale);
+        let is_stale = told.is_some_and(|(_, value)| matches!(value, Raw::Number(1..)));
+        rows.retain(|(at, _)| Some(*at) != stale);
         if let (Some(at), None) = (captured, &name) {
             return Err(Fault::missing(&message.fields[at].name, "the call needs to know which"));
         }
-        Ok(Request { namespace, name: name.unwrap_or_default(), idempotency_key, rows, bytes: bytes.len() })
+        let name = name.unwrap_or_default();
+        Ok(Request { namespace, name, idempotency_key, is_stale, rows, bytes: bytes.len() })
     }
 }
 

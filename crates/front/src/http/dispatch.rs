@@ -9,10 +9,10 @@ use http::{Method, Request, StatusCode};
 use sluice_calls::CallError;
 use sluice_calls::access::{Caller, Peer};
 use sluice_calls::events::{OfNamespace, OfQueue};
-use sluice_calls::operation::{Kind, Operation, Special};
+use sluice_calls::operation::{Kind, Operation, Special, Trait};
 use sluice_calls::permit::{Asker, CallName, identify};
 
-use super::codec::query::Params;
+use super::codec::query::{Params, asks_stale};
 use super::compression::{compress, concerns};
 use super::handlers::{admin, prometheus, results};
 use super::route::call::Call;
@@ -90,7 +90,8 @@ impl Arrived {
             Found::Nothing => return Err(nothing_there(head)),
         };
         let namespace = captured.namespace.as_deref();
-        let call = CallName { operation, namespace, name: &captured.name };
+        let is_stale = operation.is(Trait::Stale) && asks_stale(head.uri.query());
+        let call = CallName { operation, namespace, name: &captured.name, is_stale };
         if context.leads_elsewhere(peer, &call).is_some()
             // Rare on one node: its future is not to make that of every request larger.
             && let Some(response) =

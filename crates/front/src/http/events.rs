@@ -26,7 +26,7 @@ pub(super) async fn stream<R>(call: &Call<'_>) -> Result<Response<Body>, CallErr
 where
     R: DeserializeOwned + TryInto<Wanted, Error = Box<Fault>>,
 {
-    let request: R = from_query(call.head.uri.query())?;
+    let request: R = from_query(call.head.uri.query(), false)?;
     let mut wanted: Wanted = request.try_into()?;
     // A browser calls again with the address that it was given and, in the field, where it was.
     if let Some(value) = call.head.headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) {

@@ -89,7 +89,7 @@ fn namespace(body: &[u8]) {
 fn query(body: &[u8]) {
     let Ok(text) = std::str::from_utf8(body) else { return };
     let _ = percent_decode(text, false);
-    let _ = from_query::<messages::List>(Some(text));
+    let _ = from_query::<messages::List>(Some(text), true);
 }
 
 /// Heads of HTTP/1.1, and the bodies behind them, in pieces. The first byte is how many sizes of pieces

@@ -3,6 +3,7 @@
 use http::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sluice_calls::operation::Trait;
 use sluice_calls::unary::{self, Codec, Done};
 use sluice_calls::{CallError, Read};
 
@@ -34,7 +35,7 @@ pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
     let source = match &upload {
         Some(upload) if takes == unary::Body::Optional => Source::OptionalBody(upload.bytes()),
         Some(upload) => Source::Body(upload.bytes()),
-        None => Source::Query(call.head.uri.query()),
+        None => Source::Query(call.head.uri.query(), call.operation().is(Trait::Stale)),
     };
     unary::run(&call.permit, &mut HttpCodec { source, path: call.head.uri.path() }).await
 }
@@ -44,7 +45,8 @@ enum Source<'b> {
     Body(&'b [u8]),
     /// A body that may be blank.
     OptionalBody(&'b [u8]),
-    Query(Option<&'b str>),
+    /// Parameters, which may say that the answer may be behind or not.
+    Query(Option<&'b str>, bool),
 }
 
 struct HttpCodec<'b> {
@@ -59,7 +61,7 @@ impl Codec for HttpCodec<'_> {
         match self.source {
             Source::Body(body) => from_body(body),
             Source::OptionalBody(body) => from_optional_body(body),
-            Source::Query(query) => from_query(query),
+            Source::Query(query, takes_stale) => from_query(query, takes_stale),
         }
     }
 

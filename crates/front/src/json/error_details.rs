@@ -10,7 +10,7 @@ pub(crate) fn write_details(details: &Details, o: &mut Object<'_>) {
         match value {
             Detail::Text(text) => o.text(name, text),
             Detail::Number(number) => o.number(name, *number),
-            Detail::Words(words) => o.list(name, *words, |out, word| push_text(out, word)),
+            Detail::Words(words) => o.list(name, words, |out, word| push_text(out, word)),
         }
     }
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use sluice_client::Consumer;
 
-use super::connect::ServerFlags;
+use super::connect::{ReadFlags, ServerFlags};
 use super::duration;
 use super::format::{length, time};
 use super::output::Table;
@@ -15,7 +15,7 @@ pub(crate) enum ConsumerVerb {
     /// List consumers with the number of messages that each holds.
     List {
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Show a consumer and the messages that it holds.
     Show(ShowConsumerArgs),
@@ -32,7 +32,7 @@ pub(crate) struct ShowConsumerArgs {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = number(1u32..=1_000))]
     max: u32,
     #[command(flatten)]
-    server: ServerFlags,
+    server: ReadFlags,
 }
 
 #[derive(Debug, Args)]

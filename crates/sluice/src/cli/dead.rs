@@ -7,7 +7,7 @@ use serde_json::json;
 use sluice_client::DeadErrors;
 
 use super::confirm::Confirmation;
-use super::connect::ServerFlags;
+use super::connect::{ReadFlags, ServerFlags};
 use super::format::counted;
 use super::message::{PageFlags, Source, list};
 use super::output::Table;
@@ -26,7 +26,7 @@ pub(crate) enum DeadVerb {
         #[command(flatten)]
         page: PageFlags,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Count dead letters by the text of their last error.
     Errors {
@@ -36,7 +36,7 @@ pub(crate) enum DeadVerb {
         #[arg(long, value_name = "CURSOR")]
         cursor: Option<String>,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Make dead letters ready again, with attempts counted from 0.
     Redrive(RedriveArgs),

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 use sluice_client::{Flow, FlowNode, FlowParent, Group, GroupSent, QueueMessage};
 
-use super::connect::ServerFlags;
+use super::connect::{ReadFlags, ServerFlags};
 use super::output::Table;
 use super::send::objects::{self, read_all};
 use super::send::strict;
@@ -20,7 +20,7 @@ pub(crate) enum FlowVerb {
         /// Id of the message.
         id: String,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum GroupVerb {
         /// Id of the group, which is the id of its callback.
         group: String,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use sluice_client::{Limit, LimitKey, LimitSettings, Rate};
 use sluice_engine::limit::IN_FLIGHT_MAX;
 
-use super::connect::ServerFlags;
+use super::connect::{ReadFlags, ServerFlags};
 use super::format::{length, time};
 use super::output::Table;
 use super::values::rate;
@@ -16,7 +16,7 @@ pub(crate) enum LimitVerb {
     /// List limits with the messages in flight and those that wait.
     List {
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Show a limit and its keys.
     Show(ShowLimitArgs),
@@ -47,7 +47,7 @@ pub(crate) struct ShowLimitArgs {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = number(1u32..))]
     max: u32,
     #[command(flatten)]
-    server: ServerFlags,
+    server: ReadFlags,
 }
 
 #[derive(Debug, Args)]

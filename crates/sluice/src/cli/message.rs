@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use sluice_client::{Change, Stored};
 
 use super::change::{ChangeArgs, ChangeFieldsArgs, MoveArgs};
-use super::connect::{Connection, ServerFlags};
+use super::connect::{Connection, ReadFlags, ServerFlags};
 use super::format::{line, relative, size, time};
 use super::output::Table;
 use super::{CliError, Out, Result, duration, number, request};
@@ -25,7 +25,7 @@ pub(crate) enum MessageVerb {
         #[arg(long, conflicts_with = "json")]
         raw: bool,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Print the result of a message, after waiting for it if --wait is given.
     Result {
@@ -45,7 +45,7 @@ pub(crate) enum MessageVerb {
         #[arg(long, short, value_name = "N", default_value_t = 10, value_parser = number(1u32..=100))]
         limit: u32,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// List the messages of a queue by id, which is the order of sending.
     List(ListArgs),
@@ -78,7 +78,7 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     payload: bool,
     #[command(flatten)]
-    server: ServerFlags,
+    server: ReadFlags,
 }
 
 /// The part of a long list to show.

@@ -5,7 +5,7 @@ use serde_json::json;
 use sluice_client::{Namespace, QuotaChange};
 
 use super::confirm::Confirmation;
-use super::connect::ServerFlags;
+use super::connect::{ReadFlags, ServerFlags};
 use super::format::{size, time};
 use super::output::Table;
 use super::values::size as parse_size;
@@ -19,7 +19,7 @@ pub(crate) enum NamespaceVerb {
         #[arg(long)]
         all: bool,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Create a namespace.
     Create {
@@ -38,7 +38,7 @@ pub(crate) enum NamespaceVerb {
         /// Name of the namespace.
         name: String,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Change the quotas of a namespace.
     Set {

@@ -5,7 +5,7 @@ use serde_json::json;
 use sluice_client::{Queue, QueueChange};
 
 use super::confirm::Confirmation;
-use super::connect::ServerFlags;
+use super::connect::{ReadFlags, ServerFlags};
 use super::format::{counted, length, size, time};
 use super::output::Table;
 use super::queue_defaults::{self, DefaultsVerb};
@@ -21,14 +21,14 @@ pub(crate) enum QueueVerb {
         #[arg(default_value = "")]
         prefix: String,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Show a queue: settings, messages by state, totals.
     Show {
         /// Name of the queue.
         queue: String,
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Change settings of a queue. They apply to waiting messages, too.
     Set(Box<SetQueueArgs>),

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use sluice_client::QueueDefaults;
 
-use super::connect::ServerFlags;
+use super::connect::{ReadFlags, ServerFlags};
 use super::output::Table;
 use super::queue_settings::QueueSettingFlags;
 use super::{Out, Result};
@@ -14,7 +14,7 @@ pub(crate) enum DefaultsVerb {
     /// List patterns and their settings.
     List {
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Set the settings with which new queues begin whose names match a pattern, such as 'mail.*'. Existing
     /// queues are not changed.

@@ -10,7 +10,7 @@ use sluice_client::{Schedule, ScheduleSettings};
 use sluice_engine::limits::DELAY_MS_MAX;
 use sluice_node::schedule::EVERY_MS_MIN;
 
-use super::connect::ServerFlags;
+use super::connect::{ReadFlags, ServerFlags};
 use super::format::{length, time};
 use super::output::Table;
 use super::send::Fields;
@@ -21,10 +21,10 @@ pub(crate) enum ScheduleVerb {
     /// List schedules with the time at which each fires next.
     List {
         #[command(flatten)]
-        server: ServerFlags,
+        server: ReadFlags,
     },
     /// Show a schedule and its message.
-    Show(ScheduleArgs),
+    Show(ShowScheduleArgs),
     /// Create a schedule, or replace it. If its times are not changed, it keeps its next time.
     Set(Box<SetScheduleArgs>),
     /// Show the next times of a schedule.
@@ -33,7 +33,7 @@ pub(crate) enum ScheduleVerb {
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = number(1u32..=100))]
         count: u32,
         #[command(flatten)]
-        named: ScheduleArgs,
+        named: ShowScheduleArgs,
     },
     /// Pause a schedule: its times pass without a message until it is resumed.
     Pause(ScheduleArgs),
@@ -43,6 +43,14 @@ pub(crate) enum ScheduleVerb {
     Trigger(ScheduleArgs),
     /// Delete a schedule; the messages that it has sent stay.
     Delete(ScheduleArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowScheduleArgs {
+    /// Name of the schedule.
+    schedule: String,
+    #[command(flatten)]
+    server: ReadFlags,
 }
 
 #[derive(Debug, Args)]

@@ -42,6 +42,17 @@ pub(crate) struct ServerFlags {
     credentials: CredentialFiles,
 }
 
+/// Flags of the verbs that show state.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReadFlags {
+    /// Let the node that is asked answer at once from what it has, which may be behind; in a cluster also
+    /// while no node leads.
+    #[arg(long)]
+    stale: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
 /// A client, and how its server was chosen.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
@@ -76,6 +87,15 @@ impl ServerFlags {
         let credentials = chosen.credentials.absolute();
         let ChosenServer { namespace, server, origin, .. } = chosen;
         Ok(Connection { client, namespace, takes_token, credentials, server, origin })
+    }
+}
+
+impl ReadFlags {
+    /// As [`ServerFlags::connect`], with a client whose answers may be behind if that was asked for.
+    pub(crate) fn connect(&self) -> Result<Connection> {
+        let connection = self.server.connect()?;
+        let client = if self.stale { connection.client.stale() } else { connection.client };
+        Ok(Connection { client, ..connection })
     }
 }
 

@@ -107,12 +107,13 @@ impl SessionCalls {
 
     /// Checks that the caller may make this call, by its operation and name.
     pub(super) fn permit<'c>(&'c self, operation: Operation, name: &'c str) -> Result<Permit<'c>, CallError> {
-        self.asker().permit(CallName { operation, namespace: Some(&self.name), name })
+        self.asker().permit(CallName { operation, namespace: Some(&self.name), name, is_stale: false })
     }
 
     /// Number of the node that leads the shard of the session's namespace, if another one does.
     pub(super) fn leader_elsewhere(&self) -> Option<u64> {
-        let call = CallName { operation: Operation::ReceiveMany, namespace: Some(&self.name), name: "" };
+        let (operation, namespace) = (Operation::ReceiveMany, Some(&*self.name));
+        let call = CallName { operation, namespace, name: "", is_stale: false };
         self.context.leads_elsewhere(&self.peer, &call)
     }
 

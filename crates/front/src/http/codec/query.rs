@@ -5,6 +5,16 @@ use std::borrow::Cow;
 use crate::json::number::integer;
 use crate::json::{Fault, Read, clip};
 
+/// The parameter of calls that show state, by which the answer may be behind.
+pub(crate) const STALE: &str = "stale";
+
+/// True if the parameters ask for an answer that may be behind. Whether they can be read is not looked at.
+pub(crate) fn asks_stale(query: Option<&str>) -> bool {
+    let is = |text: &str, expected: &str| percent_decode(text, true).is_some_and(|text| text == expected);
+    let mut pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    pairs.any(|(name, value)| is(name, STALE) && is(value, "true"))
+}
+
 /// The parameters of a request; all of them known and none twice.
 #[derive(Debug)]
 pub(crate) struct Params<'q> {
@@ -13,16 +23,16 @@ pub(crate) struct Params<'q> {
 
 impl<'q> Params<'q> {
     /// Reads `query`, whose names must be among `allowed`.
-    pub(crate) fn read(query: Option<&'q str>, allowed: &'static [&'static str]) -> Read<Params<'q>> {
+    pub(crate) fn read(query: Option<&'q str>, allowed: &[&'static str]) -> Read<Params<'q>> {
         let mut pairs: Vec<(&'static str, Cow<'q, str>)> = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = percent_decode(name, true)
                 .ok_or_else(|| Fault::invalid("the name of a query parameter is not UTF-8 in %-encoding"))?;
-            let Some(name) = allowed.iter().find(|known| **known == name) else {
+            let Some(&name) = allowed.iter().find(|known| **known == name) else {
                 return Err(Fault::unknown("query parameter", &name, allowed));
             };
-            if pairs.iter().any(|(other, _)| other == name) {
+            if pairs.iter().any(|(other, _)| *other == name) {
                 return Err(Fault::new("duplicate_field", "the query parameter is given twice").inside(name));
             }
             let value = percent_decode(value, true)
@@ -35,6 +45,12 @@ impl<'q> Params<'q> {
     /// Name and value of a parameter, in the order of the query.
     pub(super) fn pair(&self, at: usize) -> Option<(&'static str, &str)> {
         self.pairs.get(at).map(|(name, value)| (*name, &**value))
+    }
+
+    /// Takes out a parameter; `None`: it was not given, or is empty.
+    pub(super) fn take(&mut self, name: &str) -> Option<Cow<'q, str>> {
+        let at = self.pairs.iter().position(|(other, _)| *other == name)?;
+        Some(self.pairs.remove(at).1).filter(|value| !value.is_empty())
     }
 
     /// The value of a parameter, if it was given and is not empty.
@@ -95,6 +111,17 @@ mod tests {
         assert!(boolean(params.text("c").unwrap()).unwrap());
         assert_eq!(params.text("d"), None);
         assert_eq!(params.integer("e", 1, 12, 5).unwrap(), 5);
+    }
+
+    #[test]
+    fn an_answer_that_may_be_behind_is_asked_for_by_name() {
+        for query in ["stale=true", "a=1&st%61le=tru%65", "stale=false&stale=true"] {
+            assert!(asks_stale(Some(query)), "{query}");
+        }
+        for query in ["stale", "stale=", "stale=false", "stale=True", "a=stale&b=true", "stale=%ff"] {
+            assert!(!asks_stale(Some(query)), "{query}");
+        }
+        assert!(!asks_stale(None));
     }
 
     #[test]

@@ -5,19 +5,23 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visi
 use serde::forward_to_deserialize_any;
 use sluice_calls::fault::{Fault, Read};
 
-use super::query::{Params, boolean};
+use super::query::{Params, STALE, boolean};
 use crate::json::forward::deserialize_as_its_value;
 use crate::json::number::integer;
 
-/// Reads a request from the parameters behind the `?`; one without a value counts as left out.
+/// Reads a request from the parameters behind the `?`; one without a value counts as left out. `takes_stale`:
+/// they may say that the answer may be behind, which is no part of the request.
 ///
 /// # Errors
 /// The first fault, with the name of its parameter.
-pub(crate) fn from_query<T: DeserializeOwned>(query: Option<&str>) -> Read<T> {
-    T::deserialize(Query(query))
+pub(crate) fn from_query<T: DeserializeOwned>(query: Option<&str>, takes_stale: bool) -> Read<T> {
+    T::deserialize(Query { query, takes_stale })
 }
 
-struct Query<'q>(Option<&'q str>);
+struct Query<'q> {
+    query: Option<&'q str>,
+    takes_stale: bool,
+}
 
 impl<'de> Deserializer<'de> for Query<'_> {
     type Error = Box<Fault>;
@@ -28,7 +32,13 @@ impl<'de> Deserializer<'de> for Query<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Read<V::Value> {
-        let params = Params::read(self.0, fields)?;
+        let also: &[&str] = if self.takes_stale { &[STALE] } else { &[] };
+        let mut params = Params::read(self.query, &[fields, also].concat())?;
+        if self.takes_stale
+            && let Some(stale) = params.take(STALE)
+        {
+            boolean(&stale).map_err(|fault| fault.inside(STALE))?;
+        }
         visitor.visit_map(Fields { params: &params, at: 0 })
     }
 

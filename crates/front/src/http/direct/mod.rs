@@ -138,7 +138,7 @@ impl<'a> HotCall<'a> {
         let HotCalls { context, activity, peer } = hot;
         let (path, operation, captured) = route_of(head)?;
         let namespace = captured.namespace.as_deref();
-        let call = calls::CallName { operation, namespace, name: &captured.name };
+        let call = calls::CallName { operation, namespace, name: &captured.name, is_stale: false };
         if peer.is_node() || context.leads_elsewhere(peer, &call).is_some() {
             return None;
         }
@@ -177,7 +177,8 @@ impl<'a> HotCall<'a> {
             path: self.path,
         };
         let namespace = self.captured.namespace.as_deref();
-        asker.permitted(calls::CallName { operation: self.operation, namespace, name: &self.captured.name })
+        let (operation, name) = (self.operation, &self.captured.name);
+        asker.permitted(calls::CallName { operation, namespace, name, is_stale: false })
     }
 
     /// Counts the request against the identity's rate. The last step before the node is called: nothing is

@@ -4,10 +4,11 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use sluice_calls::operation::Operation;
+use sluice_calls::operation::{Operation, Trait};
 use sluice_calls::unary::{Body, How, Schemas, body, schemas};
 
 use super::Described;
+use crate::http::codec::query::STALE;
 
 /// Where the schemas stand in the document.
 const SCHEMAS: &str = "/components/schemas";
@@ -69,10 +70,24 @@ pub(super) fn describe(operation: Operation, generator: &mut SchemaGenerator) ->
     });
     let answers = answers.collect();
     Some(match operation.is_query() {
-        true => Described { parameters: parameters(&take(generator, &request)), request: None, answers },
+        true => {
+            let own = parameters(&take(generator, &request)).into_iter();
+            let parameters = own.chain(operation.is(Trait::Stale).then(stale)).collect();
+            Described { parameters, request: None, answers }
+        }
         false => {
             Described { parameters: Vec::new(), request: body_of(operation, request, generator), answers }
         }
+    })
+}
+
+/// The parameter of all calls that show state.
+fn stale() -> Value {
+    json!({
+        "name": STALE, "in": "query", "required": false,
+        "description": "True: the node that is asked answers at once from what it has, which may be behind; \
+            default false",
+        "schema": {"type": "boolean"},
     })
 }
 
