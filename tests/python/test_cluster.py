@@ -413,6 +413,28 @@ def sluice(cluster, node, *arguments):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
 
 
+def test_a_worker_that_knows_one_node_works_through_it(cluster, tmp_path):
+    leader = cluster.leader()
+    send(cluster, leader, 0)
+    follower = next(node for node in cluster.nodes if node is not leader)
+    done = tmp_path / "done"
+    credentials = ["--ca", cluster.told["ca"], "--cert", cluster.told["cert"], "--cert-key", cluster.told["key"]]
+    command = ["sh", "-c", f"read -r n; echo $n >> {done}"]
+    work = [binary(), "work", "jobs", "--transport", "session", "--concurrency", "8", "--server", follower["url"]]
+    worker = subprocess.Popen([*work, *credentials, "--", *command])
+    until(lambda: done.exists() and len(done.read_text().split()) >= BATCH, "all is worked")
+    # The leadership moves to the third node: the session ends, and the next one is passed on there.
+    third = next(node for node in cluster.nodes if node not in (leader, follower))
+    status, answer = cluster.request(leader, "POST", "/v1/cluster/transfer", {"node": third["node"]})
+    assert status == 200, answer
+    send(cluster, third, BATCH)
+    until(lambda: len(done.read_text().split()) >= 2 * BATCH, "the rest is worked")
+    worker.terminate()
+    assert worker.wait(30) == 0
+    assert sorted(map(int, done.read_text().split())) == list(range(2 * BATCH))
+    assert receive_all(cluster, third) == []
+
+
 def test_a_backup_of_any_node_holds_what_was_acknowledged_and_begins_a_cluster(cluster, tmp_path):
     leader = cluster.leader()
     send(cluster, leader, 0)

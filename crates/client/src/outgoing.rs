@@ -136,7 +136,7 @@ mod tests {
 
     async fn pieces(gathers: bool) -> Vec<usize> {
         let queue = Arc::new(FrameQueue::new(gathers));
-        let open = || Kind::Open(Open { namespace: Bytes::from_static(b"shop") });
+        let open = || Kind::Open(Open { namespace: Bytes::from_static(b"shop"), ..Open::default() });
         queue.add(|| ClientFrame { number: 1, frame: Some(open()) });
         queue.add(|| ClientFrame { number: 2, frame: Some(Kind::Ping(Ping {})) });
         queue.end();

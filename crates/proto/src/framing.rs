@@ -99,6 +99,12 @@ impl Deframer {
         Ok(Some(whole))
     }
 
+    /// Takes the bytes behind the last message; [`Deframer::next`] must have returned it just before.
+    pub fn take_rest(&mut self) -> Bytes {
+        debug_assert!(self.gathered.is_empty(), "a message has begun");
+        std::mem::take(&mut self.piece)
+    }
+
     /// Takes from the piece until so many bytes are gathered. Memory grows with what has come, not with what
     /// was said.
     fn gather(&mut self, bytes: usize) {

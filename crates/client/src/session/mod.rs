@@ -67,7 +67,8 @@ impl Client {
         let queue = Arc::new(FrameQueue::new(self.gathers_frames()));
         let sending = Sending { queue: Arc::clone(&queue), last_number: AtomicU64::new(0) };
         let session = Session { shared: Arc::new(sending) };
-        session.send(client_frame::Frame::Open(Open { namespace: self.own_namespace().to_owned().into() }));
+        let namespace = self.own_namespace().to_owned().into();
+        session.send(client_frame::Frame::Open(Open { namespace, ..Open::default() }));
         let response = self.stream(PATH, Outgoing::new(queue)).await?;
         check(&response)?;
         let incoming = response.into_body();

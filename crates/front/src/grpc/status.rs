@@ -49,6 +49,13 @@ pub(super) fn failure(error: &CallError) -> HeaderMap {
     trailers
 }
 
+/// The status in the head of an answer that is nothing else; `None`: it comes as trailers.
+pub(super) fn status_in(headers: &HeaderMap) -> Option<HeaderMap> {
+    headers.get(STATUS)?;
+    let fields = [STATUS, CODE, MESSAGE, DETAILS].into_iter();
+    Some(fields.filter_map(|name| headers.get(&name).cloned().map(|value| (name, value))).collect())
+}
+
 /// An answer that is nothing but its status.
 pub(super) fn refusal(error: &CallError) -> Response<Body> {
     let mut response = Response::new(Body::full(bytes::Bytes::new()));

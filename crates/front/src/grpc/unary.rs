@@ -67,7 +67,7 @@ async fn respond(arrived: &Arrived, operation: Option<Operation>, body: Inbound)
     let is_http2 = head.version == Version::HTTP_2;
     let mut by = By { peer, caller: Caller::Nobody, target: head.uri.path().to_owned() };
     let result = match begin(context, head, in_flight, &mut by, operation, is_http2) {
-        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(context, peer, in_flight, head, body)),
+        Ok(()) if head.uri.path() == session::PATH => Ok(session::open(arrived, body)),
         Ok(()) => answer(arrived, &mut by, operation, body).await,
         Err(error) => Err(error),
     };

@@ -110,11 +110,15 @@ impl SessionCalls {
         self.asker().permit(CallName { operation, namespace: Some(&self.name), name, is_stale: false })
     }
 
+    /// The session as a call of its namespace.
+    pub(super) fn as_call(&self) -> CallName<'_> {
+        let (operation, namespace) = (Operation::ReceiveMany, Some(&*self.name));
+        CallName { operation, namespace, name: "", is_stale: false }
+    }
+
     /// Number of the node that leads the shard of the session's namespace, if another one does.
     pub(super) fn leader_elsewhere(&self) -> Option<u64> {
-        let (operation, namespace) = (Operation::ReceiveMany, Some(&*self.name));
-        let call = CallName { operation, namespace, name: "", is_stale: false };
-        self.context.leads_elsewhere(&self.peer, &call)
+        self.as_call().leader_elsewhere(&self.context.calls)
     }
 
     /// A call about these messages, once it is known that the caller may make it.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as Waking, Poll, Waker};
+use std::task::{Context as Waking, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use sluice_engine::id::Receipt;
 use sluice_proto::framing::Framer;
 use tokio::sync::Notify;
 
+use crate::net::links::AnswerBody;
 use crate::net::memory::answers::Share;
 
 /// Bytes that wait above which no deliveries are added.
@@ -47,6 +48,8 @@ struct Queued {
     trailers: Option<HeaderMap>,
     /// Nothing is added any more.
     is_cut: bool,
+    /// The frames of another node, which follow, and the trailers for when they break off.
+    passed: Option<(AnswerBody, HeaderMap)>,
     reader: Option<Waker>,
     is_closed: bool,
     added_at: Instant,
@@ -62,6 +65,7 @@ impl Outbox {
             unsent: VecDeque::new(),
             trailers: None,
             is_cut: false,
+            passed: None,
             reader: None,
             is_closed: false,
             added_at: Instant::now(),
@@ -115,6 +119,15 @@ impl Outbox {
     pub(super) fn end(&self, trailers: HeaderMap) {
         let mut state = self.state();
         state.trailers = Some(trailers);
+        if let Some(reader) = state.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// Lets the frames of another node follow, which end the stream; with `broken` when they break off.
+    pub(super) fn pass(&self, frames: AnswerBody, broken: HeaderMap) {
+        let mut state = self.state();
+        state.passed = Some((frames, broken));
         if let Some(reader) = state.reader.take() {
             reader.wake();
         }
@@ -207,6 +220,22 @@ impl Queued {
     }
 }
 
+impl Queued {
+    /// The next frame of another node, as it comes.
+    fn poll_passed(&mut self, waking: &mut Waking<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let Some((frames, broken)) = &mut self.passed else { return Poll::Pending };
+        let frame = match ready!(Pin::new(frames).poll_frame(waking)) {
+            Some(Ok(frame)) => frame,
+            Some(Err(_)) | None => Frame::trailers(std::mem::take(broken)),
+        };
+        self.added_at = Instant::now();
+        if frame.is_trailers() {
+            (self.is_closed, self.passed) = (true, None);
+        }
+        Poll::Ready(Some(Ok(frame)))
+    }
+}
+
 /// Room for deliveries that are about to be added, until it is dropped.
 #[derive(Debug)]
 pub(super) struct OutboxRoom<'o> {
@@ -242,7 +271,7 @@ impl Body for Outgoing {
                 return Poll::Ready(None);
             }
             state.reader = Some(waking.waker().clone());
-            return Poll::Pending;
+            return state.poll_passed(waking);
         }
         let piece = state.waiting.take(PIECE_BYTES);
         state.taken += piece.len() as u64;

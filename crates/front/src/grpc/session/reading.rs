@@ -9,8 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use http::request::Parts;
+use http::header::CONTENT_TYPE;
 use http::response::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
@@ -19,7 +18,7 @@ use sluice_calls::access::{Caller, Denied, Peer, Right};
 use sluice_calls::permit::DEFAULT_NAMESPACE;
 use sluice_calls::{CallError, Operation};
 use sluice_engine::Error;
-use sluice_proto::framing::{Deframer, FramingError};
+use sluice_proto::framing::{Deframer, FramingError, frame_with};
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::{Detach, SetCredit};
 use tokio::sync::{Notify, watch};
@@ -37,11 +36,12 @@ use super::delivering::AttachedConsumer;
 use super::encode;
 use super::moving::{names_leader, where_to};
 use super::outbox::{Outbox, Outgoing};
+use super::passing::{Begun, Request};
 use crate::grpc::status::{GRPC, failure, success};
 use crate::grpc::wire::INVALID;
+use crate::net::arrived::Arrived;
 use crate::net::body::{Body, Inbound, allowance};
 use crate::net::context::Context;
-use crate::net::in_flight::InFlight;
 
 /// Frames of a client that are not answered yet; more are read only when there are fewer.
 const UNANSWERED_MAX: usize = 1_024;
@@ -53,22 +53,18 @@ const FREE_BYTES: usize = 64 << 10;
 const OUT_OF_ORDER: &str = "frame_out_of_order";
 
 /// Begins a session; it runs until one of the sides ends it.
-pub(in crate::grpc) fn open(
-    context: &Arc<Context>,
-    peer: &Arc<Peer>,
-    in_flight: &Arc<InFlight>,
-    head: &Parts,
-    incoming: Inbound,
-) -> Response<Body> {
+pub(in crate::grpc) fn open(arrived: &Arrived, incoming: Inbound) -> Response<Body> {
+    let Arrived { context, peer, in_flight, head, request_id, .. } = arrived;
     let outbox = Outbox::new(&in_flight.share);
     let mut response = Response::new(Body::other(Outgoing(Arc::clone(&outbox))));
     response.headers_mut().insert(CONTENT_TYPE, GRPC);
-    let who = Who { peer: Arc::clone(peer), authorization: head.headers.get(AUTHORIZATION).cloned() };
+    let request = Request { head: head.clone(), id: request_id.clone() };
+    let who = Who { peer: Arc::clone(peer), request };
     tokio::spawn(run(Arc::clone(context), who, incoming, outbox));
     response
 }
 
-async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Outbox>) {
+async fn run(context: Arc<Context>, who: Who, mut incoming: Inbound, outbox: Arc<Outbox>) {
     let (end, ended) = watch::channel(false);
     let mut consumers = JoinSet::new();
     let mut session = Session {
@@ -85,13 +81,19 @@ async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Out
         ended,
         outbox: &outbox,
         context: &context,
-        who,
+        who: &who,
         checked: None,
         moved: Arc::default(),
         is_leaving: false,
+        passed_on: None,
     };
-    let result = session.serve(incoming).await;
+    let served = session.serve(&mut incoming).await;
     drop(session);
+    let result = match served {
+        Ok(Some(begun)) => who.request.pass_on(begun, &mut incoming, &outbox).await,
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    };
     match &result.map_err(|error| context.with_address(error)) {
         Ok(()) => outbox.end(success()),
         Err(error) if error.is_denial() => outbox.cut(failure(error)),
@@ -102,31 +104,27 @@ async fn run(context: Arc<Context>, who: Who, incoming: Inbound, outbox: Arc<Out
     while consumers.join_next().await.is_some() {}
 }
 
-/// The client: its connection, and the `Authorization` field of the call.
+/// The client: its connection, and its request.
 struct Who {
     peer: Arc<Peer>,
-    authorization: Option<HeaderValue>,
+    request: Request,
 }
 
 impl Who {
     /// The caller of the next frame, looked up anew because a token may have expired or been revoked.
     fn caller(&self, relieves: bool) -> Result<Caller, Denied> {
-        self.peer.caller(self.authorization(), relieves)
+        self.peer.caller(self.request.authorization(), relieves)
     }
 
     /// The caller between two frames; counts no request.
     fn standing(&self) -> Result<Caller, Denied> {
-        self.peer.standing(self.authorization())
-    }
-
-    fn authorization(&self) -> Option<&[u8]> {
-        self.authorization.as_ref().map(HeaderValue::as_bytes)
+        self.peer.standing(self.request.authorization())
     }
 }
 
 struct Session<'s> {
     context: &'s Arc<Context>,
-    who: Who,
+    who: &'s Who,
     /// The caller whose right to receive from the queues of all consumers was checked last.
     checked: Option<Caller>,
     outbox: &'s Arc<Outbox>,
@@ -150,6 +148,8 @@ struct Session<'s> {
     moved: Arc<Notify>,
     /// True once another node leads: no frame is read any more, and those before are answered.
     is_leaving: bool,
+    /// Set once another node is to serve the session.
+    passed_on: Option<Begun>,
 }
 
 impl Drop for Session<'_> {
@@ -159,8 +159,9 @@ impl Drop for Session<'_> {
 }
 
 impl Session<'_> {
-    /// Reads until the client has closed its side, and answers all that it has sent.
-    async fn serve(&mut self, mut incoming: Inbound) -> Result<(), CallError> {
+    /// Reads until the client has closed its side, and answers all that it has sent; or until it is known
+    /// that another node is to serve the session.
+    async fn serve(&mut self, incoming: &mut Inbound) -> Result<Option<Begun>, CallError> {
         let opened = Instant::now();
         let mut frame_since = opened;
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE / 2);
@@ -179,7 +180,7 @@ impl Session<'_> {
             reading &= !self.is_leaving;
             let may_read = reading && unanswered < UNANSWERED_MAX && self.asking.is_none();
             tokio::select! {
-                piece = next_piece(&mut incoming, self.outbox), if may_read => match piece {
+                piece = next_piece(incoming, self.outbox), if may_read => match piece {
                     Some(piece) => {
                         if self.frames.pending() == 0 {
                             frame_since = Instant::now();
@@ -199,7 +200,7 @@ impl Session<'_> {
                     self.take_frames()?;
                 }
                 Some(answered) = self.answers.next(), if !self.answers.is_empty() => self.tell_all(answered),
-                () = self.outbox.closed() => return Ok(()),
+                () = self.outbox.closed() => return Ok(None),
                 () = moved.notified() => self.is_leaving = true,
                 () = &mut stopping, if !draining => {
                     draining = true;
@@ -220,8 +221,11 @@ impl Session<'_> {
             if self.is_leaving && self.answers.is_empty() && self.asking.is_none() {
                 return Err(where_to(self.opened.as_ref()).await);
             }
+            if let Some(begun) = self.passed_on.take() {
+                return Ok(Some(begun));
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn too_slow(&self) -> CallError {
@@ -242,7 +246,7 @@ impl Session<'_> {
 
     /// Takes the frames that are there, up to one that others have to wait for.
     fn take_frames(&mut self) -> Result<(), CallError> {
-        while self.asking.is_none() {
+        while self.asking.is_none() && self.passed_on.is_none() {
             if let Some(bytes) = self.held.take() {
                 self.held_frame(&bytes)?;
                 continue;
@@ -289,7 +293,7 @@ impl Session<'_> {
             Err(denied) if denied.code == "rate_limited" => return self.refuse(number, denied.into()),
             Err(denied) => return Err(self.denied(denied)),
         };
-        let Some(opened) = &mut self.opened else { return self.open(number, frame?, caller) };
+        let Some(opened) = &mut self.opened else { return self.open((number, bytes), frame?, caller) };
         opened.caller = caller;
         let frame = match frame {
             Ok(frame) => frame,
@@ -403,7 +407,12 @@ impl Session<'_> {
         denied.into()
     }
 
-    fn open(&mut self, number: u64, frame: Said<'_>, caller: Caller) -> Result<(), CallError> {
+    fn open(
+        &mut self,
+        (number, bytes): (u64, &Bytes),
+        frame: Said<'_>,
+        caller: Caller,
+    ) -> Result<(), CallError> {
         let Said::Other(Frame::Open(open)) = frame else {
             return Err(CallError::new(OUT_OF_ORDER, "the first frame of a session is Open"));
         };
@@ -416,7 +425,15 @@ impl Session<'_> {
         let opened = SessionCalls { context, name: name.into(), peer, caller };
         opened.asker().allow_work(name)?;
         if let Some(leader) = opened.leader_elsewhere() {
-            return Err(Error::NotLeader { leader }.into());
+            let passable = self.context.leads_elsewhere(&opened.peer, &opened.as_call()).is_some();
+            if open.follows_leaders || !passable {
+                return Err(Error::NotLeader { leader }.into());
+            }
+            let mut frames = Vec::new();
+            frame_with(&mut frames, |out| out.extend_from_slice(bytes));
+            frames.extend_from_slice(&self.frames.take_rest());
+            self.passed_on = Some(Begun { calls: opened, frames: frames.into() });
+            return Ok(());
         }
         opened.context.calls.check_namespace(name)?;
         self.opened = Some(opened);

@@ -426,7 +426,7 @@ async fn what_breaks_the_rules_ends_the_session_and_nothing_else() {
     assert_eq!(session.code().await, "incomplete_body");
 
     session.restart().await;
-    session.send(Frame::Open(Open { namespace: "nowhere".into() })).await;
+    session.send(Frame::Open(Open { namespace: "nowhere".into(), ..Open::default() })).await;
     assert_eq!(session.code().await, "namespace_not_found");
     session.restart().await;
     session.ok(Frame::Open(Open::default())).await;
@@ -481,7 +481,7 @@ async fn each_frame_is_asked_who_sends_it() {
     session.ok(Frame::Attach(attach)).await;
 
     session.restart().await;
-    session.send(Frame::Open(Open { namespace: "$sys".into() })).await;
+    session.send(Frame::Open(Open { namespace: "$sys".into(), ..Open::default() })).await;
     assert_eq!(session.next().await.unwrap_err()["sluice-code"], "forbidden");
 
     session.restart().await;

@@ -2,6 +2,7 @@
 
 mod failures;
 mod identity;
+mod sessions;
 mod stale;
 mod streams;
 mod support;
