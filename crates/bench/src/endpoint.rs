@@ -62,7 +62,8 @@ impl Endpoint {
 
     /// A client with options of its own, besides what it trusts and shows.
     pub(super) fn client(&self, options: Options) -> Result<Client, String> {
-        let options = Options { credentials: self.credentials.clone(), ..options };
+        // What other queues are compared with sends without keys, too.
+        let options = Options { credentials: self.credentials.clone(), key_sends: false, ..options };
         Client::with_options(&self.url, options).map_err(|error| error.to_string())
     }
 }

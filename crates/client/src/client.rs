@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use http::Method;
 use http::header::HeaderValue;
-use http::{Method, Response};
-use hyper::body::Incoming;
 
 use crate::error::ClientError;
 use crate::options::Options;
-use crate::outgoing::Outgoing;
 use crate::retry::{Safety, Tries, random};
 use crate::servers::Servers;
 use crate::transport::{Answer, Call, Download, Failure, Transport};
@@ -72,7 +70,7 @@ impl Client {
 
     /// Address of the server that is asked at present, as `host:port`.
     pub fn server(&self) -> &str {
-        &self.shared.servers.current().address
+        &self.asked().address
     }
 
     /// Lets another server of the cluster be asked from now on, if the error of the server at this address is
@@ -97,19 +95,24 @@ impl Client {
         &self.namespace
     }
 
-    /// Begins a stream on a connection of its own.
-    pub(crate) async fn stream(
-        &self,
-        path: &str,
-        outgoing: Outgoing,
-    ) -> Result<Response<Incoming>, ClientError> {
-        let asked = self.shared.servers.current();
-        asked.stream(path, outgoing).await.map_err(|failure| failure.told(asked, 1))
+    /// The options.
+    pub(crate) fn options(&self) -> &Options {
+        &self.shared.options
     }
 
-    /// Value of [`Options::gather_frames`].
-    pub(crate) fn gathers_frames(&self) -> bool {
-        self.shared.options.gather_frames
+    /// The server to ask.
+    pub(crate) fn asked(&self) -> &Transport {
+        self.shared.servers.current()
+    }
+
+    /// Begins the tries of a request.
+    pub(crate) fn tries(&self) -> Tries {
+        Tries::new(self.shared.servers.others())
+    }
+
+    /// True if the client knows several servers, so that it may ask the one that leads.
+    pub(crate) fn follows_leaders(&self) -> bool {
+        self.shared.servers.others() > 0
     }
 
     /// A path within the namespace.
@@ -121,18 +124,17 @@ impl Client {
     }
 
     pub(crate) fn call(&self, method: Method, path: String, body: impl Into<Bytes>) -> Call {
-        let timeout = self.shared.options.request_timeout;
+        let timeout = self.options().request_timeout;
         Call { method, path, body: body.into(), idempotency_key: None, timeout }
     }
 
     /// Sends a request, repeated until it succeeds, fails with an error that does not pass, or the time for
     /// repeating has passed.
     pub(crate) async fn run(&self, call: Call, safety: Safety) -> Result<Answer, ClientError> {
-        let mut tries = Tries::new(self.shared.servers.others());
-        let mut repeated = false;
+        let (mut tries, mut repeated) = (self.tries(), false);
         loop {
             tries.count += 1;
-            let asked = self.shared.servers.current();
+            let asked = self.asked();
             let error = match asked.exchange(&call).await {
                 Ok(answer) => match answer.into_success() {
                     Ok(answer) => return Ok(Answer { repeated, ..answer }),
@@ -141,35 +143,44 @@ impl Client {
                 Err(failure) => failure.told(asked, tries.count),
             };
             repeated |= error.may_have_taken_effect();
-            tries.passes_on(self.shared.servers.pass_on(&asked.address, &error));
-            match tries.next_delay(&error, safety, &self.shared.options) {
-                Some(delay) => tokio::time::sleep(delay).await,
-                None => return Err(error),
-            }
+            self.before_next(&mut tries, asked, error, safety).await?;
         }
+    }
+
+    /// Waits before the next try of a request, which another server may be asked, after an error of the one
+    /// that was `asked`.
+    ///
+    /// # Errors
+    /// That error, if it is final.
+    pub(crate) async fn before_next(
+        &self,
+        tries: &mut Tries,
+        asked: &Transport,
+        error: ClientError,
+        safety: Safety,
+    ) -> Result<(), ClientError> {
+        tries.passes_on(self.shared.servers.pass_on(&asked.address, &error));
+        let delay = tries.next_delay(&error, safety, self.options()).ok_or(error)?;
+        tokio::time::sleep(delay).await;
+        Ok(())
     }
 
     /// Like [`Client::open`], repeated until it succeeds, fails with an error that does not pass, or the time
     /// for repeating has passed.
     pub(crate) async fn open_again(&self, call: &Call) -> Result<Download, ClientError> {
-        let mut tries = Tries::new(self.shared.servers.others());
+        let mut tries = self.tries();
         loop {
             tries.count += 1;
-            let asked = self.shared.servers.current();
-            let error = match open(asked, call).await {
+            let asked = self.asked();
+            match open(asked, call).await {
                 Ok(download) => return Ok(download),
-                Err(error) => error,
-            };
-            tries.passes_on(self.shared.servers.pass_on(&asked.address, &error));
-            match tries.next_delay(&error, Safety::Repeatable, &self.shared.options) {
-                Some(delay) => tokio::time::sleep(delay).await,
-                None => return Err(error),
+                Err(error) => self.before_next(&mut tries, asked, error, Safety::Repeatable).await?,
             }
         }
     }
 
     pub(crate) async fn open(&self, call: Call) -> Result<Download, ClientError> {
-        open(self.shared.servers.current(), &call).await
+        open(self.asked(), &call).await
     }
 }
 
@@ -187,7 +198,7 @@ async fn open(asked: &Transport, call: &Call) -> Result<Download, ClientError> {
 
 impl Failure {
     /// The error of a call, after so many tries.
-    fn told(self, asked: &Transport, tried: u32) -> ClientError {
+    pub(crate) fn told(self, asked: &Transport, tried: u32) -> ClientError {
         let Failure { kind, reason } = self;
         ClientError::Transport { kind, server: asked.address.clone(), tried, reason }
     }

@@ -21,6 +21,9 @@ pub struct Options {
     /// each is a DATA frame of its own, which costs both sides more; for measuring the cost of single
     /// requests.
     pub gather_frames: bool,
+    /// True: a send in a session that has no idempotency key gets one (default true). False: it has none,
+    /// which costs the server less; for measuring.
+    pub key_sends: bool,
     /// CA to trust, client certificate and token (default: the system's CAs, no certificate, no token).
     pub credentials: Credentials,
 }
@@ -34,6 +37,7 @@ impl Default for Options {
             connect_retry_for: Duration::from_secs(10),
             connections_max: 256,
             gather_frames: true,
+            key_sends: true,
             credentials: Credentials::default(),
         }
     }

@@ -41,9 +41,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Opens so many sessions, each on a connection of its own and attached to a queue of its own.
     pub(super) async fn open(client: &Client, sessions: u32) -> Result<Waiting, String> {
-        let (sender, mut sender_frames) =
-            client.session().await.map_err(|error| format!("session: {error}"))?;
-        next(&mut sender_frames).await?;
+        let (sender, sender_frames) = client.session().await.map_err(|error| format!("session: {error}"))?;
         let (tell, came) = mpsc::unbounded_channel();
         let opening = Arc::new(Semaphore::new(OPENING));
         let (opened, mut all_opened) = mpsc::channel::<()>(1);
@@ -113,7 +111,6 @@ fn queue(session: u32) -> Bytes {
 
 async fn attach(client: &Client, session: u32) -> Result<(Session, Frames), String> {
     let (own, mut frames) = client.session().await.map_err(|error| format!("session {session}: {error}"))?;
-    next(&mut frames).await?;
     let attach = Attach { consumer: 1, queues: vec![queue(session)], credit: 1, ..Attach::default() };
     own.send(Frame::Attach(attach));
     done(&mut frames).await.map_err(|error| format!("session {session}: {error}"))?;

@@ -10,8 +10,6 @@ use sluice_client::v1::{Delivered, FrameResult};
 use sluice_client::{Client, Frames, Session};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::stream::{check, next};
-
 /// Deliveries for one consumer, in order. Its credit bounds how many wait.
 pub(super) type Deliveries = mpsc::UnboundedReceiver<Delivered>;
 
@@ -32,11 +30,7 @@ struct State {
 impl Link {
     /// Opens a session on a connection of its own.
     pub(super) async fn open(client: &Client) -> Result<(Arc<Link>, Frames), String> {
-        let (session, mut frames) = client.session().await.map_err(|error| format!("session: {error}"))?;
-        match next(&mut frames).await? {
-            Told::Result(result) => check(&result)?,
-            other => return Err(format!("expected the result of the first frame, got {other:?}")),
-        }
+        let (session, frames) = client.session().await.map_err(|error| format!("session: {error}"))?;
         Ok((Arc::new(Link { session, state: Mutex::default() }), frames))
     }
 

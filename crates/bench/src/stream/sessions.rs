@@ -59,11 +59,7 @@ impl SessionRun {
     }
 
     async fn open(&self) -> Result<(Session, Frames), String> {
-        let (session, mut frames) =
-            self.client.session().await.map_err(|error| format!("session: {error}"))?;
-        // The result of its first frame.
-        next(&mut frames).await?;
-        Ok((session, frames))
+        self.client.session().await.map_err(|error| format!("session: {error}"))
     }
 }
 

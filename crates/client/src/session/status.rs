@@ -1,7 +1,11 @@
 //! End of a gRPC call, from its trailers.
 
+use std::iter;
+
+use data_encoding::BASE64_NOPAD;
 use http::HeaderMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use sluice_proto::wire::{Raw, next_field};
 
 use crate::error::ClientError;
 
@@ -16,8 +20,43 @@ pub(super) fn ended(trailers: &HeaderMap) -> Option<ClientError> {
         status: as_http(status),
         code: text("sluice-code").unwrap_or("internal").to_owned(),
         message: percent_decode(text("grpc-message").unwrap_or("the server gave no reason")),
-        details: Value::Null,
+        details: text("grpc-status-details-bin").map_or(Value::Null, details),
         retry_after: None,
+    })
+}
+
+/// The values in `google.rpc.ErrorInfo` of a `google.rpc.Status` in base64, by name; those that are JSON as
+/// that.
+fn details(status: &str) -> Value {
+    let Ok(status) = BASE64_NOPAD.decode(status.trim_end_matches('=').as_bytes()) else { return Value::Null };
+    let mut details = Map::new();
+    for info in fields(&status, 3).filter(|any| is_info(any)).flat_map(|any| fields(any, 2)) {
+        for entry in fields(info, 3) {
+            let text = |number| fields(entry, number).next().map(String::from_utf8_lossy);
+            if let (Some(name), Some(value)) = (text(1), text(2)) {
+                let value = match serde_json::from_str(&value) {
+                    Ok(number @ Value::Number(_)) => number,
+                    Ok(words @ Value::Array(_)) => words,
+                    _ => Value::from(value),
+                };
+                details.insert(name.into_owned(), value);
+            }
+        }
+    }
+    Value::Object(details)
+}
+
+/// True of a `google.protobuf.Any` that holds what an error is about.
+fn is_info(any: &[u8]) -> bool {
+    fields(any, 1).any(|url| url.ends_with(b"google.rpc.ErrorInfo"))
+}
+
+/// The values of a field that is text or a message, as far as the message can be read.
+fn fields(mut message: &[u8], number: u32) -> impl Iterator<Item = &[u8]> {
+    let fields = iter::from_fn(move || next_field(&mut message).ok()?);
+    fields.filter_map(move |(other, value)| match value {
+        Raw::Bytes(bytes) if other == number => Some(bytes),
+        _ => None,
     })
 }
 
@@ -59,6 +98,9 @@ fn percent_decode(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use sluice_proto::wire::put_bytes;
+
     use super::*;
 
     #[test]
@@ -71,5 +113,25 @@ mod tests {
         assert_eq!(error.to_string(), "näh 100% (namespace_not_found)");
         trailers.insert("grpc-status", "0".parse().unwrap());
         assert!(ended(&trailers).is_none());
+    }
+
+    #[test]
+    fn trailers_tell_the_values_that_an_error_is_about() {
+        let message = |fields: &[(u32, &[u8])]| {
+            let mut out = Vec::new();
+            fields.iter().for_each(|(number, value)| put_bytes(&mut out, *number, value));
+            out
+        };
+        let entries = [("address", "c:3"), ("leader", "3"), ("allowed", r#"["a","b"]"#)];
+        let entries = entries.map(|(name, value)| message(&[(1, name.as_bytes()), (2, value.as_bytes())]));
+        let info = message(&[(1, b"not_leader"), (3, &entries[0]), (3, &entries[1]), (3, &entries[2])]);
+        let info = message(&[(1, b"type.googleapis.com/google.rpc.ErrorInfo"), (2, &info)]);
+        let retry = message(&[(1, b"type.googleapis.com/google.rpc.RetryInfo"), (2, b"x")]);
+        let status = message(&[(2, b"another node leads"), (3, &info), (3, &retry)]);
+        let told = details(&BASE64_NOPAD.encode(&status));
+        assert_eq!(told, json!({"address": "c:3", "leader": 3, "allowed": ["a", "b"]}));
+        for noise in ["", "!", "AAAA", &BASE64_NOPAD.encode(&status[..20])] {
+            assert!(details(noise).get("address").is_none(), "{noise}");
+        }
     }
 }

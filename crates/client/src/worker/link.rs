@@ -164,7 +164,7 @@ impl Keeper {
         let mut failures = 0u32;
         loop {
             let server = self.client.server().to_owned();
-            let over = match self.client.session().await {
+            let over = match self.client.session_once().await {
                 Ok((session, frames)) => {
                     let began = Instant::now();
                     let over = self.keep(&session, frames, failures > 0).await;

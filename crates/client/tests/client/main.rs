@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod retries;
+mod sessions;
 mod support;
 mod worker;
