@@ -547,7 +547,7 @@ fn check(options: &Options) -> Result<(), StartError> {
             options.shards
         )));
     }
-    Ok(())
+    options.limits.check().map_err(|error| StartError::Refused(error.to_string()))
 }
 
 fn clock_error(clock: &SystemClock, ahead_us: u64) -> StartError {

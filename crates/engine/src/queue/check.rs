@@ -42,7 +42,7 @@ impl Limits {
     /// # Errors
     /// [`Error::InvalidArgument`] names the limit.
     pub fn check(&self) -> Result<(), Error> {
-        between("limits.payload_bytes", u64::from(self.payload_bytes), 1, 1 << 30)?;
+        between("limits.payload", u64::from(self.payload_bytes), 1, 1 << 30)?;
         at_most("limits.headers", u64::from(self.headers), 255)?;
         at_most("limits.headers_bytes", u64::from(self.headers_bytes), 60 << 10)?;
         between("limits.batch_items", u64::from(self.batch_items), 1, 10_000)?;
@@ -52,9 +52,9 @@ impl Limits {
         between("limits.namespaces", u64::from(self.namespaces), 2, 1_000_000)?;
         between("limits.messages", self.messages, 1, 4_000_000_000)?;
         at_most("limits.idempotency_keys", u64::from(self.idempotency_keys), 1 << 30)?;
-        at_most("limits.idempotency_window_ms", self.idempotency_window_ms, DELAY_MS_MAX)?;
+        at_most("limits.idempotency_window", self.idempotency_window_ms, DELAY_MS_MAX)?;
         if self.batch_bytes < self.payload_bytes {
-            let reason = format!("{} is below payload_bytes {}", self.batch_bytes, self.payload_bytes);
+            let reason = format!("{} is below limits.payload {}", self.batch_bytes, self.payload_bytes);
             return Err(invalid("limits.batch_bytes", reason));
         }
         Ok(())

@@ -233,11 +233,11 @@ settings! {
 
     limit_payload "limits.payload": Size = "1MiB" in Between(1, 64 * MIB),
         "Maximum size of a message's payload.";
-    limit_headers "limits.headers": Count = "64" in Between(0, 1_000),
+    limit_headers "limits.headers": Count = "64" in Between(0, 255),
         "Maximum number of headers of a message.";
-    limit_headers_bytes "limits.headers_bytes": Size = "16KiB" in Between(0, MIB),
+    limit_headers_bytes "limits.headers_bytes": Size = "16KiB" in Between(0, 60 * KIB),
         "Maximum size of a message's headers, names and values together.";
-    limit_batch_items "limits.batch_items": Count = "10000" in Between(1, 100_000),
+    limit_batch_items "limits.batch_items": Count = "10000" in Between(1, 10_000),
         "Maximum number of messages in one send, and of items in one settle or extend.";
     limit_batch_bytes "limits.batch_bytes": Size = "16MiB" in Between(KIB, 256 * MIB),
         "Maximum size of the payloads and headers of one send together.";
@@ -245,7 +245,7 @@ settings! {
         "Maximum number of messages that one receive takes.";
     limit_queues "limits.queues": Count = "100000" in Between(1, 10_000_000),
         "Maximum number of queues, per shard.";
-    limit_namespaces "limits.namespaces": Count = "10000" in Between(1, 1_000_000),
+    limit_namespaces "limits.namespaces": Count = "10000" in Between(2, 1_000_000),
         "Maximum number of namespaces.";
     limit_messages "limits.messages": Count = "200000000" in Between(1, 1_000_000_000),
         "Maximum number of messages in any state, per shard.";
