@@ -64,85 +64,128 @@ pub const PARENTS_MAX: usize = 100;
 /// Messages that those of one send may depend on together.
 pub const SEND_PARENTS_MAX: usize = 10_000;
 
-/// Limits that an operator may set. All are inclusive.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// Largest payload, in bytes (default 1 MiB).
-    pub payload_bytes: u32,
-    /// Most headers of a message (default 64).
-    pub headers: u32,
-    /// Headers of a message together, in bytes, names and values (default 16 KiB).
-    pub headers_bytes: u32,
-    /// Most messages of one send, items of one settle or extend (default 10,000).
-    pub batch_items: u32,
-    /// Payloads and headers of one send together, in bytes (default 16 MiB).
-    pub batch_bytes: u32,
-    /// Most messages of one receive (default 1,000).
-    pub receive_messages: u32,
-    /// Most queues of one shard (default 100,000).
-    pub queues: u32,
-    /// Most namespaces (default 10,000).
-    pub namespaces: u32,
-    /// Most messages of one shard, in any state (default 200,000,000).
-    pub messages: u64,
-    /// Idempotency keys remembered by one shard; the oldest goes first (default 1,000,000).
-    pub idempotency_keys: u32,
-    /// Time for which an idempotency key is remembered, in milliseconds (default 10 minutes).
-    pub idempotency_window_ms: u64,
-    /// True if send and receive create a queue that does not exist (default true).
-    pub auto_create: bool,
+/// A value of the table of limits, as a number: a flag is 1 or 0.
+trait Number: Copy {
+    fn number(self) -> u64;
+    /// The value that is nearest to a number.
+    fn nearest(number: u64) -> Self;
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            payload_bytes: 1 << 20,
-            headers: 64,
-            headers_bytes: 16 << 10,
-            batch_items: 10_000,
-            batch_bytes: 16 << 20,
-            receive_messages: 1_000,
-            queues: 100_000,
-            namespaces: 10_000,
-            messages: 200_000_000,
-            idempotency_keys: 1_000_000,
-            idempotency_window_ms: 10 * 60 * 1000,
-            auto_create: true,
+impl Number for u32 {
+    fn number(self) -> u64 {
+        self.into()
+    }
+
+    fn nearest(number: u64) -> u32 {
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+}
+
+impl Number for u64 {
+    fn number(self) -> u64 {
+        self
+    }
+
+    fn nearest(number: u64) -> u64 {
+        number
+    }
+}
+
+impl Number for bool {
+    fn number(self) -> u64 {
+        self.into()
+    }
+
+    fn nearest(number: u64) -> bool {
+        number > 0
+    }
+}
+
+macro_rules! limits {
+    ($($(#[$doc:meta])* $name:ident $setting:literal: $type:ident = $default:expr;)*) => {
+        /// Limits that an operator may set. All are inclusive.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct Limits {
+            $($(#[$doc])* pub $name: $type,)*
         }
-    }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Limits { $($name: $default,)* }
+            }
+        }
+
+        impl Limits {
+            /// Number of limits.
+            pub const COUNT: usize = [$($setting),*].len();
+
+            /// Names of the server's settings, in the order of [`Limits::numbers`].
+            pub const SETTINGS: [&'static str; Limits::COUNT] = [$($setting),*];
+
+            pub(crate) fn write(&self, out: &mut Vec<u8>) {
+                $(out.$type(self.$name);)*
+            }
+
+            /// Reads what [`Limits::write`] wrote.
+            pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Limits> {
+                Some(Limits { $($name: reader.$type()?,)* })
+            }
+
+            /// The limits as numbers: sizes in bytes, times in milliseconds, a flag as 1 or 0.
+            pub fn numbers(&self) -> [u64; Limits::COUNT] {
+                [$(self.$name.number()),*]
+            }
+
+            /// Limits with these numbers. What is too large becomes the largest value, which
+            /// [`Limits::check`] refuses, and a flag above 1 is set.
+            #[inline]
+            pub fn of_numbers(numbers: [u64; Limits::COUNT]) -> Limits {
+                let [$($name),*] = numbers;
+                Limits { $($name: <$type>::nearest($name),)* }
+            }
+        }
+    };
 }
 
-impl Limits {
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.u32(self.payload_bytes);
-        out.u32(self.headers);
-        out.u32(self.headers_bytes);
-        out.u32(self.batch_items);
-        out.u32(self.batch_bytes);
-        out.u32(self.receive_messages);
-        out.u32(self.queues);
-        out.u32(self.namespaces);
-        out.u64(self.messages);
-        out.u32(self.idempotency_keys);
-        out.u64(self.idempotency_window_ms);
-        out.bool(self.auto_create);
-    }
+limits! {
+    /// Largest payload, in bytes (default 1 MiB).
+    payload_bytes "limits.payload": u32 = 1 << 20;
+    /// Most headers of a message (default 64).
+    headers "limits.headers": u32 = 64;
+    /// Headers of a message together, in bytes, names and values (default 16 KiB).
+    headers_bytes "limits.headers_bytes": u32 = 16 << 10;
+    /// Most messages of one send, items of one settle or extend (default 10,000).
+    batch_items "limits.batch_items": u32 = 10_000;
+    /// Payloads and headers of one send together, in bytes (default 16 MiB).
+    batch_bytes "limits.batch_bytes": u32 = 16 << 20;
+    /// Most messages of one receive (default 1,000).
+    receive_messages "limits.receive_messages": u32 = 1_000;
+    /// Most queues of one shard (default 100,000).
+    queues "limits.queues": u32 = 100_000;
+    /// Most namespaces (default 10,000).
+    namespaces "limits.namespaces": u32 = 10_000;
+    /// Most messages of one shard, in any state (default 200,000,000).
+    messages "limits.messages": u64 = 200_000_000;
+    /// Idempotency keys remembered by one shard; the oldest goes first (default 1,000,000).
+    idempotency_keys "limits.idempotency_keys": u32 = 1_000_000;
+    /// Time for which an idempotency key is remembered, in milliseconds (default 10 minutes).
+    idempotency_window_ms "limits.idempotency_window": u64 = 10 * 60 * 1000;
+    /// True if send and receive create a queue that does not exist (default true).
+    auto_create "limits.auto_create": bool = true;
+}
 
-    /// Reads what [`Limits::write`] wrote.
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Limits> {
-        Some(Limits {
-            payload_bytes: reader.u32()?,
-            headers: reader.u32()?,
-            headers_bytes: reader.u32()?,
-            batch_items: reader.u32()?,
-            batch_bytes: reader.u32()?,
-            receive_messages: reader.u32()?,
-            queues: reader.u32()?,
-            namespaces: reader.u32()?,
-            messages: reader.u64()?,
-            idempotency_keys: reader.u32()?,
-            idempotency_window_ms: reader.u64()?,
-            auto_create: reader.bool()?,
-        })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_come_back_from_their_numbers_and_those_out_of_range_do_not() {
+        let limits = Limits { headers: 7, messages: 1 << 40, auto_create: false, ..Limits::default() };
+        assert_eq!(Limits::of_numbers(limits.numbers()), limits);
+        for (place, number) in [(0, 1 << 32), (11, 2)] {
+            let mut numbers = limits.numbers();
+            numbers[place] = number;
+            assert_ne!(Limits::of_numbers(numbers).numbers(), numbers, "{}", Limits::SETTINGS[place]);
+        }
     }
 }
