@@ -143,7 +143,7 @@ impl Unary for Join {
         let known = self.oldest_behaviour.unwrap_or(behaviour)..=behaviour;
         check_machine(now, shards, permit.node().leaders().len() as u64)?;
         check_behaviours(&known, &permit.node().behaviours().await?)?;
-        check_limits(&limits, permit.node().limits())?;
+        check_limits(&limits, &permit.node().limits())?;
         let ca = authority(clustered)?;
         let machine = Machine { address: &address, secret: &secret };
         let joined = clustered.roster.join(permit.node(), &token, machine).await?;

@@ -116,7 +116,7 @@ impl Calls {
     }
 
     /// The limits in force.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> Limits {
         self.node.limits()
     }
 

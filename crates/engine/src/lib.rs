@@ -54,7 +54,7 @@ pub use error::Error;
 pub use id::{BlobRef, MessageId, NamespaceId, QueueId, Receipt, ReceiptKey};
 pub use limits::Limits;
 pub use outcome::Outcome;
-pub use record::{changed_namespace, check_behaviour, check_known, consensus_entry};
+pub use record::{changed_namespace, check_behaviour, check_known, consensus_entry, sets_limits};
 
 /// Newest version of the rules by which records apply, and of the formats that go with them. A new log
 /// follows it; another one follows its own version until [`Command::Raise`].

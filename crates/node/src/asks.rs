@@ -39,7 +39,7 @@ const NOT_EMPTY: u8 = 2;
 pub(crate) enum Question {
     /// Asks for the index up to which the shard has to be applied so that it shows all that was acknowledged.
     Index { shard: u32 },
-    /// Orders to bring the namespaces of the shard into line with shard 0.
+    /// Orders to bring the namespaces and limits of the shard into line with shard 0.
     Follow { shard: u32 },
     /// Orders to delete a namespace on the shard; without `force` only if it is empty.
     Delete { shard: u32, namespace: NamespaceId, force: bool },

@@ -21,7 +21,7 @@ impl Node {
     /// `queue_not_found` for the queue and the one to move to; `invalid_argument` for a filter that cannot
     /// match, or fields out of range; `overloaded` when too many run.
     pub async fn bulk_start(&self, request: BulkRequest) -> Result<BulkView, Error> {
-        request.check(self.limits())?;
+        request.check(&self.limits())?;
         let shard = self.inner.placement.shard_of(request.namespace)?;
         let request = Arc::new(request);
         let begin = move |at: &mut ShardView<'_>| Steps::begin(at, request, Portions::default());

@@ -71,9 +71,10 @@ impl Node {
     /// `overloaded`.
     pub async fn attach(&self, attach: &Attach<'_>, grace_ms: u64) -> Result<Consumer, Error> {
         let namespace = attach.namespace;
-        Command::Attach(*attach).check(&self.inner.limits)?;
+        let limits = self.limits();
+        Command::Attach(*attach).check(&limits)?;
         let id = ConsumerId(0);
-        Command::Detach { namespace, consumer: id, grace_ms, reached: 0 }.check(&self.inner.limits)?;
+        Command::Detach { namespace, consumer: id, grace_ms, reached: 0 }.check(&limits)?;
         let shard = self.inner.placement.shard_of(namespace)?;
         let channel = Arc::new(Channel::new(&self.inner.unread_bytes));
         let (sender, receiver) = oneshot::channel();

@@ -1,5 +1,5 @@
-//! Namespaces of a cluster with several shards: each shard's leader brings what lives on its shard into line
-//! with shard 0.
+//! Namespaces and limits of a cluster with several shards: each shard's leader brings what lives on its shard
+//! into line with shard 0. Limits are those of shard 0.
 //!
 //! A change is decided by one record, and what follows from it may be done late, twice, or by a node that is
 //! behind, since numbers of namespaces grow and are never given again:
@@ -31,8 +31,8 @@ use crate::handle::Node;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Node {
-    /// Keeps the namespaces of the shards that this node leads in line with shard 0, until it stops. A task
-    /// of a node of a cluster runs it: it finishes what a node that is gone has begun.
+    /// Keeps the namespaces and limits of the shards that this node leads in line with shard 0, until it
+    /// stops. A task of a node of a cluster runs it: it finishes what a node that is gone has begun.
     pub async fn keep_placement(&self) {
         let mut seen = None;
         while self.leaders().len() > 1 && !self.inner.stopping.load(Ordering::Relaxed) {
@@ -43,7 +43,7 @@ impl Node {
                 for (shard, _) in (0..).zip(leads).filter(|(_, leads)| *leads) {
                     let followed = self.follow_placement(shard).await;
                     if let Err(error) = &followed {
-                        tracing::debug!(shard, %error, "namespaces are not in line with shard 0 yet");
+                        tracing::debug!(shard, %error, "namespaces or limits are not in line with shard 0 yet");
                     }
                     in_line &= followed.is_ok();
                 }
@@ -53,7 +53,7 @@ impl Node {
         }
     }
 
-    /// Brings the namespaces of a shard that this node leads into line with shard 0.
+    /// Brings the namespaces and limits of a shard that this node leads into line with shard 0.
     ///
     /// # Errors
     /// `no_leader`, `not_leader` and others, of the one of both shards that could not be asked.
@@ -64,6 +64,10 @@ impl Node {
         let _turn = self.inner.following[shard as usize].lock().await;
         self.catch_up(0).await?;
         let stale = self.stale();
+        let limits = stale.look(0, |at| at.engine.limits().clone()).await?;
+        if self.look(shard, |at| at.engine.limits().clone()).await? != limits {
+            self.pressing(shard, &Command::Configure(limits)).await?;
+        }
         let next = stale.look(0, |at| at.engine.next_namespace()).await?;
         let placed = by_number(stale.namespaces_known_to(0).await?);
         let own_next = self.look(shard, |at| at.engine.next_namespace()).await?;

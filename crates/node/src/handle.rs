@@ -15,6 +15,7 @@ use crate::api::KeySource;
 use crate::bulk::Bulks;
 use crate::cluster::{ClusterOptions, Inboxes};
 use crate::driver::Threads;
+use crate::in_force::InForce;
 use crate::mailbox::Mailbox;
 use crate::placement::Placement;
 use crate::shard::leader::Leader;
@@ -48,7 +49,10 @@ pub(crate) struct Inner {
     pub(crate) forgotten: Forgotten,
     /// One per shard: held while its namespaces are brought into line with shard 0.
     pub(crate) following: Vec<tokio::sync::Mutex<()>>,
-    pub(crate) limits: Limits,
+    /// Limits in force.
+    pub(crate) limits: Arc<InForce>,
+    /// Limits of the settings.
+    pub(crate) own_limits: Limits,
     pub(crate) threads: Threads,
     pub(crate) tickets: AtomicU64,
     pub(crate) stopping: AtomicBool,
@@ -56,7 +60,8 @@ pub(crate) struct Inner {
     pub(crate) bulks: Bulks,
     /// Bytes of payloads waiting for readers of consumers.
     pub(crate) unread_bytes: Arc<AtomicU64>,
-    pub(crate) namespace_changes: Arc<tokio::sync::Mutex<()>>,
+    /// Held while something that shard 0 decides is changed.
+    pub(crate) shared_changes: Arc<tokio::sync::Mutex<()>>,
     /// One per shard. Emptied when the node has stopped, since each holds its directory.
     pub(crate) backups: Mutex<Vec<Backups>>,
     /// As `backups`.
@@ -72,11 +77,6 @@ impl Node {
     #[must_use]
     pub fn stale(&self) -> Node {
         Node { inner: Arc::clone(&self.inner), is_stale: true }
-    }
-
-    /// The limits in force.
-    pub fn limits(&self) -> &Limits {
-        &self.inner.limits
     }
 
     /// True: this node of a cluster may have forgotten what it has acknowledged, because its machine lost
@@ -181,7 +181,7 @@ impl Node {
     }
 
     pub(crate) async fn propose_on(&self, shard: u32, command: &Command<'_>) -> Result<Answer, Error> {
-        command.check(&self.inner.limits)?;
+        command.check(&self.limits())?;
         self.begin_proposal(shard, command)?.await.map_err(|_| Error::OutcomeUnknown {})
     }
 

@@ -8,12 +8,13 @@
 //!   [`schedule`] instants.
 //! - [`shard`] the unit of order as a step function; [`directory`] which shards there are; `driver` the
 //!   threads around them, `cluster` the ways to other nodes.
-//! - [`bulk`] one change to many messages as a state machine; `placement` which shard a namespace lives on.
+//! - [`bulk`] one change to many messages as a state machine; `placement` which shard a namespace lives on;
+//!   `in_force` the limits.
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
 //!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
 //!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `asks` what nodes of a cluster ask each other,
 //!   `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members,
-//!   `raising` the behaviour version.
+//!   `raising` the behaviour version, `configuring` the limits.
 //! - `start` from files to a running node; `recovery` of one whose cluster is lost.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -27,6 +28,7 @@ mod bulk_calls;
 mod changes;
 pub mod clock;
 mod cluster;
+mod configuring;
 mod consumer;
 pub mod directory;
 mod driver;
@@ -35,6 +37,7 @@ mod failed;
 mod flows;
 mod following;
 mod handle;
+mod in_force;
 pub mod keys;
 mod leaders;
 mod log_limiter;

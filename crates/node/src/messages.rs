@@ -36,7 +36,7 @@ impl Node {
     pub fn begin_send(&self, send: &Send<'_>) -> Result<Sending, Error> {
         let shard = self.inner.placement.shard_of(send.namespace)?;
         let command = Command::Send(send.clone());
-        command.check(&self.inner.limits)?;
+        command.check(&self.limits())?;
         self.begin_proposal(shard, &command).map(Sending)
     }
 
@@ -54,7 +54,7 @@ impl Node {
     /// # Errors
     /// As [`Command::check`]; `overloaded`.
     pub fn begin_receive(&self, receive: &ReceiveOptions<'_>) -> Result<Receiving, Error> {
-        check_receive(receive, &self.inner.limits)?;
+        check_receive(receive, &self.limits())?;
         let shard = self.inner.placement.shard_of(receive.namespace)?;
         let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
@@ -128,7 +128,7 @@ impl Node {
         command: impl Fn(&'a [T]) -> Command<'a>,
     ) -> Result<Settling, Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
-        command(items).check(&self.inner.limits)?;
+        command(items).check(&self.limits())?;
         let slices = items.chunks(SLICE_ITEMS);
         let propose = |slice: &'a [T]| Slice {
             items: slice.len(),

@@ -54,7 +54,7 @@ impl Node {
         quotas: Quotas,
     ) -> Result<NamespaceView, Error> {
         let name = name.to_owned();
-        self.change_namespaces(async move |node| node.create(&name, shard, quotas).await).await
+        self.change_shared(async move |node| node.create(&name, shard, quotas).await).await
     }
 
     /// Changes the quotas of a namespace: `change` gets those that it has, and no other change comes between.
@@ -69,7 +69,7 @@ impl Node {
         change: impl FnOnce(Quotas) -> Quotas + Send + 'static,
     ) -> Result<NamespaceView, Error> {
         let name = name.to_owned();
-        self.change_namespaces(async move |node| node.set(&name, shard, change).await).await
+        self.change_shared(async move |node| node.set(&name, shard, change).await).await
     }
 
     /// Creates a namespace with what `change` makes of no quotas, or changes those of the one that is there,
@@ -91,7 +91,7 @@ impl Node {
             }
             Ok((node.create(&name, shard, change(Quotas::default())).await?, true))
         };
-        self.change_namespaces(put).await
+        self.change_shared(put).await
     }
 
     /// Deletes a namespace; with `force` its queues and messages too. Dropping the future does not end the
@@ -101,12 +101,12 @@ impl Node {
     /// `namespace_not_found`, `namespace_not_empty`; `invalid_argument` for the namespaces that always are.
     pub async fn namespace_delete(&self, name: &str, force: bool) -> Result<(), Error> {
         let name = name.to_owned();
-        self.change_namespaces(async move |node| node.delete(&name, force).await).await
+        self.change_shared(async move |node| node.delete(&name, force).await).await
     }
 
-    /// Runs a change to its end. Callers wait for their turn before it begins, so that no more than one
-    /// change outlives its caller.
-    async fn change_namespaces<T, F>(
+    /// Runs a change of what shard 0 decides to its end. Callers wait for their turn before it begins, so
+    /// that no more than one change outlives its caller.
+    pub(crate) async fn change_shared<T, F>(
         &self,
         change: impl FnOnce(Node) -> F + Send + 'static,
     ) -> Result<T, Error>
@@ -114,7 +114,7 @@ impl Node {
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send,
     {
-        let turn = Arc::clone(&self.inner.namespace_changes).lock_owned().await;
+        let turn = Arc::clone(&self.inner.shared_changes).lock_owned().await;
         let node = self.clone();
         let changed = tokio::spawn(async move {
             let changed = change(node).await;
@@ -209,7 +209,7 @@ impl Node {
     ///
     /// # Errors
     /// `outcome_unknown`: it will be, once it has a leader.
-    async fn let_follow(&self, shard: u32) -> Result<(), Error> {
+    pub(crate) async fn let_follow(&self, shard: u32) -> Result<(), Error> {
         if shard != 0 {
             self.ask_leader(Question::Follow { shard }).await.map_err(|_| Error::OutcomeUnknown {})?;
         }

@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::{Outcome, Reply};
 use sluice_engine::query::NamespaceView;
-use sluice_engine::{Engine, Error, changed_namespace};
+use sluice_engine::{Engine, Error, changed_namespace, sets_limits};
 
 /// Where a namespace lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +40,7 @@ impl Placement {
         }
     }
 
-    /// Number that differs when a shard has created, deleted or changed a namespace since.
+    /// Number that differs when a shard has created, deleted or changed a namespace since, or its limits.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
     }
@@ -57,6 +57,9 @@ impl Placement {
             if engine.namespace(changed).is_none() {
                 self.forget(changed);
             }
+            self.changes.fetch_add(1, Ordering::Relaxed);
+        }
+        if sets_limits(body) {
             self.changes.fetch_add(1, Ordering::Relaxed);
         }
     }

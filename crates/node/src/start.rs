@@ -23,6 +23,7 @@ use crate::directory::{Directory, SHARDS_MAX, expect_same_shards, lost, shard_di
 use crate::driver::{EventFlag, Failing, Threads, Writing, run_maintenance, run_shard, run_writer};
 use crate::failed;
 use crate::handle::{Inner, Node};
+use crate::in_force::InForce;
 use crate::mailbox::Mailbox;
 use crate::namespaces::done_if_gone;
 use crate::placement::Placement;
@@ -52,6 +53,8 @@ struct Starting<'a> {
     /// Namespaces as shard 0 knows them.
     placed: Vec<NamespaceView>,
     placement: Arc<Placement>,
+    /// Limits in force.
+    limits: Arc<InForce>,
     /// Number that shard 0 gives to the next namespace.
     next_namespace: NamespaceId,
     /// Ways to the other nodes; `None`: the node is alone.
@@ -100,6 +103,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         failing: Failing { told, noted_in: None },
         placed: Vec::new(),
         placement: Arc::default(),
+        limits: Arc::new(InForce::new(&options.limits)),
         next_namespace: NamespaceId::DEFAULT,
         ways: None,
         forgotten: Forgotten::default(),
@@ -128,13 +132,14 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         key_source: options.key_source.clone(),
         in_memory: options.data_dir.is_none(),
         reports: starting.reports,
-        limits: options.limits.clone(),
+        limits: starting.limits,
+        own_limits: options.limits.clone(),
         tickets: AtomicU64::new(0),
         stopping: AtomicBool::new(false),
         failure,
         bulks: Bulks::default(),
         unread_bytes: Arc::default(),
-        namespace_changes: Arc::default(),
+        shared_changes: Arc::default(),
     };
     Ok(Node { inner: Arc::new(inner), is_stale: false })
 }
@@ -268,7 +273,7 @@ impl Starting<'_> {
             let mut shard = self.shard(number, engine, store, log_clock);
             self.know_namespaces(number, &shard)?;
             self.placement.take_up(&shard.engine().namespaces());
-            shard.followed_by(Arc::clone(&self.placement));
+            shard.followed_by(Arc::clone(&self.placement), Arc::clone(&self.limits));
             self.set_going(number, shard, writing, events)?;
         } else {
             journal.set_waker(wake);

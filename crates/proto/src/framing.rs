@@ -57,6 +57,11 @@ impl Deframer {
         Deframer { limit, piece: Bytes::new(), gathered: BytesMut::new() }
     }
 
+    /// Sets the limit of the messages that follow, in bytes.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// Adds a piece; [`Deframer::next`] must have returned `None` since the last one.
     pub fn push(&mut self, piece: Bytes) {
         debug_assert!(self.piece.is_empty(), "the piece before was not cut to its end");

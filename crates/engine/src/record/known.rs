@@ -46,6 +46,11 @@ pub fn changed_namespace(body: &[u8]) -> Option<NamespaceId> {
     }
 }
 
+/// True if a record sets the limits in force, if they can be.
+pub fn sets_limits(body: &[u8]) -> bool {
+    kind_of(body) == Ok(Kind::Rare) && matches!(decode::rare(body), Ok(RareRecord::Configure(_)))
+}
+
 fn in_words(error: Error) -> String {
     match error {
         Error::Internal { reason } => reason,
@@ -73,9 +78,9 @@ pub fn check_behaviour(behaviour: u32) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Command;
     use crate::command::RecordSink;
     use crate::id::ConsumerId;
+    use crate::{Command, Limits};
 
     struct Body(Vec<u8>);
 
@@ -115,6 +120,8 @@ mod tests {
         let delete = body(&Command::NamespaceDelete { namespace: NamespaceId(7), force: true });
         assert_eq!(changed_namespace(&delete), Some(NamespaceId(7)));
         assert_eq!([changed_namespace(&consensus), changed_namespace(&[])], [None, None]);
+        assert!(sets_limits(&body(&Command::Configure(Limits::default()))));
+        assert!([&consensus[..], &[]].iter().all(|other| !sets_limits(other)));
         let mut tick = body(&Command::Tick);
         assert_eq!(check_known(&tick), Ok(()));
         tick[1] = 250;

@@ -15,4 +15,6 @@ mod encode;
 pub(crate) mod known;
 pub(crate) mod table;
 
-pub use crate::record::known::{changed_namespace, check_behaviour, check_known, consensus_entry};
+pub use crate::record::known::{
+    changed_namespace, check_behaviour, check_known, consensus_entry, sets_limits,
+};

@@ -157,13 +157,13 @@ async fn answer(
         return Err(no_such_call(path));
     };
     let rules = BodyRules {
-        bytes_max: message_bytes_max(&context.body_limits, operation) + PREFIX_BYTES,
+        bytes_max: message_bytes_max(context.body_limits(), operation) + PREFIX_BYTES,
         timeout: context.options.body_timeout,
     };
     let upload = read(body, &head.headers, rules, &context.body_budget).await?;
     let message = only_message(upload.shared(), rules.bytes_max)?;
     let input = schema().message(input);
-    if let Some(fault) = bounds::check(input, &message, context.calls.limits())? {
+    if let Some(fault) = bounds::check(input, &message, &context.calls.limits())? {
         return Err(fault.into());
     }
     let request = Request::read(operation, input, &message)?;
@@ -202,7 +202,7 @@ fn target(path: &str, namespace: &str, name: &str) -> String {
 }
 
 /// The largest message of a call, in bytes. One that may wait keeps its message for as long.
-fn message_bytes_max(limits: &BodyLimits, operation: Operation) -> usize {
+fn message_bytes_max(limits: BodyLimits, operation: Operation) -> usize {
     let may_wait = matches!(operation, Operation::ReceiveMany | Operation::ResultShow);
     if may_wait { SMALL_BODY_BYTES_MAX } else { limits.send }
 }

@@ -26,7 +26,7 @@ const CHECKPOINT: Names = Names { text: "checkpoint", base64: "checkpoint_base64
 
 /// Extends leases, and keeps what their holders report.
 pub(super) async fn extend<'b>(permit: &Permit<'_>, source: impl Source<'b>) -> Result<Answer, CallError> {
-    let request = Extensions::read(source, permit.calls().limits())?;
+    let request = Extensions::read(source, &permit.calls().limits())?;
     let ids = || request.items().0.into_iter().map(|item| item.receipt.id);
     let results = request.extend(cleared(permit, ids).await?).await?;
     Ok(Answer::Settled { results, is_list: request.is_list })

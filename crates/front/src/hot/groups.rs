@@ -16,7 +16,7 @@ pub(super) async fn send<'b>(
     idempotency_key: &[u8],
     source: impl Source<'b>,
 ) -> Result<Answer, CallError> {
-    let (batch, queues) = Batch::read_group(source, permit.calls().limits())?;
+    let (batch, queues) = Batch::read_group(source, &permit.calls().limits())?;
     let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
     let steps = batch.steps(&headers, &tags, &plain);
     let chains = batch.chains(&steps);

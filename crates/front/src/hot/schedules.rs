@@ -16,7 +16,7 @@ pub(crate) const SCHEDULE_FIELDS: &[&str] = &["cron", "time_zone", "every_ms", "
 
 /// Creates a schedule, or replaces it.
 pub(super) async fn put<'b>(permit: &Permit<'_>, source: impl Source<'b>) -> Result<Answer, CallError> {
-    let read = Put::read(source, permit.calls().limits())?;
+    let read = Put::read(source, &permit.calls().limits())?;
     let message = &read.message;
     let (headers, tags, plain) = (message.headers(), message.tags(), message.options());
     let steps = message.steps(&headers, &tags, &plain);

@@ -57,8 +57,8 @@ pub(super) async fn settle<'b>(
 ) -> Result<Answer, CallError> {
     let limits = permit.calls().limits();
     let request = match outcome {
-        Some(outcome) => Settlements::read_one_outcome(source, outcome, limits)?,
-        None => Settlements::read_mixed(source, limits)?,
+        Some(outcome) => Settlements::read_one_outcome(source, outcome, &limits)?,
+        None => Settlements::read_mixed(source, &limits)?,
     };
     let ids = || request.items().0.into_iter().map(|item| item.receipt.id);
     let results = request.settle(cleared(permit, ids).await?).await?;

@@ -20,7 +20,7 @@ pub(super) async fn answer(
     hot: Hot,
     body: &mut Inbound,
 ) -> Result<Response<Body>, CallError> {
-    let limits = &call.context.body_limits;
+    let limits = call.context.body_limits();
     let bytes_max = match hot {
         Hot::Send | Hot::GroupSend | Hot::SchedulePut => limits.send,
         Hot::Receive | Hot::ReceiveMany => SMALL_BODY_BYTES_MAX,

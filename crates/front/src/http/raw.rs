@@ -67,7 +67,7 @@ pub(crate) async fn send(call: &Call<'_>, body: &mut Inbound) -> Result<Response
     let (mut headers, mut tags) = (Vec::new(), Vec::new());
     let mut options = SendOptions::default();
     let item = read_head(&call.head.headers, &mut headers, &mut tags, &mut options)?;
-    let limit = call.context.body_limits.raw;
+    let limit = call.context.body_limits().raw;
     let upload = call.upload(body, limit).await.map_err(|error| match error.code() {
         "body_too_large" => too_large(&call.head.headers, limit),
         _ => error,

@@ -23,7 +23,7 @@ pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
         _ if call.operation().is_query() => None,
         unary::Body::None => None,
         unary::Body::Optional | unary::Body::Small => Some(SMALL_BODY_BYTES_MAX),
-        unary::Body::Items => Some(call.context.body_limits.items),
+        unary::Body::Items => Some(call.context.body_limits().items),
     };
     let upload = match bytes_max {
         Some(bytes_max) => Some(call.json(body, bytes_max).await?),

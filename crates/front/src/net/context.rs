@@ -21,7 +21,6 @@ use super::options::{BodyLimits, HttpOptions};
 pub(crate) struct Context {
     pub(crate) calls: Calls,
     pub(crate) options: HttpOptions,
-    pub(crate) body_limits: BodyLimits,
     pub(crate) body_budget: BodyBudget,
     pub(crate) answers: Arc<AnswerMemory>,
     pub(crate) compressor: Compressor,
@@ -40,7 +39,6 @@ impl Context {
     /// The context of a server that starts.
     pub(crate) fn new(calls: Calls, options: HttpOptions) -> Context {
         Context {
-            body_limits: BodyLimits::new(calls.limits()),
             body_budget: BodyBudget::new(options.bodies_bytes_max),
             http2_limits: Arc::new(http2_limits(&options)),
             answers: Arc::new(AnswerMemory::new(options.answers_bytes_max)),
@@ -56,6 +54,11 @@ impl Context {
             calls,
             options,
         }
+    }
+
+    /// The largest bodies, as the limits in force allow them.
+    pub(crate) fn body_limits(&self) -> BodyLimits {
+        BodyLimits::new(&self.calls.limits())
     }
 
     /// Requests in flight.

@@ -1,7 +1,7 @@
 //! Applying what the journal has committed, for a bounded time in one step: what came meanwhile must get into
 //! the next batch, however much there is to apply.
 
-use sluice_engine::Error;
+use sluice_engine::{Error, sets_limits};
 use sluice_journal::{BlobKey, Committed, Event};
 
 use super::Shard;
@@ -92,6 +92,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.figures.records += 1;
         if let Some(placement) = &self.placement {
             placement.follow(&self.engine, &self.outcome, body);
+        }
+        if let Some(limits) = &self.limits
+            && sets_limits(body)
+        {
+            limits.set(self.engine.limits());
         }
         for blob in self.outcome.released.drain(..) {
             self.store.release(BlobKey { index: blob.index, item: blob.item });

@@ -31,6 +31,7 @@ use sluice_engine::{Engine, Error, Outcome};
 
 use crate::api::EventOptions;
 use crate::clock::{Alarm, Clock, LogClock};
+use crate::in_force::InForce;
 use crate::mailbox::{Load, Mailbox};
 use crate::placement::Placement;
 use applying::Applying;
@@ -98,6 +99,8 @@ pub struct Shard<S, C> {
     failure: Option<String>,
     /// Table of namespaces that follows this shard, which other nodes may lead.
     placement: Option<Arc<Placement>>,
+    /// Limits for callers of the node, which follow this shard.
+    limits: Option<Arc<InForce>>,
     now_us: u64,
     monotonic_us: u64,
 }
@@ -145,14 +148,19 @@ impl<S: Store, C: Clock> Shard<S, C> {
             stopping: false,
             failure: None,
             placement: None,
+            limits: None,
             now_us: 0,
             monotonic_us: 0,
         }
     }
 
-    /// Lets a table of namespaces follow this shard.
-    pub(crate) fn followed_by(&mut self, placement: Arc<Placement>) {
+    /// Lets a table of namespaces follow this shard, and the limits for callers if it is shard 0.
+    pub(crate) fn followed_by(&mut self, placement: Arc<Placement>, limits: Arc<InForce>) {
         self.placement = Some(placement);
+        if self.number == 0 {
+            limits.set(self.engine.limits());
+            self.limits = Some(limits);
+        }
     }
 
     /// The state.

@@ -19,6 +19,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if let Some(placement) = &self.placement {
             placement.follow_state(&before.namespaces(), &self.engine.namespaces());
         }
+        if let Some(limits) = &self.limits {
+            limits.set(self.engine.limits());
+        }
         let (shard, index) = (self.number, self.engine.applied_index());
         tracing::info!(shard, index, "a state of another node was taken over");
     }

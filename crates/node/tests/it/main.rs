@@ -14,6 +14,7 @@ mod events;
 mod halfway;
 mod keys;
 mod largest;
+mod limits;
 mod namespaces;
 mod newer;
 mod overload;

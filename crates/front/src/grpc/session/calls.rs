@@ -172,7 +172,7 @@ impl SessionCalls {
         let calls = self.clone();
         let sending = async move {
             let bytes = messages_of(&send);
-            let batch = Batch::read(source("SendMany", &bytes)?, calls.context.calls.limits())?;
+            let batch = Batch::read(source("SendMany", &bytes)?, &calls.context.calls.limits())?;
             let (headers, tags, plain) = (batch.headers(), batch.tags(), batch.options());
             let steps = batch.steps(&headers, &tags, &plain);
             let chains = batch.chains(&steps);
@@ -223,7 +223,7 @@ impl SessionCalls {
         let cleared = self.cleared_by(Operation::Extend, proof)?;
         if extend.items.is_empty() || !extend.items.iter().all(is_plain_extension) {
             let bytes = extend.encode_to_vec();
-            let request = Extensions::read(source("ExtendMany", &bytes)?, self.context.calls.limits())?;
+            let request = Extensions::read(source("ExtendMany", &bytes)?, &self.context.calls.limits())?;
             return Ok(Done::Items(request.extend(cleared).await?));
         }
         let mut refused = Refused::new();
@@ -247,7 +247,7 @@ impl SessionCalls {
             answering(number, async move {
                 let bytes = settle.encode_to_vec();
                 let request =
-                    Settlements::read_mixed(source("SettleMany", &bytes)?, calls.context.calls.limits())?;
+                    Settlements::read_mixed(source("SettleMany", &bytes)?, &calls.context.calls.limits())?;
                 Ok(Done::Items(request.settle(calls.cleared_by(Operation::Settle, proof)?).await?))
             })
         })

@@ -68,7 +68,7 @@ async fn run(context: Arc<Context>, who: Who, mut incoming: Inbound, outbox: Arc
     let (end, ended) = watch::channel(false);
     let mut consumers = JoinSet::new();
     let mut session = Session {
-        frames: Deframer::new(context.body_limits.send),
+        frames: Deframer::new(context.body_limits().send),
         reserved: 0,
         opened: None,
         last_number: 0,
@@ -246,6 +246,7 @@ impl Session<'_> {
 
     /// Takes the frames that are there, up to one that others have to wait for.
     fn take_frames(&mut self) -> Result<(), CallError> {
+        self.frames.set_limit(self.context.body_limits().send);
         while self.asking.is_none() && self.passed_on.is_none() {
             if let Some(bytes) = self.held.take() {
                 self.held_frame(&bytes)?;
@@ -278,7 +279,7 @@ impl Session<'_> {
     }
 
     fn frame(&mut self, bytes: &Bytes) -> Result<(), CallError> {
-        let (number, frame) = read_frame(bytes, self.context.calls.limits())?;
+        let (number, frame) = read_frame(bytes, &self.context.calls.limits())?;
         if number <= self.last_number {
             let message = format!(
                 "the frame has number {number}, after {}: numbers begin at 1 and grow",
@@ -320,7 +321,7 @@ impl Session<'_> {
 
     /// Processes a frame that had to wait.
     fn held_frame(&mut self, bytes: &Bytes) -> Result<(), CallError> {
-        let (number, frame) = read_frame(bytes, self.context.calls.limits())?;
+        let (number, frame) = read_frame(bytes, &self.context.calls.limits())?;
         match self.opened.clone() {
             Some(calls) => self.act(number, frame?, &calls),
             None => Ok(()),
@@ -342,7 +343,7 @@ impl Session<'_> {
             Frame::Send(send) => self.call(calls.send(number, send)),
             Frame::Settle(settle) => self.call(calls.settle(number, settle)),
             Frame::Extend(extend) => self.call(calls.extend(number, extend)),
-            Frame::Attach(attach) => match AttachRequest::read(&attach, self.context.calls.limits()) {
+            Frame::Attach(attach) => match AttachRequest::read(&attach, &self.context.calls.limits()) {
                 Ok(asked) => self.turn(number, attach.consumer, Turn::Attach(Box::new(asked))),
                 Err(fault) => self.refuse(number, fault.into()),
             },

@@ -19,7 +19,7 @@ pub(super) async fn send<'b>(
     idempotency_key: &[u8],
     source: impl Source<'b>,
 ) -> Result<Answer, CallError> {
-    let batch = Batch::read(source, permit.calls().limits())?;
+    let batch = Batch::read(source, &permit.calls().limits())?;
     let is_list = batch.is_list;
     // Mostly what a message leads to needs no look-up, and the items are made once.
     let begun = batch.with_items(|items| {

@@ -192,13 +192,13 @@ impl<'a> HotCall<'a> {
         Reader::new(self.body).ok()
     }
 
-    fn limits(&self) -> &Limits {
+    fn limits(&self) -> Limits {
         self.hot.context.calls.limits()
     }
 
     fn send(self) -> Option<PendingAnswer> {
         let permit = self.permit()?;
-        let batch = Batch::read(self.json()?, self.limits()).ok()?;
+        let batch = Batch::read(self.json()?, &self.limits()).ok()?;
         let is_list = batch.is_list;
         let keys = self.head.fields().filter(|(name, _)| *name == IDEMPOTENCY_KEY.as_bytes());
         let key = only_key(keys.map(|(_, value)| value)).ok()?;
@@ -235,8 +235,8 @@ impl<'a> HotCall<'a> {
         // In which queues they are is looked up elsewhere.
         let cleared = self.permit()?.cleared_everywhere()?;
         let request = match outcome {
-            Some(outcome) => Settlements::read_one_outcome(self.json()?, outcome, self.limits()).ok()?,
-            None => Settlements::read_mixed(self.json()?, self.limits()).ok()?,
+            Some(outcome) => Settlements::read_one_outcome(self.json()?, outcome, &self.limits()).ok()?,
+            None => Settlements::read_mixed(self.json()?, &self.limits()).ok()?,
         };
         let (items, refused) = request.items();
         if items.is_empty() {

@@ -38,7 +38,8 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     /// Proposes the first record of a leadership, and tells the epoch that it begins. Limits and the key of
-    /// receipts are in the log since it had one node, from which every cluster grows.
+    /// receipts are in the log since it had one node, from which every cluster grows; the limits are the
+    /// cluster's from then on, whatever the settings of its leader are.
     pub(in crate::shard) fn begin_leadership(&mut self) -> u64 {
         self.take_over_time();
         let number = self.propose_epoch(self.term());
