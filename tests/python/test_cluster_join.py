@@ -198,8 +198,9 @@ def test_the_key_of_the_ca_is_sealed_with_the_root_key_of_each_node(machines):
 def test_a_server_alone_has_no_tokens(machines):
     one = machines("one")
     one.start("--tls", "auto")
-    refused = one.run("cluster", "token")
-    assert refused.returncode == 4 and "sluice cluster init" in refused.stderr
+    for verb in (["token"], ["limits", "show"], ["limits", "set", "limits.queues=5"]):
+        refused = one.run("cluster", *verb)
+        assert refused.returncode == 4 and "sluice cluster init" in refused.stderr
 
 
 def test_tokens_that_are_wrong_used_or_expired_are_refused(machines):
@@ -214,8 +215,7 @@ def test_tokens_that_are_wrong_used_or_expired_are_refused(machines):
     other = token[:-4] + "AAAA"
     assert "not one of this cluster" in two.refused("--join", one.url, "--join-token", other)
     # A machine that does not fit; its token stays good.
-    for flag, told in (("--limits-payload=2KiB", "limits.payload"), ("--shards=2", "1 shards")):
-        assert told in two.refused("--join", one.url, "--join-token", token, flag)
+    assert "1 shards" in two.refused("--join", one.url, "--join-token", token, "--shards=2")
     # A join that was cut is repeated; a machine that has joined starts again with or without the flags.
     two.join(token, one)
     assert two.node_file()["joined"]["node"] == 2
@@ -292,6 +292,60 @@ def test_a_cluster_grows_from_one_server_and_goes_on_without_it(machines):
     for machine in left.values():
         until(lambda m=machine: numbers(m) == sorted(left), "the leader is removed")
         until_sent(machine, "g")
+
+
+def test_limits_are_the_clusters_whatever_its_nodes_have_in_their_settings(machines):
+    small = ("--limits-payload=1000B", "--limits-batch-bytes=4KiB", "--limits-batch-items=10")
+    one = begun(machines, *small)
+    three = joined(machines, "three", one)
+    two = machines("two")
+    two.settings = ("--limits-payload=2000B", *small[1:])
+    two.join(one.token(), one)
+    until(lambda: two.payloads() == one.payloads(), "the second node has the data")
+    nodes = {machine.node_file()["joined"]["node"]: machine for machine in (one, two, three)}
+    number = next(number for number, machine in nodes.items() if machine is two)
+
+    def answers(size):
+        """Codes with which the nodes answer a send, or 201."""
+        sent = (m.request("POST", "/v1/queues/jobs/messages", {"payload": "x" * size}) for m in nodes.values())
+        return [status if status == 201 else answer["error"]["code"] for status, answer in sent]
+
+    def differing():
+        return one.json("cluster", "limits", "show")["differing"]
+
+    assert answers(1000) == [201] * 3 and answers(1001) == ["payload_too_large"] * 3
+    warning = "limits.payload is 2000 on this node and has no effect: in the cluster 1000 is in force"
+    until(lambda: warning in (two.directory / "log").read_text(), "the node warns")
+    assert differing() == [{"node": number, "limits": {"limits.payload": 2000}}]
+    assert "2000B on node" in one.run("cluster", "limits", "show").stdout
+    problems = one.json("cluster", "status")["problems"]
+    assert any(f"node {number} " in told and "limits.payload is 2000 instead of 1000" in told for told in problems)
+    # Any node is asked. Far larger bodies than before are read, too.
+    for _ in range(2):
+        changed = three.json("cluster", "limits", "set", "limits.payload=1MiB", "limits.batch_bytes=2MiB")
+        assert changed["limits"]["limits.payload"] == 1 << 20 and changed["limits"]["limits.batch_items"] == 10
+    until(lambda: answers(500_000) == [201] * 3, "the limits are in force on all nodes")
+    # A leader with other settings changes nothing, nor does a restart.
+    assert one.run("cluster", "transfer", str(number)).returncode == 0
+    until(lambda: one.members()[number] == [0], "the second node leads")
+    for machine in (one, two):
+        assert machine.stop() == 0
+        machine.start()
+        until_sent(machine, "again")
+    until(lambda: answers(500_000) == [201] * 3, "the limits stay")
+    # Limits that cannot be.
+    for wrong in ("limits.payload=0", "limits.rows=1", "limits.payload=8MiB", "--from-node=9"):
+        refused = one.run("cluster", "limits", "set", wrong)
+        assert refused.returncode == 2, (wrong, refused.stderr)
+    # The settings of a node come into force, and its lost leader takes nothing of that away.
+    one.json("cluster", "limits", "set", "--from-node", str(number))
+    assert {node["node"] for node in differing()} == nodes.keys() - {number}
+    until(lambda: answers(2001) == ["payload_too_large"] * 3, "the settings are in force")
+    leader = next(number for number, leads in one.members().items() if leads)
+    nodes.pop(leader).kill()
+    until(lambda: answers(2000) == [201] * 2, "the others go on")
+    assert answers(2001) == ["payload_too_large"] * 2
+    assert next(iter(nodes.values())).json("cluster", "limits", "show")["limits"]["limits.payload"] == 2000
 
 
 def test_an_address_that_was_wrong_or_has_changed_is_put_right(machines):

@@ -22,6 +22,7 @@ pub mod bulk;
 pub mod call;
 pub mod changes;
 pub mod cluster;
+pub mod cluster_limits;
 pub mod codes;
 pub mod consumers;
 pub mod dead;

@@ -1,13 +1,12 @@
 //! Tokens to join the cluster, joining, removal.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
-use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION, Limits};
+use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION};
 use sluice_node::steering::Wanted;
 
 use crate::call::{Body, Done, How, Unary};
@@ -78,7 +77,6 @@ impl Unary for CreateToken {
 #[schemars(rename = "ClusterJoinRequest", example = json!({
     "token": "sluice_join_9f86d0..._4f1d20c5a3b2e697_Zm9v...", "address": "192.0.2.8:7070", "machine": "c2VjcmV0",
     "now_ms": AT_MS_EXAMPLE, "behaviour": BEHAVIOUR_VERSION, "oldest_behaviour": BEHAVIOUR_OLDEST, "shards": 1,
-    "limits": {"limits.headers": 64},
 }))]
 pub struct Join {
     /// The join token; required.
@@ -95,8 +93,6 @@ pub struct Join {
     oldest_behaviour: Option<u64>,
     /// The number of its shards; required.
     shards: Option<u64>,
-    /// Its limits by their settings; required.
-    limits: Option<BTreeMap<String, u64>>,
 }
 
 /// Parts that make a machine a node.
@@ -139,11 +135,9 @@ impl Unary for Join {
         let now = self.now_ms.ok_or_else(|| missing("now_ms", "the machine's wall clock"))?;
         let behaviour = self.behaviour.ok_or_else(|| missing("behaviour", "a number"))?;
         let shards = self.shards.ok_or_else(|| missing("shards", "a number"))?;
-        let limits = self.limits.ok_or_else(|| missing("limits", "the machine's limits"))?;
         let known = self.oldest_behaviour.unwrap_or(behaviour)..=behaviour;
         check_machine(now, shards, permit.node().leaders().len() as u64)?;
         check_behaviours(&known, &permit.node().behaviours().await?)?;
-        check_limits(&limits, &permit.node().limits())?;
         let ca = authority(clustered)?;
         let machine = Machine { address: &address, secret: &secret };
         let joined = clustered.roster.join(permit.node(), &token, machine).await?;
@@ -187,34 +181,6 @@ fn check_behaviours(known: &RangeInclusive<u64>, in_force: &[u16]) -> Result<(),
             known.end()
         ),
     ))
-}
-
-/// Checks that a machine has the limits of this server, since each node checks requests by its own.
-fn check_limits(theirs: &BTreeMap<String, u64>, own: &Limits) -> Result<(), CallError> {
-    let differs = |(name, value): &(&'static str, u64)| theirs.get(*name) != Some(value);
-    let Some((name, value)) = limits_by_setting(own).into_iter().find(differs) else { return Ok(()) };
-    let has = theirs.get(name).map_or_else(|| "not known".to_owned(), u64::to_string);
-    let reason =
-        format!("the setting {name} is {value} in the cluster and {has} on the machine: set it alike");
-    Err(CallError::new("node_refused", reason))
-}
-
-/// Limits by the names of their settings.
-pub fn limits_by_setting(limits: &Limits) -> [(&'static str, u64); 12] {
-    [
-        ("limits.payload", limits.payload_bytes.into()),
-        ("limits.headers", limits.headers.into()),
-        ("limits.headers_bytes", limits.headers_bytes.into()),
-        ("limits.batch_items", limits.batch_items.into()),
-        ("limits.batch_bytes", limits.batch_bytes.into()),
-        ("limits.receive_messages", limits.receive_messages.into()),
-        ("limits.queues", limits.queues.into()),
-        ("limits.namespaces", limits.namespaces.into()),
-        ("limits.messages", limits.messages),
-        ("limits.idempotency_keys", limits.idempotency_keys.into()),
-        ("limits.idempotency_window", limits.idempotency_window_ms),
-        ("limits.auto_create", limits.auto_create.into()),
-    ]
 }
 
 /// A node to remove for good.
@@ -318,12 +284,7 @@ mod tests {
             behaviour: Some(u64::from(BEHAVIOUR_VERSION)),
             oldest_behaviour: None,
             shards: Some(1),
-            limits: Some(limits()),
         }
-    }
-
-    fn limits() -> BTreeMap<String, u64> {
-        limits_by_setting(&Limits::default()).map(|(name, value)| (name.to_owned(), value)).into()
     }
 
     #[tokio::test]
@@ -355,16 +316,12 @@ mod tests {
         open.calls().clustered().unwrap().roster.begin(open.node(), 1, "127.0.0.1:1").await.unwrap();
         let token = call(&open, Operation::ClusterTokenCreate, "", CreateToken::default()).await.unwrap();
         let good = join(&token);
-        let mut smaller = limits();
-        smaller.insert("limits.payload".to_owned(), 1);
         for (refused, code) in [
             (Join { now_ms: Some(now_ms() - 3_600_000), ..good.clone() }, "node_refused"),
             (Join { behaviour: Some(1), ..good.clone() }, "node_refused"),
             (Join { behaviour: Some(9_999), ..good.clone() }, "node_refused"),
             (Join { behaviour: Some(9_999), oldest_behaviour: Some(9_998), ..good.clone() }, "node_refused"),
             (Join { shards: Some(2), ..good.clone() }, "node_refused"),
-            (Join { limits: Some(BTreeMap::new()), ..good.clone() }, "node_refused"),
-            (Join { limits: Some(smaller), ..good.clone() }, "node_refused"),
             (Join { address: Some("nowhere".to_owned()), ..good.clone() }, "invalid_argument"),
             (Join { address: Some("0.0.0.0:7".to_owned()), ..good.clone() }, "invalid_argument"),
             (Join { machine: None, ..good.clone() }, "missing_field"),

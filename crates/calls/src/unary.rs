@@ -10,8 +10,8 @@ use crate::fault::Read;
 use crate::operation::{Operation, unary_operations};
 use crate::permit::Permit;
 use crate::{
-    bulk, changes, cluster, consumers, dead, finalize, flows, groups, health, keys, limits, membership,
-    messages, namespaces, queue_defaults, queues, results, schedules, status, tokens,
+    bulk, changes, cluster, cluster_limits, consumers, dead, finalize, flows, groups, health, keys, limits,
+    membership, messages, namespaces, queue_defaults, queues, results, schedules, status, tokens,
 };
 
 macro_rules! unary {

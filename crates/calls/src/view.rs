@@ -1,10 +1,11 @@
 //! A node's own view of its shards. Nodes ask each other for it with one byte, 17; the answer is JSON.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use sluice_engine::BEHAVIOUR_VERSION;
+use sluice_engine::{BEHAVIOUR_VERSION, Limits};
 use sluice_node::api::{Follower, ReplicaMetrics, ShardMetrics};
 use sluice_node::{Link, Node};
 
@@ -31,6 +32,8 @@ pub(crate) struct View {
     pub(crate) unreached: Vec<u64>,
     /// Its connections with the other nodes.
     pub(crate) links: Vec<LinkView>,
+    /// The limits of its settings, by their names.
+    pub(crate) limits: BTreeMap<String, u64>,
 }
 
 /// View of the connection with another node.
@@ -103,7 +106,15 @@ impl View {
             shards: metrics.shards.iter().map(ShardView::new).collect(),
             unreached: passed.unreached(),
             links: node.links().into_iter().map(LinkView::new).collect(),
+            limits: by_setting(node.own_limits()),
         }
+    }
+
+    /// The limits of its settings that are not those in force.
+    pub(crate) fn differing(&self, in_force: &Limits) -> BTreeMap<String, u64> {
+        let in_force = by_setting(in_force);
+        let own = self.limits.iter().filter(|(name, own)| in_force.get(*name).is_some_and(|it| it != *own));
+        own.map(|(name, own)| (name.clone(), *own)).collect()
     }
 
     /// Asks another node for its view; `None`: it is not reached.
@@ -117,6 +128,11 @@ impl View {
         // Strings, numbers and lists are written without fail.
         serde_json::to_vec(self).unwrap_or_default().into()
     }
+}
+
+/// Limits by the names of their settings.
+pub(crate) fn by_setting(limits: &Limits) -> BTreeMap<String, u64> {
+    Limits::SETTINGS.map(str::to_owned).into_iter().zip(limits.numbers()).collect()
 }
 
 impl LinkView {

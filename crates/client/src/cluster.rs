@@ -111,6 +111,25 @@ pub struct Finalized {
     pub former: u16,
 }
 
+/// Limits in force in a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterLimits {
+    /// The limits by the names of their settings: sizes in bytes, times in milliseconds, and
+    /// `limits.auto_create` as 1 or 0.
+    pub limits: BTreeMap<String, u64>,
+    /// Nodes that are reached and have other limits in their settings, which do not count.
+    pub differing: Vec<NodeLimits>,
+}
+
+/// Limits of a node's settings that are not those in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeLimits {
+    /// Number of the node.
+    pub node: u64,
+    /// Its limits that differ, by the names of the settings.
+    pub limits: BTreeMap<String, u64>,
+}
+
 /// A node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterNode {
@@ -164,8 +183,6 @@ pub struct Machine {
     pub oldest_behaviour: u16,
     /// Number of its shards.
     pub shards: u32,
-    /// Its limits by their settings.
-    pub limits: BTreeMap<String, u64>,
 }
 
 /// Without the secrets.

@@ -88,8 +88,8 @@ pub use calls::queues::*;
 pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};
 pub use client::Client;
 pub use cluster::{
-    Cluster, ClusterNode, ClusterStatus, Joined, Machine, MadeJoinToken, Neighbour, NodeStatus,
-    ReplicatedShard, ShardFollower, Transferred,
+    Cluster, ClusterLimits, ClusterNode, ClusterStatus, Joined, Machine, MadeJoinToken, Neighbour,
+    NodeLimits, NodeStatus, ReplicatedShard, ShardFollower, Transferred,
 };
 pub use consumers::{Consumer, Held, Holder};
 pub use credentials::Credentials;

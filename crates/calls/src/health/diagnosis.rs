@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use sluice_engine::Limits;
+
 use super::Seen;
 use super::links::{parted, running, twins, unreached};
 use super::words::duration;
-use crate::view::{FollowerView, ShardView, View};
+use crate::view::{FollowerView, ShardView, View, by_setting};
 
 /// Number of nodes from which a cluster outlives the loss of one.
 const NODES_MIN: usize = 3;
@@ -17,8 +19,8 @@ const BEHIND_BYTES: u64 = 64 << 20;
 /// Difference of wall clocks, in milliseconds, from which one is wrong.
 const CLOCK_MS: i64 = 1_000;
 
-/// The problems, worst first, as node `own` sees them.
-pub(super) fn problems(own: u64, seen: &[Seen]) -> Vec<String> {
+/// The problems, worst first, as node `own` sees them, by whose state these limits are in force.
+pub(super) fn problems(own: u64, limits: &Limits, seen: &[Seen]) -> Vec<String> {
     let views: Vec<(u64, &View)> =
         seen.iter().filter_map(|seen| Some((seen.status.number, seen.view.as_ref()?))).collect();
     let mut problems = Vec::new();
@@ -43,6 +45,7 @@ pub(super) fn problems(own: u64, seen: &[Seen]) -> Vec<String> {
     problems.extend(versions(&views));
     problems.extend(finalize(seen));
     problems.extend(seen.iter().filter_map(clock));
+    problems.extend(views.iter().filter_map(|(node, view)| settings(*node, view, limits)));
     problems
 }
 
@@ -202,6 +205,21 @@ fn clock(seen: &Seen) -> Option<String> {
     ))
 }
 
+/// Limits in the settings of a node, where they have no effect.
+fn settings(node: u64, view: &View, limits: &Limits) -> Option<String> {
+    let in_force = by_setting(limits);
+    let differing = view.differing(limits);
+    let told = |(name, own)| Some(format!("{name} is {own} instead of {}", in_force.get(name)?));
+    let told: Vec<String> = differing.iter().filter_map(told).collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "the settings of node {node} have other limits than those in force in the cluster, which count ({}): set \
+             them alike there, or put them into force with `sluice cluster limits set --from-node {node}`",
+            told.join(", ")
+        )
+    })
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -239,7 +257,7 @@ pub(super) mod tests {
 
     fn beginnings(seen: &[Seen]) -> Vec<String> {
         let until_colon = |problem: String| problem.split(": ").next().unwrap_or_default().to_owned();
-        problems(1, seen).into_iter().map(until_colon).collect()
+        problems(1, &Limits::default(), seen).into_iter().map(until_colon).collect()
     }
 
     #[test]
@@ -268,7 +286,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_cluster_that_outlives_no_loss_is_told_how_many_nodes_it_lacks() {
-        let told = |nodes: usize| problems(1, &well()[..nodes]);
+        let told = |nodes: usize| problems(1, &Limits::default(), &well()[..nodes]);
         let two = "the cluster has 2 nodes, and the loss of one stops it: let 1 more machine join";
         let one = "the cluster has 1 node, and the loss of one stops it: let 2 more machines join";
         assert_eq!([told(2), told(1)], [[two], [one]]);
@@ -279,7 +297,7 @@ pub(super) mod tests {
         let mut seen = well();
         let mut forget = |place: usize| {
             seen[place].view.as_mut().unwrap().has_forgotten = true;
-            problems(1, &seen).swap_remove(0)
+            problems(1, &Limits::default(), &seen).swap_remove(0)
         };
         assert!(forget(2).starts_with("node 3 may have forgotten what was acknowledged"));
         assert!(forget(0).contains("node 1 and node 3 may have forgotten"));
@@ -297,6 +315,21 @@ pub(super) mod tests {
         assert_eq!([know(0, 10, 9), know(1, 10, 9)], ["", ""]);
         assert_eq!(know(2, 10, 9), "behaviour version 9 is in force, and all nodes know version 10");
         assert_eq!(know(0, 10, 10), "");
+    }
+
+    #[test]
+    fn settings_with_other_limits_than_those_in_force_are_told_with_both_values() {
+        let mut seen = well();
+        for seen in &mut seen {
+            seen.view.as_mut().unwrap().limits = by_setting(&Limits::default());
+        }
+        assert_eq!(beginnings(&seen), [""; 0]);
+        let fewer = Limits { queues: 5, auto_create: false, ..Limits::default() };
+        seen[1].view.as_mut().unwrap().limits = by_setting(&fewer);
+        let [told] = &problems(1, &Limits::default(), &seen)[..] else { panic!("one problem") };
+        let differing = "(limits.auto_create is 0 instead of 1, limits.queues is 5 instead of 100000)";
+        assert!(told.contains("node 2") && told.contains(differing), "{told}");
+        assert!(told.ends_with("`sluice cluster limits set --from-node 2`"), "{told}");
     }
 
     #[test]

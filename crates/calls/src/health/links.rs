@@ -108,6 +108,8 @@ fn in_brackets(reason: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sluice_engine::Limits;
+
     use super::super::diagnosis::{problems, tests as diagnosis};
     use super::*;
 
@@ -128,13 +130,13 @@ mod tests {
         let told = "node 2 and node 3 have not been connected with each other for 15 s (node 2: No route to host \
                     (os error 113); node 3: it does not answer in time): see that they reach each other at \
                     10.0.0.2:7070 and 10.0.0.3:7070; `sluice cluster address` sets one that is wrong";
-        assert_eq!(problems(1, &cut()), [told]);
+        assert_eq!(problems(1, &Limits::default(), &cut()), [told]);
         let mut seen = cut();
         // While a server starts again.
         for view in seen.iter_mut().filter_map(|node| node.view.as_mut()) {
             view.links.iter_mut().filter_map(|link| link.silent_ms.as_mut()).for_each(|since| *since = 900);
         }
-        assert_eq!(problems(1, &seen), [""; 0]);
+        assert_eq!(problems(1, &Limits::default(), &seen), [""; 0]);
     }
 
     #[test]
@@ -145,10 +147,10 @@ mod tests {
         (status.reached, status.silent_ms) = (false, Some(15_000));
         let told = "node 3 (10.0.0.3:7070) has not been connected with node 2 for 15 s, but is with node 1: see that \
                     the two machines reach each other";
-        assert_eq!(problems(2, &seen), [told]);
+        assert_eq!(problems(2, &Limits::default(), &seen), [told]);
         // Just now nobody else may have learnt that it has ended.
         seen[2].status.silent_ms = Some(900);
-        assert!(problems(2, &seen)[0].starts_with("2 of 3 nodes are left"));
+        assert!(problems(2, &Limits::default(), &seen)[0].starts_with("2 of 3 nodes are left"));
     }
 
     #[test]
@@ -160,6 +162,6 @@ mod tests {
         }
         let told = "another server, at 10.0.0.9, uses a copy of the files of node 2, and is refused: stop it, and \
                     never start such a copy; a machine joins with an empty data directory";
-        assert_eq!(problems(1, &seen), [told]);
+        assert_eq!(problems(1, &Limits::default(), &seen), [told]);
     }
 }

@@ -132,7 +132,7 @@ impl Unary for Show {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<ClusterStatus>, CallError> {
         let own = own_node(permit)?;
         let seen = look_around(permit, own).await;
-        let problems = diagnosis::problems(own.number(), &seen);
+        let problems = diagnosis::problems(own.number(), &permit.node().limits(), &seen);
         Ok(ClusterStatus {
             cluster: own.cluster().to_owned(),
             node: own.number(),

@@ -380,6 +380,14 @@ operations! {
     /// No node can go back to a program that does not know it.
     ClusterFinalize "cluster_finalize" in "cluster": Server Admin Server [Local]
         Post V1 ["cluster" / "finalize"] => finalize::Finalize;
+    /// Show the limits in force in the cluster, and the nodes with others in their settings.
+    /// The node that leads shard 0 asks each other one, for a second.
+    ClusterLimits "cluster_limits" in "cluster": Server Observe Server []
+        Get V1 ["cluster" / "limits"] => cluster_limits::Show;
+    /// Put limits into force in the cluster.
+    /// Limits that are not named stay, or are taken from the settings of a node.
+    ClusterLimitsSet "cluster_limits_set" in "cluster": Server Admin Server []
+        Patch V1 ["cluster" / "limits"] => cluster_limits::Set;
     /// Create a token with which one machine can join the cluster.
     /// Its text is in this answer and nowhere else.
     ClusterTokenCreate "cluster_token_create" in "cluster": Server Admin Server []

@@ -1,11 +1,13 @@
 //! Calls about the nodes of a cluster.
 
+use std::collections::BTreeMap;
+
 use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::client::Client;
 use crate::cluster::{
-    Cluster, ClusterStatus, Finalized, Joined, Machine, MadeJoinToken, Neighbour, Transferred,
+    Cluster, ClusterLimits, ClusterStatus, Finalized, Joined, Machine, MadeJoinToken, Neighbour, Transferred,
 };
 use crate::error::ClientError;
 use crate::retry::Safety;
@@ -32,6 +34,27 @@ impl Client {
     /// Puts the newest behaviour version into force, which all nodes have to know.
     pub async fn cluster_finalize(&self) -> Result<Finalized, ClientError> {
         let call = self.call(Method::POST, "/v1/cluster/finalize".to_owned(), "");
+        parse(&self.run(call, Safety::Repeatable).await?.body)
+    }
+
+    /// The limits in force in the cluster, and the nodes with others in their settings.
+    pub async fn cluster_limits(&self) -> Result<ClusterLimits, ClientError> {
+        self.get("/v1/cluster/limits".to_owned()).await
+    }
+
+    /// Puts limits into force in the cluster, by the names of their settings and in the units of
+    /// [`ClusterLimits::limits`]. `from_node`: number of the node whose settings give all others; `None`:
+    /// they stay.
+    pub async fn cluster_limits_set(
+        &self,
+        limits: &BTreeMap<String, u64>,
+        from_node: Option<u64>,
+    ) -> Result<ClusterLimits, ClientError> {
+        let mut body = json!({"limits": limits});
+        if let Some(node) = from_node {
+            body["from_node"] = node.into();
+        }
+        let call = self.call(Method::PATCH, "/v1/cluster/limits".to_owned(), body.to_string());
         parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 

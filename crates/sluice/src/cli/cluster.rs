@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use sluice_calls::codes::exit;
 use sluice_client::{Cluster, ClusterStatus, MadeJoinToken};
 
+use super::cluster_limits::{self, ClusterLimitsVerb};
 use super::confirm::Confirmation;
 use super::connect::ServerFlags;
 use super::format::time;
@@ -65,6 +66,9 @@ pub(crate) enum ClusterVerb {
         #[command(flatten)]
         server: ServerFlags,
     },
+    /// Show the limits of the cluster, and set them.
+    #[command(subcommand)]
+    Limits(ClusterLimitsVerb),
     /// Create a join token and print it. It cannot be printed again.
     #[command(
         after_help = "One machine can join with it: `sluice serve --join https://HOST:PORT --join-token TOKEN`."
@@ -154,6 +158,7 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
                 format!("behaviour version {} is in force{already}\n", it.behaviour)
             })?;
         }
+        ClusterVerb::Limits(verb) => return cluster_limits::run(verb, out).await,
         ClusterVerb::Transfer { node, shard, server } => {
             let connection = server.connect()?;
             let transferred = connection.client.cluster_transfer(node, &shard).await;

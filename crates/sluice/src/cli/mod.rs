@@ -7,6 +7,7 @@ mod cert;
 mod change;
 mod check;
 mod cluster;
+mod cluster_limits;
 mod completions;
 mod config;
 mod confirm;

@@ -26,8 +26,15 @@ pub(crate) fn markdown() -> String {
         if setting.section() != section {
             section = setting.section();
             let title = section.map_or_else(|| "General".to_owned(), |s| format!("`[{s}]`"));
+            let note = match section {
+                Some("limits") => {
+                    "A node of a cluster follows the limits of the cluster, whatever these settings are: see\n\
+                    [change limits](cluster.md#change-limits).\n\n"
+                }
+                _ => "",
+            };
             page.push_str(&format!(
-                "\n## {title}\n\n| setting | default | what it does | flag, environment \
+                "\n## {title}\n\n{note}| setting | default | what it does | flag, environment \
                 |\n|---|---|---|---|\n"
             ));
         }

@@ -18,5 +18,5 @@ pub(crate) use host::{plain_host, read_host};
 pub(crate) use load::{Loaded, Origin, Sources, load};
 pub(crate) use markdown::markdown;
 pub(crate) use root_key_source::RootKeySource;
-pub(crate) use table::{Config, SETTINGS};
+pub(crate) use table::{Config, SETTINGS, Setting};
 pub(crate) use values::{Any, LogFormat, SettingValue, TlsMode};

@@ -24,6 +24,7 @@ use tokio_rustls::server::TlsStream;
 use super::auto::AutoCertificates;
 use super::boot;
 use super::following::Following;
+use super::limits::warn_of_others;
 use super::other_nodes::OtherNodes;
 use super::own_node::Own;
 use super::place::{Place, Source};
@@ -132,6 +133,7 @@ impl ClusterNode {
         self.follow(node.clone());
         self.watch_memory(node.clone());
         tokio::spawn(keep_formats(node.clone(), self.peers.clone()));
+        tokio::spawn(warn_of_others(node.clone()));
         tokio::spawn(async move { tokio::join!(node.keep_placement(), node.keep_leaders_spread()) });
         Arc::new(Accepting(self.peers.clone()))
     }

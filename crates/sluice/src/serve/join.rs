@@ -11,7 +11,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use data_encoding::HEXLOWER;
-use sluice_calls::membership::limits_by_setting;
 use sluice_calls::roster::join_token::{Parts, fingerprint, parts};
 use sluice_client::{Client, Credentials, Joined, Machine, Options};
 use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION};
@@ -24,7 +23,6 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::auto::folder;
-use super::limits::limits;
 use super::node_file::{Membership, NodeFile, own_address};
 use super::pinned::PinnedCa;
 use crate::cert::{Pair, pem};
@@ -161,7 +159,6 @@ async fn ask(config: &Config, url: &str, token: &str, ca: Vec<u8>, file: &NodeFi
     let client = Client::with_options(url, Options { credentials, ..Options::default() });
     let client = client.map_err(|e| CliError::client(&e))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let own = limits_by_setting(&limits(config));
     let machine = Machine {
         token: token.to_owned(),
         address: file.address.clone(),
@@ -170,7 +167,6 @@ async fn ask(config: &Config, url: &str, token: &str, ca: Vec<u8>, file: &NodeFi
         behaviour: BEHAVIOUR_VERSION,
         oldest_behaviour: BEHAVIOUR_OLDEST,
         shards: config.shards.as_u32(),
-        limits: own.map(|(name, value)| (name.to_owned(), value)).into(),
     };
     let joined = client.cluster_join(&machine).await;
     joined.map_err(|e| CliError::client(&e).context(&format!("cannot join at {url}")))

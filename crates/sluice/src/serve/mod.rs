@@ -16,7 +16,7 @@ mod cluster;
 mod following;
 pub(crate) mod init;
 mod join;
-mod limits;
+pub(crate) mod limits;
 mod logging;
 mod names;
 mod node_file;

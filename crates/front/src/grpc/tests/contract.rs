@@ -32,6 +32,8 @@ const NOT_HERE: &[Operation] = &[
     Operation::ClusterStatus,
     Operation::ClusterTransfer,
     Operation::ClusterFinalize,
+    Operation::ClusterLimits,
+    Operation::ClusterLimitsSet,
     Operation::ClusterTokenCreate,
     Operation::ClusterJoin,
     Operation::ClusterAddress,
