@@ -37,6 +37,8 @@ pub enum Body {
     Small,
     /// A list of ids, which is required; the longest of these.
     Items,
+    /// A policy, which is required.
+    Policy,
 }
 
 /// The outcome of a call that succeeded.

@@ -197,6 +197,7 @@ pub const TABLE: &[Code] = &[
     ),
     full("rate_limited", 429, mqtt::QUOTA_EXCEEDED, exit::UNAVAILABLE),
     not_found("token_not_found"),
+    not_found("policy_not_found"),
     conflict("token_exists", grpc::ALREADY_EXISTS),
     conflict("admin_needed", grpc::FAILED_PRECONDITION),
     conflict("no_cluster", grpc::FAILED_PRECONDITION),

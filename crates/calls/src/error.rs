@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use sluice_engine::Error;
 use sluice_engine::error::{Blame, FieldValue};
 
-use crate::access::{Denied, TokenError};
+use crate::access::{AccessError, Denied};
 use crate::codes::TABLE;
 use crate::fault::Fault;
 use crate::schema::inline_schemas;
@@ -225,11 +225,11 @@ impl From<Denied> for CallError {
     }
 }
 
-impl From<TokenError> for CallError {
-    fn from(error: TokenError) -> Self {
+impl From<AccessError> for CallError {
+    fn from(error: AccessError) -> Self {
         match error {
-            TokenError::Own(code, message) => CallError::new(code, message),
-            TokenError::Engine(error) => error.into(),
+            AccessError::Own(code, message) => CallError::new(code, message),
+            AccessError::Engine(error) => error.into(),
         }
     }
 }

@@ -26,8 +26,8 @@ impl CallName<'_> {
 
     /// The leader of the shard which answers the call; `None`: this node answers it in any case. Calls in a
     /// namespace, and those that show one, go to its shard; those that change namespaces, and those about
-    /// tokens and the audit log, to shard 0; those about this node, and those whose answer may be behind, to
-    /// none.
+    /// tokens, the policy and the audit log, to shard 0; those about this node, and those whose answer may be
+    /// behind, to none.
     fn leader<'n>(&self, calls: &'n Calls) -> Option<&'n Leader> {
         let node = calls.node();
         if self.is_stale || self.operation.is(Trait::Local) {
@@ -72,6 +72,7 @@ mod tests {
             (Operation::NamespacePut, None, "shop", Some(2)),
             (Operation::NamespaceList, None, "", Some(2)),
             (Operation::TokenCreate, None, "", Some(2)),
+            (Operation::PolicyPut, None, "", Some(2)),
             (Operation::WhoAmI, None, "", Some(2)),
             (Operation::Status, None, "", None),
             (Operation::ClusterShow, None, "", None),

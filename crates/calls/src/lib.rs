@@ -48,6 +48,7 @@ pub mod operation;
 pub mod passed;
 pub mod payload;
 pub mod permit;
+pub mod policy;
 pub mod queue_defaults;
 pub mod queues;
 pub mod results;

@@ -168,6 +168,11 @@ impl<'c> Permit<'c> {
         self.asker.caller
     }
 
+    /// The connection over which they ask.
+    pub(crate) fn peer(&self) -> &'c Peer {
+        self.asker.peer
+    }
+
     /// The path or method that is called.
     pub fn path(&self) -> &'c str {
         self.asker.path

@@ -72,11 +72,11 @@ impl SystemList {
         }
     }
 
-    /// Adds a value.
+    /// Adds a value, and returns its id.
     ///
     /// # Errors
     /// What the engine says: `idempotency_mismatch` for another value under the same key.
-    pub(crate) async fn add(self, node: &Node, value: &Value, once: OnceKey<'_>) -> Result<(), Error> {
+    pub(crate) async fn add(self, node: &Node, value: &Value, once: OnceKey<'_>) -> Result<MessageId, Error> {
         let payload = value.to_string();
         let options = SendOptions { hold: true, ..SendOptions::default() };
         let item = SendItem {
@@ -92,7 +92,7 @@ impl SystemList {
             request_digest: once.digest,
             items: &[item],
         };
-        node.send(&send).await.map(drop)
+        node.send(&send).await.map(|sent| sent.first)
     }
 }
 

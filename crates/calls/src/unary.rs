@@ -11,7 +11,7 @@ use crate::operation::{Operation, unary_operations};
 use crate::permit::Permit;
 use crate::{
     bulk, changes, cluster, cluster_limits, consumers, dead, finalize, flows, groups, health, keys, limits,
-    membership, messages, namespaces, queue_defaults, queues, results, schedules, status, tokens,
+    membership, messages, namespaces, policy, queue_defaults, queues, results, schedules, status, tokens,
 };
 
 macro_rules! unary {

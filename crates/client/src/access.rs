@@ -1,4 +1,4 @@
-//! Tokens, the audit log, and the identity of a client.
+//! Tokens, the stored policy, the audit log, and the identity of a client.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,6 +51,20 @@ impl std::fmt::Debug for TokenMade {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TokenMade").field("about", &self.about).finish_non_exhaustive()
     }
+}
+
+/// The policy that a server or cluster stores.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredPolicy {
+    /// Text, as in a policy file; empty in answers to changes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub policy: String,
+    /// Version: no other policy has the same.
+    pub version: String,
+    /// Time at which it was set, in milliseconds since the Unix epoch.
+    pub set_at_ms: u64,
+    /// Name of the identity that has set it.
+    pub set_by: String,
 }
 
 /// A page of the audit log.

@@ -82,7 +82,7 @@ mod transport;
 mod types;
 mod worker;
 
-pub use access::{AuditPage, Token, TokenMade, TokenNew, WhoAmI};
+pub use access::{AuditPage, StoredPolicy, Token, TokenMade, TokenNew, WhoAmI};
 pub use answers::{Delivered, DeliveredRef, Details, ItemResult, Payload, ReceivedBody, SentBody, SentIds};
 pub use calls::queues::*;
 pub use changes::{Bulk, BulkFilter, BulkHeader, Change, Changed, NewFields, Note};

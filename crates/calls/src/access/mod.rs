@@ -13,8 +13,8 @@
 //! with `*`, `policy` the policy file, `certificate` who a client certificate is for, `tokens` what a token
 //! is, `identity` the decision, `peer` who is at the other end of a connection, `clients` for whom another
 //! node of the cluster speaks over one, `rate` how often they may ask, `guard` who may connect, `store`
-//! tokens in namespace `$sys`, `audit` who has done what, `entries` its queue, `refusals` who was refused,
-//! and how often, `notes` the way of all that to the leader of shard 0.
+//! tokens in namespace `$sys`, `stored_policy` the policy there, `audit` who has done what, `entries` its
+//! queue, `refusals` who was refused, and how often, `notes` the way of all that to the leader of shard 0.
 
 mod audit;
 mod certificate;
@@ -32,6 +32,7 @@ mod refusals;
 mod right;
 mod scope;
 mod store;
+mod stored_policy;
 mod tokens;
 
 use std::collections::HashMap;
@@ -58,18 +59,22 @@ pub use policy::{Mistake, POLICY_BYTES_MAX, Policy};
 pub use rate::RequestRate;
 pub use right::{Right, Role};
 pub use scope::{Scope, client_uri};
-pub use store::TokenError;
+pub use store::AccessError;
+pub use stored_policy::{PolicyChange, StoredPolicy};
 pub use tokens::{NewToken, Secret, Token};
 
-/// Namespace that the server keeps for itself: tokens and the audit log lie there.
+/// Namespace that the server keeps for itself: tokens, the policy and the audit log lie there.
 const SYS: &str = "$sys";
+/// Consequence for the policy file, as the end of a sentence.
+const STORED_COUNTS: &str =
+    "the stored policy counts instead: `sluice policy show` prints it, `sluice policy set FILE` replaces it";
 /// Identities whose counts of requests are kept before those are dropped that nobody uses.
 const LIMITERS_KEPT: usize = 1_024;
 
 /// The settings of access control.
 #[derive(Clone, Debug, Default)]
 pub struct AccessOptions {
-    /// The policy file.
+    /// The policy file, which counts while no policy is stored.
     pub policy: Option<PathBuf>,
     /// True if clients may present certificates: then the server requires authentication from the start.
     pub certificates: bool,
@@ -97,6 +102,8 @@ struct Shared {
     policy_seen: Mutex<Option<String>>,
     /// Tokens are made, revoked and read again one after the other; the state in which they were read last.
     token_changes: tokio::sync::Mutex<Version>,
+    /// The same for the policy that is stored.
+    policy_changes: tokio::sync::Mutex<Version>,
     /// Keeps denials from filling the log.
     denials: Limiter,
     /// Keeps them from filling the audit log.
@@ -104,9 +111,13 @@ struct Shared {
 }
 
 /// The rules in force.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Rules {
+    /// The policy in force: the one that is stored, else that of the file.
     policy: Arc<Policy>,
+    /// The policy of the file.
+    file: Arc<Policy>,
+    stored: Option<Arc<StoredPolicy>>,
     tokens: HashMap<Arc<str>, KnownToken>,
     /// Tokens that are stored and cannot be read: they admit nobody, and still there are identities.
     unreadable: usize,
@@ -133,7 +144,7 @@ impl Default for Access {
 }
 
 impl Access {
-    /// Reads the policy file. Tokens come with [`Access::load_tokens`].
+    /// Reads the policy file. What is stored comes with [`Access::load_tokens`] and [`Access::load_policy`].
     ///
     /// # Errors
     /// What is wrong with the policy file: a text with a line for each mistake.
@@ -159,11 +170,12 @@ impl Access {
                 limiters: Mutex::default(),
                 policy_seen: Mutex::new(policy_text),
                 token_changes: tokio::sync::Mutex::default(),
+                policy_changes: tokio::sync::Mutex::default(),
                 denials: Limiter::new(RequestRate { per_s: 10, burst: 100 }),
                 refusals: Refusals::default(),
             }),
         };
-        access.replace(|rules| rules.policy = Arc::new(policy));
+        access.replace(|rules| rules.file = Arc::new(policy));
         access
     }
 
@@ -172,8 +184,8 @@ impl Access {
         self.shared.asks.load(Ordering::Acquire)
     }
 
-    /// Looks whether the policy file has changed, and takes it up: for open connections too. Tells whether it
-    /// was new.
+    /// Looks whether the policy file has changed, and takes it up: for open connections too. Tells whether a
+    /// new one is in force by that, which it is not while a policy is stored.
     ///
     /// # Errors
     /// As [`Access::new`], and that certificates which were revoked are not named any more by a `[revoked]`;
@@ -188,15 +200,14 @@ impl Access {
         let parsed = parse_policy(path, &text);
         *seen = Some(text);
         let policy = parsed?;
-        let revoked = self.rules().1.policy.revoked();
-        if revoked > 0 && !policy.says_what_is_revoked() {
-            return Err(format!(
-                "the policy file {} has no [revoked], and the policy in force revokes {revoked} certificates: if it \
-                 is half written, write the rest; if they are to count again, write [revoked] with serials = []",
-                path.display()
-            ));
+        let (_, rules) = self.rules();
+        let checked = rules.file.check_next(&policy);
+        checked.map_err(|reason| format!("the policy file {} {reason}", path.display()))?;
+        self.replace(|rules| rules.file = Arc::new(policy));
+        if rules.stored.is_some() {
+            tracing::warn!("the policy file {} has changed, and {STORED_COUNTS}", path.display());
+            return Ok(false);
         }
-        self.replace(|rules| rules.policy = Arc::new(policy));
         if self.asks() && !self.knows_somebody(&self.rules().1) {
             tracing::error!(
                 "the policy file {} gives nobody anything any more, and there is neither a token nor a client CA: every \
@@ -220,9 +231,9 @@ impl Access {
     /// Changes the rules, and whom each token stands for with them.
     fn replace(&self, change: impl FnOnce(&mut Rules)) {
         let mut current = self.shared.rules.write().unwrap_or_else(PoisonError::into_inner);
-        let Rules { policy, tokens, unreadable } = &**current;
-        let mut rules = Rules { policy: Arc::clone(policy), tokens: tokens.clone(), unreadable: *unreadable };
+        let mut rules = Rules::clone(&current);
         change(&mut rules);
+        rules.policy = Arc::clone(rules.stored.as_ref().map_or(&rules.file, |stored| &stored.policy));
         let policy = Arc::clone(&rules.policy);
         for known in rules.tokens.values_mut() {
             known.identity = Arc::new(self.identity_of_token(&policy, &known.token));
@@ -298,8 +309,12 @@ fn read_policy(path: &std::path::Path) -> Result<String, String> {
 }
 
 fn parse_policy(path: &std::path::Path, text: &str) -> Result<Policy, String> {
-    Policy::parse(text).map_err(|mistakes| {
-        let lines: Vec<String> = mistakes.iter().map(|mistake| format!("\n  - {mistake}")).collect();
-        format!("the policy file {} cannot be used:{}", path.display(), lines.concat())
-    })
+    Policy::parse(text)
+        .map_err(|mistakes| format!("the policy file {} {}", path.display(), cannot_be_used(&mistakes)))
+}
+
+/// All mistakes of a policy, as the end of a sentence whose subject is the policy.
+fn cannot_be_used(mistakes: &[Mistake]) -> String {
+    let lines: Vec<String> = mistakes.iter().map(|mistake| format!("\n  - {mistake}")).collect();
+    format!("cannot be used:{}", lines.concat())
 }

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{SetOnce, watch};
 
 use super::clients::Clients;
-use super::identity::{Caller, Denied, Identity};
+use super::identity::{Caller, Denied, Identity, Proof};
+use super::policy::Policy;
 use super::tokens::id_of;
 use super::{Access, ClientCertificate, ConnectionSlot, Rules};
 use crate::time::now_ms;
@@ -223,17 +224,39 @@ impl Peer {
 
     fn find_out(&self) -> Seen {
         let (generation, rules) = self.access.rules();
-        let by_certificate = self.certificate.as_ref().map(|shown| {
+        let by_certificate = self.shown_by(&rules.policy);
+        Seen { generation, rules, by_certificate }
+    }
+
+    /// Identity of the certificate by a policy; `None`: there is no certificate.
+    fn shown_by(&self, policy: &Policy) -> Option<Result<Arc<Identity>, String>> {
+        self.certificate.as_ref().map(|shown| {
             let certificate = shown.read.as_ref().map_err(String::clone)?;
-            if rules.policy.revokes(&certificate.serial) {
+            if policy.revokes(&certificate.serial) {
                 return Err(format!(
                     "the client certificate with serial number {} is revoked",
                     certificate.serial
                 ));
             }
-            Ok(Arc::new(self.access.identity_of_certificate(&rules.policy, certificate)))
-        });
-        Seen { generation, rules, by_certificate }
+            Ok(Arc::new(self.access.identity_of_certificate(policy, certificate)))
+        })
+    }
+
+    /// The caller of a request as they would be by another policy.
+    ///
+    /// # Errors
+    /// A sentence that says why they would be nobody.
+    pub(super) fn caller_by(&self, policy: &Policy, caller: &Caller) -> Result<Caller, String> {
+        let Some(identity) = caller.identity() else { return Ok(caller.clone()) };
+        let found = match identity.proof() {
+            Proof::Certificate(_) => self.shown_by(policy).transpose()?,
+            Proof::Token(id) => {
+                let (_, rules) = self.access.rules();
+                let known = rules.tokens.get(id);
+                known.map(|known| Arc::new(self.access.identity_of_token(policy, &known.token)))
+            }
+        };
+        Ok(found.map_or(Caller::Nobody, Caller::Known))
     }
 }
 

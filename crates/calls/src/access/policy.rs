@@ -86,6 +86,22 @@ impl Policy {
         if reading.mistakes.is_empty() { Ok(policy) } else { Err(reading.mistakes) }
     }
 
+    /// Checks that another policy, which is to count in its place, is not half written.
+    ///
+    /// # Errors
+    /// The end of a sentence whose subject is the other policy: it says nothing of certificates that this one
+    /// revokes.
+    pub(super) fn check_next(&self, next: &Policy) -> Result<(), String> {
+        let revoked = self.revoked.as_ref().map_or(0, HashSet::len);
+        if revoked == 0 || next.revoked.is_some() {
+            return Ok(());
+        }
+        Err(format!(
+            "has no [revoked], and the policy in force revokes {revoked} certificates: if it is half written, \
+             write the rest; if they are to count again, write [revoked] with serials = []"
+        ))
+    }
+
     /// True if it has rules.
     pub(super) fn has_rules(&self) -> bool {
         !self.rules.is_empty()
@@ -106,16 +122,6 @@ impl Policy {
     pub(super) fn revokes(&self, serial: &str) -> bool {
         let Some(revoked) = self.revoked.as_ref().filter(|revoked| !revoked.is_empty()) else { return false };
         normal_serial(serial).is_ok_and(|serial| revoked.contains(&serial))
-    }
-
-    /// Number of revoked certificates.
-    pub(super) fn revoked(&self) -> usize {
-        self.revoked.as_ref().map_or(0, HashSet::len)
-    }
-
-    /// True if the file has a list of revoked certificates, be it empty.
-    pub(super) fn says_what_is_revoked(&self) -> bool {
-        self.revoked.is_some()
     }
 }
 

@@ -31,18 +31,18 @@ fn used(token: &Token) -> u64 {
     token.last_used_ms.load(Ordering::Relaxed)
 }
 
-/// The error of creating or revoking a token.
+/// The error of a change of tokens or of the stored policy.
 #[derive(Clone, PartialEq, Debug)]
-pub enum TokenError {
+pub enum AccessError {
     /// A code of [`crate::codes`] of the front's own, and a sentence.
     Own(&'static str, String),
     /// An error of the engine or the node.
     Engine(Error),
 }
 
-impl From<Error> for TokenError {
-    fn from(error: Error) -> TokenError {
-        TokenError::Engine(error)
+impl From<Error> for AccessError {
+    fn from(error: Error) -> AccessError {
+        AccessError::Engine(error)
     }
 }
 
@@ -102,7 +102,7 @@ impl Access {
         node: &Node,
         new: NewToken,
         by: &str,
-    ) -> Result<(Arc<Token>, Secret), TokenError> {
+    ) -> Result<(Arc<Token>, Secret), AccessError> {
         let _turn = self.shared.token_changes.lock().await;
         self.check(&new)?;
         let (token, secret) = Token::make(new, by, now_ms())
@@ -120,13 +120,13 @@ impl Access {
     ///
     /// # Errors
     /// `token_not_found`; `admin_needed` when nobody would be left to make another; what the engine says.
-    pub async fn token_revoke(&self, node: &Node, which: &str) -> Result<Arc<Token>, TokenError> {
+    pub async fn token_revoke(&self, node: &Node, which: &str) -> Result<Arc<Token>, AccessError> {
         let _turn = self.shared.token_changes.lock().await;
         let tokens = self.tokens();
         let token =
             tokens.iter().find(|token| &*token.id == which || &*token.name == which).ok_or_else(|| {
                 let which: String = which.chars().take(128).collect();
-                TokenError::Own(
+                AccessError::Own(
                     "token_not_found",
                     format!("there is no token {which:?}: `sluice token list` shows them"),
                 )
@@ -190,7 +190,7 @@ impl Access {
         (Arc::clone(&token.id), KnownToken { token, identity })
     }
 
-    fn check(&self, new: &NewToken) -> Result<(), TokenError> {
+    fn check(&self, new: &NewToken) -> Result<(), AccessError> {
         let invalid = |field: &str, reason| Error::InvalidArgument { field: field.to_owned(), reason };
         check_name(&new.name).map_err(|reason| invalid("name", reason))?;
         if new.scopes.len() > SCOPES_MAX {
@@ -203,11 +203,11 @@ impl Access {
         if let Some(other) = tokens.iter().find(|token| *token.name == new.name) {
             let message =
                 format!("there is a token {:?} already, with id {}: revoke it first", new.name, other.id);
-            return Err(TokenError::Own("token_exists", message));
+            return Err(AccessError::Own("token_exists", message));
         }
         if tokens.len() >= TOKENS_MAX {
             let message = format!("there are {TOKENS_MAX} tokens, the maximum: revoke some");
-            return Err(TokenError::Own("limit_exceeded", message));
+            return Err(AccessError::Own("limit_exceeded", message));
         }
         let lasts = new.expires_at_ms.is_none() && new.scopes.iter().any(scope_administrates);
         if !self.asks() && !lasts {
@@ -235,11 +235,11 @@ fn scope_administrates(scope: &Scope) -> bool {
     scope.roles().allow(Right::Admin) && scope.namespaces().fit_all()
 }
 
-fn admin_needed(because: &str) -> TokenError {
+pub(super) fn admin_needed(because: &str) -> AccessError {
     let message = format!(
         "{because}: create one first with scope sluice://ns/*?perm=admin (--scope '*=admin') and no expiry"
     );
-    TokenError::Own("admin_needed", message)
+    AccessError::Own("admin_needed", message)
 }
 
 fn written(token: &Token) -> Value {

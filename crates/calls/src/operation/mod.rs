@@ -359,6 +359,19 @@ operations! {
     /// It is invalid at once, on open connections too.
     TokenRevoke "token_revoke" in "access": Server Admin Server []
         Delete V1 ["tokens" / "{token}"] => tokens::Revoke;
+    /// Show the stored policy.
+    /// policy_not_found while none is stored, and each server uses the policy file of its settings.
+    PolicyShow "policy_show" in "access": Server Admin Server [Long]
+        Get V1 ["policy"] => policy::Show;
+    /// Store a policy, which counts on every node of a cluster, in place of their policy files.
+    /// It is checked as a whole before anything changes. It acts at once here and within a second on the
+    /// other nodes, on open connections too.
+    PolicyPut "policy_put" in "access": Server Admin Server []
+        Put V1 ["policy"] => policy::Put;
+    /// Remove the stored policy.
+    /// Each server uses the policy file of its settings again, if it has one.
+    PolicyDelete "policy_delete" in "access": Server Admin Server []
+        Delete V1 ["policy"] => policy::Delete;
     /// Read the audit log, the oldest entries first.
     /// Administrative acts, and changes of queues and messages by hand, refused ones included; recorded while
     /// callers must authenticate.

@@ -144,7 +144,8 @@ impl Roster {
     /// Enters a node that is in the list already: the latest entry of a number counts.
     pub(super) async fn enter_again(&self, node: &Node, moved: &ListedNode) -> Result<(), CallError> {
         check_field(&moved.address)?;
-        Ok(NODES.add(node, &self.written(moved), OnceKey::default()).await?)
+        NODES.add(node, &self.written(moved), OnceKey::default()).await?;
+        Ok(())
     }
 
     /// Notes that no log counts on a node any more.
@@ -185,7 +186,8 @@ impl Roster {
         // Two leaders, of which one does not know yet that it is none, cannot give one number twice.
         let key = format!("{} {}", self.cluster, added.number);
         let once = OnceKey { key: key.as_bytes(), digest: added.joined_at_ms };
-        Ok(NODES.add(node, &self.written(added), once).await?)
+        NODES.add(node, &self.written(added), once).await?;
+        Ok(())
     }
 
     /// The node with this number, which is to stay.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_calls::access::{Guard, GuardOptions};
+use sluice_calls::access::{Guard, GuardOptions, POLICY_BYTES_MAX};
 use sluice_engine::limits::Limits;
 use sluice_http2::Limits as Http2Limits;
 
@@ -99,6 +99,8 @@ pub(crate) const SEND_BUFFER_BYTES: u32 = 128 << 10;
 pub(crate) const STREAMS_MAX: u32 = 256;
 /// Largest body of a request that carries neither messages nor receipts, in bytes.
 pub(crate) const SMALL_BODY_BYTES_MAX: usize = 64 << 10;
+/// Largest body with a policy, in bytes: most of its characters stand in JSON as they are.
+pub(crate) const POLICY_BODY_BYTES_MAX: usize = 2 * POLICY_BYTES_MAX;
 
 /// Largest bodies, as the engine's limits allow them in JSON.
 #[derive(Clone, Copy, Debug)]

@@ -22,6 +22,7 @@ mod key;
 mod limit;
 mod message;
 mod namespace;
+mod policy;
 mod progress;
 mod queue;
 mod queue_defaults;
@@ -140,6 +141,9 @@ enum Verb {
     /// Create, list and revoke tokens for clients.
     #[command(subcommand)]
     Token(token::TokenVerb),
+    /// Store, show and remove the policy that counts on all nodes.
+    #[command(subcommand)]
+    Policy(policy::PolicyVerb),
     /// Print the audit log: who has changed what, oldest entry first.
     Audit(token::AuditArgs),
     /// Print your identity as the server sees it, and your rights.
@@ -226,6 +230,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Cert(verb) => cert::run(verb, out),
         Verb::Cluster(verb) => talk(cluster::run(verb, out)),
         Verb::Token(verb) => talk(token::run(verb, out)),
+        Verb::Policy(verb) => talk(policy::run(verb, out)),
         Verb::Audit(args) => talk(token::audit(args, out)),
         Verb::WhoAmI(args) => talk(token::whoami(args, out)),
         Verb::Restore(args) => restore::run(&args, out),

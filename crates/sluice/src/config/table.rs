@@ -214,7 +214,7 @@ settings! {
 
     access_policy "access.policy": MaybePath = "" in Any,
         "The policy file, which says who may do what. When it holds a rule, callers must authenticate. Read \
-        again when it changes.";
+        again when it changes. A policy that is stored with `sluice policy set` counts instead.";
     access_requests_per_s "access.requests_per_s": Count = "0" in Between(0, 10_000_000),
         "Average number of requests per second that an identity may send, unless the policy sets another \
         rate; further requests get `rate_limited`. 0: no limit.";

@@ -171,9 +171,7 @@ fn serve_until_stopped(
                 None => std::future::pending().await,
             }
         })?;
-        // Of what this node has, whoever leads.
-        let tokens = security.access.load_tokens(&node.stale()).await;
-        tokens.map_err(|e| CliError::of(Fault::Server, format!("cannot read the tokens: {e}")))?;
+        security.load_stored(&node).await?;
         address::check(loaded, &address, &security.access)?;
         let security = Arc::new(security);
         security::watch(Arc::clone(&security), node.clone(), cluster.is_some())?;

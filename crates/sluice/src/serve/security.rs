@@ -1,5 +1,6 @@
 //! TLS and rights: loaded at the start, and again when files change or SIGHUP arrives.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::auto::AutoCertificates;
 use super::cluster;
 use super::place::{Place, Source};
 use crate::config::{Config, TlsMode};
-use crate::terminal::{CliError, Result};
+use crate::terminal::{CliError, Fault, Result};
 
 /// Interval between two checks of the files: a revocation in a file takes effect within about this time.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -56,6 +57,27 @@ impl Security {
             rate: rate(config),
         });
         Ok(Security { tls, access: access.map_err(CliError::usage)?, made })
+    }
+
+    /// Reads the tokens and the policy that this node has stored, whoever leads.
+    pub(super) async fn load_stored(&self, node: &Node) -> Result<()> {
+        let unreadable = |what: &str, e: &dyn fmt::Display| {
+            CliError::of(Fault::Server, format!("cannot read {what}: {e}"))
+        };
+        self.access.load_tokens(&node.stale()).await.map_err(|e| unreadable("the tokens", &e))?;
+        self.access.load_policy(&node.stale()).await.map_err(|e| unreadable("the stored policy", &e))
+    }
+
+    /// Takes up tokens and the policy that other nodes have made, set and removed.
+    async fn follow(&self, node: &Node) {
+        let node = node.stale();
+        let followed = match self.access.refresh_tokens(&node).await {
+            Ok(()) => self.access.refresh_policy(&node).await,
+            failed => failed,
+        };
+        if let Err(error) = followed {
+            tracing::debug!("tokens and policy could not be read again yet: {error}");
+        }
     }
 
     /// Loads changed files. Logs an error unless `reported` holds it already, and keeps the former contents
@@ -126,8 +148,8 @@ fn rate(config: &Config) -> Option<RequestRate> {
     (per_s > 0).then_some(RequestRate { per_s, burst: if burst == 0 { per_s } else { burst } })
 }
 
-/// Watches files, signals and certificates for as long as the server runs, and in a cluster the tokens that
-/// other nodes have made and revoked.
+/// Watches files, signals and certificates for as long as the server runs, and in a cluster the tokens and
+/// the policy of all nodes.
 pub(super) fn watch(security: Arc<Security>, node: Node, is_clustered: bool) -> Result<()> {
     let hangup = signal(SignalKind::hangup());
     let mut hangup = hangup.map_err(|e| CliError::failed(format!("cannot watch for signals: {e}")))?;
@@ -145,8 +167,8 @@ pub(super) fn watch(security: Arc<Security>, node: Node, is_clustered: bool) -> 
                 _ = hangup.recv() => security.reload_now(),
                 _ = looks.tick() => {
                     security.reload(&mut reported);
-                    if is_clustered && let Err(error) = security.access.refresh_tokens(&node.stale()).await {
-                        tracing::debug!("tokens could not be read again yet: {error}");
+                    if is_clustered {
+                        security.follow(&node).await;
                     }
                 }
                 _ = renewals.tick() => security.renew(),
