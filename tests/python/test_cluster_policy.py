@@ -56,6 +56,10 @@ def enforced(machines, token: str, expected: int):
         until(lambda m=machine: status(m, token) == expected, f"node {number} answers {expected} when it leads")
 
 
+def problems(machine):
+    return [text for text in machine.json("cluster", "status")["problems"] if "polic" in text]
+
+
 def test_a_policy_is_set_on_one_node_enforced_on_all_and_outlives_the_leader(machines):  # noqa: F811
     one = begun(machines)
     two, three = joined(machines, "two", one), joined(machines, "three", one)
@@ -97,6 +101,30 @@ def test_a_policy_is_set_on_one_node_enforced_on_all_and_outlives_the_leader(mac
     assert alone.run("restore", str(two.directory / "copy"), "data", "--key-source", "file:data.key").returncode == 0
     alone.start("--tls", "auto")
     assert alone.run("policy", "show").stdout == BILLING and status(alone, token) == 200
+
+
+def test_policy_files_that_differ_are_told_until_a_policy_is_stored(machines):  # noqa: F811
+    one = begun(machines)
+    two = joined(machines, "two", one)
+    until(lambda: "voters=[1, 2]" in (one.directory / "log").read_text(), "both nodes vote")
+    assert problems(one) == []
+    token = one.run("token", "create", "billing").stdout.strip()
+    written(two, BILLING)
+    assert two.stop() == 0
+    two.start("--access-policy", "policy.toml")
+    until_sent(two, "d")
+    (told,) = problems(one)
+    assert "none on 1" in told and " on 2" in told and "`sluice policy set FILE`" in told
+    led_by(one, 1)
+    until(lambda: status(one, token) == 403, "without a file nobody gives the right")
+    led_by(one, 2)
+    until(lambda: status(one, token) == 200, "the file of the other gives it")
+    one.json("policy", "set", written(one, "# nobody\n"))
+    until(lambda: problems(one) == [] and status(two, token) == 403, "the stored policy counts instead of the file")
+    until(lambda: "is not used" in (two.directory / "log").read_text(), "the log says so")
+    led_by(one, 1)
+    assert one.run("policy", "remove", "--yes").returncode == 0
+    until(lambda: len(problems(two)) == 1, "the file counts again")
 
 
 def test_a_policy_with_mistakes_or_without_its_administrator_is_refused(machines):  # noqa: F811

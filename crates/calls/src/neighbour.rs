@@ -29,7 +29,7 @@ impl Neighbour {
 
     /// Its own view of its shards.
     pub(crate) async fn view(&self) -> View {
-        View::of(&self.node, &self.version, &self.passed).await
+        View::of(&self.node, &self.access, &self.version, &self.passed).await
     }
 
     /// The answer to a request of the node with the number `from`; empty: this version does not know it.

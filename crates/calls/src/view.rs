@@ -9,6 +9,7 @@ use sluice_engine::{BEHAVIOUR_VERSION, Limits};
 use sluice_node::api::{Follower, ReplicaMetrics, ShardMetrics};
 use sluice_node::{Link, Node};
 
+use crate::access::Access;
 use crate::passed::Passed;
 
 /// The question.
@@ -34,6 +35,8 @@ pub(crate) struct View {
     pub(crate) links: Vec<LinkView>,
     /// The limits of its settings, by their names.
     pub(crate) limits: BTreeMap<String, u64>,
+    /// Fingerprint of the policy of its file, empty without one; `None`: it uses the cluster's.
+    pub(crate) policy: Option<String>,
 }
 
 /// View of the connection with another node.
@@ -97,7 +100,7 @@ impl View {
     }
 
     /// The view of this node, whose program has this version.
-    pub(crate) async fn of(node: &Node, version: &str, passed: &Passed) -> View {
+    pub(crate) async fn of(node: &Node, access: &Access, version: &str, passed: &Passed) -> View {
         let metrics = node.metrics().await;
         View {
             version: version.to_owned(),
@@ -107,6 +110,7 @@ impl View {
             unreached: passed.unreached(),
             links: node.links().into_iter().map(LinkView::new).collect(),
             limits: by_setting(node.own_limits()),
+            policy: access.file_policy(),
         }
     }
 

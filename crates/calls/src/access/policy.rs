@@ -7,6 +7,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
+use ring::digest::{SHA256, digest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -26,6 +28,8 @@ const PATTERNS_MAX: usize = 1_000;
 const SHOWN_CHARS_MAX: usize = 60;
 /// Longest name of a rule, in bytes.
 const RULE_NAME_BYTES_MAX: usize = 128;
+/// Length of the part of a digest that tells policies apart, in bytes.
+const FINGERPRINT_BYTES: usize = 4;
 
 /// The contents of a policy file.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +38,8 @@ pub struct Policy {
     rates: Vec<Rate>,
     /// Serial numbers; `None`: the file does not say.
     revoked: Option<HashSet<String>>,
+    /// Digest of the text; empty: there is no file.
+    fingerprint: String,
 }
 
 #[derive(Clone, Debug)]
@@ -83,7 +89,9 @@ impl Policy {
             }
         };
         reading.mistakes.sort_by_key(|mistake| mistake.line);
-        if reading.mistakes.is_empty() { Ok(policy) } else { Err(reading.mistakes) }
+        let digest = digest(&SHA256, text.as_bytes());
+        let fingerprint = HEXLOWER.encode(&digest.as_ref()[..FINGERPRINT_BYTES]);
+        if reading.mistakes.is_empty() { Ok(Policy { fingerprint, ..policy }) } else { Err(reading.mistakes) }
     }
 
     /// Checks that another policy, which is to count in its place, is not half written.
@@ -100,6 +108,11 @@ impl Policy {
             "has no [revoked], and the policy in force revokes {revoked} certificates: if it is half written, \
              write the rest; if they are to count again, write [revoked] with serials = []"
         ))
+    }
+
+    /// A short text that tells it from other policies; empty: there is no file.
+    pub(super) fn fingerprint(&self) -> &str {
+        &self.fingerprint
     }
 
     /// True if it has rules.

@@ -142,6 +142,12 @@ impl Access {
         Ok(former)
     }
 
+    /// Fingerprint of the policy of this node's file, empty without one; `None`: another one is stored.
+    pub(crate) fn file_policy(&self) -> Option<String> {
+        let (_, rules) = self.rules();
+        rules.stored.is_none().then(|| rules.file.fingerprint().to_owned())
+    }
+
     /// The policy that a change replaces, which is in force on this node from here on; `None`: none is
     /// stored, or it cannot be read. `text`: that of the one in its place; a repeated change finds it there.
     fn expect_former(

@@ -1,6 +1,6 @@
 //! Problems of a cluster, in sentences: each says what is wrong, and behind a colon what to do.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use sluice_engine::Limits;
 
@@ -42,6 +42,7 @@ pub(super) fn problems(own: u64, limits: &Limits, seen: &[Seen]) -> Vec<String> 
         led.flat_map(|(number, shard)| shard.followers.iter().filter_map(move |it| behind(number, it)))
     });
     problems.extend(led);
+    problems.extend(policies(&views));
     problems.extend(versions(&views));
     problems.extend(finalize(seen));
     problems.extend(seen.iter().filter_map(clock));
@@ -159,16 +160,32 @@ fn behind(shard: usize, follower: &FollowerView) -> Option<String> {
     })
 }
 
+/// Policies that differ, while the cluster has none of its own.
+fn policies(views: &[(u64, &View)]) -> Option<String> {
+    let files: Option<Vec<(u64, &str)>> =
+        views.iter().map(|(node, view)| Some((*node, view.policy.as_deref()?))).collect();
+    let files = files?.into_iter();
+    let told = grouped(files.map(|(node, file)| (node, if file.is_empty() { "none" } else { file })))?;
+    Some(format!(
+        "the nodes have different policy files ({told}), so that rights depend on which node leads: \
+         `sluice policy set FILE` stores one for all of them"
+    ))
+}
+
 fn versions(views: &[(u64, &View)]) -> Option<String> {
-    let versions: BTreeSet<&str> = views.iter().map(|(_, view)| view.version.as_str()).collect();
-    let told = |version: &str| {
-        let nodes = views.iter().filter(|(_, view)| view.version == version);
-        let nodes: Vec<String> = nodes.map(|(node, _)| node.to_string()).collect();
-        format!("{version} on {}", nodes.join(", "))
-    };
-    (versions.len() > 1).then(|| {
-        let all: Vec<String> = versions.iter().map(|version| told(version)).collect();
-        format!("the nodes run different versions ({}): upgrade the older ones", all.join("; "))
+    let told = grouped(views.iter().map(|(node, view)| (*node, view.version.as_str())))?;
+    Some(format!("the nodes run different versions ({told}): upgrade the older ones"))
+}
+
+/// Nodes by the text of each, such as `0.1.0 on 1, 3; 0.2.0 on 2`; `None`: all have the same.
+fn grouped<'t>(texts: impl Iterator<Item = (u64, &'t str)>) -> Option<String> {
+    let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (node, text) in texts {
+        groups.entry(text).or_default().push(node.to_string());
+    }
+    (groups.len() > 1).then(|| {
+        let told = groups.iter().map(|(text, nodes)| format!("{text} on {}", nodes.join(", ")));
+        told.collect::<Vec<_>>().join("; ")
     })
 }
 
@@ -330,6 +347,23 @@ pub(super) mod tests {
         let differing = "(limits.auto_create is 0 instead of 1, limits.queues is 5 instead of 100000)";
         assert!(told.contains("node 2") && told.contains(differing), "{told}");
         assert!(told.ends_with("`sluice cluster limits set --from-node 2`"), "{told}");
+    }
+
+    #[test]
+    fn policy_files_that_differ_are_told_while_none_is_stored() {
+        let mut seen = well();
+        let mut set = |policies: [Option<&str>; 3]| {
+            for (seen, policy) in seen.iter_mut().zip(policies) {
+                seen.view.as_mut().unwrap().policy = policy.map(str::to_owned);
+            }
+            beginnings(&seen).join(" ")
+        };
+        let told = "the nodes have different policy files (9f86d081 on 2; none on 1, 3), so that rights depend on \
+                    which node leads";
+        assert_eq!(set([Some(""), Some("9f86d081"), Some("")]), told);
+        assert_eq!(set([Some("9f86d081"); 3]), "");
+        assert_eq!(set([Some(""), Some("9f86d081"), None]), "", "it is on its way to the others");
+        assert_eq!(set([None; 3]), "");
     }
 
     #[test]

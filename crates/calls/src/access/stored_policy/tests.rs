@@ -63,12 +63,13 @@ async fn a_policy_that_is_set_on_one_node_counts_on_each_instead_of_its_file() {
     let there = with_file(&file, ANN);
     let ops = Asking::by_token(&here, &node, "ops", "admin").await;
     there.refresh_policy(&node.stale()).await.unwrap();
-    assert!(names(&there, "ann"));
+    assert!(names(&there, "ann") && there.file_policy().is_some_and(|file| file.len() == 8));
 
     let (stored, is_first) = here.policy_set(&node, ops.change(None), BILLING).await.unwrap();
     assert!(is_first && names(&here, "billing") && !names(&there, "billing"));
     there.refresh_policy(&node.stale()).await.unwrap();
     assert!(names(&there, "billing") && !names(&there, "ann"));
+    assert_eq!((there.file_policy(), here.file_policy()), (None, None));
     let shown = there.policy(&node).await.unwrap();
     assert_eq!((&*shown.text, &*shown.set_by, &shown.version), (BILLING, "ops", &stored.version));
 
