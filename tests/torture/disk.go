@@ -51,6 +51,17 @@ func (disk disk) fill() error {
 // free gives back what fill took.
 func (disk disk) free() error { return os.Remove(disk.ballast()) }
 
+// wipe loses all that is there.
+func (disk disk) wipe() error {
+	entries, err := os.ReadDir(disk.path)
+	for _, entry := range entries {
+		if err := os.RemoveAll(filepath.Join(disk.path, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // tracer lets system calls of a process fail, or hang, while it is attached.
 type tracer struct{ strace *exec.Cmd }
 

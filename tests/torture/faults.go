@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand"
 	"os/exec"
@@ -8,15 +9,17 @@ import (
 	"time"
 )
 
-// failsWithin bounds the time from a sync that fails until the server has ended.
-const failsWithin = 15 * time.Second
+// endsWithin bounds the time from a sync that fails, or a removal, until the server has ended.
+const endsWithin = 15 * time.Second
 
 // fault is done to a node, or to it and others, and is over when `run` returns.
 type fault struct {
 	name string
 	// jumps is the most nodes of a cluster whose time may jump forwards by it, as a start follows wall clocks.
 	jumps int
-	run   func(random *rand.Rand, node *node, others []*node) error
+	// members says that it changes who is of the cluster, which is whole before and has to be so afterwards.
+	members bool
+	run     func(random *rand.Rand, node *node, others []*node) error
 }
 
 // during returns a time from a tenth of the most to the most.
@@ -26,12 +29,12 @@ func during(random *rand.Rand, most time.Duration) time.Duration {
 
 // ofProcess are the faults that need nothing of the machine.
 var ofProcess = []fault{
-	{"kill -9", 0, func(random *rand.Rand, node *node, _ []*node) error {
+	{name: "kill -9", run: func(random *rand.Rand, node *node, _ []*node) error {
 		node.kill()
 		time.Sleep(during(random, time.Second))
 		return node.start()
 	}},
-	{"kill -9 twice", 0, func(random *rand.Rand, node *node, _ []*node) error {
+	{name: "kill -9 twice", run: func(random *rand.Rand, node *node, _ []*node) error {
 		node.kill()
 		if err := node.start(); err != nil {
 			return err
@@ -40,18 +43,18 @@ var ofProcess = []fault{
 		node.kill()
 		return node.start()
 	}},
-	{"restart", 0, func(_ *rand.Rand, node *node, _ []*node) error {
+	{name: "restart", run: func(_ *rand.Rand, node *node, _ []*node) error {
 		if err := node.stop(); err != nil {
 			return err
 		}
 		return node.start()
 	}},
-	{"freeze", 0, func(random *rand.Rand, node *node, _ []*node) error {
+	{name: "freeze", run: func(random *rand.Rand, node *node, _ []*node) error {
 		node.signal(syscall.SIGSTOP)
 		time.Sleep(during(random, 3*time.Second))
 		return node.signal(syscall.SIGCONT)
 	}},
-	{"kill -9 while frozen", 0, func(random *rand.Rand, node *node, _ []*node) error {
+	{name: "kill -9 while frozen", run: func(random *rand.Rand, node *node, _ []*node) error {
 		node.signal(syscall.SIGSTOP)
 		time.Sleep(during(random, time.Second))
 		node.kill()
@@ -61,14 +64,14 @@ var ofProcess = []fault{
 
 // ofFullDisk need a disk for each node.
 var ofFullDisk = []fault{
-	{"full disk", 0, func(random *rand.Rand, node *node, _ []*node) error {
+	{name: "full disk", run: func(random *rand.Rand, node *node, _ []*node) error {
 		if err := node.disk.fill(); err != nil {
 			return err
 		}
 		time.Sleep(during(random, 3*time.Second))
 		return node.disk.free()
 	}},
-	{"kill -9 on a full disk", 0, func(random *rand.Rand, node *node, _ []*node) error {
+	{name: "kill -9 on a full disk", run: func(random *rand.Rand, node *node, _ []*node) error {
 		if err := node.disk.fill(); err != nil {
 			return err
 		}
@@ -87,7 +90,7 @@ var ofFullDisk = []fault{
 
 // ofBadDisk need strace.
 var ofBadDisk = []fault{
-	{"failing disk", 0, func(_ *rand.Rand, node *node, _ []*node) error {
+	{name: "failing disk", run: func(_ *rand.Rand, node *node, _ []*node) error {
 		tracer, err := inject(node.process.Process.Pid, "fdatasync:error=EIO")
 		if err != nil {
 			return err
@@ -96,12 +99,12 @@ var ofBadDisk = []fault{
 		if node.ends(failed, 2*time.Second) != nil {
 			node.network.calm() // a node to which nobody sends anything writes nothing
 		}
-		if err := node.ends(failed, failsWithin); err != nil {
+		if err := node.ends(failed, endsWithin); err != nil {
 			return err
 		}
 		return node.start()
 	}},
-	{"hanging disk", 0, func(random *rand.Rand, node *node, _ []*node) error {
+	{name: "hanging disk", run: func(random *rand.Rand, node *node, _ []*node) error {
 		hang := during(random, 2*time.Second)
 		fault := fmt.Sprintf("fdatasync:delay_enter=%d", hang.Microseconds())
 		tracer, err := inject(node.process.Process.Pid, fault)
@@ -121,7 +124,7 @@ func anyShift(random *rand.Rand) time.Duration {
 
 // ofClock need libfaketime.
 var ofClock = []fault{
-	{"clock that jumps and comes back", 0, func(random *rand.Rand, node *node, _ []*node) error {
+	{name: "clock that jumps and comes back", run: func(random *rand.Rand, node *node, _ []*node) error {
 		before := node.clock.shifted
 		if err := node.clock.shift(anyShift(random)); err != nil {
 			return err
@@ -129,7 +132,7 @@ var ofClock = []fault{
 		time.Sleep(shiftSeen)
 		return node.clock.shift(before)
 	}},
-	{"clock that jumps, and kill -9", 1, func(random *rand.Rand, node *node, _ []*node) error {
+	{name: "clock that jumps, and kill -9", jumps: 1, run: func(random *rand.Rand, node *node, _ []*node) error {
 		if err := node.clock.shift(anyShift(random)); err != nil {
 			return err
 		}
@@ -140,20 +143,20 @@ var ofClock = []fault{
 
 // ofCluster need several nodes.
 var ofCluster = []fault{
-	{"kill -9 of all nodes but one", 0, func(random *rand.Rand, node *node, others []*node) error {
+	{name: "kill -9 of all nodes but one", run: func(random *rand.Rand, node *node, others []*node) error {
 		return killAll(random, others)
 	}},
-	{"kill -9 of all nodes", nodesMax, func(random *rand.Rand, node *node, others []*node) error {
+	{name: "kill -9 of all nodes", jumps: nodesMax, run: func(random *rand.Rand, node *node, others []*node) error {
 		return killAll(random, append(others, node))
 	}},
-	{"kill -9 of one node, freeze of another", 0, func(random *rand.Rand, node *node, others []*node) error {
+	{name: "kill -9 of one node, freeze of another", run: func(random *rand.Rand, node *node, others []*node) error {
 		others[0].signal(syscall.SIGSTOP)
 		defer others[0].signal(syscall.SIGCONT)
 		node.kill()
 		time.Sleep(during(random, 2*time.Second))
 		return node.start()
 	}},
-	{"restart of one node after the other", 0, func(_ *rand.Rand, node *node, others []*node) error {
+	{name: "restart of one node after the other", run: func(_ *rand.Rand, node *node, others []*node) error {
 		for _, node := range append(others, node) {
 			if err := node.stop(); err != nil {
 				return err
@@ -164,6 +167,69 @@ var ofCluster = []fault{
 		}
 		return nil
 	}},
+	{name: "transfer of the leadership", run: func(_ *rand.Rand, node *node, others []*node) error {
+		number, err := node.number()
+		if err != nil {
+			return err
+		}
+		err = node.cluster.ask(others, new(any), "transfer", fmt.Sprint(number))
+		var failure *exec.ExitError
+		if errors.As(err, &failure) && failure.ExitCode() == unavailable {
+			return nil // it is cut off, or behind
+		}
+		return err
+	}},
+}
+
+// ofMembers change the nodes of a cluster. Another machine comes to the address of the one that goes, so that
+// the proxies stay what they are.
+var ofMembers = []fault{
+	{name: "removal of a node, and another one that joins", members: true,
+		run: func(_ *rand.Rand, node *node, others []*node) error {
+			number, err := node.number()
+			if err != nil {
+				return err
+			}
+			if err := node.cluster.insist(others, new(any), "remove", fmt.Sprint(number), "--yes"); err != nil {
+				return err
+			}
+			if node.ends(removed, 2*time.Second) != nil {
+				node.network.calm() // a node that is cut off does not learn of it
+			}
+			if err := node.ends(removed, endsWithin); err != nil {
+				return err
+			}
+			return anew(node, others, "token")
+		}},
+	{name: "loss of a node with its disk, and one that replaces it", members: true,
+		run: func(random *rand.Rand, node *node, others []*node) error {
+			number, err := node.number()
+			if err != nil {
+				return err
+			}
+			node.kill()
+			time.Sleep(during(random, time.Second))
+			return anew(node, others, "replace", fmt.Sprint(number))
+		}},
+}
+
+// anew lets a machine without data, and with the right time, join in the place of a node, with the token that
+// others give for these arguments.
+func anew(node *node, others []*node, arguments ...string) error {
+	shifted := false
+	for _, node := range append(others, node) {
+		shifted = shifted || node.clock.shifted != 0
+		if err := node.clock.shift(0); err != nil {
+			return err
+		}
+	}
+	if shifted {
+		time.Sleep(shiftSeen)
+	}
+	if err := node.disk.wipe(); err != nil {
+		return err
+	}
+	return node.cluster.join(node, others, arguments...)
 }
 
 // killAll kills nodes at once, and starts them again after a while.
@@ -181,7 +247,7 @@ func killAll(random *rand.Rand, nodes []*node) error {
 }
 
 // none is for a storm alone.
-var none = fault{"", 0, func(random *rand.Rand, _ *node, _ []*node) error {
+var none = fault{name: "", run: func(random *rand.Rand, _ *node, _ []*node) error {
 	time.Sleep(during(random, 2*time.Second))
 	return nil
 }}
@@ -190,7 +256,7 @@ var none = fault{"", 0, func(random *rand.Rand, _ *node, _ []*node) error {
 func possible(nodes int, mounts bool) (faults []fault, leftOut []string) {
 	faults = append([]fault{none, none}, ofProcess...)
 	if nodes > 1 {
-		faults = append(faults, ofCluster...)
+		faults = append(append(faults, ofCluster...), ofMembers...)
 	}
 	if mounts {
 		faults = append(faults, ofFullDisk...)

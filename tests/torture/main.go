@@ -15,8 +15,8 @@ import (
 	"sluice.torture/history"
 )
 
-// nodesMax is the most nodes of a cluster.
-const nodesMax = 5
+// nodesMin is the fewest nodes of a cluster that goes on without one, and nodesMax the most of any.
+const nodesMin, nodesMax = 3, 5
 
 // drawnMax is the most messages without an order of their calls that are drawn.
 const drawnMax = 3
@@ -26,14 +26,14 @@ func main() {
 		exit(check(os.Args[2]))
 	}
 	minutes := flag.Float64("minutes", 1, "how long faults happen; the check follows")
-	nodes := flag.Int("nodes", 1, "number of servers")
+	nodes := flag.Int("nodes", nodesMin, "number of servers: 1, or those of a cluster")
 	seed := flag.Int64("seed", time.Now().UnixNano()%1_000_000, "of the faults and of the clients' choices")
 	program := flag.String("sluice", "", "the server's binary")
 	folder := flag.String("folder", "", "where history, logs and data go; it is emptied before")
 	mounts := flag.Bool("mounts", false, "give each node a disk that can be full, in the process's own namespace")
 	flag.Parse()
-	if flag.NArg() > 0 || *nodes < 1 || *nodes > nodesMax {
-		exit([]string{fmt.Sprintf("expected flags alone, and --nodes from 1 to %d", nodesMax)})
+	if flag.NArg() > 0 || *nodes != 1 && (*nodes < nodesMin || *nodes > nodesMax) {
+		exit([]string{fmt.Sprintf("expected flags alone, and --nodes 1, or %d to %d", nodesMin, nodesMax)})
 	}
 	length := time.Duration(*minutes * float64(time.Minute))
 	fmt.Printf("torture: %d nodes, %v, seed %d, history in %s\n", *nodes, length, *seed, *folder)

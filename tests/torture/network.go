@@ -2,38 +2,48 @@ package main
 
 import (
 	"math/rand"
+	"net"
+	"sync/atomic"
 	"time"
 )
 
-// network is all ways to the nodes of a run: of clients to each, and of each node to each other.
+// clients are the origin of every connection that no node has made.
+const clients = -1
+
+// network is all ways to the nodes of a run: a proxy stands before each, at the address that clients and the
+// other nodes know. It treats connections by who has made them.
 type network struct {
-	clients []*proxy
-	between [][]*proxy // by the node that connects, and the one that it connects to; itself: nil
+	proxies   []*proxy
+	processes []atomic.Int64 // of the nodes
 }
 
 func newNetwork(nodes int) (*network, error) {
-	network := &network{clients: make([]*proxy, nodes), between: make([][]*proxy, nodes)}
-	var err error
-	for to := range nodes {
-		network.between[to] = make([]*proxy, nodes)
-		if network.clients[to], err = newProxy(); err != nil {
+	network := &network{processes: make([]atomic.Int64, nodes)}
+	for range nodes {
+		proxy, err := newProxy(network.origin)
+		if err != nil {
 			return nil, err
 		}
-	}
-	for from := range nodes {
-		for _, to := range network.others(from) {
-			if network.between[from][to], err = newProxy(); err != nil {
-				return nil, err
-			}
-		}
+		network.proxies = append(network.proxies, proxy)
 	}
 	return network, nil
+}
+
+// origin is the node that has made a connection, or clients.
+func (network *network) origin(connection net.Conn) int {
+	socket := otherEnd(connection)
+	for node := range network.processes {
+		if holds(network.processes[node].Load(), socket) {
+			return node
+		}
+	}
+	return clients
 }
 
 // others returns all nodes but one.
 func (network *network) others(node int) []int {
 	var others []int
-	for other := range network.clients {
+	for other := range network.proxies {
 		if other != node {
 			others = append(others, other)
 		}
@@ -41,20 +51,18 @@ func (network *network) others(node int) []int {
 	return others
 }
 
+// runs names the process of a node from now on.
+func (network *network) runs(node, process int) { network.processes[node].Store(int64(process)) }
+
 // leadTo names the address of a node from now on.
-func (network *network) leadTo(node int, address string) {
-	network.clients[node].leadTo(address)
-	for _, other := range network.others(node) {
-		network.between[other][node].leadTo(address)
-	}
-}
+func (network *network) leadTo(node int, address string) { network.proxies[node].leadTo(address) }
 
 // calm ends all bad weather.
 func (network *network) calm() {
-	for from, proxy := range network.clients {
-		proxy.set(weather{})
-		for _, to := range network.others(from) {
-			network.between[from][to].set(weather{})
+	for to, proxy := range network.proxies {
+		proxy.set(clients, weather{})
+		for _, from := range network.others(to) {
+			proxy.set(from, weather{})
 		}
 	}
 }
@@ -70,7 +78,7 @@ var fair = storm{"", func(*network, *rand.Rand, int) {}}
 
 // onClients is bad weather between clients and a node.
 func onClients(name string, weather weather) storm {
-	return storm{name, func(network *network, _ *rand.Rand, node int) { network.clients[node].set(weather) }}
+	return storm{name, func(network *network, _ *rand.Rand, node int) { network.proxies[node].set(clients, weather) }}
 }
 
 // ofClients are the storms between clients and nodes.
@@ -101,15 +109,15 @@ var ofPeers = []storm{
 	{"two nodes that are cut off from each other", func(network *network, random *rand.Rand, node int) {
 		others := network.others(node)
 		other := others[random.Intn(len(others))]
-		network.between[node][other].set(weather{cut: true})
-		network.between[other][node].set(weather{cut: true})
+		network.proxies[other].set(node, weather{cut: true})
+		network.proxies[node].set(other, weather{cut: true})
 	}},
 }
 
 // around sets the weather of the connections that a node makes to others, and of those that they make to it.
 func (network *network) around(node int, made, taken weather) {
 	for _, other := range network.others(node) {
-		network.between[node][other].set(made)
-		network.between[other][node].set(taken)
+		network.proxies[other].set(node, made)
+		network.proxies[node].set(other, taken)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -18,26 +19,30 @@ const (
 	startWithin = 30 * time.Second
 	// stopWithin bounds a stop by SIGTERM, in which running requests finish.
 	stopWithin = 40 * time.Second
-	// failed is the exit code of a server whose journal has failed, and full that of one without room to start.
-	failed, full = 8, 6
+	// failed is the exit code of a server whose journal has failed, full that of one without room to start,
+	// removed that of one whose node is no longer of the cluster, unavailable that of a command that nobody can
+	// follow for now.
+	failed, full, removed, unavailable = 8, 6, 9, 7
 )
 
 // node is one server: its folder, its disk, its clock, its process, and the ways to it.
 type node struct {
-	index   int
-	name    string
-	command []string // program and arguments of the server
-	folder  string
-	disk    disk
-	clock   *clock
-	network *network
-	process *exec.Cmd
-	exited  chan struct{} // closed when the process has ended
+	index    int
+	name     string
+	program  string
+	settings []string // of the server
+	folder   string
+	disk     disk
+	clock    *clock
+	network  *network
+	cluster  *cluster // nil: it is alone, in clear text
+	process  *exec.Cmd
+	exited   chan struct{} // closed when the process has ended
 }
 
 // newNode makes the folder of a node under `within`, with a disk of its own if it may be mounted.
-func newNode(index int, program, within string, network *network, mounts bool) (*node, error) {
-	name := nodeName(index)
+func newNode(index int, program, within string, network *network, cluster *cluster, mounts bool) (*node, error) {
+	name := fmt.Sprintf("node-%d", index+1)
 	folder := filepath.Join(within, name)
 	disk := disk{filepath.Join(folder, "disk")}
 	if err := os.MkdirAll(disk.path, 0o755); err != nil {
@@ -52,23 +57,47 @@ func newNode(index int, program, within string, network *network, mounts bool) (
 	if err := clock.shift(0); err != nil {
 		return nil, err
 	}
-	command := []string{
-		program, "serve", "--json", "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(disk.path, "data"),
-		"--durability", "always", "--reserve", "8MiB",
+	settings := []string{
+		"--listen", "127.0.0.1:0", "--data-dir", filepath.Join(disk.path, "data"),
+		"--durability", "always", "--reserve", "8MiB", "--low-water", "8MiB",
+	}
+	if cluster != nil {
+		settings = append(settings, "--cluster-address", network.proxies[index].address())
 	}
 	return &node{
-		index: index, name: name, command: command, folder: folder, disk: disk, clock: clock, network: network,
+		index: index, name: name, program: program, settings: settings, folder: folder, disk: disk, clock: clock,
+		network: network, cluster: cluster,
 	}, nil
 }
 
-// start runs the server until it says that it is ready.
-func (node *node) start() error {
+// url is where clients and other nodes reach it.
+func (node *node) url() string {
+	scheme := "https://"
+	if node.cluster == nil {
+		scheme = "http://"
+	}
+	return scheme + node.network.proxies[node.index].address()
+}
+
+// number is that of the node in its cluster, which it keeps as long as its data.
+func (node *node) number() (uint64, error) {
+	text, err := os.ReadFile(filepath.Join(node.disk.path, "data", "node"))
+	if err != nil {
+		return 0, err
+	}
+	var file struct{ Joined struct{ Node uint64 } }
+	err = json.Unmarshal(text, &file)
+	return file.Joined.Node, err
+}
+
+// start runs the server, with these flags too, until it says that it is ready.
+func (node *node) start(flags ...string) error {
 	log, err := os.OpenFile(filepath.Join(node.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	node.process = exec.Command(node.command[0], node.command[1:]...)
+	node.process = exec.Command(node.program, slices.Concat([]string{"serve", "--json"}, node.settings, flags)...)
 	node.process.Dir = node.folder
 	node.process.Env = append(node.clock.environment(), "HOME="+node.folder)
 	node.process.Stderr = log
@@ -80,6 +109,7 @@ func (node *node) start() error {
 	if err := node.process.Start(); err != nil {
 		return err
 	}
+	node.network.runs(node.index, node.process.Process.Pid)
 	started := time.AfterFunc(startWithin, func() { node.process.Process.Kill() })
 	defer started.Stop()
 	line, err := bufio.NewReader(out).ReadBytes('\n')

@@ -18,14 +18,18 @@ type weather struct {
 // proxy stands before one server. Its address stays the same, while the server may come back at another.
 type proxy struct {
 	listener net.Listener
+	origin   func(net.Conn) int // the one who has made a connection
 	mutex    sync.Mutex
 	target   string
-	now      weather
+	now      map[int]weather // by origin; zero where there is none
 	links    map[*link]bool
 }
 
 // link is a connection of a client and the one to the server that belongs to it.
-type link struct{ client, server net.Conn }
+type link struct {
+	origin         int
+	client, server net.Conn
+}
 
 func (link *link) close() {
 	for _, side := range []net.Conn{link.client, link.server} {
@@ -34,12 +38,12 @@ func (link *link) close() {
 	}
 }
 
-func newProxy() (*proxy, error) {
+func newProxy(origin func(net.Conn) int) (*proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	proxy := &proxy{listener: listener, links: map[*link]bool{}}
+	proxy := &proxy{listener: listener, origin: origin, now: map[int]weather{}, links: map[*link]bool{}}
 	go proxy.serve()
 	return proxy, nil
 }
@@ -53,16 +57,18 @@ func (proxy *proxy) leadTo(target string) {
 	proxy.target = target
 }
 
-// set changes the weather. Connections that have lost bytes cannot go on, and end.
-func (proxy *proxy) set(next weather) {
+// set changes the weather of an origin. Connections that have lost bytes cannot go on, and end.
+func (proxy *proxy) set(origin int, next weather) {
 	proxy.mutex.Lock()
 	defer proxy.mutex.Unlock()
-	if next.cut || proxy.now.losesRequests || proxy.now.losesAnswers {
+	if next.cut || proxy.now[origin].losesRequests || proxy.now[origin].losesAnswers {
 		for link := range proxy.links {
-			link.close()
+			if link.origin == origin {
+				link.close()
+			}
 		}
 	}
-	proxy.now = next
+	proxy.now[origin] = next
 }
 
 func (proxy *proxy) serve() {
@@ -76,15 +82,16 @@ func (proxy *proxy) serve() {
 }
 
 func (proxy *proxy) connect(client net.Conn) {
+	origin := proxy.origin(client)
 	proxy.mutex.Lock()
-	target, cut := proxy.target, proxy.now.cut
+	target, cut := proxy.target, proxy.now[origin].cut
 	proxy.mutex.Unlock()
 	server, err := net.DialTimeout("tcp", target, time.Second)
 	if err != nil || cut {
 		client.Close()
 		return
 	}
-	link := &link{client, server}
+	link := &link{origin, client, server}
 	proxy.mutex.Lock()
 	proxy.links[link] = true
 	proxy.mutex.Unlock()
@@ -109,7 +116,7 @@ func (proxy *proxy) carry(done *sync.WaitGroup, link *link, from, to net.Conn) {
 			return
 		}
 		proxy.mutex.Lock()
-		now := proxy.now
+		now := proxy.now[link.origin]
 		proxy.mutex.Unlock()
 		if now.delay > 0 {
 			time.Sleep(now.delay/2 + time.Duration(rand.Int63n(int64(now.delay))))

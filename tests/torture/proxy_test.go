@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func echo(t *testing.T) (string, *atomic.Int64) {
 
 // echoing is a proxy before such a server.
 func echoing(t *testing.T) (*proxy, *atomic.Int64) {
-	proxy, err := newProxy()
+	proxy, err := newProxy(func(net.Conn) int { return clients })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestGoodWeatherCarriesBothWays(t *testing.T) {
 
 func TestDelayHoldsEachPieceUp(t *testing.T) {
 	proxy, _ := echoing(t)
-	proxy.set(weather{delay: 40 * time.Millisecond})
+	proxy.set(clients, weather{delay: 40 * time.Millisecond})
 	since := time.Now()
 	if err := ask(dial(t, proxy), 10*time.Second); err != nil || time.Since(since) < 40*time.Millisecond {
 		t.Errorf("answered after %v: %v", time.Since(since), err)
@@ -83,11 +84,11 @@ func TestDelayHoldsEachPieceUp(t *testing.T) {
 func TestLostAnswersHaveReachedTheServer(t *testing.T) {
 	proxy, got := echoing(t)
 	connection := dial(t, proxy)
-	proxy.set(weather{losesAnswers: true})
+	proxy.set(clients, weather{losesAnswers: true})
 	if err := ask(connection, 300*time.Millisecond); err == nil || got.Load() != 1 {
 		t.Errorf("the server got %d bytes; %v", got.Load(), err)
 	}
-	proxy.set(weather{})
+	proxy.set(clients, weather{})
 	if err := ask(connection, 10*time.Second); err == nil {
 		t.Error("a connection that has lost bytes goes on")
 	}
@@ -95,7 +96,7 @@ func TestLostAnswersHaveReachedTheServer(t *testing.T) {
 
 func TestLostRequestsReachNobody(t *testing.T) {
 	proxy, got := echoing(t)
-	proxy.set(weather{losesRequests: true})
+	proxy.set(clients, weather{losesRequests: true})
 	if err := ask(dial(t, proxy), 300*time.Millisecond); err == nil || got.Load() != 0 {
 		t.Errorf("the server got %d bytes; %v", got.Load(), err)
 	}
@@ -107,7 +108,7 @@ func TestACutEndsConnectionsAndMakesNone(t *testing.T) {
 	if err := ask(before, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	proxy.set(weather{cut: true})
+	proxy.set(clients, weather{cut: true})
 	for _, connection := range []net.Conn{before, dial(t, proxy)} {
 		if err := ask(connection, 10*time.Second); err == nil {
 			t.Error("a byte came through")
@@ -127,17 +128,30 @@ func TestWhoIsHeardByNobodyHearsTheOthers(t *testing.T) {
 		network.leadTo(node, address)
 	}
 	network.around(0, weather{losesRequests: true}, weather{losesAnswers: true})
-	if err := ask(dial(t, network.between[0][1]), 300*time.Millisecond); err == nil || got[1].Load() != 0 {
+	// This process is one node after the other.
+	from := func(node, to int) net.Conn {
+		for other := range network.processes {
+			network.runs(other, 0)
+		}
+		if node != clients {
+			network.runs(node, os.Getpid())
+		}
+		return dial(t, network.proxies[to])
+	}
+	if err := ask(from(0, 1), 300*time.Millisecond); err == nil || got[1].Load() != 0 {
 		t.Errorf("node 1 got %d bytes of node 0; %v", got[1].Load(), err)
 	}
-	if err := ask(dial(t, network.between[1][0]), 300*time.Millisecond); err == nil || got[0].Load() != 1 {
+	if err := ask(from(1, 0), 300*time.Millisecond); err == nil || got[0].Load() != 1 {
 		t.Errorf("node 0 got %d bytes of node 1; %v", got[0].Load(), err)
 	}
-	if err := ask(dial(t, network.between[1][2]), 10*time.Second); err != nil {
+	if err := ask(from(1, 2), 10*time.Second); err != nil {
 		t.Errorf("nodes 1 and 2: %v", err)
 	}
+	if err := ask(from(clients, 0), 10*time.Second); err != nil {
+		t.Errorf("clients of node 0: %v", err)
+	}
 	network.calm()
-	if err := ask(dial(t, network.between[0][1]), 10*time.Second); err != nil {
+	if err := ask(from(0, 1), 10*time.Second); err != nil {
 		t.Errorf("after the storm: %v", err)
 	}
 }

@@ -38,39 +38,30 @@ func newRun(program, folder string, seed int64, nodes int, length time.Duration,
 	}
 	run := &run{seed: seed, length: length, network: network, recorder: recorder, struck: map[string]int{}}
 	if nodes > 1 {
-		if run.cluster, err = newCluster(folder, nodes); err != nil {
-			return nil, err
-		}
+		run.cluster = &cluster{program: program, folder: folder, network: network}
 	}
 	for index := range nodes {
-		node, err := newNode(index, program, folder, network, mounts)
+		node, err := newNode(index, program, folder, network, run.cluster, mounts)
 		if err != nil {
 			return nil, err
 		}
 		run.nodes = append(run.nodes, node)
 	}
 	if run.cluster != nil {
-		if err := run.cluster.found(run.nodes); err != nil {
-			return nil, err
-		}
+		return run, run.cluster.found(run.nodes)
 	}
-	for _, node := range run.nodes {
-		if err := node.start(); err != nil {
-			return nil, err
-		}
-	}
-	return run, nil
+	return run, run.nodes[0].start()
 }
 
 // client is one with random numbers of its own.
 func (run *run) client(number int) *client {
-	scheme, secrets := "http://", (*tls.Config)(nil)
+	var secrets *tls.Config
 	if run.cluster != nil {
-		scheme, secrets = "https://", run.cluster.clients
+		secrets = run.cluster.clients
 	}
 	var servers []string
-	for _, proxy := range run.network.clients {
-		servers = append(servers, scheme+proxy.address())
+	for _, node := range run.nodes {
+		servers = append(servers, node.url())
 	}
 	return newClient(number, run.seed+int64(number), servers, secrets, run.recorder)
 }
@@ -91,6 +82,9 @@ func (run *run) torture(faults []fault) error {
 	working := run.crowd(1+senders, workers, load.work)
 	reading := run.crowd(1+senders+workers, readers, load.ask)
 	err := run.strike(faults)
+	if err == nil {
+		err = run.whole()
+	}
 	load.over.Store(err != nil)
 	sending.end()
 	if err == nil {
@@ -109,6 +103,14 @@ func (run *run) torture(faults []fault) error {
 		err = closing
 	}
 	return err
+}
+
+// whole waits until a cluster is as it was founded, but for the numbers of its nodes.
+func (run *run) whole() error {
+	if run.cluster == nil {
+		return nil
+	}
+	return run.cluster.whole(run.nodes)
 }
 
 // drain waits until the workers have settled all there is.
