@@ -22,6 +22,7 @@ mod memory;
 mod mistakes;
 mod moving;
 mod one_queue;
+mod policy;
 mod results;
 mod schedules;
 mod schema;
