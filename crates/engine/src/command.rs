@@ -350,7 +350,8 @@ pub struct Receive<'a> {
 /// Upper limit of the content of [`Command::Consensus`], in bytes.
 pub const CONSENSUS_BYTES_MAX: usize = u16::MAX as usize;
 
-/// Time for which a consumer that has vanished may still settle its deliveries, in milliseconds.
+/// Time for which a consumer that has vanished may still settle its deliveries, in milliseconds, where it did
+/// not ask for another.
 pub const DETACH_GRACE_MS: u64 = 30_000;
 /// Longest such time that a consumer may be given, in milliseconds.
 pub const DETACH_GRACE_MS_MAX: u64 = 3_600_000;
@@ -369,6 +370,9 @@ pub struct Attach<'a> {
     pub credit: u32,
     /// The lease in milliseconds; 0: each queue's `lease_ms`.
     pub lease_ms: u64,
+    /// Time for which it may still settle what it holds after a new epoch has detached it, in milliseconds;
+    /// at most [`DETACH_GRACE_MS_MAX`].
+    pub grace_ms: u64,
 }
 
 /// Outcome of a delivery.

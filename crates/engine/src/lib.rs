@@ -58,12 +58,12 @@ pub use record::{changed_namespace, check_behaviour, check_known, consensus_entr
 
 /// Newest version of the rules by which records apply, and of the formats that go with them. A new log
 /// follows it; another one follows its own version until [`Command::Raise`].
-pub const BEHAVIOUR_VERSION: u16 = 10;
+pub const BEHAVIOUR_VERSION: u16 = 12;
 
 /// Oldest version that a log may follow; an older log is refused.
 ///
 /// | version | what it brings |
 /// |---|---|
-/// | 9 | the first that a program of several versions knows |
-/// | 10 | snapshots tell the version in force |
-pub const BEHAVIOUR_OLDEST: u16 = 9;
+/// | 11 | consumers are attached with their grace period, which a new epoch gives them |
+/// | 12 | snapshots tell the version in force |
+pub const BEHAVIOUR_OLDEST: u16 = 11;

@@ -62,10 +62,10 @@ pub(crate) trait HeadPart: Sized {
 
 /// The format of snapshots under [`crate::BEHAVIOUR_VERSION`]. When it grows, that version grows too: a
 /// journal asks for that one before it changes anything.
-pub(crate) const FORMAT: u8 = 8;
+pub(crate) const FORMAT: u8 = 10;
 
 /// The format of snapshots that do not tell the behaviour version, and the one under which they are written.
-pub(crate) const WITHOUT_BEHAVIOUR: (u8, u16) = (7, 9);
+pub(crate) const WITHOUT_BEHAVIOUR: (u8, u16) = (9, 11);
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {

@@ -158,7 +158,7 @@ fn many_consumers_leave_and_join_at_once() {
             &Command::QueueSet { namespace, queue, patch: QueuePatch::default(), create: true },
         );
     }
-    let attach = Attach { namespace, name: "", queues: &queues, credit: 1, lease_ms: 0 };
+    let attach = Attach { namespace, name: "", queues: &queues, credit: 1, lease_ms: 0, grace_ms: 0 };
     for _ in 0..5_000 {
         timed(&mut driver, &Command::Attach(attach));
     }

@@ -38,8 +38,8 @@ const KINDS: [u8; 36] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 28, 34, 40, 41, 42, 45, 46, 47, 48,
     50, 51, 52, 53, 54, 55, 56, 57,
 ];
-/// A log and a snapshot of behaviour version 9, under which snapshots do not tell the version in force.
-const OF_VERSION_9: &str = include_str!("fixtures/all_records_9.txt");
+/// A log and a snapshot of behaviour version 11, under which snapshots do not tell the version in force.
+const OF_VERSION_11: &str = include_str!("fixtures/all_records_11.txt");
 
 #[test]
 fn the_fixture_is_read() {
@@ -175,23 +175,23 @@ fn a_record_of_each_kind_is_there() {
 
 #[test]
 fn an_older_version_stays_in_force_and_is_written_until_it_is_raised() {
-    read_both(OF_VERSION_9);
+    read_both(OF_VERSION_11);
     let mut out = Outcome::default();
-    for mut engine in [replay(OF_VERSION_9), restore(OF_VERSION_9).unwrap()] {
-        assert_eq!(engine.behaviour(), 9);
-        assert_eq!(snapshot_line(&mut engine), line(OF_VERSION_9, "snapshot "));
+    for mut engine in [replay(OF_VERSION_11), restore(OF_VERSION_11).unwrap()] {
+        assert_eq!(engine.behaviour(), 11);
+        assert_eq!(snapshot_line(&mut engine), line(OF_VERSION_11, "snapshot "));
         let mut raise = |engine: &mut Engine, command: &Command<'_>| {
             let index = engine.applied_index() + 1;
             engine.apply(engine.time_us(), index, &body(command), &mut out);
             (engine.behaviour(), out.error.is_some())
         };
-        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: 10 }), (10, false));
+        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: 12 }), (12, false));
         let restored = restore(&format!("snapshot {}", snapshot_line(&mut engine))).unwrap();
-        assert_eq!((restored.behaviour(), restored.digest()), (10, engine.digest()));
+        assert_eq!((restored.behaviour(), restored.digest()), (12, engine.digest()));
         let number = engine.next_epoch();
-        assert_eq!(raise(&mut engine, &Command::Epoch { number, behaviour: 9 }), (10, false));
-        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: 9 }), (10, false));
-        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: BEHAVIOUR_VERSION + 1 }), (10, true));
+        assert_eq!(raise(&mut engine, &Command::Epoch { number, behaviour: 11 }), (12, false));
+        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: 11 }), (12, false));
+        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: BEHAVIOUR_VERSION + 1 }), (12, true));
     }
 }
 

@@ -63,29 +63,26 @@ impl std::fmt::Debug for Consumer {
 }
 
 impl Node {
-    /// Attaches a consumer. `grace_ms`: how long its receipts count on after it was dropped or the server was
-    /// told to stop, see [`sluice_engine::command::DETACH_GRACE_MS`]; then what is left of them goes back.
+    /// Attaches a consumer. When it is dropped, the server is told to stop, or the leader is lost, its
+    /// receipts count on for its time of grace; then what is left of them goes back.
     ///
     /// # Errors
     /// As [`Command::check`]; `queue_not_found` where queues are not created by use; `limit_exceeded`;
     /// `overloaded`.
-    pub async fn attach(&self, attach: &Attach<'_>, grace_ms: u64) -> Result<Consumer, Error> {
-        let namespace = attach.namespace;
-        let limits = self.limits();
-        Command::Attach(*attach).check(&limits)?;
-        let id = ConsumerId(0);
-        Command::Detach { namespace, consumer: id, grace_ms, reached: 0 }.check(&limits)?;
+    pub async fn attach(&self, attach: &Attach<'_>) -> Result<Consumer, Error> {
+        let (namespace, grace_ms) = (attach.namespace, attach.grace_ms);
+        Command::Attach(*attach).check(&self.limits())?;
         let shard = self.inner.placement.shard_of(namespace)?;
         let channel = Arc::new(Channel::new(&self.inner.unread_bytes));
         let (sender, receiver) = oneshot::channel();
-        let attaching = Attaching::new(attach, grace_ms, Arc::clone(&channel), sender);
+        let attaching = Attaching::new(attach, Arc::clone(&channel), sender);
         // Made before it is attached: when this future is dropped, it is what detaches.
         let mut consumer = Consumer {
             node: self.clone(),
             shard,
             namespace,
             grace_ms,
-            id,
+            id: ConsumerId(0),
             channel,
             loading: None,
             outstanding: Vec::new(),

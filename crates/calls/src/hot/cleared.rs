@@ -260,14 +260,14 @@ impl<'c> Cleared<'c> {
         }
     }
 
-    /// Attaches a consumer. When it is lost without being detached, its messages go back after `grace_ms`.
+    /// Attaches a consumer.
     ///
     /// # Errors
     /// Those of the engine.
-    pub async fn attach(&self, consumer: Attached<'_>, grace_ms: u64) -> Result<Consumer, Error> {
-        let Attached { name, queues, credit, lease_ms } = consumer;
+    pub async fn attach(&self, consumer: Attached<'_>) -> Result<Consumer, Error> {
+        let Attached { name, queues, credit, lease_ms, grace_ms } = consumer;
         let namespace = self.0.namespace_id()?;
-        self.0.node().attach(&Attach { namespace, name, queues, credit, lease_ms }, grace_ms).await
+        self.0.node().attach(&Attach { namespace, name, queues, credit, lease_ms, grace_ms }).await
     }
 
     /// Sets the credit of a consumer, in messages.
@@ -298,4 +298,6 @@ pub struct Attached<'a> {
     pub credit: u32,
     /// Its leases, in milliseconds; 0: those of each queue.
     pub lease_ms: u64,
+    /// Time after which its messages go back when it is lost without being detached, in milliseconds.
+    pub grace_ms: u64,
 }

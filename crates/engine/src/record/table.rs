@@ -96,7 +96,7 @@ records! {
     own {
         REPORT Report(ReportRecord<'a>) = 28, 2, report::decode;
         CHANGE Change(ChangeRecord<'a>) = 34, 1, change::decode;
-        ATTACH Attach(AttachRecord<'a>) = 45, 1, consumers::decode_attach;
+        ATTACH Attach(AttachRecord<'a>) = 45, 2, consumers::decode_attach;
         DETACH Detach(DetachRecord) = 47, 2, consumers::decode_detach;
         RESUME Resume(ResumeRecord<'a>) = 48, 2, consumers::decode_resume;
         SCHEDULE_PUT SchedulePut(SchedulePutRecord<'a>) = 50, 1, schedule::decode_put;

@@ -23,12 +23,16 @@ impl Run {
         } else if self.numbers.one_in(2) {
             self.apply(&Command::Credit { namespace, consumer, credit });
         } else {
-            let grace_ms = self.numbers.below(3) * 20_000;
+            let grace_ms = self.grace_ms();
             let held = self.receipts.len() as u64 + 1;
             let reached =
                 self.receipts.get(self.numbers.below(held) as usize).map_or(0, |receipt| receipt.token);
             self.apply(&Command::Detach { namespace, consumer, grace_ms, reached });
         }
+    }
+
+    fn grace_ms(&mut self) -> u64 {
+        self.numbers.below(3) * 20_000
     }
 
     fn attach(&mut self, credit: u32) {
@@ -39,7 +43,8 @@ impl Run {
             queues.push("a");
         }
         let lease_ms = self.numbers.below(2) * (1 + self.numbers.below(40_000));
-        self.apply(&Command::Attach(Attach { namespace, name: "c", queues: &queues, credit, lease_ms }));
+        let (name, queues, grace_ms) = ("c", &*queues, self.grace_ms());
+        self.apply(&Command::Attach(Attach { namespace, name, queues, credit, lease_ms, grace_ms }));
         if let Reply::Consumer { consumer } = self.driver.out.reply {
             self.consumers.push((namespace, consumer));
         }

@@ -72,6 +72,7 @@ impl Player {
                 queues,
                 credit: line.number("credit").unwrap_or(1) as u32,
                 lease_ms: line.number("lease_ms").unwrap_or(0),
+                grace_ms: line.number("grace_ms").unwrap_or(DETACH_GRACE_MS),
             })),
             ("credit", [number, credit]) => self.run(&Command::Credit {
                 namespace,

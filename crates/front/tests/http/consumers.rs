@@ -8,7 +8,8 @@ use sluice_node::{DetachedBy, Event};
 use crate::support::Server;
 
 fn attach<'a>(queues: &'a [&'a str], credit: u32) -> Attach<'a> {
-    Attach { namespace: NamespaceId::DEFAULT, name: "mailer", queues, credit, lease_ms: 60_000 }
+    let (namespace, name) = (NamespaceId::DEFAULT, "mailer");
+    Attach { namespace, name, queues, credit, lease_ms: 60_000, grace_ms: 0 }
 }
 
 #[tokio::test]
@@ -17,8 +18,8 @@ async fn attached_consumers_have_figures_by_shard_and_by_queue() {
     for queue in ["a", "b"] {
         assert_eq!(server.call("PUT", &format!("/v1/queues/{queue}"), "{}").await.status, 201);
     }
-    let _one = server.node.attach(&attach(&["a"], 5), 0).await.unwrap();
-    let _other = server.node.attach(&attach(&["a", "b"], 3), 0).await.unwrap();
+    let _one = server.node.attach(&attach(&["a"], 5)).await.unwrap();
+    let _other = server.node.attach(&attach(&["a", "b"], 3)).await.unwrap();
     server.send("a", "x").await;
     server.post("/v1/queues/b/receive", r#"{"consumer":"by hand"}"#).await;
     let metrics = String::from_utf8(server.get("/metrics").await.body.to_vec()).unwrap();
@@ -40,7 +41,7 @@ async fn attached_consumers_have_figures_by_shard_and_by_queue() {
 async fn consumers_are_listed_shown_and_detached() {
     let server = Server::start().await;
     assert_eq!(server.get("/v1/consumers").await.json(), json!({"consumers": []}));
-    let mut consumer = server.node.attach(&attach(&["mail", "later"], 2), 0).await.unwrap();
+    let mut consumer = server.node.attach(&attach(&["mail", "later"], 2)).await.unwrap();
     let body = r#"{"messages":[{"payload":"a"},{"payload":"b"},{"payload":"c"}]}"#;
     let sent = server.post("/v1/queues/mail/messages", body).await.json();
     let pull = server.post("/v1/queues/mail/receive", r#"{"consumer":"by hand"}"#).await.json();

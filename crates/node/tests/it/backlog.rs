@@ -50,9 +50,15 @@ fn damage(dir: &Path, number: usize) {
 
 /// Works like a consumer with little credit, until it is told that all is done.
 async fn consume(node: Node, mut done: watch::Receiver<bool>) -> Vec<Vec<u8>> {
-    let attach =
-        Attach { namespace: NamespaceId::DEFAULT, name: "", queues: &["jobs"], credit: 150, lease_ms: 0 };
-    let mut consumer = node.attach(&attach, DETACH_GRACE_MS).await.unwrap();
+    let attach = Attach {
+        namespace: NamespaceId::DEFAULT,
+        name: "",
+        queues: &["jobs"],
+        credit: 150,
+        lease_ms: 0,
+        grace_ms: DETACH_GRACE_MS,
+    };
+    let mut consumer = node.attach(&attach).await.unwrap();
     let mut worked = Vec::new();
     loop {
         let event = tokio::select! {

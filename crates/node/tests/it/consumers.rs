@@ -14,12 +14,13 @@ use crate::waits::{LONG_MS, soon, until, until_taken_in};
 
 const DEFAULT: NamespaceId = NamespaceId::DEFAULT;
 
+/// A consumer without a time of grace.
 fn attaching<'a>(queues: &'a [&'a str], credit: u32) -> Attach<'a> {
-    Attach { namespace: DEFAULT, name: "worker", queues, credit, lease_ms: 0 }
+    Attach { namespace: DEFAULT, name: "worker", queues, credit, lease_ms: 0, grace_ms: 0 }
 }
 
 async fn attach(node: &Node, queues: &[&str], credit: u32) -> Consumer {
-    node.attach(&attaching(queues, credit), DETACH_GRACE_MS).await.unwrap()
+    node.attach(&Attach { grace_ms: DETACH_GRACE_MS, ..attaching(queues, credit) }).await.unwrap()
 }
 
 async fn event(consumer: &mut Consumer) -> Event {
@@ -129,7 +130,7 @@ async fn what_a_reader_has_not_taken_goes_back_when_it_goes_and_does_not_count()
 #[tokio::test]
 async fn what_was_taken_and_not_sent_on_goes_back_too() {
     let node = memory();
-    let mut consumer = node.attach(&attaching(&["jobs"], 10), 0).await.unwrap();
+    let mut consumer = node.attach(&attaching(&["jobs"], 10)).await.unwrap();
     send(&node, "jobs", &[b"a", b"b"]).await;
     let taken = delivered(&mut consumer, 2).await;
     consumer.abandon([taken[1].delivery.receipt]);
@@ -151,7 +152,7 @@ async fn attempts(node: &Node) -> Vec<(Vec<u8>, u16)> {
 async fn what_was_given_out_counts_when_its_consumer_is_lost_and_not_when_it_is_detached() {
     let node = memory();
     for (lost, attempt) in [(true, 2), (false, 1)] {
-        let mut consumer = node.attach(&attaching(&["jobs"], 10), 0).await.unwrap();
+        let mut consumer = node.attach(&attaching(&["jobs"], 10)).await.unwrap();
         send(&node, "jobs", &[b"a"]).await;
         delivered(&mut consumer, 1).await;
         if !lost {
@@ -172,7 +173,7 @@ async fn what_a_consumer_went_on_with_counts_too_when_it_is_lost() {
     send(&node, "jobs", &[b"a", b"b"]).await;
     let held = delivered(&mut first, 2).await;
     node.credit(DEFAULT, first.id(), 0).await.unwrap();
-    let mut second = node.attach(&attaching(&["jobs"], 0), 0).await.unwrap();
+    let mut second = node.attach(&attaching(&["jobs"], 0)).await.unwrap();
     assert_eq!(second.resume(&[held[0].delivery.receipt]).await.unwrap(), [Ok(())]);
     node.credit(DEFAULT, second.id(), 10).await.unwrap();
     send(&node, "jobs", &[b"c"]).await;
@@ -187,7 +188,7 @@ async fn whoever_gives_up_attaching_leaves_nobody_attached() {
     send(&node, "jobs", &[b"a"]).await;
     for wait_us in 0..60 {
         let attaching = attaching(&["jobs"], 10);
-        let attaching = node.attach(&attaching, 0);
+        let attaching = node.attach(&attaching);
         let _ = tokio::time::timeout(Duration::from_micros(wait_us * 5), attaching).await;
     }
     until(async || node.consumers(DEFAULT, None, 10).await.unwrap().is_empty()).await;
@@ -240,7 +241,7 @@ async fn a_server_that_is_about_to_stop_says_so_and_takes_settlements() {
     assert!(matches!(event(&mut consumer).await, Event::Detached(DetachedBy::Draining)));
     send(&node, "jobs", &[b"b"]).await;
     assert_eq!(settle(&node, &held, Settlement::Ack).await, [Ok(())]);
-    let late = node.attach(&attaching(&["jobs"], 1), 0).await;
+    let late = node.attach(&attaching(&["jobs"], 1)).await;
     assert!(matches!(late, Err(Error::ShuttingDown {})), "{late:?}");
 }
 

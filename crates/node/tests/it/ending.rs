@@ -68,9 +68,15 @@ impl InFlight {
         let command = Command::Send(sending(NAMESPACE, "others", &items));
         rig.mailbox.push(Request::Propose(Proposal::new(&command, ReplyTo::Once(reply)))).unwrap();
         let (reply, attached) = oneshot::channel();
-        let attach =
-            Attach { namespace: NAMESPACE, name: "late", queues: &["others"], credit: 1, lease_ms: 1_000 };
-        let attaching = Attaching::new(&attach, DETACH_GRACE_MS, Arc::default(), reply);
+        let attach = Attach {
+            namespace: NAMESPACE,
+            name: "late",
+            queues: &["others"],
+            credit: 1,
+            lease_ms: 1_000,
+            grace_ms: DETACH_GRACE_MS,
+        };
+        let attaching = Attaching::new(&attach, Arc::default(), reply);
         rig.mailbox.push(Request::Attach(Box::new(attaching))).unwrap();
         let pull = rig.pull_of("new", 3, LONG_US);
         rig.settle_down();

@@ -96,7 +96,8 @@ impl Run {
     }
 
     fn attach(&mut self, queue: &str, credit: u32) -> ConsumerId {
-        let attach = Attach { namespace: NAMESPACE, name: "w", queues: &[queue], credit, lease_ms: 600_000 };
+        let (lease_ms, grace_ms) = (600_000, 0);
+        let attach = Attach { namespace: NAMESPACE, name: "w", queues: &[queue], credit, lease_ms, grace_ms };
         self.apply("attach", &Command::Attach(attach));
         let Reply::Consumer { consumer } = self.outcome.reply else { panic!("{:?}", self.outcome.reply) };
         consumer

@@ -243,9 +243,10 @@ impl Rig {
             queues: &["jobs"],
             credit: 10,
             lease_ms: 1_000,
+            grace_ms: DETACH_GRACE_MS,
         };
         let (reply, mut attached) = oneshot::channel();
-        let attaching = Attaching::new(&attach, DETACH_GRACE_MS, Arc::clone(&channel), reply);
+        let attaching = Attaching::new(&attach, Arc::clone(&channel), reply);
         self.mailbox.push(Request::Attach(Box::new(attaching))).unwrap();
         self.settle_down();
         attached.try_recv().unwrap().unwrap();

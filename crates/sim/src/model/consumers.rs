@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use sluice_engine::Engine;
-use sluice_engine::command::{Attach, Command, DETACH_GRACE_MS};
+use sluice_engine::command::{Attach, Command};
 use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::{ConsumerState, ConsumerView, MessageView};
@@ -23,6 +23,7 @@ pub(super) struct Consumer {
     queues: Vec<String>,
     credit: u32,
     lease_ms: u64,
+    grace_ms: u64,
     gone: Option<Gone>,
 }
 
@@ -105,11 +106,11 @@ impl ModelState {
         }
     }
 
-    /// Detaches all consumers, as a new epoch does.
+    /// Detaches all consumers, each with its own grace period, as a new epoch does.
     pub(super) fn detach_all(&mut self) {
         let attached = self.consumers.iter().filter(|(_, consumer)| consumer.gone.is_none());
-        let attached: Vec<u64> = attached.map(|(number, _)| *number).collect();
-        attached.into_iter().for_each(|number| self.detach(number, DETACH_GRACE_MS, 0));
+        let attached: Vec<_> = attached.map(|(number, consumer)| (*number, consumer.grace_ms)).collect();
+        attached.into_iter().for_each(|(number, grace_ms)| self.detach(number, grace_ms, 0));
     }
 }
 
@@ -152,6 +153,7 @@ impl Apply<'_> {
             queues: attach.queues.iter().map(|queue| (*queue).to_owned()).collect(),
             credit: attach.credit,
             lease_ms: attach.lease_ms,
+            grace_ms: attach.grace_ms,
             gone: None,
         };
         self.world.consumers.insert(number, consumer);

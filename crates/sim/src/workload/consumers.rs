@@ -11,17 +11,17 @@ use super::{Lend, Op};
 
 /// Approximate upper limit of attached consumers.
 const ATTACHED_MAX: usize = 3;
-/// Grace periods in milliseconds. The node uses none of them, so that a record shows who has detached a
-/// consumer.
+/// Grace periods with which clients detach consumers, in milliseconds. The node uses none of them, so that a
+/// record shows who has detached a consumer.
 const GRACES_MS: [u64; 3] = [1, 500, 20_000];
-
-const _: () = assert!(GRACES_MS[0] > 0 && GRACES_MS[2] < DETACH_GRACE_MS);
+/// Grace periods with which consumers are attached, in milliseconds.
+const OWN_GRACES_MS: [u64; 4] = [0, 2_000, DETACH_GRACE_MS, 300_000];
 
 /// An operation on a consumer.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)] // The fields are those of the command of the same name.
 pub enum ConsumerOp {
-    Attach { namespace: NamespaceId, queues: Vec<String>, credit: u32, lease_ms: u64 },
+    Attach { namespace: NamespaceId, queues: Vec<String>, credit: u32, lease_ms: u64, grace_ms: u64 },
     Credit { namespace: NamespaceId, consumer: ConsumerId, credit: u32 },
     Resume { namespace: NamespaceId, consumer: ConsumerId, receipts: Vec<Receipt> },
     Detach { namespace: NamespaceId, consumer: ConsumerId, grace_ms: u64, reached: u64 },
@@ -30,10 +30,11 @@ pub enum ConsumerOp {
 impl ConsumerOp {
     /// Calls `f` with the attach command, if this is one.
     pub fn attach<R>(&self, f: impl FnOnce(&Attach<'_>) -> R) -> Option<R> {
-        let ConsumerOp::Attach { namespace, queues, credit, lease_ms } = self else { return None };
+        let ConsumerOp::Attach { namespace, ref queues, credit, lease_ms, grace_ms } = *self else {
+            return None;
+        };
         let queues: Vec<&str> = queues.iter().map(String::as_str).collect();
-        let (credit, lease_ms) = (*credit, *lease_ms);
-        Some(f(&Attach { namespace: *namespace, name: "worker", queues: &queues, credit, lease_ms }))
+        Some(f(&Attach { namespace, name: "worker", queues: &queues, credit, lease_ms, grace_ms }))
     }
 }
 
@@ -98,6 +99,8 @@ impl Generator {
             queues.push("later".to_owned());
         }
         let lease_ms = self.rng.weighted(&[(3, 0), (1, 1_000), (1, 60_000)]);
-        ConsumerOp::Attach { namespace: self.a_namespace(seen), queues, credit: self.credit(), lease_ms }
+        let grace_ms = *self.rng.pick(&OWN_GRACES_MS);
+        let (namespace, credit) = (self.a_namespace(seen), self.credit());
+        ConsumerOp::Attach { namespace, queues, credit, lease_ms, grace_ms }
     }
 }

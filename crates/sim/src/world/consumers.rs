@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sluice_engine::Error;
-use sluice_engine::command::{Command, DETACH_GRACE_MS};
+use sluice_engine::command::Command;
 use sluice_engine::id::{ConsumerId, NamespaceId, Receipt};
 use sluice_engine::outcome::Reply;
 use sluice_journal::Batch;
@@ -26,6 +26,7 @@ const UNSENT_MAX: u64 = 2;
 /// A client that is attached, or about to be.
 pub(super) struct Reader {
     namespace: NamespaceId,
+    grace_ms: u64,
     /// Channel of its messages.
     channel: Arc<Channel>,
     /// Tag of the attach request, and its answer; `None`: answered.
@@ -42,11 +43,14 @@ impl World {
         let attaching = consumer.attach(|attach| {
             let mut record = Batch::new();
             write_record(&mut record, &Command::Attach(*attach));
-            let attaching = Attaching::new(attach, DETACH_GRACE_MS, Arc::clone(&channel), reply);
-            (attach.namespace, bytes_of(&record), Request::Attach(Box::new(attaching)))
+            let attaching = Attaching::new(attach, Arc::clone(&channel), reply);
+            let (namespace, grace_ms) = (attach.namespace, attach.grace_ms);
+            (namespace, grace_ms, bytes_of(&record), Request::Attach(Box::new(attaching)))
         });
         let lane = &mut self.lanes[self.at];
-        let (Some((namespace, record, request)), Some(server)) = (attaching, &lane.server) else { return };
+        let (Some((namespace, grace_ms, record, request)), Some(server)) = (attaching, &lane.server) else {
+            return;
+        };
         if server.mailbox.push(request).is_err() {
             return;
         }
@@ -55,7 +59,7 @@ impl World {
         let lane = &mut self.lanes[self.at];
         lane.history.ask(tag, record, op);
         let asked = Some((tag, receiver));
-        lane.clients.readers.push(Reader { namespace, channel, asked, taken: Vec::new() });
+        lane.clients.readers.push(Reader { namespace, grace_ms, channel, asked, taken: Vec::new() });
     }
 
     /// Lets some readers take what has arrived; all, while `reads_all`.
@@ -137,12 +141,12 @@ impl World {
         }
         let Some(server) = &lane.server else { return };
         let at = self.rng.index(lane.clients.readers.len());
-        let Reader { namespace, channel, mut taken, .. } = lane.clients.readers.swap_remove(at);
+        let Reader { namespace, grace_ms, channel, mut taken, .. } = lane.clients.readers.swap_remove(at);
         let unsent = self.rng.below(UNSENT_MAX + 1) as usize;
         let unsent = taken.split_off(taken.len().saturating_sub(unsent));
         if let Some(consumer) = channel.leave() {
             let reached = taken.last().map_or(0, |receipt| receipt.token);
-            let detach = Command::Detach { namespace, consumer, grace_ms: DETACH_GRACE_MS, reached };
+            let detach = Command::Detach { namespace, consumer, grace_ms, reached };
             server.mailbox.push_surely(Request::surely(&detach));
         }
         give_back(&server.mailbox, unsent.into_iter());

@@ -9,6 +9,7 @@ pub(crate) fn check_attach(attach: &Attach<'_>) -> Result<(), Error> {
     at_most_of("bytes", "consumer", attach.name.len() as u64, NAME_BYTES_MAX as u64)?;
     check_credit(attach.credit)?;
     at_most("lease_ms", attach.lease_ms, LEASE_MS_MAX)?;
+    check_grace(attach.grace_ms)?;
     between_of("queues", "queues", attach.queues.len() as u64, 1, RECEIVE_QUEUES_MAX as u64)?;
     for (at, name) in attach.queues.iter().enumerate() {
         name_rule("queue", name)?;

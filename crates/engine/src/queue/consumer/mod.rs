@@ -8,7 +8,7 @@
 //! A consumer that is detached gets nothing more. What it holds stays its own for a grace period, in which
 //! its receipts count as before; what is left then goes back to its queue. The attempt does not count, unless
 //! the consumer was lost and the delivery had reached it: then it may be what the consumer was lost of. A new
-//! epoch detaches all.
+//! epoch detaches all, each with the grace period that it was attached with.
 //!
 //! Who pulls under a name is a consumer too, without queues and credit, as long as it holds something.
 
@@ -19,7 +19,6 @@ pub(crate) mod recount;
 pub(crate) mod sticky;
 pub(crate) mod view;
 
-use crate::command::DETACH_GRACE_MS;
 use crate::core::Core;
 use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId};
@@ -55,6 +54,7 @@ impl QueueModule {
         }
         let mut consumer = Consumer::new(0, attach.namespace.0, Standing::Attached, attach.name, core.now_us);
         consumer.lease_ms = attach.lease_ms;
+        consumer.grace_ms = attach.grace_ms;
         consumer.members = members.into();
         let slot = self.consumers.add(consumer);
         self.join_queues(slot);
@@ -148,15 +148,17 @@ impl QueueModule {
         }
     }
 
-    /// Detaches the consumers of a namespace, or all: they are gone with it, or with the epoch.
+    /// Detaches the consumers of a namespace, or all: they are gone with it, or with the epoch. What they
+    /// hold stays their own as long as they asked for.
     pub(crate) fn detach_all(&mut self, namespace: Option<NamespaceId>, core: &Core, out: &mut Outcome) {
         let all: Vec<_> = match namespace {
             Some(of) => self.consumers.numbers.range((of.0, 0)..=(of.0, u64::MAX)).map(|(_, s)| *s).collect(),
             None => self.consumers.numbers.values().copied().collect(),
         };
         for slot in all {
-            if self.consumers.slots.get(slot).standing == Standing::Attached {
-                self.begin_grace(slot, DETACH_GRACE_MS, 0, core, out);
+            let Consumer { standing, grace_ms, .. } = *self.consumers.slots.get(slot);
+            if standing == Standing::Attached {
+                self.begin_grace(slot, grace_ms, 0, core, out);
             }
         }
     }

@@ -13,6 +13,7 @@ pub(crate) struct AttachRecord<'a> {
     pub(crate) name: &'a str,
     pub(crate) credit: u32,
     pub(crate) lease_ms: u64,
+    pub(crate) grace_ms: u64,
     queues: Reader<'a>,
 }
 
@@ -31,6 +32,7 @@ pub(crate) fn encode_attach(first: [u8; 2], attach: &Attach<'_>, sink: &mut impl
     out.name(attach.name);
     out.u32(attach.credit);
     out.u64(attach.lease_ms);
+    out.u64(attach.grace_ms);
     out.u8(attach.queues.len() as u8);
     attach.queues.iter().for_each(|queue| out.name(queue));
     sink.body(&out);
@@ -102,6 +104,7 @@ pub(crate) fn encode_detach(
 pub(crate) fn decode_attach<'a>(reader: &mut Reader<'a>) -> Option<AttachRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let (name, credit, lease_ms) = (reader.name()?, reader.u32()?, reader.u64()?);
+    let grace_ms = read_grace(reader)?;
     let count = reader.u8()?;
     if lease_ms > LEASE_MS_MAX || usize::from(count) > RECEIVE_QUEUES_MAX || name.len() > NAME_BYTES_MAX {
         return None;
@@ -110,12 +113,16 @@ pub(crate) fn decode_attach<'a>(reader: &mut Reader<'a>) -> Option<AttachRecord<
     for _ in 0..count {
         reader.name()?;
     }
-    Some(AttachRecord { namespace, name, credit, lease_ms, queues })
+    Some(AttachRecord { namespace, name, credit, lease_ms, grace_ms, queues })
+}
+
+fn read_grace(reader: &mut Reader<'_>) -> Option<u64> {
+    reader.u64().filter(|grace_ms| *grace_ms <= DETACH_GRACE_MS_MAX)
 }
 
 pub(crate) fn decode_detach(reader: &mut Reader<'_>) -> Option<DetachRecord> {
     let (namespace, consumer) = (NamespaceId(reader.u32()?), ConsumerId(reader.u64()?));
-    let grace_ms = reader.u64().filter(|grace_ms| *grace_ms <= DETACH_GRACE_MS_MAX)?;
+    let grace_ms = read_grace(reader)?;
     Some(DetachRecord { namespace, consumer, grace_ms, reached: reader.u64()? })
 }
 

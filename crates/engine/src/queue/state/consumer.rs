@@ -58,6 +58,8 @@ pub(crate) struct Consumer {
     pub(crate) in_flight: u32,
     /// 0: each queue's.
     pub(crate) lease_ms: u64,
+    /// Time for which what it holds stays its own after a new epoch has detached it.
+    pub(crate) grace_ms: u64,
     /// Since when it is known, in microseconds since the Unix epoch.
     pub(crate) since_us: u64,
     /// Detached: when what it holds goes back, in microseconds since the Unix epoch.
@@ -90,6 +92,7 @@ impl Consumer {
             credit: 0,
             in_flight: 0,
             lease_ms: 0,
+            grace_ms: 0,
             since_us: now_us,
             grace_until_us: 0,
             reached: 0,
@@ -129,6 +132,7 @@ impl PlainItem for Consumer {
         out.u32(self.credit);
         out.u32(self.in_flight);
         out.u64(self.lease_ms);
+        out.u64(self.grace_ms);
         out.u64(self.since_us);
         out.u64(self.grace_until_us);
         out.u64(self.reached);
@@ -152,6 +156,7 @@ impl PlainItem for Consumer {
         consumer.credit = reader.u32()?;
         consumer.in_flight = reader.u32()?;
         consumer.lease_ms = reader.u64()?;
+        consumer.grace_ms = reader.u64()?;
         consumer.since_us = reader.u64()?;
         consumer.grace_until_us = reader.u64()?;
         consumer.reached = reader.u64()?;

@@ -107,8 +107,9 @@ impl SessionCalls {
             // First what it has already, then more.
             credit: if resume.is_some() { 0 } else { asked.credit },
             lease_ms: asked.lease_ms,
+            grace_ms: asked.grace_ms,
         };
-        let mut consumer = cleared.attach(consumer, asked.grace_ms).await?;
+        let mut consumer = cleared.attach(consumer).await?;
         let Some(Resume { receipts, refused }) = resume else {
             return Ok(NewConsumer { consumer: Box::new(consumer), resumed: Vec::new() });
         };

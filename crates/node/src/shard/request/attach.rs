@@ -25,16 +25,16 @@ pub struct Attaching {
 }
 
 impl Attaching {
-    /// `grace_ms`: time for which its receipts stay valid after the server begins to stop, in milliseconds.
+    /// A request to attach this consumer; its messages go into `channel`.
     pub fn new(
         attach: &Attach<'_>,
-        grace_ms: u64,
         channel: Arc<Channel>,
         reply: oneshot::Sender<Result<ConsumerId, Error>>,
     ) -> Attaching {
         let mut record = Batch::with_capacity(0);
         write_record(&mut record, &Command::Attach(*attach));
-        Attaching { record, namespace: attach.namespace, grace_ms, channel, reply }
+        let (namespace, grace_ms) = (attach.namespace, attach.grace_ms);
+        Attaching { record, namespace, grace_ms, channel, reply }
     }
 
     /// Estimate of its memory, in bytes.

@@ -172,10 +172,11 @@ impl Client<'_> {
             queues: &[queue],
             credit: 3,
             lease_ms: 2 * LEASE_MS,
+            grace_ms: DETACH_GRACE_MS,
         };
         let channel = Arc::<Channel>::default();
         let (sender, reply) = oneshot::channel();
-        let attaching = Attaching::new(&attach, DETACH_GRACE_MS, Arc::clone(&channel), sender);
+        let attaching = Attaching::new(&attach, Arc::clone(&channel), sender);
         self.ask(Request::Attach(Box::new(attaching)), 0, Call::Attach { channel, reply })
     }
 
