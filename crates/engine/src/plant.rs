@@ -24,6 +24,8 @@ pub enum Plant {
     ExceedCredit,
     /// A message that waits for all of its parents goes on when one of them is done.
     FirstParentIsEnough,
+    /// A new epoch takes from the consumers that it detaches what they hold.
+    EndGraceWithEpoch,
 }
 
 #[cfg(feature = "plant")]

@@ -113,7 +113,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
          {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts, {} repairs, {} elections, \
          {} transfers, {} read back, {} without a leader, {} unknown, {} installed, {} rests, \
-         {} renumbered, {} changes of members, {} refused, {} removed nodes back in {:.1} s",
+         {} renumbered, {} changes of members, {} refused, {} removed nodes back, {} leases resumed in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -138,6 +138,7 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.changes,
         stats.refused,
         stats.returned,
+        stats.resumed,
         time.as_secs_f64()
     );
 }

@@ -88,6 +88,8 @@ plants! {
     ExceedCredit = "exceed_credit" in engine as ExceedCredit,
     /// A message that waits for all of its parents becomes ready when one of them is done.
     FirstParentIsEnough = "first_parent_is_enough" in engine as FirstParentIsEnough,
+    /// A new epoch takes from the consumers that it detaches what they hold.
+    EndGraceWithEpoch = "end_grace_with_epoch" in engine as EndGraceWithEpoch,
     /// A unique key is free while its message is leased.
     UniqueWhileLeased = "unique_while_leased" in engine as UniqueWhileLeased,
     /// A bulk also changes messages that have changed since it looked.

@@ -33,6 +33,8 @@ fn without_a_planted_bug_nothing_is_found_and_each_run_covers_enough() {
     }
     // Nodes come and go, and removed ones are refused.
     assert!(sum.changes >= 20 && sum.refused > 0 && sum.returned > 0 && sum.transfers > 0, "{sum:?}");
+    // Consumers come back to the next leader, and go on with what they hold.
+    assert!(sum.resumed >= 20, "{sum:?}");
 }
 
 #[test]
@@ -104,6 +106,11 @@ fn members_that_sleep_through_the_loss_of_a_node_are_found() {
 #[test]
 fn waits_that_the_end_of_a_leadership_leaves_out_are_found() {
     finds(Plant::ForgetWaiters);
+}
+
+#[test]
+fn times_of_grace_that_end_with_the_leadership_are_found() {
+    finds(Plant::EndGraceWithEpoch);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sluice_engine::command::{Attach, DETACH_GRACE_MS, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::command::{Attach, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::item::Deliver;
 use sluice_engine::outcome::Reply;
@@ -16,11 +16,15 @@ use sluice_node::shard::request::{
 };
 use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
+use super::returns::Worker;
+
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 /// Queue of most messages.
 pub(super) const QUEUE: &str = "jobs";
-/// Lease of a receive and of an extension, in milliseconds; consumers have twice as much.
+/// Lease of a receive and of an extension, in milliseconds.
 pub(super) const LEASE_MS: u64 = 4_000;
+/// Lease of an attached consumer, in milliseconds.
+pub(super) const CONSUMER_LEASE_MS: u64 = 2 * LEASE_MS;
 /// Credit of a consumer.
 const CREDIT: u32 = 3;
 
@@ -59,7 +63,16 @@ pub(super) enum Call {
     Ack(Receipt, Receiver<Answer>),
     Release(Receipt, Receiver<Answer>),
     Extend(Receipt, Receiver<Answer>),
-    Attach(Arc<Channel>, Replied<ConsumerId>),
+    Attach {
+        worker: Worker,
+        channel: Arc<Channel>,
+        reply: Replied<ConsumerId>,
+    },
+    Resume {
+        consumer: ConsumerId,
+        receipts: Vec<Receipt>,
+        reply: Receiver<Answer>,
+    },
     /// Number of messages whose sends were answered before it began.
     Count {
         at_least: u64,
@@ -74,6 +87,7 @@ pub(super) enum Answered {
     Given(Result<Vec<Given>, Error>),
     Settled(Result<(), Error>),
     Attached(Result<ConsumerId, Error>),
+    Resumed(Result<Vec<Result<(), Error>>, Error>),
     Counted(Result<Figures, Error>),
     Awaited(Result<State, Error>),
 }
@@ -100,7 +114,10 @@ impl Waiting {
             Call::Ack(_, reply) | Call::Release(_, reply) | Call::Extend(_, reply) => {
                 reply.try_recv().map(|answer| Answered::Settled(settled(answer)))
             }
-            Call::Attach(_, reply) => reply.try_recv().map(Answered::Attached),
+            Call::Attach { reply, .. } => reply.try_recv().map(Answered::Attached),
+            Call::Resume { reply, .. } => {
+                reply.try_recv().map(|answer| Answered::Resumed(answer.result.map(|_| answer.results)))
+            }
             Call::Count { reply, .. } => reply.try_recv().map(Answered::Counted),
             Call::Await(_, reply) => {
                 reply.try_recv().map(|seen| Answered::Awaited(seen.map(|seen| seen.state)))
@@ -196,19 +213,25 @@ impl Client<'_> {
         self.ask(request, 0, Call::Extend(receipt, reply))
     }
 
-    pub(super) fn attach(&self) -> Waiting {
+    pub(super) fn attach(&self, worker: Worker) -> Waiting {
         let attach = Attach {
             namespace: NAMESPACE,
             name: "worker",
             queues: &[QUEUE],
             credit: CREDIT,
-            lease_ms: 2 * LEASE_MS,
-            grace_ms: DETACH_GRACE_MS,
+            lease_ms: CONSUMER_LEASE_MS,
+            grace_ms: worker.grace_ms,
         };
         let channel = Arc::<Channel>::default();
         let (sender, reply) = oneshot::channel();
         let attaching = Attaching::new(&attach, Arc::clone(&channel), sender);
-        self.ask(Request::Attach(Box::new(attaching)), 0, Call::Attach(channel, reply))
+        self.ask(Request::Attach(Box::new(attaching)), 0, Call::Attach { worker, channel, reply })
+    }
+
+    pub(super) fn resume(&self, consumer: ConsumerId, receipts: Vec<Receipt>) -> Waiting {
+        let resume = Command::Resume { namespace: NAMESPACE, consumer, receipts: &receipts };
+        let (request, reply) = propose(&resume);
+        self.ask(request, 0, Call::Resume { consumer, receipts, reply })
     }
 
     pub(super) fn count(&self, at_least: u64) -> Waiting {

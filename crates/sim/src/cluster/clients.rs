@@ -1,11 +1,10 @@
 //! Clients: what they ask, whom, and what they hear.
 
-use std::sync::Arc;
-
-use sluice_node::shard::channel::{Channel, DetachedBy, News};
+use sluice_node::shard::channel::{DetachedBy, News};
 
 use super::calls::{Answered, Call, Client, Message, QUEUE, Waiting};
 use super::judge::payload;
+use super::returns::{Reading, Worker};
 use super::{ClusterWorld, SECOND_US};
 use crate::model::Checked;
 
@@ -30,8 +29,8 @@ const LATEST_US: u64 = 40 * SECOND_US;
 #[derive(Debug)]
 pub(super) struct Clients {
     pub(super) open: Vec<Waiting>,
-    /// Channels of attached consumers, each with its node.
-    channels: Vec<(usize, Arc<Channel>)>,
+    /// Workers that are attached.
+    reading: Vec<Reading>,
     /// Queues to probe that are not in use.
     probes: Vec<String>,
     /// Queues whose message is there at these times, in microseconds.
@@ -43,7 +42,7 @@ pub(super) struct Clients {
 impl Default for Clients {
     fn default() -> Clients {
         let probes = (0..PROBES).map(|number| format!("{PROBE}{number}")).collect();
-        Clients { open: Vec::new(), channels: Vec::new(), probes, due: Vec::new(), number: 0 }
+        Clients { open: Vec::new(), reading: Vec::new(), probes, due: Vec::new(), number: 0 }
     }
 }
 
@@ -118,7 +117,9 @@ impl ClusterWorld {
             50..72 => client.ack(held?),
             72..76 => client.release(held?),
             76..80 => client.extend(held?),
-            80..85 if self.clients.channels.len() < CONSUMERS_MAX => client.attach(),
+            80..85 if self.clients.reading.len() + self.returns.away < CONSUMERS_MAX => {
+                client.attach(self.returns.worker())
+            }
             80..94 => client.count(judge.sends()),
             _ => client.wait_for(held?.id, wait_us),
         })
@@ -141,10 +142,11 @@ impl ClusterWorld {
                 None => at += 1,
             }
         }
-        let channels = std::mem::take(&mut self.clients.channels);
-        for (of, channel) in channels {
-            if of != node || !self.reads_to_the_end(&channel)? {
-                self.clients.channels.push((of, channel));
+        for reading in std::mem::take(&mut self.clients.reading) {
+            if reading.node == node && self.reads_to_the_end(&reading)? {
+                self.loses_leader(reading.worker);
+            } else {
+                self.clients.reading.push(reading);
             }
         }
         Ok(())
@@ -154,8 +156,15 @@ impl ClusterWorld {
     fn hears(&mut self, waiting: Waiting, answer: Answered) -> Checked {
         let node = waiting.node;
         match (&waiting.call, &answer) {
-            (Call::Attach(channel, _), Answered::Attached(Ok(_))) => {
-                self.clients.channels.push((node, Arc::clone(channel)));
+            (Call::Attach { worker, channel, .. }, Answered::Attached(Ok(consumer))) => {
+                let mut worker = worker.clone();
+                worker.consumers.push(*consumer);
+                self.resumes(node, &worker);
+                self.clients.reading.push(Reading { node, channel: channel.clone(), worker });
+            }
+            (Call::Attach { worker, .. }, Answered::Attached(Err(_))) => self.loses_leader(worker.clone()),
+            (Call::Resume { receipts, .. }, Answered::Resumed(Ok(results))) => {
+                self.has_resumed(node, receipts, results);
             }
             (Call::Send(message, _), Answered::Sent(Ok(_)))
                 if message.delay_ms > 0 && message.queue != QUEUE =>
@@ -183,7 +192,7 @@ impl ClusterWorld {
     }
 
     /// Asks a node that has just answered.
-    fn ask(&mut self, node: usize, call: impl FnOnce(Client<'_>) -> Waiting) {
+    pub(super) fn ask(&mut self, node: usize, call: impl FnOnce(Client<'_>) -> Waiting) {
         self.clients.number += 1;
         let (now_us, ticket) = (self.now_us, self.clients.number);
         if let Some(server) = &self.nodes[node].server {
@@ -197,11 +206,14 @@ impl ClusterWorld {
         self.clients.open.push(call);
     }
 
-    /// Takes what a consumer was given. True when nothing more will come.
-    fn reads_to_the_end(&mut self, channel: &Channel) -> Result<bool, String> {
-        while let Some(news) = channel.take(10, 1 << 20) {
+    /// Takes what a worker was given. True when nothing more will come.
+    fn reads_to_the_end(&mut self, reading: &Reading) -> Result<bool, String> {
+        while let Some(news) = reading.channel.take(10, 1 << 20) {
             match news {
-                News::Handed(handed) => self.judge.is_handed(&handed, self.now_us)?,
+                News::Handed(handed) => {
+                    let consumer = reading.worker.consumers.last().ok_or("nobody reads")?;
+                    self.judge.is_handed(*consumer, &handed, self.now_us)?;
+                }
                 News::Cancelled(_) => {}
                 News::Detached(DetachedBy::SteppedDown | DetachedBy::Stalled) => return Ok(true),
                 News::Detached(by) => return Err(format!("a consumer was detached: {by:?}")),
@@ -212,15 +224,21 @@ impl ClusterWorld {
 
     /// The process of a node is gone, and with it all that its clients waited for.
     pub(super) fn forget_calls(&mut self, node: usize) {
-        self.clients.channels.retain(|(of, _)| *of != node);
+        let mut lost: Vec<Worker> = Vec::new();
+        for reading in self.clients.reading.extract_if(.., |reading| reading.node == node) {
+            lost.push(reading.worker);
+        }
         let gone = |call: &mut Waiting| call.node == node;
         for call in self.clients.open.extract_if(.., gone) {
-            if let Call::Send(Message { queue, .. }, _) | Call::Pull { queue, .. } = &call.call
-                && queue != QUEUE
-            {
-                self.clients.probes.push(queue.clone());
+            match &call.call {
+                Call::Send(Message { queue, .. }, _) | Call::Pull { queue, .. } if queue != QUEUE => {
+                    self.clients.probes.push(queue.clone());
+                }
+                Call::Attach { worker, .. } => lost.push(worker.clone()),
+                _ => {}
             }
             self.judge.hears_nothing(call.call);
         }
+        lost.into_iter().for_each(|worker| self.loses_leader(worker));
     }
 }

@@ -119,6 +119,7 @@ impl ClusterWorld {
     /// Holds what a shard has done against all others.
     fn look(&mut self, node: usize) -> Checked {
         let Some(server) = &mut self.nodes[node].server else { return Ok(()) };
+        self.judge.consumers.proposed(server.shard.store().take_proposed(), self.now_us);
         let given = server.shard.store().take();
         given.iter().try_for_each(|given| self.is_given(node, given))?;
         let owner = &mut self.nodes[node];

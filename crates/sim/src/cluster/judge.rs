@@ -5,6 +5,7 @@
 //! - ids, tokens and numbers of consumers are given once;
 //! - what was acknowledged is not delivered again;
 //! - no lease and no delay ends early, and none before the time that was told where all have started anew;
+//! - whoever holds a message can settle it until then;
 //! - what is read is not older than what was answered before.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -17,8 +18,9 @@ use sluice_journal::{BlobError, BlobRead};
 use sluice_node::shard::channel::Handed;
 use sluice_node::shard::request::Given;
 
-use super::calls::{Answered, Call, Figures, LEASE_MS, Message, QUEUE, Waiting};
+use super::calls::{Answered, Call, Figures, Message, QUEUE, Waiting};
 use super::damage::Awaited;
+use super::holding::{Consumers, Hold, Lease};
 use super::promised::{End, Starts};
 use crate::model::Checked;
 use crate::world::Stats;
@@ -29,16 +31,6 @@ const PAYLOAD_BYTES: usize = 9;
 /// The payload with this number.
 pub(super) fn payload(number: u64) -> String {
     format!("<{number:07}>")
-}
-
-/// A delivery that a client has.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hold {
-    pub(super) receipt: Receipt,
-    /// Time before which it does not go to others.
-    until: End,
-    /// End of the lease by the time of the log; 0: it was extended, and is not known.
-    told_us: u64,
 }
 
 /// Fate of the sends of a payload.
@@ -66,20 +58,20 @@ pub(super) struct Judge {
     ids: BTreeMap<MessageId, String>,
     payloads: BTreeMap<String, MessageId>,
     tokens: HashSet<u64>,
-    consumers: BTreeSet<ConsumerId>,
+    pub(super) consumers: Consumers,
     pub(super) holds: BTreeMap<MessageId, Hold>,
     /// Tokens with which messages were acked, by the answers.
     acked: BTreeMap<MessageId, u64>,
     not_acked: BTreeSet<MessageId>,
     /// Number of acks that were asked for.
-    ack_tried: BTreeMap<MessageId, u32>,
+    pub(super) ack_tried: BTreeMap<MessageId, u32>,
     /// Payloads of which a copy is awaited.
     pub(super) awaited: Vec<Awaited>,
     pub(super) stats: Stats,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+pub(super) enum Outcome {
     Done,
     NotDone,
     Unknown,
@@ -102,9 +94,10 @@ impl Judge {
             }
             Call::Ack(receipt, _) => *self.ack_tried.entry(receipt.id).or_default() += 1,
             Call::Release(receipt, _) => drop(self.holds.remove(&receipt.id)),
+            Call::Extend(receipt, _) => self.may_shorten(receipt, waiting.begun_us),
             Call::Pull { .. }
-            | Call::Extend(..)
-            | Call::Attach(..)
+            | Call::Attach { .. }
+            | Call::Resume { .. }
             | Call::Count { .. }
             | Call::Await(..) => {}
         }
@@ -147,23 +140,32 @@ impl Judge {
                 if given.is_empty() && queue != QUEUE && waited && is_there {
                     return Err(format!("{queue} was told to be empty, after a send to it was answered"));
                 }
-                given.iter().try_for_each(|given| self.is_given(given, begun_us, now_us))
+                given.iter().try_for_each(|given| {
+                    let lease = Lease::asked(begun_us, given.delivery.lease_until_us);
+                    self.is_given(given, lease, None, now_us)
+                })
             }
-            (Call::Ack(receipt, _), Answered::Settled(result)) => self.is_acked(receipt, result),
+            (Call::Ack(receipt, _), Answered::Settled(result)) => self.is_acked(receipt, result, now_us),
             (Call::Release(..), Answered::Settled(result)) => self.settled(&result).map(drop),
             (Call::Extend(receipt, _), Answered::Settled(result)) => {
-                let done = self.settled(&result)? == Outcome::Done && result.is_ok();
-                let hold = self.holds.get_mut(&receipt.id).filter(|hold| done && hold.receipt == receipt);
-                if let Some(hold) = hold {
-                    (hold.until, hold.told_us) = (hold.until.max(lease_end(begun_us)), 0);
+                if self.settled(&result)? == Outcome::Done && result.is_err() {
+                    return self.is_lost(&receipt, 0, now_us);
+                }
+                if let Some(hold) = self.held_with(&receipt).filter(|_| result.is_ok()) {
+                    let until = hold.lease.until.max(Lease::asked(begun_us, 0).until);
+                    hold.lease = Lease { until, told_us: 0 };
                 }
                 Ok(())
             }
-            (Call::Attach(..), Answered::Attached(result)) => {
+            (Call::Attach { worker, .. }, Answered::Attached(result)) => {
                 self.outcome(&result)?;
                 result.map_or(Ok(()), |consumer| {
-                    once(self.consumers.insert(consumer), "the number of a consumer")
+                    let is_new = self.consumers.add(consumer, worker.grace_ms, begun_us);
+                    once(is_new, "the number of a consumer")
                 })
+            }
+            (Call::Resume { consumer, receipts, .. }, Answered::Resumed(result)) => {
+                self.is_resumed(consumer, &receipts, result, begun_us, now_us)
             }
             (Call::Count { at_least, .. }, Answered::Counted(result)) => {
                 self.outcome(&result)?;
@@ -208,7 +210,7 @@ impl Judge {
         Ok(())
     }
 
-    fn is_acked(&mut self, receipt: Receipt, result: Result<(), Error>) -> Checked {
+    fn is_acked(&mut self, receipt: Receipt, result: Result<(), Error>, now_us: u64) -> Checked {
         let result = match result {
             Err(Error::AlreadySettled { .. }) => Ok(()),
             other => other,
@@ -216,21 +218,24 @@ impl Judge {
         match self.settled(&result)? {
             Outcome::Done if result.is_ok() => drop(self.acked.insert(receipt.id, receipt.token)),
             Outcome::NotDone => drop(self.not_acked.insert(receipt.id)),
-            Outcome::Done | Outcome::Unknown => {}
+            Outcome::Done => return self.is_lost(&receipt, 1, now_us),
+            Outcome::Unknown => {}
         }
         Ok(())
     }
 
     /// Deliveries of an attached consumer.
-    pub(super) fn is_handed(&mut self, handed: &[Handed], now_us: u64) -> Checked {
-        handed.iter().try_for_each(|handed| match handed {
-            // How long ago its lease began is not known.
-            Handed::Given(given) => self.is_given(given, 0, now_us),
-            Handed::Bare(delivery) => self.is_delivered(delivery, End::default(), now_us),
+    pub(super) fn is_handed(&mut self, consumer: ConsumerId, handed: &[Handed], now_us: u64) -> Checked {
+        handed.iter().try_for_each(|handed| {
+            let lease = self.consumers.give(consumer, handed.delivery())?;
+            match handed {
+                Handed::Given(given) => self.is_given(given, lease, Some(consumer), now_us),
+                Handed::Bare(delivery) => self.is_delivered(delivery, lease, Some(consumer), now_us),
+            }
         })
     }
 
-    fn is_given(&mut self, given: &Given, begun_us: u64, now_us: u64) -> Checked {
+    fn is_given(&mut self, given: &Given, lease: Lease, holder: Option<ConsumerId>, now_us: u64) -> Checked {
         let bytes = match &given.blob {
             BlobRead::Cached(bytes) => bytes.clone(),
             BlobRead::Missing => return Err("a payload is missing".to_owned()),
@@ -239,11 +244,11 @@ impl Judge {
                 Err(BlobError::Damaged(_)) if location.seek_copy() => {
                     let (location, id) = (location.clone(), given.delivery.receipt.id);
                     self.awaited.push(Awaited { location, id, since_us: now_us });
-                    return self.is_delivered(&given.delivery, End::default(), now_us);
+                    return self.is_delivered(&given.delivery, lease, holder, now_us);
                 }
                 // The disk fails at this moment.
                 Err(BlobError::Io(_)) => {
-                    return self.is_delivered(&given.delivery, End::default(), now_us);
+                    return self.is_delivered(&given.delivery, lease, holder, now_us);
                 }
                 Err(error) => return Err(format!("a payload cannot be read: {error:?}")),
             },
@@ -256,7 +261,7 @@ impl Judge {
         if early_us > 0 {
             return Err(format!("{payload} was delivered {early_us} us before the end of its delay"));
         }
-        self.is_delivered(&given.delivery, lease_end(begun_us), now_us)
+        self.is_delivered(&given.delivery, lease, holder, now_us)
     }
 
     /// Compares the bytes of a message with what was sent; its payload.
@@ -267,7 +272,13 @@ impl Judge {
         Ok(payload)
     }
 
-    fn is_delivered(&mut self, delivery: &Delivery, until: End, now_us: u64) -> Checked {
+    fn is_delivered(
+        &mut self,
+        delivery: &Delivery,
+        lease: Lease,
+        holder: Option<ConsumerId>,
+        now_us: u64,
+    ) -> Checked {
         self.stats.delivered += 1;
         let receipt = delivery.receipt;
         let id = receipt.id;
@@ -279,17 +290,17 @@ impl Judge {
             if held.receipt.token > receipt.token {
                 return Ok(());
             }
-            let early_us = self.starts.early_us(held.until, held.told_us, now_us);
+            let early_us = self.consumers.early_us(held, &self.starts, now_us);
             if early_us > 0 {
                 return Err(format!("{id} was delivered again {early_us} us before the end of its lease"));
             }
         }
-        self.holds.insert(id, Hold { receipt, until, told_us: delivery.lease_until_us });
+        self.holds.insert(id, Hold { receipt, lease, holder });
         Ok(())
     }
 
     /// The outcome of a call about a delivery, which may have ended before.
-    fn settled(&mut self, result: &Result<(), Error>) -> Result<Outcome, String> {
+    pub(super) fn settled(&mut self, result: &Result<(), Error>) -> Result<Outcome, String> {
         match result {
             Err(Error::LeaseLost { .. } | Error::MessageNotFound { .. } | Error::AlreadySettled { .. }) => {
                 Ok(Outcome::Done)
@@ -298,7 +309,7 @@ impl Judge {
         }
     }
 
-    fn outcome<T>(&mut self, result: &Result<T, Error>) -> Result<Outcome, String> {
+    pub(super) fn outcome<T>(&mut self, result: &Result<T, Error>) -> Result<Outcome, String> {
         let (count, outcome) = match result {
             Ok(_) => (&mut self.stats.answers, Outcome::Done),
             Err(Error::NotLeader { .. } | Error::NoLeader {}) => (&mut self.stats.unled, Outcome::NotDone),
@@ -337,11 +348,6 @@ impl Judge {
         }
         Ok(())
     }
-}
-
-/// Time before which the lease that was asked for then does not end.
-fn lease_end(begun_us: u64) -> End {
-    End::after(begun_us, LEASE_MS * 1_000)
 }
 
 fn is_recent(figures: &Figures, at_least: u64) -> Checked {

@@ -11,8 +11,10 @@
 //! everything that goes wrong, [`operator`] who adds and removes nodes, [`listing`] the list of nodes and
 //! what leaders make of it, [`power`] machines that forget, [`damage`] payloads that one disk damages,
 //! [`silence`] what nodes notice of lost ones, [`calls`] calls and their answers, [`clients`] who calls whom,
-//! [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what clients hear,
-//! [`promised`] when leases and delays end, [`rest`] members that have nothing to do.
+//! [`returns`] consumers that come back to the next leader, [`checker`] what has to be true of all nodes,
+//! [`judge`] what has to be true of what clients hear, [`promised`] when leases and delays end, [`holding`]
+//! until when a message is its holder's, [`kept`] what its receipt is good for until then, [`rest`] members
+//! that have nothing to do.
 
 mod begun;
 mod calls;
@@ -21,7 +23,9 @@ mod clients;
 mod damage;
 mod drive;
 mod faults;
+mod holding;
 mod judge;
+mod kept;
 mod listing;
 mod network;
 mod node;
@@ -30,6 +34,7 @@ mod packet;
 mod power;
 mod promised;
 mod rest;
+mod returns;
 mod silence;
 mod witness;
 
@@ -53,6 +58,7 @@ use node::{Node, draw_options};
 use operator::Operator;
 use packet::{Arrived, Packet};
 use power::Power;
+use returns::{Returns, Worker};
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -85,6 +91,7 @@ enum Event {
     Lost { node: usize, peer: usize },
     Steer { node: usize, life: u64, step: Step },
     Operate,
+    Return(Worker),
     Client,
     Fault,
 }
@@ -131,6 +138,7 @@ pub struct ClusterWorld {
     checker: Checker,
     judge: Judge,
     clients: Clients,
+    returns: Returns,
     /// Longest time before a writer takes a step, in microseconds.
     slow_write_us: u64,
     /// True: things go wrong.
@@ -160,6 +168,7 @@ impl ClusterWorld {
         sluice_replica::plant::plant(plant.and_then(Plant::in_replica));
         sluice_journal::plant::plant(plant.and_then(Plant::in_journal));
         sluice_node::plant::plant(plant.and_then(Plant::in_node));
+        sluice_engine::plant::plant(plant.and_then(Plant::in_engine));
         let mut rng = Rng::new(seed);
         let count = if rng.chance(2, 3) { 3 } else { 5 };
         let options = draw_options(is_lax, &mut rng);
@@ -177,6 +186,7 @@ impl ClusterWorld {
             checker: Checker::new(log),
             judge: Judge::default(),
             clients: Clients::default(),
+            returns: Returns::new(seed),
             slow_write_us: 0,
             faulty: false,
             first_count: count,
@@ -306,6 +316,7 @@ impl ClusterWorld {
             Event::Arrive { node, packet } => self.arrive(node, packet),
             Event::Steer { node, life, step } => self.steer(node, life, step),
             Event::Operate => self.change_cluster(),
+            Event::Return(worker) => self.comes_back(worker),
             Event::Start { node, life } => match self.nodes[node].is_down_since(life) {
                 true => self.start(node),
                 false => Ok(()),

@@ -27,9 +27,14 @@ impl End {
         if begun_us == 0 { End::default() } else { End { begun_us, until_us } }
     }
 
+    /// True if it comes first.
+    pub(super) fn is_before(self, other: End) -> bool {
+        self.until_us < other.until_us
+    }
+
     /// The later one of two.
     pub(super) fn max(self, other: End) -> End {
-        if other.until_us > self.until_us { other } else { self }
+        if self.is_before(other) { other } else { self }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Wrapper of a shard's store that notes what the shard is given to apply.
+//! Wrapper of a shard's store that notes what the shard is given to apply, and when by the time of the log it
+//! proposes.
 
 use sluice_engine::Engine;
 use sluice_journal::{
@@ -12,6 +13,8 @@ use sluice_replica::{Clocks, Members};
 pub(super) struct Witness {
     pub(super) store: Replicated,
     given: Vec<Given>,
+    /// Times of the log with which batches were proposed, in microseconds.
+    proposed: Vec<u64>,
 }
 
 /// Thing that a shard was given.
@@ -27,12 +30,17 @@ pub(super) enum Given {
 
 impl Witness {
     pub(super) fn new(store: Replicated) -> Witness {
-        Witness { store, given: Vec::new() }
+        Witness { store, given: Vec::new(), proposed: Vec::new() }
     }
 
     /// Takes what the shard was given since the last call.
     pub(super) fn take(&mut self) -> Vec<Given> {
         std::mem::take(&mut self.given)
+    }
+
+    /// Takes the times of the log with which it proposed since the last call.
+    pub(super) fn take_proposed(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.proposed)
     }
 }
 
@@ -52,6 +60,7 @@ impl Journal for Witness {
     }
 
     fn propose(&mut self, batch: &mut Batch, time_us: u64, class: Class) -> Result<u64, Refused> {
+        self.proposed.push(time_us);
         self.store.propose(batch, time_us, class)
     }
 

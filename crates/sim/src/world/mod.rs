@@ -89,6 +89,8 @@ pub struct Stats {
     pub refused: u64,
     /// Number of starts of nodes that were removed.
     pub returned: u64,
+    /// Number of leases with which consumers went on after they had lost their leader.
+    pub resumed: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -117,6 +119,7 @@ impl std::ops::AddAssign for Stats {
         self.changes += other.changes;
         self.refused += other.refused;
         self.returned += other.returned;
+        self.resumed += other.resumed;
     }
 }
 

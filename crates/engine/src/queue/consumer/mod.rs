@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::id::{ConsumerId, NamespaceId};
 use crate::limits::{CONSUMERS_MAX, SLICE_ITEMS};
 use crate::outcome::{Outcome, Reply};
+use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::queue_not_found;
 use crate::queue::record::consumer::AttachRecord;
@@ -156,8 +157,10 @@ impl QueueModule {
             None => self.consumers.numbers.values().copied().collect(),
         };
         for slot in all {
-            let Consumer { standing, grace_ms, .. } = *self.consumers.slots.get(slot);
-            if standing == Standing::Attached {
+            let consumer = self.consumers.slots.get(slot);
+            if consumer.standing == Standing::Attached {
+                let ends_now = plant::is(Plant::EndGraceWithEpoch);
+                let grace_ms = if ends_now { 0 } else { consumer.grace_ms };
                 self.begin_grace(slot, grace_ms, 0, core, out);
             }
         }
