@@ -435,6 +435,56 @@ def test_a_worker_that_knows_one_node_works_through_it(cluster, tmp_path):
     assert receive_all(cluster, third) == []
 
 
+def test_a_worker_goes_on_with_what_it_holds_when_the_leader_is_killed(cluster, tmp_path):
+    leader = cluster.leader()
+    begun, done, may_end = (tmp_path / name for name in ("begun", "done", "may-end"))
+    urls = ",".join(node["url"] for node in cluster.nodes)
+    credentials = ["--ca", cluster.told["ca"], "--cert", cluster.told["cert"], "--cert-key", cluster.told["key"]]
+    # The worker's time of grace is its lease.
+    work = [binary(), "work", "jobs", "--transport", "session", "--concurrency", "4", "--lease", "60s"]
+    command = f"read -r n; echo $n >> {begun}; while [ ! -e {may_end} ]; do sleep 0.1; done; echo $n >> {done}"
+    worker = subprocess.Popen([*work, "--server", urls, *credentials, "--", "sh", "-c", command])
+    send(cluster, leader, 0)
+
+    def held(node):
+        """Consumers that hold messages, and how many."""
+        status, answer = cluster.request(node, "GET", "/v1/consumers")
+        assert status == 200, answer
+        holding = [consumer for consumer in answer["consumers"] if consumer["in_flight"]]
+        return [(consumer["id"], consumer["state"], consumer["in_flight"]) for consumer in holding]
+
+    until(lambda: begun.exists() and len(begun.read_text().split()) == 4, "four commands run")
+    before = held(leader)
+    assert [state for _, state, _ in before] == ["attached"], before
+    cluster.kill(leader)
+    after = cluster.leader()
+    others = []
+
+    def is_back():
+        # Somebody else asks meanwhile, and gets what the worker has no credit for.
+        status, answer = cluster.request(after, "POST", "/v1/queues/jobs/receive", {"max": 100})
+        assert status == 200, answer
+        others.extend(answer["messages"])
+        now = held(after)
+        return [(state, count) for _, state, count in now if state == "attached"] == [("attached", before[0][2])]
+
+    until(is_back, "the worker holds what it held")
+    assert [consumer for consumer, *_ in held(after)][0] != before[0][0]
+    others = [int(message["payload"]) for message in others]
+    assert not set(others) & set(map(int, begun.read_text().split())), "what it holds went to others"
+    assert len(others) == BATCH - before[0][2]
+    may_end.touch()
+    until(lambda: done.exists() and len(done.read_text().split()) == before[0][2], "all is worked")
+    worker.terminate()
+    assert worker.wait(30) == 0
+    # Each command has run once, and what it did was acked.
+    assert sorted(map(int, done.read_text().split())) == sorted(set(range(BATCH)) - set(others))
+    assert sorted(begun.read_text().split()) == sorted(done.read_text().split())
+    status, answer = cluster.request(after, "GET", "/v1/queues/jobs")
+    assert answer["totals"]["acked"] == before[0][2], answer
+
+
+
 def test_a_backup_of_any_node_holds_what_was_acknowledged_and_begins_a_cluster(cluster, tmp_path):
     leader = cluster.leader()
     send(cluster, leader, 0)
