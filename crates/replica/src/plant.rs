@@ -53,6 +53,8 @@ pub enum Plant {
     IgnoreRoomOfOthers,
     /// A leader whose disk is full leads on.
     KeepLeadingWithoutRoom,
+    /// A leader whose disk hangs leads on.
+    LeadThroughStall,
     /// Ticks and messages are taken while a state is being installed.
     StepWhileInstalling,
     /// A quiet member sleeps through the silence of another node.

@@ -12,8 +12,8 @@ const USAGE: &str = "\
 Runs the server under virtual time on a faulty disk, and checks it against a model.
 
 usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-going]
-                  [--steps N] [--plant NAME] [--owner | --cluster | --forgetful]
-       sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME] [--owner | --cluster | --forgetful]
+                  [--steps N] [--plant NAME] [KIND]
+       sluice-sim --seed SEED [--verbose] [--steps N] [--plant NAME] [KIND]
        sluice-sim --list-plants
 
   --seeds N      number of seeds to run (default 100; with --seconds: no limit)
@@ -25,10 +25,13 @@ usage: sluice-sim [--seeds N] [--seconds N] [--first SEED] [--jobs N] [--keep-go
   --verbose      print each step, and compare with the model after each batch
   --steps N      steps of each run (default 1500)
   --plant NAME   plant a bug: the run has to fail
+  --list-plants  list the bugs that can be planted
+
+KIND is one of these, or none:
   --owner        no server: a journal alone, whose owner tells what is committed
   --cluster      three or five nodes, whose replicas of a shard agree on one log
   --forgetful    such a cluster that acknowledges what is not synced yet, and whose machines forget some of it
-  --list-plants  list the bugs that can be planted
+  --bad-disks    such a cluster whose disks are full or hang at times
 
 Exit code: 0 when nothing was found, 1 when a run failed, 2 when the arguments are wrong.";
 
@@ -65,6 +68,7 @@ fn parse(given: &[String]) -> Result<Many, String> {
             "--owner" => like.kind = Kind::Owner,
             "--cluster" => like.kind = Kind::Cluster,
             "--forgetful" => like.kind = Kind::Forgetful,
+            "--bad-disks" => like.kind = Kind::BadDisks,
             _ => {
                 let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
                 match name.as_str() {
@@ -113,7 +117,8 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         "{seeds} seeds, {found}: {} steps, {} records, {} answers, {} deliveries, {} events, {} gaps, \
          {} restarts, {} syncs, {} backups, {} losses, {} bulks, {} cuts, {} repairs, {} elections, \
          {} transfers, {} read back, {} without a leader, {} unknown, {} installed, {} rests, \
-         {} renumbered, {} changes of members, {} refused, {} removed nodes back, {} leases resumed in {:.1} s",
+         {} renumbered, {} changes of members, {} refused, {} removed nodes back, {} leases resumed, \
+         {} disks filled, {} calls for which there was no room in {:.1} s",
         stats.steps,
         stats.records,
         stats.answers,
@@ -139,6 +144,8 @@ fn tell(Sum { seeds, stats, failed }: &Sum, time: Duration) {
         stats.refused,
         stats.returned,
         stats.resumed,
+        stats.filled,
+        stats.full,
         time.as_secs_f64()
     );
 }

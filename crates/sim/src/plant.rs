@@ -144,6 +144,12 @@ plants! {
     MembersWhenAppended = "members_when_appended" in replica as MembersWhenAppended,
     /// A change of the members is taken while one is under way.
     SecondChange = "second_change" in replica as SecondChange,
+    /// A leader takes batches that add data whatever room the disks of the others have.
+    IgnoreRoomOfOthers = "ignore_room_of_others" in replica as IgnoreRoomOfOthers,
+    /// A leader whose disk is full leads on.
+    KeepLeadingWithoutRoom = "keep_leading_without_room" in replica as KeepLeadingWithoutRoom,
+    /// A leader whose disk hangs leads on.
+    LeadThroughStall = "lead_through_stall" in replica as LeadThroughStall,
     /// A leader answers a read without asking the others.
     ReadAlone = "read_alone" in replica as ReadAlone,
     /// A member that does not answer counts as one that has no copy of a damaged blob.

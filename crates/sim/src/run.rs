@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::cluster::ClusterWorld;
+use crate::cluster::{ClusterWorld, Disks};
 use crate::owner::OwnerWorld;
 use crate::plant::Plant;
 use crate::world::{Stats, World};
@@ -24,6 +24,8 @@ pub enum Kind {
     Cluster,
     /// A cluster that acknowledges what is not synced yet, and whose machines forget some of it.
     Forgetful,
+    /// A cluster whose disks are full or hang at times.
+    BadDisks,
 }
 
 impl Kind {
@@ -34,6 +36,7 @@ impl Kind {
             Kind::Owner => " --owner",
             Kind::Cluster => " --cluster",
             Kind::Forgetful => " --forgetful",
+            Kind::BadDisks => " --bad-disks",
         }
     }
 }
@@ -106,13 +109,16 @@ fn go_through(run: Run, step: &Cell<u64>) -> Result<Stats, String> {
             world.finish()?;
             Ok(world.stats())
         }
-        Kind::Cluster | Kind::Forgetful => {
-            let is_lax = run.kind == Kind::Forgetful;
-            let mut world = ClusterWorld::new(run.seed, run.plant, is_lax, run.verbose)?;
-            world.run(step)?;
-            Ok(world.stats())
-        }
+        Kind::Cluster => go_through_cluster(run, Disks::Sound, step),
+        Kind::Forgetful => go_through_cluster(run, Disks::Forgetful, step),
+        Kind::BadDisks => go_through_cluster(run, Disks::Bad, step),
     }
+}
+
+fn go_through_cluster(run: Run, disks: Disks, step: &Cell<u64>) -> Result<Stats, String> {
+    let mut world = ClusterWorld::new(run.seed, run.plant, disks, run.verbose)?;
+    world.run(step)?;
+    Ok(world.stats())
 }
 
 fn go_on<W>(

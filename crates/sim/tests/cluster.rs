@@ -13,11 +13,7 @@ fn like(seed: u64, plant: Option<Plant>) -> Run {
     Run { kind: Kind::Cluster, seed, steps: STEPS, plant, verbose: false }
 }
 
-fn finds(plant: Plant) {
-    finds_in(Kind::Cluster, plant);
-}
-
-fn finds_in(kind: Kind, plant: Plant) {
+fn finds(kind: Kind, plant: Plant) {
     let found = (0..SEEDS_MAX).find_map(|seed| run(Run { kind, ..like(seed, Some(plant)) }).err());
     let failure = found.unwrap_or_else(|| panic!("{plant} was not found within {SEEDS_MAX} seeds"));
     println!("{failure}");
@@ -58,117 +54,65 @@ fn machines_that_forget_what_they_had_not_synced_lose_nothing() {
 }
 
 #[test]
+fn full_disks_lose_nothing_and_refuse_what_has_no_room() {
+    let mut sum = Stats::default();
+    for seed in 0..SEEDS_CLEAN / 2 {
+        let run = run(Run { kind: Kind::BadDisks, ..like(seed, None) });
+        sum += run.unwrap_or_else(|failure| panic!("{failure}"));
+    }
+    assert!(sum.filled > 0 && sum.full > 0, "{sum:?}");
+}
+
+#[test]
 fn a_seed_means_the_same_run_each_time() {
     let go = || run(like(11, None)).expect("a clean seed");
     assert_eq!(go(), go());
 }
 
-#[test]
-fn acknowledgements_before_the_sync_are_found() {
-    finds(Plant::AckBeforeSync);
+/// A test for each row, that a planted bug is found in worlds of a kind; and that all are listed.
+macro_rules! are_found {
+    ($($name:ident: $plant:ident in $kind:ident,)*) => {
+        $(
+            #[test]
+            fn $name() {
+                finds(Kind::$kind, Plant::$plant);
+            }
+        )*
+
+        #[test]
+        fn each_bug_planted_in_members_and_nodes_has_its_test() {
+            let tested = [$(Plant::$plant),*];
+            let is_here = |plant: &&Plant| plant.in_replica().is_some() || plant.in_node().is_some();
+            let missing = Plant::ALL.iter().filter(is_here).find(|plant| !tested.contains(plant));
+            assert_eq!(missing, None);
+        }
+    };
 }
 
-#[test]
-fn writes_that_count_as_synced_when_given_are_found() {
-    finds(Plant::SyncedWhenGiven);
-}
-
-#[test]
-fn batches_that_are_attached_without_a_check_are_found() {
-    finds(Plant::AttachAnything);
-}
-
-#[test]
-fn terms_that_are_not_kept_are_found() {
-    finds(Plant::HardStateNotKept);
-}
-
-#[test]
-fn skipped_syncs_are_found() {
-    finds(Plant::SkipSync);
-}
-
-#[test]
-fn a_record_that_is_cut_too_many_is_found() {
-    finds(Plant::CutValidRecordAtRecovery);
-}
-
-#[test]
-fn reads_without_a_round_are_found() {
-    finds(Plant::ReadAlone);
-}
-
-#[test]
-fn members_that_sleep_through_the_loss_of_a_node_are_found() {
-    finds(Plant::StayQuiet);
-}
-
-#[test]
-fn waits_that_the_end_of_a_leadership_leaves_out_are_found() {
-    finds(Plant::ForgetWaiters);
-}
-
-#[test]
-fn times_of_grace_that_end_with_the_leadership_are_found() {
-    finds(Plant::EndGraceWithEpoch);
-}
-
-#[test]
-fn answers_to_another_record_at_the_same_index_are_found() {
-    finds(Plant::DecideByIndex);
-}
-
-#[test]
-fn states_that_are_acknowledged_before_they_are_synced_are_found() {
-    finds(Plant::AckBeforeInstall);
-}
-
-#[test]
-fn states_without_their_blobs_are_found() {
-    finds(Plant::BlobsLeftOut);
-}
-
-#[test]
-fn messages_that_are_taken_while_a_state_is_installed_are_found() {
-    finds(Plant::StepWhileInstalling);
-}
-
-#[test]
-fn blobs_that_are_lost_because_nobody_answers_are_found() {
-    finds(Plant::SilenceIsLoss);
-}
-
-#[test]
-fn a_wall_clock_that_counts_as_the_time_of_the_log_is_found() {
-    finds(Plant::OwnWallClock);
-}
-
-#[test]
-fn a_time_that_stands_still_without_a_leader_is_found() {
-    finds(Plant::LastLoggedTime);
-}
-
-#[test]
-fn learners_that_count_are_found() {
-    finds(Plant::CountLearners);
-}
-
-#[test]
-fn members_of_the_base_that_are_taken_for_those_in_force_are_found() {
-    finds(Plant::StaleMembers);
-}
-
-#[test]
-fn members_that_change_when_the_change_is_appended_are_found() {
-    finds(Plant::MembersWhenAppended);
-}
-
-#[test]
-fn a_second_change_of_the_members_is_found() {
-    finds(Plant::SecondChange);
-}
-
-#[test]
-fn a_node_that_forgets_what_it_acknowledged_and_votes_is_found() {
-    finds_in(Kind::Forgetful, Plant::ForgetfulVoter);
+are_found! {
+    acknowledgements_before_the_sync_are_found: AckBeforeSync in Cluster,
+    writes_that_count_as_synced_when_given_are_found: SyncedWhenGiven in Cluster,
+    batches_that_are_attached_without_a_check_are_found: AttachAnything in Cluster,
+    terms_that_are_not_kept_are_found: HardStateNotKept in Cluster,
+    skipped_syncs_are_found: SkipSync in Cluster,
+    a_record_that_is_cut_too_many_is_found: CutValidRecordAtRecovery in Cluster,
+    reads_without_a_round_are_found: ReadAlone in Cluster,
+    members_that_sleep_through_the_loss_of_a_node_are_found: StayQuiet in Cluster,
+    waits_that_the_end_of_a_leadership_leaves_out_are_found: ForgetWaiters in Cluster,
+    times_of_grace_that_end_with_the_leadership_are_found: EndGraceWithEpoch in Cluster,
+    answers_to_another_record_at_the_same_index_are_found: DecideByIndex in Cluster,
+    states_that_are_acknowledged_before_they_are_synced_are_found: AckBeforeInstall in Cluster,
+    states_without_their_blobs_are_found: BlobsLeftOut in Cluster,
+    messages_that_are_taken_while_a_state_is_installed_are_found: StepWhileInstalling in Cluster,
+    blobs_that_are_lost_because_nobody_answers_are_found: SilenceIsLoss in Cluster,
+    a_wall_clock_that_counts_as_the_time_of_the_log_is_found: OwnWallClock in Cluster,
+    a_time_that_stands_still_without_a_leader_is_found: LastLoggedTime in Cluster,
+    learners_that_count_are_found: CountLearners in Cluster,
+    members_of_the_base_that_are_taken_for_those_in_force_are_found: StaleMembers in Cluster,
+    members_that_change_when_the_change_is_appended_are_found: MembersWhenAppended in Cluster,
+    a_second_change_of_the_members_is_found: SecondChange in Cluster,
+    a_node_that_forgets_what_it_acknowledged_and_votes_is_found: ForgetfulVoter in Forgetful,
+    leaders_that_take_what_the_disks_of_others_have_no_room_for_are_found: IgnoreRoomOfOthers in BadDisks,
+    leaders_that_lead_on_without_room_are_found: KeepLeadingWithoutRoom in BadDisks,
+    leaders_that_lead_on_while_their_disks_hang_are_found: LeadThroughStall in BadDisks,
 }

@@ -3,7 +3,7 @@
 use sluice_journal::{Committed, Journal};
 use sluice_node::shard::Step;
 use sluice_node::shard::replicated::work;
-use sluice_replica::{Body, Members, NodeId, Role, Work};
+use sluice_replica::{Body, Dropped, Members, NodeId, Role, Work};
 
 use super::node::{Fault, Outgoing, Server, TICK_US};
 use super::packet::Packet;
@@ -35,6 +35,13 @@ impl ClusterWorld {
                 owner.begin(server);
                 self.note_voters();
                 self.judge.starts.add(node, self.now_us);
+            }
+            // Whoever runs the machine makes room before the next start.
+            Err(_) if owner.is_full => {
+                self.free_disk(node);
+                self.nodes[node].stop(Crash::Kill);
+                self.at_random(1_000, 30_000, Event::Start { node, life });
+                return Ok(());
             }
             Err(Fault::Open(error)) if !owner.is_halted() => {
                 return Err(format!("node {node} cannot start: {error}"));
@@ -209,6 +216,9 @@ impl ClusterWorld {
     /// Brings on its way what a member gives to others, and reads for it what followers need.
     fn carry(&mut self, node: usize, out: Outgoing) -> Checked {
         for (from, why) in &out.dropped {
+            if *why == Dropped::NoRoom && self.filling.is_some() {
+                continue;
+            }
             checker::may_be_dropped(why, self.power.renumbers() || self.operator.is_some())
                 .map_err(|why| format!("node {node} drops a message of node id {}: {why}", from.get()))?;
         }
@@ -266,7 +276,7 @@ impl ClusterWorld {
         if !self.is_life(node, life) {
             return Ok(());
         }
-        if let Some(delay) = self.pause(node) {
+        if let Some(delay) = self.disk_pause(node) {
             self.at(delay, Event::Work { node, life });
             return Ok(());
         }

@@ -104,6 +104,7 @@ impl ClusterWorld {
     pub(super) fn heal(&mut self) -> Checked {
         self.network.heal();
         self.slow_write_us = 0;
+        self.free_disks();
         for node in 0..self.nodes.len() {
             self.nodes[node].heal();
             if self.nodes[node].is_halted() {

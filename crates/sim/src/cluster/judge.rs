@@ -20,6 +20,7 @@ use sluice_node::shard::request::Given;
 
 use super::calls::{Answered, Call, Figures, Message, QUEUE, Waiting};
 use super::damage::Awaited;
+use super::filling::is_full;
 use super::holding::{Consumers, Hold, Lease};
 use super::promised::{End, Starts};
 use crate::model::Checked;
@@ -65,6 +66,10 @@ pub(super) struct Judge {
     not_acked: BTreeSet<MessageId>,
     /// Number of acks that were asked for.
     pub(super) ack_tried: BTreeMap<MessageId, u32>,
+    /// Number of acks that were answered with success.
+    pub(super) acks: u64,
+    /// True: calls may be refused for want of room.
+    may_be_full: bool,
     /// Payloads of which a copy is awaited.
     pub(super) awaited: Vec<Awaited>,
     pub(super) stats: Stats,
@@ -78,6 +83,10 @@ pub(super) enum Outcome {
 }
 
 impl Judge {
+    pub(super) fn new(may_be_full: bool) -> Judge {
+        Judge { may_be_full, ..Judge::default() }
+    }
+
     /// Number of messages whose sends were answered.
     pub(super) fn sends(&self) -> u64 {
         self.sends
@@ -216,7 +225,10 @@ impl Judge {
             other => other,
         };
         match self.settled(&result)? {
-            Outcome::Done if result.is_ok() => drop(self.acked.insert(receipt.id, receipt.token)),
+            Outcome::Done if result.is_ok() => {
+                self.acks += 1;
+                self.acked.insert(receipt.id, receipt.token);
+            }
             Outcome::NotDone => drop(self.not_acked.insert(receipt.id)),
             Outcome::Done => return self.is_lost(&receipt, 1, now_us),
             Outcome::Unknown => {}
@@ -314,6 +326,7 @@ impl Judge {
             Ok(_) => (&mut self.stats.answers, Outcome::Done),
             Err(Error::NotLeader { .. } | Error::NoLeader {}) => (&mut self.stats.unled, Outcome::NotDone),
             Err(Error::OutcomeUnknown {}) => (&mut self.stats.unknown, Outcome::Unknown),
+            refused if self.may_be_full && is_full(refused) => (&mut self.stats.full, Outcome::NotDone),
             Err(other) => return Err(format!("a call was refused: {other}")),
         };
         *count += 1;

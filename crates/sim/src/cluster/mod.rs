@@ -10,11 +10,11 @@
 //! what its shard applies, [`packet`] messages on their way, [`network`] delays and losses, [`faults`]
 //! everything that goes wrong, [`operator`] who adds and removes nodes, [`listing`] the list of nodes and
 //! what leaders make of it, [`power`] machines that forget, [`damage`] payloads that one disk damages,
-//! [`silence`] what nodes notice of lost ones, [`calls`] calls and their answers, [`clients`] who calls whom,
-//! [`returns`] consumers that come back to the next leader, [`checker`] what has to be true of all nodes,
-//! [`judge`] what has to be true of what clients hear, [`promised`] when leases and delays end, [`holding`]
-//! until when a message is its holder's, [`kept`] what its receipt is good for until then, [`rest`] members
-//! that have nothing to do.
+//! [`filling`] disks that are full or hang, [`silence`] what nodes notice of lost ones, [`calls`] calls and
+//! their answers, [`clients`] who calls whom, [`returns`] consumers that come back to the next leader,
+//! [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what clients hear,
+//! [`promised`] when leases and delays end, [`holding`] until when a message is its holder's, [`kept`] what its
+//! receipt is good for until then, [`rest`] members that have nothing to do.
 
 mod begun;
 mod calls;
@@ -23,6 +23,7 @@ mod clients;
 mod damage;
 mod drive;
 mod faults;
+mod filling;
 mod holding;
 mod judge;
 mod kept;
@@ -52,6 +53,7 @@ use crate::world::Stats;
 use begun::Begun;
 use checker::Checker;
 use clients::Clients;
+use filling::Filling;
 use judge::Judge;
 use network::Network;
 use node::{Node, draw_options};
@@ -61,6 +63,12 @@ use power::Power;
 use returns::{Returns, Worker};
 
 const SECOND_US: u64 = 1_000_000;
+
+/// Time between two looks at a disk that hangs, in microseconds.
+const HANG_US: u64 = 20_000;
+
+/// Largest time that a clock wins or loses in a second, in microseconds.
+const DRIFT_US: u64 = 200;
 
 /// Episodes of a run, each of which ends with repair.
 const EPISODES: u64 = 3;
@@ -94,6 +102,15 @@ enum Event {
     Return(Worker),
     Client,
     Fault,
+    Fill,
+}
+
+/// Lets the monotonic clocks of the nodes drift apart, in half of all runs.
+fn draw_drifts(nodes: &mut [Node], seed: u64) {
+    let mut rng = Rng::new(seed.rotate_left(16));
+    if rng.chance(1, 2) {
+        nodes.iter_mut().for_each(|node| node.drift(rng.below(2 * DRIFT_US) as i64 - DRIFT_US as i64));
+    }
 }
 
 /// Event with its time and its number, which decides between events of one time.
@@ -124,6 +141,17 @@ impl Ord for Due {
     }
 }
 
+/// The disks of a cluster, besides their failures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disks {
+    /// What is acknowledged is synced, and they have room.
+    Sound,
+    /// What is acknowledged is not synced, and a loss of power takes some of it.
+    Forgetful,
+    /// They are full at times, or hang.
+    Bad,
+}
+
 /// The nodes, what is on its way between them, and what has to be true of them.
 #[derive(Debug)]
 pub struct ClusterWorld {
@@ -134,6 +162,8 @@ pub struct ClusterWorld {
     power: Power,
     /// None: the members stay as they are, but for machines that forget.
     operator: Option<Operator>,
+    /// None: the disks have room, and do not hang.
+    filling: Option<Filling>,
     plant: Option<Plant>,
     checker: Checker,
     judge: Judge,
@@ -160,31 +190,38 @@ pub struct ClusterWorld {
 }
 
 impl ClusterWorld {
-    /// The world of this seed. `is_lax`: its nodes acknowledge what is not synced yet.
+    /// The world of this seed.
     ///
     /// # Errors
     /// The data with which it begins cannot be made.
-    pub fn new(seed: u64, plant: Option<Plant>, is_lax: bool, verbose: bool) -> Result<ClusterWorld, String> {
+    pub fn new(seed: u64, plant: Option<Plant>, disks: Disks, verbose: bool) -> Result<ClusterWorld, String> {
         sluice_replica::plant::plant(plant.and_then(Plant::in_replica));
         sluice_journal::plant::plant(plant.and_then(Plant::in_journal));
         sluice_node::plant::plant(plant.and_then(Plant::in_node));
         sluice_engine::plant::plant(plant.and_then(Plant::in_engine));
         let mut rng = Rng::new(seed);
         let count = if rng.chance(2, 3) { 3 } else { 5 };
-        let options = draw_options(is_lax, &mut rng);
+        let is_lax = disks == Disks::Forgetful;
+        let mut options = draw_options(is_lax, &mut rng);
+        if disks == Disks::Bad {
+            filling::with_reserve(&mut options);
+        }
         let Begun { disk, log } = Begun::new(&options, &mut rng)?;
         let (wrong_clock, bad_disk) = (rng.index(count), rng.index(count));
         let nodes = (0..count).map(|place| Node::new(place, count, &disk, &options, plant, &mut rng));
+        let mut nodes = nodes.collect::<Result<Vec<_>, _>>()?;
+        draw_drifts(&mut nodes, seed);
         Ok(ClusterWorld {
-            nodes: nodes.collect::<Result<_, _>>()?,
+            nodes,
             rng,
             now_us: SECOND_US,
             network: Network::new(count),
             power: Power::new(count, &options),
             operator: Operator::new(count, seed).filter(|_| !is_lax),
+            filling: (disks == Disks::Bad).then(|| Filling::new(seed)),
             plant,
             checker: Checker::new(log),
-            judge: Judge::default(),
+            judge: Judge::new(disks == Disks::Bad),
             clients: Clients::default(),
             returns: Returns::new(seed),
             slow_write_us: 0,
@@ -217,6 +254,9 @@ impl ClusterWorld {
         if self.operator.is_some() {
             self.at(SECOND_US, Event::Operate);
         }
+        if self.filling.is_some() {
+            self.at(SECOND_US, Event::Fill);
+        }
         for episode in 1..=EPISODES {
             self.faulty = true;
             while !self.is_covered(episode) {
@@ -230,6 +270,7 @@ impl ClusterWorld {
             self.faulty = false;
             self.heal()?;
             self.watch_healing(step)?;
+            self.watch_bad_disks(step)?;
             self.watch_rest(step)?;
         }
         self.close(step)
@@ -313,6 +354,10 @@ impl ClusterWorld {
                 self.at_random(20_000, 700_000, Event::Fault);
                 if self.faulty { self.fault() } else { Ok(()) }
             }
+            Event::Fill => {
+                self.fill();
+                Ok(())
+            }
             Event::Arrive { node, packet } => self.arrive(node, packet),
             Event::Steer { node, life, step } => self.steer(node, life, step),
             Event::Operate => self.change_cluster(),
@@ -357,7 +402,7 @@ impl ClusterWorld {
         if !self.is_life(node, life) {
             return Ok(());
         }
-        if let Some(delay) = self.pause(node) {
+        if let Some(delay) = self.disk_pause(node) {
             self.at(delay, Event::Write { node, life });
             return Ok(());
         }
@@ -372,6 +417,9 @@ impl ClusterWorld {
             return Ok(());
         }
         self.at_random(5_000, 400_000, Event::Maintain { node, life });
+        if self.nodes[node].hangs_until_us > self.now_us {
+            return Ok(());
+        }
         let now_us = self.now_us;
         self.input(node, |server| {
             server.maintenance.step(now_us);
@@ -393,6 +441,13 @@ impl ClusterWorld {
     /// Time that the node is still paused, in microseconds.
     fn pause(&self, node: usize) -> Option<u64> {
         self.nodes[node].paused_until_us.checked_sub(self.now_us).filter(|left| *left > 0)
+    }
+
+    /// Time after which to look again whether something can be written: the node is paused, or its disk
+    /// hangs, in microseconds.
+    pub(super) fn disk_pause(&self, node: usize) -> Option<u64> {
+        let hangs = self.nodes[node].hangs_until_us > self.now_us;
+        self.pause(node).or_else(|| hangs.then_some(HANG_US))
     }
 
     /// The place of the node that has this number, or had it.

@@ -132,6 +132,8 @@ pub(super) struct Node {
     pub(super) clock: SimClock,
     /// Time up to which its clock has run, in microseconds.
     clock_us: u64,
+    /// Lead that its monotonic clock wins in a second, in microseconds.
+    drift_us: i64,
     /// Number of the batch that this life has applied last.
     pub(super) applied: u64,
     /// Time at which it applied a batch last, in microseconds.
@@ -153,6 +155,10 @@ pub(super) struct Node {
     boot: BootId,
     /// True: its machine has lost power where that loses what was acknowledged, and it does not vote yet.
     pub(super) has_lost_power: bool,
+    /// Time until which nothing is written, in microseconds.
+    pub(super) hangs_until_us: u64,
+    /// True: its disk has little room.
+    pub(super) is_full: bool,
     /// True: its journal has failed in its last life.
     pub(super) has_failed: bool,
     /// Reason for which it does not start.
@@ -224,6 +230,7 @@ impl Node {
             server: None,
             clock: SimClock::default(),
             clock_us: 0,
+            drift_us: 0,
             applied: 0,
             agreed_us: 0,
             paused_until_us: 0,
@@ -235,6 +242,8 @@ impl Node {
             dying: Crash::Kill,
             boot: BootId([0; 16]),
             has_lost_power: false,
+            hangs_until_us: 0,
+            is_full: false,
             has_failed: false,
             away: None,
         }
@@ -359,9 +368,18 @@ impl Node {
         self.server = None;
     }
 
-    /// Lets the clock of the process run on to this time.
+    /// Lets its monotonic clock win so many microseconds in a second.
+    pub(super) fn drift(&mut self, by_us: i64) {
+        self.drift_us = by_us;
+    }
+
+    /// Lets the clock of the process run on to this time. The wall clock does not drift.
     pub(super) fn run_clock(&mut self, now_us: u64) {
-        self.clock.advance(now_us.saturating_sub(std::mem::replace(&mut self.clock_us, now_us)));
+        let before_us = std::mem::replace(&mut self.clock_us, now_us);
+        let drifted = |at_us: u64| at_us as i64 * self.drift_us / SECOND_US as i64;
+        let won_us = drifted(now_us) - drifted(before_us);
+        self.clock.advance(now_us.saturating_sub(before_us).saturating_add_signed(won_us));
+        self.clock.jump(-won_us);
     }
 
     /// Sets the clocks of a process that begins now: its monotonic time begins anywhere.

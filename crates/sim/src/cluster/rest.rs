@@ -41,7 +41,7 @@ impl ClusterWorld {
     }
 
     /// Lets everything go on until it is so.
-    fn run_until(
+    pub(super) fn run_until(
         &mut self,
         step: &std::cell::Cell<u64>,
         within_us: u64,

@@ -91,6 +91,10 @@ pub struct Stats {
     pub returned: u64,
     /// Number of leases with which consumers went on after they had lost their leader.
     pub resumed: u64,
+    /// Number of times at which a disk of a cluster was filled.
+    pub filled: u64,
+    /// Number of calls of a cluster's clients that were refused for want of room.
+    pub full: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -120,6 +124,8 @@ impl std::ops::AddAssign for Stats {
         self.refused += other.refused;
         self.returned += other.returned;
         self.resumed += other.resumed;
+        self.filled += other.filled;
+        self.full += other.full;
     }
 }
 
