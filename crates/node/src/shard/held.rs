@@ -20,6 +20,8 @@ pub(super) struct Held {
     /// Requests with the monotonic time at which the wait of each ends, in microseconds.
     line: VecDeque<(u64, Request)>,
     bytes: usize,
+    /// Number of commands among them.
+    commands: usize,
 }
 
 impl Held {
@@ -33,12 +35,18 @@ impl Held {
         self.line.is_empty()
     }
 
+    /// True when a request waits that becomes a record.
+    pub(super) fn has_commands(&self) -> bool {
+        self.commands > 0
+    }
+
     /// Adds a request, or refuses it where too many wait.
     pub(super) fn push(&mut self, until_us: u64, request: Request) {
         if self.line.len() >= REQUESTS_MAX || self.bytes >= BYTES_MAX {
             return request.refuse(&Error::Overloaded { what: "requests", retry_after_ms: RETRY_AFTER_MS });
         }
         self.bytes += request.bytes();
+        self.commands += usize::from(is_command(&request));
         self.line.push_back((until_us, request));
     }
 
@@ -46,6 +54,7 @@ impl Held {
     pub(super) fn pop(&mut self) -> Option<(u64, Request)> {
         let (until_us, request) = self.line.pop_front()?;
         self.bytes -= request.bytes();
+        self.commands -= usize::from(is_command(&request));
         Some((until_us, request))
     }
 
@@ -66,6 +75,11 @@ impl Held {
             request.refuse(&Error::ShuttingDown {});
         }
     }
+}
+
+/// True for a request that becomes a record.
+fn is_command(request: &Request) -> bool {
+    matches!(request, Request::Propose(_) | Request::Attach(_))
 }
 
 /// A panic of the shard's thread leaves nobody without an answer.

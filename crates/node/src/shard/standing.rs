@@ -2,7 +2,8 @@
 //!
 //! A leader begins with a record of its epoch, and serves once that is applied. Whatever it answers from its
 //! state, without a record, waits until the other replicas confirm that it leads still: one round for all
-//! that wait. A follower serves nobody: it names the leader, or lets requests wait for one.
+//! that wait. A follower serves nobody: it names the leader, or lets requests wait for one. A leader lets
+//! commands wait while it hands over, and while more came at once than it may propose.
 
 use std::time::Duration;
 
@@ -220,7 +221,14 @@ impl<S: Store, C: Clock> Shard<S, C> {
             let what = "bytes to be agreed on at once";
             return request.refuse(&Error::BatchTooLarge { what, size, limit: RECORD_BYTES_MAX });
         }
-        self.sort(self.monotonic_us + LEADER_WAIT_MAX.as_micros() as u64, request);
+        let until_us = self.monotonic_us + LEADER_WAIT_MAX.as_micros() as u64;
+        // Commands are taken in the order in which they came.
+        match &request {
+            Request::Propose(_) | Request::Attach(_) if self.leads() && self.place.held.has_commands() => {
+                self.place.held.push(until_us, request);
+            }
+            _ => self.sort(until_us, request),
+        }
     }
 
     /// Sorts all held requests anew, after the place has changed.
@@ -248,9 +256,14 @@ impl<S: Store, C: Clock> Shard<S, C> {
         };
         match self.place.standing {
             Standing::Follower { leader: Some(_) } => request.refuse(&self.unled()),
-            _ if self.leads() && !from_state => self.take_request(request),
+            _ if self.takes_commands() && !from_state => self.take_request(request),
             _ => self.place.held.push(until_us, request),
         }
+    }
+
+    /// True when a command may be proposed now.
+    fn takes_commands(&self) -> bool {
+        self.leads() && self.store.takes_proposals() && self.leading.takes_more()
     }
 
     /// A replica's part of a step: begins to lead, confirms that it leads, and ends waits that are over. True
@@ -290,7 +303,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Serves held requests that this node may answer from its state: it led at some moment since they came,
     /// and has applied what was acknowledged until then.
     fn confirm_held(&mut self) -> bool {
-        if !self.leads() || self.place.held.is_empty() {
+        if self.place.held.is_empty() || !self.takes_commands() {
             return false;
         }
         let round = match self.place.round {
@@ -306,7 +319,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         self.place.round = None;
         for _ in 0..round.requests {
-            if let Some((_, request)) = self.place.held.pop() {
+            if self.leading.takes_more()
+                && let Some((_, request)) = self.place.held.pop()
+            {
                 self.take_request(request);
             }
         }

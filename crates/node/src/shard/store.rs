@@ -60,6 +60,12 @@ pub trait Store: Journal<Location = BlobLocation> {
         None
     }
 
+    /// True while the store of a leader takes proposals: not while the leadership is handed over, nor while
+    /// the disk hangs.
+    fn takes_proposals(&self) -> bool {
+        true
+    }
+
     /// Index up to which the state has to be applied so that it shows everything that was acknowledged
     /// anywhere before the first call with this `round`; for a leader only. `None`: not known yet. Rounds
     /// count up from 1. One may be lost for ever, after which the shard asks for the next. An answer wakes

@@ -3,6 +3,7 @@
 
 mod room;
 mod time;
+mod waiting;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -37,7 +37,7 @@ impl Replica {
             return Err(Refused::ChangeUnderWay);
         }
         let raft = &self.library.raft;
-        if raft.lead_transferee.is_some() {
+        if self.is_transferring() {
             return Err(Refused::Transferring);
         }
         // Before that, another leader's change may be in force elsewhere.

@@ -205,6 +205,11 @@ impl Replica {
         Ok(at)
     }
 
+    /// True: a leader hands over, and takes no proposals.
+    pub fn is_transferring(&self) -> bool {
+        self.library.raft.lead_transferee.is_some()
+    }
+
     /// Tells whether a batch of this length could be proposed now.
     ///
     /// # Errors
@@ -215,7 +220,7 @@ impl Replica {
             return Err(Refused::BatchTooLarge { bytes });
         }
         self.check_leader()?;
-        if self.library.raft.lead_transferee.is_some() {
+        if self.is_transferring() {
             return Err(Refused::Transferring);
         }
         let log = &self.library.raft.raft_log;

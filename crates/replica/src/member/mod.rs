@@ -437,6 +437,11 @@ impl Member {
         followers.map(|follower| Follower { has_room: has_room(follower.node), ..follower }).collect()
     }
 
+    /// True: a leader takes proposals now; not while it hands over, nor while its disk hangs.
+    pub fn takes_proposals(&self) -> bool {
+        !self.is_silent() && !self.replica.is_transferring()
+    }
+
     /// True: this member says nothing.
     fn is_silent(&self) -> bool {
         self.is_stalled() || self.is_mute()

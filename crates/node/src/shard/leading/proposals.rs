@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use sluice_engine::Error;
 use sluice_engine::command::Command;
 use sluice_journal::{Batch, Class, Refused};
-use sluice_replica::GROUP_BYTES;
+use sluice_replica::{BATCH_BYTES_MAX, GROUP_BYTES, UNCOMMITTED_BYTES_MAX};
 
 use super::waiting_pulls::{Claims, WaitingPull};
 use crate::clock::Clock;
@@ -19,8 +19,8 @@ use crate::shard::store::Store;
 
 /// Size from which a step's batch takes no further request, in bytes.
 const STEP_BYTES: usize = GROUP_BYTES as usize;
-/// Bytes in flight from which no further request is taken.
-const IN_FLIGHT_BYTES: usize = 64 << 20;
+/// Bytes in flight from which no further request is taken: the largest batch still has its place then.
+const IN_FLIGHT_BYTES: usize = (UNCOMMITTED_BYTES_MAX - BATCH_BYTES_MAX) as usize;
 
 /// Pause before a draining record that a full disk refused is proposed again, in microseconds. The journal
 /// measures free space about as often.

@@ -425,6 +425,10 @@ impl Store for Replicated {
         self.heard.pop_front()
     }
 
+    fn takes_proposals(&self) -> bool {
+        self.member.takes_proposals()
+    }
+
     fn confirm(&mut self, round: u64) -> Option<u64> {
         if round != self.round.number {
             self.round = Round { number: round, ..Round::default() };
