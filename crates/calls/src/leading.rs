@@ -19,9 +19,11 @@ impl CallName<'_> {
         self.leader(calls)?.elsewhere()
     }
 
-    /// True while no leader is known of the shard which answers the call.
-    pub fn has_no_leader(&self, calls: &Calls) -> bool {
-        self.leader(calls).is_some_and(|leader| leader.elsewhere().is_none() && !leader.is_here())
+    /// True while no leader is known of the shard which answers the call, or while this node hands its
+    /// leadership over.
+    #[inline]
+    pub fn is_unled(&self, calls: &Calls) -> bool {
+        self.leader(calls).is_some_and(Leader::is_unsettled)
     }
 
     /// The leader of the shard which answers the call; `None`: this node answers it in any case. Calls in a
@@ -85,9 +87,27 @@ mod tests {
         let shown = call(Operation::QueueShow, Some("shop"), "q");
         assert_eq!(CallName { is_stale: true, ..shown }.leader_elsewhere(&calls), None);
         calls.node().leaders()[1].set(Standing::Follower { leader: None });
-        assert!(shown.has_no_leader(&calls) && shown.leader_elsewhere(&calls).is_none());
+        assert!(shown.is_unled(&calls) && shown.leader_elsewhere(&calls).is_none());
         calls.node().leaders()[1].set(Standing::Leader { term: 7 });
-        assert!(!shown.has_no_leader(&calls));
+        assert!(!shown.is_unled(&calls));
         assert_eq!(leader(Operation::Send, Some("shop"), "q"), None);
+    }
+
+    #[tokio::test]
+    async fn a_call_is_unled_while_its_shard_has_no_leader_or_gets_another() {
+        let calls = Calls::new(Node::start(options()).unwrap(), Access::default(), About::default());
+        let is_unled =
+            |operation| CallName { operation, namespace: None, name: "q", is_stale: false }.is_unled(&calls);
+        let leader = &calls.node().leaders()[0];
+        assert!(!is_unled(Operation::Send));
+        leader.hands_over(true);
+        assert!(is_unled(Operation::Send) && leader.is_here() && leader.number(7) == Some(7));
+        assert!(!is_unled(Operation::Status));
+        leader.set(Standing::Follower { leader: None });
+        assert!(is_unled(Operation::Send));
+        leader.hands_over(true);
+        assert!(!leader.is_here());
+        leader.set(Standing::Follower { leader: Some(2) });
+        assert!(!is_unled(Operation::Send));
     }
 }

@@ -73,7 +73,7 @@ mod view;
 pub use call::{Codec, Done, Unary};
 pub use error::CallError;
 pub use fault::{Fault, Read};
-pub use operation::Operation;
 pub use leading::LEADER_WAIT_MAX;
+pub use operation::Operation;
 pub use permit::{Asker, CallName, Permit};
 pub use server::Calls;

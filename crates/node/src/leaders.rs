@@ -14,6 +14,9 @@ use crate::shard::replicated::changes::{NotChanged, ShardMembers};
 
 /// Pause before a shard is ordered again to hand over its leadership: the others may not have been heard of.
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(20);
+/// Time for which a node goes on that has handed leaderships over: who was refused meanwhile comes again at
+/// once, perhaps to this node.
+const HAND_OVER_LINGER: Duration = Duration::from_millis(100);
 /// Time for which a node tries to hand a leadership to another one.
 const HAND_TO_TIME: Duration = Duration::from_secs(1);
 
@@ -45,16 +48,19 @@ impl Node {
     }
 
     /// Hands all leaderships of this node to others, as a node does before it stops; waits until that is
-    /// done, at most this long. A server alone has none to hand over.
+    /// done, at most this long, and a moment more. A server alone has none to hand over.
     pub async fn hand_over(&self, within: Duration) {
         let deadline = Instant::now() + within;
         let orders =
             |(shard, leader): (usize, &Leader)| leader.is_here() && self.inner.inboxes.hand_over(shard);
+        let mut pause = Duration::ZERO;
         while self.leaders().iter().enumerate().filter(|led| orders(*led)).count() > 0
             && Instant::now() < deadline
         {
+            pause = HAND_OVER_LINGER;
             tokio::time::sleep(HAND_OVER_PAUSE).await;
         }
+        tokio::time::sleep(pause).await;
     }
 
     /// Hands the leadership of a shard to a node, whoever leads, as soon as that node is not far behind.

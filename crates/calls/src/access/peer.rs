@@ -41,8 +41,8 @@ enum Role {
     Client,
     /// From clients of this node of the cluster, for which it speaks.
     Node(Clients<Peer>),
-    /// From itself, passed on by a node.
-    Forwarded,
+    /// From itself, passed on by a node: for the last time, or by one that took this node for the leader.
+    Forwarded { is_last: bool },
 }
 
 /// The identity of the connection's certificate by the rules of one generation.
@@ -89,22 +89,28 @@ impl Peer {
 
     /// True for a client whose requests another node has passed on.
     pub fn is_forwarded(&self) -> bool {
-        matches!(self.role, Role::Forwarded)
+        matches!(self.role, Role::Forwarded { .. })
     }
 
-    /// The client with this address and certificate in DER, for which this node of the cluster speaks.
-    /// `None`: this peer speaks for nobody.
-    pub fn client(&self, address: IpAddr, certificate: Option<&[u8]>) -> Option<Arc<Peer>> {
+    /// True for a client whose requests are not passed on any more.
+    pub fn is_forwarded_last(&self) -> bool {
+        matches!(self.role, Role::Forwarded { is_last: true })
+    }
+
+    /// The client with this address and certificate in DER, for which this node of the cluster speaks, for
+    /// the last time if it `is_last`. `None`: this peer speaks for nobody.
+    pub fn client(&self, address: IpAddr, certificate: Option<&[u8]>, is_last: bool) -> Option<Arc<Peer>> {
         let Role::Node(clients) = &self.role else { return None };
-        let is_it = |peer: &Peer| peer.certificate() == certificate;
-        Some(clients.find(address, Peer::is_turned_away, is_it, || self.new_client(address, certificate)))
+        let is_it = |peer: &Peer| peer.certificate() == certificate && peer.is_forwarded_last() == is_last;
+        let new = || self.new_client(address, certificate, Role::Forwarded { is_last });
+        Some(clients.find(address, Peer::is_turned_away, is_it, new))
     }
 
-    fn new_client(&self, address: IpAddr, certificate: Option<&[u8]>) -> Peer {
+    fn new_client(&self, address: IpAddr, certificate: Option<&[u8]>, role: Role) -> Peer {
         let slot = self.slot.of_client(address);
         let is_banned = slot.is_err();
         let slot = slot.unwrap_or_else(|_| self.slot.of_banned(address));
-        let client = Peer::in_role(&self.access, slot, certificate, Role::Forwarded);
+        let client = Peer::in_role(&self.access, slot, certificate, role);
         if is_banned {
             // Never set before.
             let _ = client.turned_away.set(());
@@ -296,15 +302,17 @@ mod tests {
         let (access, guard) = (asking(), guard());
         let node = Peer::node(&access, guard.enter([192, 0, 2, 9].into()).unwrap());
         let shown = certificate();
-        let client = node.client([192, 0, 2, 1].into(), Some(&shown)).unwrap();
+        let client = node.client([192, 0, 2, 1].into(), Some(&shown), false).unwrap();
         assert!(node.is_node() && !node.is_forwarded() && client.is_forwarded() && !client.is_node());
         assert_eq!(client.address(), IpAddr::from([192, 0, 2, 1]));
         assert_eq!(client.caller(None, false).unwrap().name(), "billing");
-        assert!(Arc::ptr_eq(&client, &node.client([192, 0, 2, 1].into(), Some(&shown)).unwrap()));
-        let without = node.client([192, 0, 2, 1].into(), None).unwrap();
+        assert!(Arc::ptr_eq(&client, &node.client([192, 0, 2, 1].into(), Some(&shown), false).unwrap()));
+        let last = node.client([192, 0, 2, 1].into(), Some(&shown), true).unwrap();
+        assert!(last.is_forwarded_last() && last.is_forwarded() && !client.is_forwarded_last());
+        let without = node.client([192, 0, 2, 1].into(), None, false).unwrap();
         assert!(matches!(without.caller(None, false), Ok(Caller::Nobody)));
-        assert!(client.client([192, 0, 2, 2].into(), None).is_none(), "a client speaks for nobody");
-        let unreadable = node.client([192, 0, 2, 1].into(), Some(b"")).unwrap();
+        assert!(client.client([192, 0, 2, 2].into(), None, false).is_none(), "a client speaks for nobody");
+        let unreadable = node.client([192, 0, 2, 1].into(), Some(b""), false).unwrap();
         assert_eq!(unreadable.caller(None, false).unwrap_err().code, "unauthenticated");
     }
 
@@ -312,7 +320,7 @@ mod tests {
     fn the_failures_of_a_client_are_not_those_of_its_node() {
         let (access, guard) = (asking(), guard());
         let node = Peer::node(&access, guard.enter([192, 0, 2, 9].into()).unwrap());
-        let client = || node.client([192, 0, 2, 1].into(), None).unwrap();
+        let client = || node.client([192, 0, 2, 1].into(), None, false).unwrap();
         for _ in 0..2 {
             client().refused(&Denied::unauthenticated("wrong"), "a test");
         }

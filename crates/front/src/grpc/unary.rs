@@ -171,7 +171,7 @@ async fn answer(
     by.target = target(path, namespace, request.name);
     let Request { name, is_stale, .. } = request;
     let call = CallName { operation, namespace: request.namespace, name, is_stale };
-    if context.leads_elsewhere(by.peer, &call).is_some()
+    if context.is_elsewhere(by.peer, &call)
         && let Some(response) =
             Box::pin(arrived.passed_on(&call, Passable::read(upload.shared()), |error| refusal(&error))).await
     {

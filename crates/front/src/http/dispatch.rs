@@ -92,7 +92,7 @@ impl Arrived {
         let namespace = captured.namespace.as_deref();
         let is_stale = operation.is(Trait::Stale) && asks_stale(head.uri.query());
         let call = CallName { operation, namespace, name: &captured.name, is_stale };
-        if context.leads_elsewhere(peer, &call).is_some()
+        if context.is_elsewhere(peer, &call)
             // Rare on one node: its future is not to make that of every request larger.
             && let Some(response) =
                 Box::pin(self.passed_on(&call, Passable::unread(body), CallError::into_response)).await

@@ -7,8 +7,10 @@ use super::store::Standing;
 
 /// Value that stands for this node.
 const HERE: u64 = u64::MAX;
+/// Value that stands for this node while it hands the leadership over.
+const LEAVING: u64 = u64::MAX - 1;
 /// Value that stands for no leader.
-const UNKNOWN: u64 = u64::MAX - 1;
+const UNKNOWN: u64 = u64::MAX - 2;
 
 /// Node that leads a shard; clones share it. The shard sets it when its place changes, and any thread reads
 /// it without waiting, so it may be out of date: who acts on it is told by the shard.
@@ -30,13 +32,20 @@ impl Leader {
 
     /// True when this node leads.
     pub fn is_here(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == HERE
+        matches!(self.0.load(Ordering::Relaxed), HERE | LEAVING)
+    }
+
+    /// True when no leader is known, or this node hands the leadership over: a request that came to the shard
+    /// now would be refused soon.
+    #[inline]
+    pub fn is_unsettled(&self) -> bool {
+        matches!(self.0.load(Ordering::Relaxed), UNKNOWN | LEAVING)
     }
 
     /// Number of the node that leads, where this node has the number `own`. `None`: no leader is known.
     pub fn number(&self, own: u64) -> Option<u64> {
         match self.0.load(Ordering::Relaxed) {
-            HERE => Some(own),
+            HERE | LEAVING => Some(own),
             UNKNOWN => None,
             elsewhere => Some(elsewhere),
         }
@@ -45,6 +54,13 @@ impl Leader {
     /// Sets it by the place of this node.
     pub fn set(&self, standing: Standing) {
         self.0.store(node_of(standing), Ordering::Relaxed);
+    }
+
+    /// Says whether this node, if it leads, hands the leadership over.
+    pub fn hands_over(&self, hands_over: bool) {
+        if self.is_here() {
+            self.0.store(if hands_over { LEAVING } else { HERE }, Ordering::Relaxed);
+        }
     }
 }
 

@@ -272,6 +272,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if self.is_alone() {
             return false;
         }
+        self.place.leader.hands_over(!self.store.takes_proposals());
         let worked = self.advance_beginning() | self.confirm_held();
         if self.stopping && !self.leads() {
             self.place.held.end();

@@ -140,8 +140,19 @@ async fn agree(durability: Durability) {
     assert_eq!(refused, Err(Error::NotLeader { leader: leads as u64 + 1 }));
     let taken = receive(at(leads), "jobs", 10, 0).await.unwrap();
     assert_eq!(payloads(&taken), [&b"alone"[..], b"together"]);
+    let former = at(leads).leaders()[0].clone();
+    let watching = tokio::task::spawn_blocking(move || {
+        while former.is_here() {
+            if former.is_unsettled() && former.is_here() {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        false
+    });
     let began = Instant::now();
     at(leads).hand_over(Duration::from_secs(10)).await;
+    assert!(watching.await.unwrap(), "it tells that it hands over");
     let next = leader(&nodes);
     assert!(next != leads && began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     send(at(next), "jobs", &[b"afterwards"]).await;

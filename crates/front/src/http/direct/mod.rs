@@ -139,7 +139,7 @@ impl<'a> HotCall<'a> {
         let (path, operation, captured) = route_of(head)?;
         let namespace = captured.namespace.as_deref();
         let call = calls::CallName { operation, namespace, name: &captured.name, is_stale: false };
-        if peer.is_node() || context.leads_elsewhere(peer, &call).is_some() {
+        if peer.is_node() || context.is_elsewhere(peer, &call) {
             return None;
         }
         let in_flight = InFlight::enter(context, activity);

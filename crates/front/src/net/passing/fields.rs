@@ -15,6 +15,8 @@ use sluice_calls::access::Peer;
 const FOR: HeaderName = HeaderName::from_static("sluice-forwarded-for");
 /// Certificate that the client has shown in its handshake, in DER, as base64.
 const CERTIFICATE: HeaderName = HeaderName::from_static("sluice-forwarded-certificate");
+/// A request that has it was passed on by two nodes, of which the first took the second for the leader.
+const LAST: HeaderName = HeaderName::from_static("sluice-forwarded-last");
 /// Beginning of the names of all such fields.
 const PREFIX: &str = "sluice-forwarded-";
 
@@ -54,6 +56,9 @@ pub(super) fn fields_for(peer: &Peer, headers: &HeaderMap) -> HeaderMap {
     if let Ok(address) = HeaderValue::from_str(&peer.address().to_string()) {
         fields.insert(FOR, address);
     }
+    if peer.is_forwarded() {
+        fields.insert(LAST, HeaderValue::from_static("1"));
+    }
     if let Some(shown) = peer.certificate()
         && let Ok(shown) = HeaderValue::from_str(&BASE64.encode(shown))
     {
@@ -71,5 +76,6 @@ pub(crate) fn sender_of(peer: Arc<Peer>, headers: &HeaderMap) -> Arc<Peer> {
     let address = address.to_str().ok().and_then(|text| text.parse::<IpAddr>().ok());
     // One that cannot be read is a certificate of nobody.
     let shown = headers.get(CERTIFICATE).map(|value| BASE64.decode(value.as_bytes()).unwrap_or_default());
-    peer.client(address.unwrap_or(peer.address()), shown.as_deref()).unwrap_or(peer)
+    let is_last = headers.contains_key(LAST);
+    peer.client(address.unwrap_or(peer.address()), shown.as_deref(), is_last).unwrap_or(peer)
 }

@@ -37,16 +37,25 @@ use super::nodes::Nodes;
 
 pub(crate) use self::fields::sender_of;
 
-/// Pause before such a request is tried again.
-const UNSENT_PAUSE: Duration = Duration::from_millis(50);
+/// Longest pause before such a request is tried again.
+const PAUSE_MAX: Duration = Duration::from_millis(50);
+/// Shortest such pause: each one is twice as long as that before.
+const PAUSE_MIN: Duration = Duration::from_millis(2);
 
 impl Context {
     /// Number of the node that leads the shard of a call, if it is another and the call was not passed on
-    /// before.
+    /// twice.
     #[inline]
     pub(crate) fn leads_elsewhere(&self, peer: &Peer, call: &CallName<'_>) -> Option<u64> {
         self.links.as_ref()?;
-        if peer.is_forwarded() { None } else { call.leader_elsewhere(&self.calls) }
+        if peer.is_forwarded_last() { None } else { call.leader_elsewhere(&self.calls) }
+    }
+
+    /// True when a call does not go to its shard here: another node leads that, or nobody does for now, so
+    /// that the call waits until it is known who does.
+    #[inline]
+    pub(crate) fn is_elsewhere(&self, peer: &Peer, call: &CallName<'_>) -> bool {
+        self.leads_elsewhere(peer, call).is_some() || self.links.is_some() && call.is_unled(&self.calls)
     }
 
     /// Adds the leader's address to an error that names the leader.
@@ -89,7 +98,7 @@ impl<'b> Passable<'b> {
     /// Takes the body of a request back that has not left, and is dropped by now.
     async fn take_back(&mut self) {
         if let Some(body) = &mut self.rest {
-            body.take_back(UNSENT_PAUSE).await;
+            body.take_back(PAUSE_MAX).await;
         }
     }
 }
@@ -125,7 +134,8 @@ impl Arrived {
 }
 
 impl Asked<'_> {
-    /// Passes a call on as long as another node leads its shard. `None`: this node answers it.
+    /// Passes a call on as long as another node leads its shard, or it is not known who does: what comes to a
+    /// shard then is refused when another node leads. `None`: this node answers it.
     ///
     /// # Errors
     /// `no_leader` when nothing was done, since the leader is not reached or not known; `outcome_unknown`
@@ -138,7 +148,7 @@ impl Asked<'_> {
         let links = self.context.links.as_ref()?;
         let passed = self.context.calls.passed();
         let until = Instant::now() + LEADER_WAIT_MAX;
-        let mut unreached = None;
+        let (mut unreached, mut pause) = (None, PAUSE_MIN);
         loop {
             if let Some(node) = self.context.leads_elsewhere(self.peer, call) {
                 let request = self.outgoing(links.nodes(), node, body.lend());
@@ -159,7 +169,7 @@ impl Asked<'_> {
                 tracing::debug!(node, "the leader is not reached: {reason}");
                 unreached = Some(node);
                 body.take_back().await;
-            } else if !call.has_no_leader(&self.context.calls) {
+            } else if !call.is_unled(&self.context.calls) {
                 return None;
             }
             if Instant::now() >= until {
@@ -169,7 +179,7 @@ impl Asked<'_> {
                 return Some(Err(Error::NoLeader {}.into()));
             }
             tokio::select! {
-                () = sleep(UNSENT_PAUSE) => {}
+                () = sleep(pause) => pause = PAUSE_MAX.min(2 * pause),
                 () = self.stopping(call) => return Some(Err(Error::ShuttingDown {}.into())),
             }
         }

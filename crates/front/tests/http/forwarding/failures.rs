@@ -101,18 +101,48 @@ async fn a_connection_that_has_ended_is_made_anew() {
     cluster.others.reach(LEADER, one_that_breaks_off);
     assert_eq!(cluster.ops("POST", "/v1/queues/jobs/messages", SEND).await.code(), "outcome_unknown");
     drop(through);
-    cluster.reach_leader();
+    cluster.reach(LEADER);
     assert_eq!(cluster.ops("POST", "/v1/queues/jobs/messages", SEND).await.status, 201);
 }
 
 #[tokio::test]
-async fn what_was_passed_on_is_never_passed_on_again() {
+async fn what_was_passed_on_is_passed_on_once_more_and_then_never_again() {
     let cluster = Cluster::new().await;
+    cluster.reach(ASKED);
     let standing = Standing::Follower { leader: Some(ASKED) };
     cluster.leader.node.leaders().iter().for_each(|leader| leader.set(standing));
     let sent = soon(cluster.ops("POST", "/v1/queues/jobs/messages", SEND)).await;
     assert_eq!(sent.status, 201, "the shard of a node alone serves it");
-    assert_eq!(cluster.sent().await, [0, 1]);
+    assert_eq!(cluster.sent().await, [1, 0]);
+    let forbidden = ("POST", "/v1/queues/others/messages");
+    let refused = cluster.ask(&cluster.asked, Some(&cluster.billing), forbidden, &[], SEND).await;
+    assert_eq!((refused.status, refused.code()), (403, "forbidden".to_owned()));
+}
+
+#[tokio::test]
+async fn requests_wait_while_no_leader_is_known_and_while_a_leadership_is_handed_over() {
+    let cluster = Cluster::new().await;
+    let leaders = cluster.asked.node.leaders();
+    let lose = || leaders.iter().for_each(|leader| leader.set(Standing::Follower { leader: None }));
+    let hand_over = || {
+        cluster.leader_is(None);
+        leaders.iter().for_each(|leader| leader.hands_over(true));
+    };
+    for (count, unsettle) in (1..).zip([&lose as &dyn Fn(), &hand_over]) {
+        unsettle();
+        let settling = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            assert_eq!(cluster.sent().await, [0, count - 1]);
+            cluster.leader_is(Some(LEADER));
+        };
+        let sending = soon(cluster.ops("POST", "/v1/queues/jobs/messages", SEND));
+        let (sent, ()) = tokio::join!(sending, settling);
+        assert_eq!(sent.status, 201);
+        assert_eq!(cluster.sent().await, [0, count]);
+    }
+    lose();
+    let sent = soon(cluster.ops("POST", "/v1/queues/jobs/messages", SEND)).await;
+    assert_eq!((sent.status, sent.code()), (503, "no_leader".to_owned()));
 }
 
 #[tokio::test]

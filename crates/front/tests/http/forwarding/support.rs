@@ -118,7 +118,7 @@ impl Cluster {
         let (ops, billing) = (client("ops"), client("billing"));
         let cluster = Cluster { ops, billing, others, asked, leader, ca };
         cluster.leader_is(Some(LEADER));
-        cluster.reach_leader();
+        cluster.reach(LEADER);
         cluster
     }
 
@@ -129,11 +129,12 @@ impl Cluster {
         }
     }
 
-    /// Lets the leader be reached, by a certificate of the node that is asked.
-    pub(crate) fn reach_leader(&self) {
-        let own = self.ca.client(&[&format!("sluice://node/test/{ASKED}")], Valid::Now);
-        let (client, address) = (TlsClient::new(&self.ca, Some(&own), "h2"), self.leader.address);
-        self.others.reach(LEADER, move || {
+    /// Lets a node be reached, by a certificate of the other one.
+    pub(crate) fn reach(&self, node: u64) {
+        let (from, to) = if node == LEADER { (ASKED, &self.leader) } else { (LEADER, &self.asked) };
+        let own = self.ca.client(&[&format!("sluice://node/test/{from}")], Valid::Now);
+        let (client, address) = (TlsClient::new(&self.ca, Some(&own), "h2"), to.address);
+        self.others.reach(node, move || {
             let client = client.clone();
             async move { Ok(Box::new(client.connect(address).await?) as Box<dyn Wire>) }
         });
