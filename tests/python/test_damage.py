@@ -9,6 +9,7 @@ import pytest
 from conftest import binary, until
 from test_cluster import Cluster
 
+TLS = {"cert": "node-2.pem", "key": "node-2.key", "client-ca": "ca.pem"}
 NEEDLE = "this payload is damaged on one disk, and not on the others"
 
 
@@ -81,6 +82,21 @@ def test_a_payload_that_all_nodes_have_lost_is_held(cluster, tmp_path):
     until(lambda: held() == [sent["id"]], "the message is held")
     assert figures(cluster, leader)["lost"] == 1
     assert cluster.stop() == 0
+
+
+def test_a_node_whose_number_is_fixed_does_not_start_with_damage_and_says_what_to_do(cluster, tmp_path):
+    assert cluster.stop() == 0
+    manifest = tmp_path / cluster.nodes[1]["data_dir"] / "shard-000" / "manifest"
+    content = manifest.read_bytes()
+    manifest.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    members = [f"{node['node']}={node['url'].removeprefix('https://')}" for node in cluster.nodes]
+    tls = [f"--tls-{name}=cluster/tls/{file}" for name, file in TLS.items()]
+    serve = [binary(), "serve", "--no-encryption", f"--cluster-members={','.join(members)}", *tls]
+    at = [f"--listen={members[1].split('=')[1]}", "--data-dir=cluster/node-2/data"]
+    refused = subprocess.run([*serve, *at], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0
+    assert "is damaged at byte" in refused.stderr and "stands in cluster_members" in refused.stderr, refused
+    assert manifest.read_bytes() != content
 
 
 def has_needle(directory):

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sluice_engine::{BEHAVIOUR_VERSION, Limits};
-use sluice_node::api::{Follower, ReplicaMetrics, ShardMetrics};
+use sluice_node::api::{Follower, ReplicaMetrics, ShardDamage, ShardMetrics};
 use sluice_node::{Link, Node};
 
 use crate::access::Access;
@@ -71,6 +71,10 @@ pub(crate) struct ShardView {
     pub(crate) is_full: bool,
     /// True while its disk has less room than the low-water mark.
     pub(crate) is_low: bool,
+    /// Damage that was found, as a sentence, and left as it is until the node has a new number.
+    pub(crate) damaged: Option<String>,
+    /// Directory of what was damaged, until the shard has everything from the others.
+    pub(crate) set_aside: Option<String>,
     /// The other members, when it leads.
     pub(crate) followers: Vec<FollowerView>,
 }
@@ -160,6 +164,11 @@ impl ShardView {
             bytes: follower.bytes,
             ms: follower.missing_since_us.map_or(0, |since| metrics.time_us.saturating_sub(since) / 1_000),
         };
+        let (damaged, set_aside) = match &metrics.damage {
+            None => (None, None),
+            Some(ShardDamage::Found(what)) => (Some(what.clone()), None),
+            Some(ShardDamage::SetAside(at)) => (None, Some(at.display().to_string())),
+        };
         ShardView {
             leader,
             behaviour: metrics.behaviour,
@@ -168,6 +177,8 @@ impl ShardView {
             is_stalled,
             is_full: journal.full,
             is_low: journal.low,
+            damaged,
+            set_aside,
             followers: followers.iter().map(follower).collect(),
         }
     }

@@ -12,7 +12,7 @@ use sluice_engine::id::{MessageId, NamespaceId};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::query::{ConsumerTotals, Counters, MessageView, State};
-use sluice_journal::{Encryption, KeyId, OpenError, RootKeys};
+use sluice_journal::{Damage, Encryption, KeyId, OpenError, RootKeys};
 
 pub use sluice_journal::Status as JournalStatus;
 pub use sluice_replica::{Follower, RepairCounts, StateCounts};
@@ -261,7 +261,9 @@ pub enum StartError {
     InUse(String),
     /// The disk is full.
     Full(String),
-    /// The data is damaged, or the operating system failed.
+    /// Data of a shard is damaged or missing; nothing was changed.
+    Damaged(Damage),
+    /// Something else is damaged, or the operating system failed.
     Failed(String),
 }
 
@@ -291,18 +293,20 @@ impl From<OpenError> for StartError {
             | OpenError::Unknown { .. }
             | OpenError::Setting(_) => StartError::Refused(told),
             OpenError::Io { error, .. } => StartError::of_io(&error, told),
-            OpenError::Damaged(_) => StartError::Failed(told),
+            OpenError::Damaged(damage) => StartError::Damaged(damage),
         }
     }
 }
 
 impl std::fmt::Display for StartError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (StartError::Refused(told)
-        | StartError::InUse(told)
-        | StartError::Full(told)
-        | StartError::Failed(told)) = self;
-        f.write_str(told)
+        match self {
+            StartError::Refused(told)
+            | StartError::InUse(told)
+            | StartError::Full(told)
+            | StartError::Failed(told) => f.write_str(told),
+            StartError::Damaged(damage) => write!(f, "{}", OpenError::Damaged(damage.clone())),
+        }
     }
 }
 
@@ -342,6 +346,18 @@ pub struct ShardMetrics {
     pub journal: JournalStatus,
     /// Metrics of the replicas; `None`: the node is alone.
     pub replicas: Option<ReplicaMetrics>,
+    /// Damage of this node's copy; `None`: there is none, or it is whole again.
+    pub damage: Option<ShardDamage>,
+}
+
+/// Damage of a shard of a node of a cluster, found by a start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ShardDamage {
+    /// Damage that is as it was found, as a sentence. The node is silent until it starts again under a new
+    /// number.
+    Found(String),
+    /// Data that was damaged lies in this directory until the shard has everything from the others.
+    SetAside(PathBuf),
 }
 
 /// Metrics of a shard with replicas, as one of its nodes sees them.

@@ -3,19 +3,24 @@
 
 use std::fmt;
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use sluice_replica::{BootId, Config, Dropped, Envelope, Fetch, Members, Memory, NodeId, StateMessage, Work};
+use sluice_journal::{BlobError, DiskJournal};
+use sluice_replica::{
+    BootId, Config, Dropped, Envelope, Fetch, Members, Memory, NodeId, Start, StateMessage, Work,
+};
 
 use crate::api::StartError;
+use crate::directory::discard;
 use crate::driver::Threads;
 use crate::shard::replicated::forgotten::Forgotten;
 use crate::shard::replicated::inbox::Inbox;
-use crate::shard::replicated::{Carrier, Parts, TICK, work};
+use crate::shard::replicated::{Carrier, OWN_RECORDS, Parts, TICK, work};
 
 /// Number of ticks between two heartbeats of a leader.
 const HEARTBEAT_TICKS: usize = 2;
@@ -34,6 +39,10 @@ pub struct ClusterOptions {
     /// Members of a cluster that begins with this data; a log that was in a cluster before knows its own.
     /// None: the node has joined, and takes its data from the others.
     pub members: Members,
+    /// True: the node has not started under its number yet. A node that has joined may then lack data, since
+    /// it has promised nothing; what is damaged is set aside, and filled by the others. Later on it is silent
+    /// when data is damaged or missing, and needs a new number: see [`crate::Node::has_forgotten`].
+    pub is_new: bool,
     /// Length of the log of each shard that is kept for nodes that are behind, in bytes; a quarter of the
     /// disk at most. Who needs more gets a state.
     pub kept_bytes: u64,
@@ -89,6 +98,7 @@ pub(crate) struct Inboxes(Vec<Weak<Inbox>>);
 /// Ways of the shards to other nodes.
 pub(crate) struct Ways {
     options: ClusterOptions,
+    data_dir: PathBuf,
     /// Present boot of the machine, and the way in which journals were left and are used.
     memory: Memory,
     forgotten: Forgotten,
@@ -152,6 +162,7 @@ impl Ways {
     /// follower.
     pub(crate) fn new(
         options: ClusterOptions,
+        data_dir: &Path,
         memory: Memory,
         forgotten: Forgotten,
         seed: u64,
@@ -164,13 +175,45 @@ impl Ways {
         threads.spawn("states".to_owned(), move || run_works(given))?;
         let (kept_bytes, transfer_bytes) = (log_bytes.min(options.kept_bytes), log_bytes);
         let inboxes = Inboxes::default();
-        Ok(Ways { options, memory, forgotten, seed, kept_bytes, transfer_bytes, inboxes, fetches, works })
+        let data_dir = data_dir.to_owned();
+        Ok(Ways {
+            options,
+            data_dir,
+            memory,
+            forgotten,
+            seed,
+            kept_bytes,
+            transfer_bytes,
+            inboxes,
+            fetches,
+            works,
+        })
+    }
+
+    /// True: the node takes its data from the others.
+    pub(crate) fn has_joined(&self) -> bool {
+        self.options.members.voters().is_empty()
+    }
+
+    /// True: the node has promised nothing under its number.
+    pub(crate) fn is_new(&self) -> bool {
+        self.options.is_new
+    }
+
+    /// Start of the member of a shard whose journal was replayed, with its hard state. Blocks.
+    pub(crate) fn start(&self, journal: &DiskJournal, hard_state: &[u8]) -> Result<Start, BlobError> {
+        Start::read(journal, self.options.members.clone(), hard_state, OWN_RECORDS, self.kept_bytes)
+    }
+
+    /// Lets go what is kept of a damaged shard, if these members count on this one: it has everything then.
+    pub(crate) fn discard_if_whole(&self, shard: u32, members: &Members) {
+        discard_if_whole(self.options.id, &self.data_dir, shard, members);
     }
 
     /// The parts of the store of a shard, whose journal was closed in order if it `is_whole`; shards come in
     /// the order of their numbers.
     pub(crate) fn parts(&mut self, shard: u32, is_whole: bool, inbox: Arc<Inbox>) -> Parts {
-        let ClusterOptions { id, members, transport, .. } = self.options.clone();
+        let ClusterOptions { id, transport, .. } = self.options.clone();
         let weak = Arc::downgrade(&inbox);
         self.inboxes.0.push(weak.clone());
         Parts {
@@ -180,7 +223,6 @@ impl Ways {
                 election_ticks: ELECTION_TICKS,
                 quiet_ticks: QUIET_TICKS,
             },
-            members,
             memory: Memory { is_whole, ..self.memory },
             forgotten: self.forgotten.clone(),
             seed: self.seed.wrapping_add(shard.into()),
@@ -188,6 +230,8 @@ impl Ways {
             transfer_bytes: self.transfer_bytes,
             inbox,
             carrier: Box::new(Way {
+                id,
+                data_dir: self.data_dir.clone(),
                 shard,
                 transport,
                 inbox: weak,
@@ -235,8 +279,16 @@ fn run_works(given: Receiver<(Weak<Inbox>, Work)>) {
     }
 }
 
+fn discard_if_whole(id: NodeId, data_dir: &Path, shard: u32, members: &Members) {
+    if members.voters().contains(&id) {
+        discard(data_dir, shard);
+    }
+}
+
 /// Way of one shard.
 struct Way {
+    id: NodeId,
+    data_dir: PathBuf,
     shard: u32,
     transport: Arc<dyn Transport>,
     inbox: Weak<Inbox>,
@@ -267,6 +319,7 @@ impl Carrier for Way {
         let numbers = |nodes: &[NodeId]| nodes.iter().map(|node| node.get()).collect::<Vec<_>>();
         let [voters, learners] = [members.voters(), members.learners()].map(numbers);
         tracing::info!(shard = self.shard, ?voters, ?learners, "the members of the shard have changed");
+        discard_if_whole(self.id, &self.data_dir, self.shard, members);
     }
 
     fn dropped(&mut self, from: NodeId, why: Dropped) {

@@ -12,7 +12,11 @@
 //! that was interrupted, one more; a smaller one is that of an older copy of the shard. Without room for the
 //! file the next start has the same number again, and copies of shards from between the two are not told from
 //! the present ones.
+//!
+//! On a node of a cluster a shard that is damaged or missing is filled by the others, and what was damaged is
+//! set [`aside`] until then.
 
+mod aside;
 mod marker;
 mod problems;
 mod shards;
@@ -26,6 +30,7 @@ use crate::api::StartError;
 use marker::{DirectoryState, Marker, new_identity};
 use problems::problems_of;
 
+pub(crate) use aside::{aside_dir, discard, set_aside};
 pub(crate) use problems::lost;
 pub use problems::problems;
 pub(crate) use shards::{SHARDS_MAX, shard_dir};
@@ -55,13 +60,13 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// Checks that the directory can be opened with this many shards, and notes in it which are about to be
-    /// made.
+    /// made. It `may_lack` shards whose data others have.
     ///
     /// # Errors
     /// The directory is damaged or incomplete, has more shards, or cannot be read or written.
-    pub(crate) fn open(path: &Path, shards: u32) -> Result<Directory, StartError> {
+    pub(crate) fn open(path: &Path, shards: u32, may_lack: bool) -> Result<Directory, StartError> {
         let marker = Marker::read(path)?;
-        if let Some(wrong) = problems_of(path, marker).into_iter().next() {
+        if let Some(wrong) = problems_of(path, marker, may_lack).into_iter().next() {
             return Err(StartError::Failed(wrong));
         }
         let known = marker.map_or(0, |marker| marker.shards);
@@ -79,7 +84,7 @@ impl Directory {
         let complete =
             Marker { identity, start: before.saturating_add(1), shards, state: DirectoryState::Complete };
         let directory = Directory { path: path.to_owned(), complete };
-        let missing = (0..shards).any(|shard| !holds_journal(&shard_dir(path, shard)));
+        let missing = (known..shards).any(|shard| !holds_journal(&shard_dir(path, shard)));
         // A server that has it says itself what becomes of it, and this start will be refused.
         let in_use = FsDisk.is_locked(&shard_dir(path, 0)).unwrap_or(false);
         if missing && !in_use {

@@ -1,5 +1,7 @@
 //! The handle of a running node: async calls become requests to shards. It holds no rule of its own.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -67,8 +69,11 @@ pub(crate) struct Inner {
     /// As `backups`.
     pub(crate) keyrings: Mutex<Vec<Keyring>>,
     pub(crate) key_source: Option<Arc<dyn KeySource>>,
-    pub(crate) in_memory: bool,
+    /// `None`: data is in memory.
+    pub(crate) data_dir: Option<PathBuf>,
     pub(crate) reports: Vec<RecoveryReport>,
+    /// Damage of shards in whose places empty ones stand, by their numbers.
+    pub(crate) damaged: BTreeMap<u32, String>,
 }
 
 impl Node {
@@ -80,8 +85,9 @@ impl Node {
     }
 
     /// True: this node of a cluster may have forgotten what it has acknowledged, because its machine lost
-    /// power before that was synced, or since a leader knows more of it. All its shards are silent then: they
-    /// neither vote nor count. It has to start again under a new number.
+    /// power before that was synced, since a leader knows more of it, or since data of a shard is damaged or
+    /// missing. All its shards are silent then: they neither vote nor count. It has to start again under a
+    /// new number.
     pub fn has_forgotten(&self) -> bool {
         self.inner.forgotten.is_noted()
     }

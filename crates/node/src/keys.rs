@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use sluice_engine::Error;
-use sluice_journal::{FsDisk, Keyring, RootKeys, keys_needed};
+use sluice_journal::{FsDisk, Keyring, OpenError, RootKeys, keys_needed};
 pub use sluice_journal::{KeyId, KeyStatus, KeyUse};
 
 use crate::api::StartError;
@@ -11,17 +11,20 @@ pub use crate::api::{KeySource, RotateError};
 use crate::directory::{SHARDS_MAX, shard_dir};
 use crate::handle::Node;
 
-/// The root keys that it takes to open a data directory.
+/// The root keys that it takes to open a data directory, as far as its shards are not damaged.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the directory.
+/// What is wrong with the directory: damage, only if no other shard needs a key.
 pub fn needed(data_dir: &std::path::Path) -> Result<Vec<KeyId>, StartError> {
-    let mut needed = Vec::new();
-    for shard in 0..=SHARDS_MAX {
-        let dir = shard_dir(data_dir, shard);
-        if dir.is_dir() {
-            needed.extend(keys_needed(&FsDisk, &dir)?);
+    let (mut needed, mut damaged) = (Vec::new(), None);
+    for dir in (0..=SHARDS_MAX).map(|shard| shard_dir(data_dir, shard)).filter(|dir| dir.is_dir()) {
+        match keys_needed(&FsDisk, &dir) {
+            Err(OpenError::Damaged(damage)) => damaged = damaged.or(Some(damage)),
+            found => needed.extend(found?),
         }
+    }
+    if let (Some(damage), true) = (damaged, needed.is_empty()) {
+        return Err(StartError::Damaged(damage));
     }
     needed.sort_unstable();
     needed.dedup();
@@ -53,7 +56,7 @@ impl Node {
         &self,
         run: impl FnOnce(&Node) -> Result<KeyStatus, Error> + Send + 'static,
     ) -> Result<KeyStatus, Error> {
-        if self.inner.in_memory {
+        if self.inner.data_dir.is_none() {
             return Err(refused(
                 "this server keeps its data in memory: there are no encrypted files".to_owned(),
             ));

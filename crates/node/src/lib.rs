@@ -45,6 +45,7 @@ pub mod mailbox;
 mod messages;
 mod metrics;
 mod namespaces;
+mod opening;
 mod pending;
 mod placement;
 #[cfg(feature = "plant")]

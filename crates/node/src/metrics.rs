@@ -2,7 +2,8 @@
 
 use sluice_engine::NamespaceId;
 
-use crate::api::{JournalStatus, NodeMetrics, ShardMetrics};
+use crate::api::{JournalStatus, NodeMetrics, ShardDamage, ShardMetrics};
+use crate::directory::aside_dir;
 use crate::handle::Node;
 use crate::shard::request::ShardView;
 
@@ -14,10 +15,20 @@ impl Node {
             if let Ok(mut figures) = node.look(number as u32, figures).await {
                 figures.leads = leader.is_here();
                 figures.mailbox = mailbox.len() as u64;
+                figures.damage = self.damage_of(number as u32);
                 shards.push(figures);
             }
         }
         NodeMetrics { shards }
+    }
+
+    /// Damage of a shard that the other nodes have yet to make good.
+    fn damage_of(&self, shard: u32) -> Option<ShardDamage> {
+        if let Some(what) = self.inner.damaged.get(&shard) {
+            return Some(ShardDamage::Found(what.clone()));
+        }
+        let data_dir = self.inner.data_dir.as_deref().filter(|_| self.inner.cluster.is_some())?;
+        Some(aside_dir(data_dir, shard)).filter(|aside| aside.exists()).map(ShardDamage::SetAside)
     }
 }
 
@@ -52,5 +63,6 @@ fn figures(at: &mut ShardView<'_>) -> ShardMetrics {
             ..at.journal.status()
         },
         replicas: at.journal.replicas(),
+        damage: None,
     }
 }

@@ -1,5 +1,6 @@
 //! Start of a node: opens the journals, recovers the engines, begins a new epoch on each, starts the threads.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,8 +9,8 @@ use std::time::{Duration, Instant};
 use sluice_engine::query::NamespaceView;
 use sluice_engine::{Command, Engine, Error, NamespaceId, ReceiptKey};
 use sluice_journal::{
-    Backups, Class, Commit, DiskJournal, FsDisk, Keyring, Maintenance, MemoryJournal, Opened, RecoveryReport,
-    Space, has_hard_state, holds_journal,
+    Backups, Class, Commit, FsDisk, Keyring, Maintenance, MemoryJournal, RecoveryReport, Space,
+    has_hard_state, holds_journal,
 };
 use sluice_replica::Memory;
 use tokio::sync::oneshot::error::TryRecvError;
@@ -26,9 +27,10 @@ use crate::handle::{Inner, Node};
 use crate::in_force::InForce;
 use crate::mailbox::Mailbox;
 use crate::namespaces::done_if_gone;
+use crate::opening::OpenShard;
 use crate::placement::Placement;
 use crate::shard::leader::Leader;
-use crate::shard::recover::{knows, recover};
+use crate::shard::recover::knows;
 use crate::shard::replicated::Replicated;
 use crate::shard::replicated::forgotten::Forgotten;
 use crate::shard::replicated::inbox::Inbox;
@@ -63,6 +65,8 @@ struct Starting<'a> {
     backups: Vec<Backups>,
     keyrings: Vec<Keyring>,
     reports: Vec<RecoveryReport>,
+    /// Damage of shards in whose places empty ones stand, by their numbers.
+    damaged: BTreeMap<u32, String>,
 }
 
 impl Node {
@@ -110,6 +114,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         backups: Vec::new(),
         keyrings: Vec::new(),
         reports: Vec::new(),
+        damaged: BTreeMap::new(),
     };
     let inboxes = match starting.start_all(cluster.clone()) {
         Ok(inboxes) => inboxes,
@@ -130,8 +135,9 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         backups: starting.backups.into(),
         keyrings: starting.keyrings.into(),
         key_source: options.key_source.clone(),
-        in_memory: options.data_dir.is_none(),
+        data_dir: options.data_dir.clone(),
         reports: starting.reports,
+        damaged: starting.damaged,
         limits: starting.limits,
         own_limits: options.limits.clone(),
         tickets: AtomicU64::new(0),
@@ -207,14 +213,17 @@ impl Starting<'_> {
             let has_failed = failed::is_noted(dir);
             let memory = Memory { boot: cluster.boot, syncs_first, is_whole: false, has_failed };
             let (seed, forgotten) = (self.seed()?, self.forgotten.clone());
-            self.ways = Some(Ways::new(cluster, memory, forgotten, seed, log_bytes, &self.threads)?);
+            self.ways = Some(Ways::new(cluster, dir, memory, forgotten, seed, log_bytes, &self.threads)?);
         } else {
             expect_no_member(dir, shards)?;
         }
-        let directory = Directory::open(dir, shards)?;
+        let may_lack = self.ways.as_ref().is_some_and(Ways::has_joined);
+        let directory = Directory::open(dir, shards, may_lack)?;
         let space = self.space(dir);
         (0..shards).try_for_each(|number| self.start_disk(dir, &directory, &space, number))?;
-        directory.complete()?;
+        if self.damaged.is_empty() {
+            directory.complete()?;
+        }
         failed::clear(dir).map_err(told)?;
         self.ways.take().map_or_else(|| Ok(Inboxes::default()), |ways| ways.start_clock(&self.threads))
     }
@@ -244,31 +253,41 @@ impl Starting<'_> {
         space: &Arc<Space>,
         number: u32,
     ) -> Result<(), StartError> {
-        self.check_not_lost(data_dir, number)?;
         let options = sluice_journal::Options {
             owner: Some(directory.owner(number)),
             space: Some(Arc::clone(space)),
             commit: if self.ways.is_some() { Commit::Told } else { Commit::Own },
             ..self.journal_options(data_dir, number)
         };
-        let opened = DiskJournal::open(Arc::new(FsDisk), options)?;
-        let Opened { mut journal, writer, maintenance, hard_state, report, .. } = opened;
-        let engine = recover(opened.snapshot, opened.replay, &mut journal)?;
+        let opened = match self.ways.as_ref().filter(|ways| ways.has_joined()) {
+            Some(ways) => OpenShard::open_joined(data_dir, number, options, ways)?,
+            None => {
+                self.check_not_lost(data_dir, number)?;
+                OpenShard::open(Arc::new(FsDisk), options, self.ways.as_ref())?
+            }
+        };
+        let OpenShard { mut journal, writer, maintenance, backups, keyring, report, engine, start, damage } =
+            opened;
+        if let Some(damage) = damage {
+            self.forgotten.note();
+            self.damaged.insert(number, damage);
+        }
         let events = EventFlag::default();
         let wake = waker(&events, &self.mailboxes[number as usize]);
         let (term, last_time_us) = (report.term, report.last_time_us.max(engine.time_us()));
         let is_whole = report.end_known;
-        self.backups.push(opened.backups);
-        self.keyrings.push(opened.keyring);
+        self.backups.push(backups);
+        self.keyrings.push(keyring);
         self.reports.push(report);
         let writing = match self.options.durability {
             _ if self.ways.is_some() => Writing::Apart(writer.clone()),
             Durability::Always => Writing::Threaded(writer.clone()),
             Durability::Interval(_) | Durability::Os => Writing::Inline(writer.clone()),
         };
-        if let Some(ways) = &mut self.ways {
+        if let (Some(ways), Some(start)) = (&mut self.ways, start) {
             let parts = ways.parts(number, is_whole, Arc::new(Inbox::new(wake)));
-            let store = Replicated::new(journal, writer, hard_state, parts)?;
+            let mut store = Replicated::new(journal, writer, start, parts)?;
+            ways.discard_if_whole(number, store.member().members());
             let log_clock = LogClock::follow(&SystemClock::new(), last_time_us);
             let mut shard = self.shard(number, engine, store, log_clock);
             self.know_namespaces(number, &shard)?;

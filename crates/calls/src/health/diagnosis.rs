@@ -35,6 +35,7 @@ pub(super) fn problems(own: u64, limits: &Limits, seen: &[Seen]) -> Vec<String> 
     problems.extend(parted(seen));
     problems.extend(twins(seen));
     problems.extend(views.iter().flat_map(|(node, view)| disk(*node, view)));
+    problems.extend(views.iter().flat_map(|(node, view)| damage(*node, view)));
     problems
         .extend(views.iter().flat_map(|(node, view)| view.unreached.iter().map(|to| cut_off(*node, *to))));
     let led = views.iter().flat_map(|(node, view)| {
@@ -85,8 +86,8 @@ fn forgotten(nodes: usize, views: &[(u64, &View)]) -> Option<String> {
     let [first, others @ ..] = silent.as_slice() else { return None };
     let told = others.iter().fold(format!("node {first}"), |told, node| format!("{told} and node {node}"));
     let lost = format!(
-        "{told} may have forgotten what was acknowledged, after a loss of power before it was synced or of a \
-         part of the log"
+        "{told} may have forgotten what was acknowledged, after a loss of power before it was synced, of a part \
+         of the log, or of other data"
     );
     Some(if silent.len() < nodes.div_ceil(2) {
         format!(
@@ -133,6 +134,22 @@ fn disk(node: u64, view: &View) -> Vec<String> {
         problems.push(format!("the disk of node {node} is nearly full: free some space there"));
     }
     problems
+}
+
+/// Shards whose data on a node is damaged.
+fn damage(node: u64, view: &View) -> Vec<String> {
+    let sentence = |(number, shard): (usize, &ShardView)| match (&shard.damaged, &shard.set_aside) {
+        (Some(what), _) => Some(format!(
+            "shard {number} of node {node} is damaged ({what}): the node gets the data from the others as soon as a \
+             leader gives it a new number; until then nothing of it is changed. Look at the disk"
+        )),
+        (None, Some(aside)) => Some(format!(
+            "shard {number} of node {node} was damaged, and gets its data from the others: {aside} keeps what it had, \
+             and is removed by itself when the shard has everything. Look at the disk"
+        )),
+        (None, None) => None,
+    };
+    view.shards.iter().enumerate().filter_map(sentence).collect()
 }
 
 fn cut_off(node: u64, leader: u64) -> String {
@@ -319,6 +336,18 @@ pub(super) mod tests {
         assert!(forget(2).starts_with("node 3 may have forgotten what was acknowledged"));
         assert!(forget(0).contains("node 1 and node 3 may have forgotten"));
         assert!(forget(1).contains("`sluice cluster recover`"));
+    }
+
+    #[test]
+    fn damage_is_told_with_what_becomes_of_it() {
+        let mut seen = well();
+        let shard = &mut seen[2].view.as_mut().unwrap().shards[0];
+        shard.damaged = Some("manifest is damaged at byte 16".to_owned());
+        assert_eq!(beginnings(&seen), ["shard 0 of node 3 is damaged (manifest is damaged at byte 16)"]);
+        let shard = &mut seen[2].view.as_mut().unwrap().shards[0];
+        (shard.damaged, shard.set_aside) = (None, Some("data/shard-000.damaged".to_owned()));
+        let told = problems(1, &seen);
+        assert!(told.len() == 1 && told[0].contains("data/shard-000.damaged keeps what it had"), "{told:?}");
     }
 
     #[test]

@@ -11,12 +11,13 @@ use super::shards::{SHARDS_MAX, owner, shard_dir};
 /// examined. Writes nothing.
 pub fn problems(data_dir: &Path) -> Vec<String> {
     match Marker::read(data_dir) {
-        Ok(marker) => problems_of(data_dir, marker),
+        Ok(marker) => problems_of(data_dir, marker, false),
         Err(error) => vec![error.to_string()],
     }
 }
 
-pub(super) fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String> {
+/// Problems as [`problems`] tells them; a shard whose data is missing is none where it `may_lack` some.
+pub(super) fn problems_of(data_dir: &Path, marker: Option<Marker>, may_lack: bool) -> Vec<String> {
     let dir = data_dir.display();
     let holds = |shard: u32| holds_journal(&shard_dir(data_dir, shard));
     let Some(marker) = marker else {
@@ -38,7 +39,8 @@ pub(super) fn problems_of(data_dir: &Path, marker: Option<Marker>) -> Vec<String
             "restoring a backup into {dir} was begun and not finished: remove the directory, and restore the backup again"
         )];
     }
-    let missing = (0..marker.shards).filter(|shard| !holds(*shard)).map(|shard| lost(data_dir, shard));
+    let missing = (0..marker.shards).filter(|shard| !may_lack && !holds(*shard));
+    let missing = missing.map(|shard| lost(data_dir, shard));
     let elsewhere = (0..marker.shards_at_most()).filter_map(|shard| misplaced(data_dir, &marker, shard));
     let strangers =
         (marker.shards_at_most()..=SHARDS_MAX).filter(|shard| shard_dir(data_dir, *shard).exists());

@@ -26,13 +26,13 @@ pub fn recover(
         None => Engine::new(),
     };
     let mut outcome = Outcome::default();
-    while let Some(batch) = replay.next_batch().map_err(told)? {
+    while let Some(batch) = replay.next_batch()? {
         for (index, record) in (batch.first_index..).zip(batch.records()) {
             check_known(record.body).map_err(|what| unknown(index, &what))?;
             engine.apply(batch.time_us, index, record.body, &mut outcome);
         }
     }
-    journal.set_live(live_blobs(&engine)).map_err(told)?;
+    journal.set_live(live_blobs(&engine))?;
     Ok(engine)
 }
 
@@ -55,15 +55,11 @@ pub(super) fn restore(mut snapshot: SnapshotReader) -> Result<Engine, StartError
         }
     });
     match failure {
-        Some(error) => Err(told(error)),
-        None => restored.map_err(told),
+        Some(error) => Err(error.into()),
+        None => restored.map_err(|error| StartError::Failed(error.to_string())),
     }
 }
 
 fn unknown(index: u64, what: &str) -> StartError {
     StartError::Refused(format!("record {index} cannot be replayed: {what}; start the version that wrote it"))
-}
-
-fn told(error: impl std::fmt::Display) -> StartError {
-    StartError::Failed(error.to_string())
 }

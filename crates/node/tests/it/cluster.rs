@@ -55,12 +55,12 @@ impl Transport for InMemory {
     }
 }
 
-fn cluster(number: u64, nodes: &Nodes) -> ClusterOptions {
+pub fn cluster(number: u64, nodes: &Nodes) -> ClusterOptions {
     let ids = [1, 2, 3].map(|number| NodeId::new(number).unwrap());
     let members = Members::new(ids.to_vec(), Vec::new(), 3).unwrap();
     let id = NodeId::new(number).unwrap();
     let transport = Arc::new(InMemory(Arc::clone(nodes)));
-    ClusterOptions { id, members, kept_bytes: 1 << 30, boot: BootId([1; 16]), transport }
+    ClusterOptions { id, members, is_new: false, kept_bytes: 1 << 30, boot: BootId([1; 16]), transport }
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -101,7 +101,7 @@ async fn three_nodes_agree_on_one_log_whatever_the_durability() {
 }
 
 /// Three nodes of a cluster, after one of them was alone and `alone` was done to it.
-async fn three(dir: &Path, settings: Options, alone: impl AsyncFnOnce(&Node)) -> Nodes {
+pub async fn three(dir: &Path, settings: Options, alone: impl AsyncFnOnce(&Node)) -> Nodes {
     let first = Node::start(Options { data_dir: Some(dir.join("1")), ..settings.clone() }).unwrap();
     alone(&first).await;
     first.shutdown(Duration::from_secs(10)).await.unwrap();

@@ -140,7 +140,7 @@ async fn a_backup_that_is_cut_anywhere_leaves_nothing_that_opens() {
 }
 
 /// Copies a directory and what is in it.
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
@@ -153,7 +153,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Path and content of each file that is data.
-fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let path = entry.path();

@@ -6,6 +6,7 @@ mod bulk;
 mod closing;
 mod cluster;
 mod consumers;
+mod damage;
 mod delivery;
 mod directory;
 mod durability;

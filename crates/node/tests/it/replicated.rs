@@ -16,13 +16,13 @@ use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::{knows, recover};
 use sluice_node::shard::replicated::forgotten::Forgotten;
 use sluice_node::shard::replicated::inbox::Inbox;
-use sluice_node::shard::replicated::{self, Carrier, Replicated, work};
+use sluice_node::shard::replicated::{self, Carrier, OWN_RECORDS, Replicated, work};
 use sluice_node::shard::request::Request;
 use sluice_node::shard::store::{Standing, Store};
 use sluice_node::shard::{Parts, Shard, Step};
 use sluice_replica::{
     BootId, Change, Config, Dropped, Envelope, Fetch, GROUP_BYTES, Members, Memory, NodeId, RECORD_BYTES_MAX,
-    Rejected, StateMessage, Work,
+    Rejected, Start, StateMessage, Work,
 };
 
 use crate::replicas::calls::{Answered, Client, Waiting};
@@ -154,7 +154,6 @@ impl Machine {
         let of_store = replicated::Parts {
             // Members never rest: nobody tells them here of the silence of others.
             config: Config { id, heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: usize::MAX },
-            members: Members::new((0..3).map(node).collect(), Vec::new(), 3).unwrap(),
             memory: Memory {
                 boot: BootId([1; 16]),
                 syncs_first: true,
@@ -168,7 +167,9 @@ impl Machine {
             inbox: Arc::clone(&inbox),
             carrier: Box::new(outbox.clone()),
         };
-        let store = Replicated::new(journal, writer.clone(), hard_state, of_store).unwrap();
+        let members = Members::new((0..3).map(node).collect(), Vec::new(), 3).unwrap();
+        let start = Start::read(&journal, members, &hard_state, OWN_RECORDS, kept_bytes).unwrap();
+        let store = Replicated::new(journal, writer.clone(), start, of_store).unwrap();
         let (parts, mailbox) = parts(engine, store, time, LogClock::follow(time, report.last_time_us));
         let shard = Shard::new(parts);
         Machine { shard, mailbox, writer, maintenance, inbox, outbox, is_cut_off: false, is_hung: false }

@@ -14,11 +14,13 @@ use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::recover::{knows, recover};
 use sluice_node::shard::replicated::forgotten::Forgotten;
 use sluice_node::shard::replicated::inbox::Inbox;
-use sluice_node::shard::replicated::{self, Carrier, Replicated};
+use sluice_node::shard::replicated::{self, Carrier, OWN_RECORDS, Replicated};
 use sluice_node::shard::request::Request;
 use sluice_node::shard::store::Standing;
 use sluice_node::shard::{Parts, Shard};
-use sluice_replica::{BootId, Config, Dropped, Envelope, Fetch, Members, Memory, NodeId, StateMessage, Work};
+use sluice_replica::{
+    BootId, Config, Dropped, Envelope, Fetch, Members, Memory, NodeId, Start, StateMessage, Work,
+};
 
 use super::SECOND_US;
 use super::damage::Harmed;
@@ -411,7 +413,6 @@ impl Node {
         let (inbox, outbox) = (Arc::new(Inbox::new(Arc::new(|| {}))), Outbox::default());
         let parts = replicated::Parts {
             config: self.config.clone(),
-            members: self.members.clone(),
             memory: Memory {
                 boot: self.boot,
                 syncs_first: syncs_first(&self.options),
@@ -425,7 +426,9 @@ impl Node {
             inbox: Arc::clone(&inbox),
             carrier: Box::new(outbox.clone()),
         };
-        let store = Replicated::new(journal, writer.clone(), hard_state, parts).map_err(failed)?;
+        let start = Start::read(&journal, self.members.clone(), &hard_state, OWN_RECORDS, self.kept.0);
+        let start = start.map_err(|error| Fault::Failed(format!("{error:?}")))?;
+        let store = Replicated::new(journal, writer.clone(), start, parts).map_err(failed)?;
         self.applied = last_number;
         let mailbox = Mailbox::new(1 << 10);
         let shard = Shard::new(Parts {

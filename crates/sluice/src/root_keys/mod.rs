@@ -84,7 +84,16 @@ impl RootKeyStore {
     /// # Errors
     /// A key is missing, the source gives none, or the directory cannot be read.
     pub(crate) fn choose(self, encrypt: bool) -> Result<ServerEncryption, StartError> {
-        let needed = sluice_node::keys::needed(&self.data_dir)?;
+        let needed = match sluice_node::keys::needed(&self.data_dir) {
+            // It does not tell which keys it needs, so that none is made; its opening says what is damaged.
+            Err(damaged @ StartError::Damaged(_)) => {
+                if encrypt && self.read().map_err(StartError::Refused)?.is_none() {
+                    return Err(damaged);
+                }
+                Vec::new()
+            }
+            needed => needed?,
+        };
         let mut made = None;
         if encrypt && matches!(self.source, RootKeySource::Beside | RootKeySource::File(_)) {
             file::remove_leftovers(&self.file().map_err(StartError::Refused)?);

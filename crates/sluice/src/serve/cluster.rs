@@ -25,12 +25,14 @@ use super::auto::AutoCertificates;
 use super::boot;
 use super::following::Following;
 use super::limits::warn_of_others;
+use super::node_file::NodeFile;
 use super::other_nodes::OtherNodes;
 use super::own_node::Own;
 use super::place::{Place, Source};
 use super::renewing::Renewing;
 use super::stopping::Failure;
 use crate::config::Config;
+use crate::terminal::Result;
 
 /// Connections of this server to the other nodes.
 pub(super) struct ClusterNode {
@@ -71,7 +73,7 @@ impl ClusterNode {
     ) -> Option<ClusterNode> {
         let place = place?;
         let files = place.files(made)?;
-        let Place { identity, recovered_from, nodes, members, source } = place;
+        let Place { identity, recovered_from, nodes, members, is_new, source } = place;
         // The log has not told yet which version is in force.
         let formats = Formats { highest: BEHAVIOUR_VERSION.into(), in_force: BEHAVIOUR_OLDEST.into() };
         let start = RandomState::new().build_hasher().finish();
@@ -84,7 +86,7 @@ impl ClusterNode {
         let own = Own { identity, cluster: identity.cluster.to_string(), peers: peers.clone(), ca };
         let transport = Arc::new(Outgoing(peers.clone()));
         let (kept_bytes, boot) = (config.cluster_log.0, boot::present());
-        let options = ClusterOptions { id: identity.node, members, kept_bytes, boot, transport };
+        let options = ClusterOptions { id: identity.node, members, is_new, kept_bytes, boot, transport };
         Some(ClusterNode {
             peers,
             incoming,
@@ -138,6 +140,24 @@ impl ClusterNode {
         Arc::new(Accepting(self.peers.clone()))
     }
 
+    /// Notes that the node has started under its number.
+    pub(super) fn note_start(&self) -> Result<()> {
+        if !self.options.is_new {
+            return Ok(());
+        }
+        NodeFile::change(&self.data_dir, self.options.id.get(), |place| place.is_new = false)
+    }
+
+    /// The advice for a node that does not start since its data are damaged; `None`: that for a server alone
+    /// is enough.
+    pub(super) fn advice_on_damage(&self) -> Option<&'static str> {
+        matches!(self.source, Source::Settings(_)).then_some(
+            "Its number stands in cluster_members, so that it cannot take another, under which the others would give \
+             it their data. They go on without it: back one of them up, stop all, and begin the cluster anew with \
+             copies of what you restore from that.",
+        )
+    }
+
     /// Follows the list of nodes, unless they stand in the settings.
     fn follow(&self, node: Node) {
         let Source::File(address) = &self.source else { return };
@@ -148,6 +168,7 @@ impl ClusterNode {
             own: self.own.identity.node,
             is_first: !self.options.members.voters().is_empty(),
             address: address.clone(),
+            data_dir: self.data_dir.clone(),
             removed: Arc::clone(&self.incoming.removed),
         };
         tokio::spawn(following.run());

@@ -2,6 +2,7 @@
 //! shard brings its members into line with them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use sluice_peers::{NodeTable, Peers};
 use sluice_replica::NodeId;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
+
+use super::node_file::NodeFile;
 
 /// Pause between two looks at the list.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -28,6 +31,8 @@ pub(super) struct Following {
     pub(super) is_first: bool,
     /// Address of this node.
     pub(super) address: String,
+    /// Data directory, with the file of the node.
+    pub(super) data_dir: PathBuf,
     /// Told when this node was removed.
     pub(super) removed: Arc<Notify>,
 }
@@ -87,7 +92,19 @@ impl Following {
         let highest = listed.iter().map(|node| node.number).max().unwrap_or_default();
         let nodes = NodeTable { addresses, highest };
         if *self.peers.nodes() != nodes {
+            self.keep(&nodes);
             self.peers.set_nodes(nodes);
+        }
+    }
+
+    /// Keeps the addresses for a start without the list. A node that has forgotten something gets another
+    /// file just now.
+    fn keep(&self, nodes: &NodeTable) {
+        let addresses = nodes.addresses.iter().map(|(node, address)| (node.get(), address.clone())).collect();
+        let kept = (!self.node.has_forgotten())
+            .then(|| NodeFile::change(&self.data_dir, self.own.get(), |place| place.nodes = addresses));
+        if let Some(Err(error)) = kept {
+            tracing::warn!("the addresses of the nodes could not be kept: {}", error.message());
         }
     }
 

@@ -121,7 +121,7 @@ async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -
     tracing::info!("joined the cluster {} as node {}", joined.cluster, joined.node);
     let Joined { cluster, node, nodes, .. } = joined;
     let nodes = nodes.into_iter().map(|it| (it.node, it.address)).collect();
-    file.joined = Some(Membership { cluster, node, nodes, recovered_from: None });
+    file.joined = Some(Membership { cluster, node, is_new: true, nodes, recovered_from: None });
     file.write(&config.data_dir)?;
     Ok(file)
 }

@@ -205,7 +205,15 @@ fn start_node(options: Options, cluster: Option<&ClusterNode>) -> Result<Node> {
         Some(cluster) => Node::start_in_cluster(options, cluster.options()),
         None => Node::start(options),
     };
-    node.map_err(|e| not_started(&e))
+    let node = node.map_err(|error| {
+        let advice = cluster.filter(|_| matches!(error, StartError::Damaged(_)));
+        match advice.and_then(ClusterNode::advice_on_damage) {
+            Some(advice) => not_started(&error).hint(advice),
+            None => not_started(&error),
+        }
+    })?;
+    cluster.map_or(Ok(()), ClusterNode::note_start)?;
+    Ok(node)
 }
 
 fn not_started(error: &StartError) -> CliError {

@@ -44,7 +44,9 @@ pub(super) struct Membership {
     pub(super) cluster: String,
     /// Number of the node.
     pub(super) node: u64,
-    /// Addresses of all nodes by their numbers, when this one joined.
+    /// True: the server has not started under this number yet, so that it has promised nothing.
+    pub(super) is_new: bool,
+    /// Addresses of all nodes by their numbers, as this one knew them last.
     pub(super) nodes: BTreeMap<u64, String>,
     /// Id of the cluster from which this one was recovered; `None`: it was not.
     pub(super) recovered_from: Option<String>,
@@ -71,6 +73,17 @@ impl NodeFile {
         Ok(Some(file))
     }
 
+    /// Changes the place in the file of a data directory, if it is that of the node with this number. Nothing
+    /// is written where it is so already.
+    pub(super) fn change(data_dir: &Path, node: u64, change: impl FnOnce(&mut Membership)) -> Result<()> {
+        let Some(mut file) = NodeFile::read(data_dir)? else { return Ok(()) };
+        let before = file.joined.clone();
+        if let Some(place) = file.joined.as_mut().filter(|place| place.node == node) {
+            change(place);
+        }
+        if file.joined == before { Ok(()) } else { file.write(data_dir) }
+    }
+
     /// Writes the file durably.
     pub(super) fn write(&self, data_dir: &Path) -> Result<()> {
         let path = path(data_dir);
@@ -88,10 +101,11 @@ impl Membership {
     /// The place of the node with which a cluster begins.
     pub(super) fn first(node: u64, address: &str) -> Membership {
         let cluster = ClusterId(RandomState::new().build_hasher().finish()).to_string();
-        Membership { cluster, node, nodes: [(node, address.to_owned())].into(), recovered_from: None }
+        let nodes = [(node, address.to_owned())].into();
+        Membership { cluster, node, is_new: false, nodes, recovered_from: None }
     }
 
-    /// True when the cluster began with this node.
+    /// True when the cluster began with this node, as far as it knows of no other.
     pub(super) fn is_first(&self) -> bool {
         self.nodes.keys().eq([&self.node])
     }
@@ -144,6 +158,10 @@ mod tests {
         assert_eq!(NodeFile::read(&data).unwrap(), Some(file.clone()));
         assert_eq!(joined.identity().unwrap().to_string(), "sluice://node/00000000000000ab/2");
         assert_eq!(joined.table().addresses.len(), 2);
+        for (node, is_new) in [(3, false), (2, true)] {
+            NodeFile::change(&data, node, |place| place.is_new = true).unwrap();
+            assert_eq!(NodeFile::read(&data).unwrap().unwrap().joined.unwrap().is_new, is_new, "node {node}");
+        }
         let nowhere = Membership { node: 0, ..joined };
         NodeFile { joined: Some(nowhere), ..file }.write(&data).unwrap();
         assert!(NodeFile::read(&data).is_err());

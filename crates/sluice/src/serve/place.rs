@@ -23,6 +23,8 @@ pub(super) struct Place {
     pub(super) nodes: NodeTable,
     /// Members with which a log begins that was in no cluster before; of a machine that joins, none.
     pub(super) members: Members,
+    /// True: the server has not started under its number yet.
+    pub(super) is_new: bool,
     /// Source of the place.
     pub(super) source: Source,
 }
@@ -66,6 +68,7 @@ impl Place {
             recovered_from: joined.recovered_from.as_ref().and_then(|id| id.parse().ok()),
             nodes: joined.table(),
             members: members.flatten().unwrap_or_default(),
+            is_new: joined.is_new,
             source: Source::File(file.address.clone()),
         })
     }
@@ -94,7 +97,7 @@ impl Place {
         let members = Members::new(nodes.addresses.keys().copied().collect(), Vec::new(), nodes.highest)
             .ok_or_else(|| CliError::usage("cluster_members names more nodes than a cluster can have"))?;
         let source = Source::Settings(PeerFiles { cert, key, ca });
-        Ok(Some(Place { identity, recovered_from: None, nodes, members, source }))
+        Ok(Some(Place { identity, recovered_from: None, nodes, members, is_new: false, source }))
     }
 }
 

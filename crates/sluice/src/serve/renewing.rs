@@ -38,8 +38,8 @@ impl Renewing {
             sleep(LOOK_EVERY).await;
         }
         tracing::error!(
-            "node {} may have forgotten what it acknowledged, after a loss of power before it was synced or of a part \
-             of the log: it neither votes nor counts under this number",
+            "node {} may have forgotten what it acknowledged, after a loss of power before it was synced, of a part of \
+             the log, or of other data: it neither votes nor counts under this number",
             self.own.get()
         );
         let Some(data_dir) = &self.data_dir else {
@@ -83,7 +83,7 @@ impl Renewing {
         let others = known.addresses.iter().filter(|(node, _)| **node != self.own);
         let others = others.map(|(node, address)| (node.get(), address.clone()));
         let nodes = others.chain([(number, file.address.clone())]).collect();
-        let joined = Some(Membership { node: number, nodes, ..former });
+        let joined = Some(Membership { node: number, is_new: true, nodes, ..former });
         NodeFile { joined, ..file }.write(data_dir)?;
         tracing::info!("this machine was node {}, and is node {number} from now on", self.own.get());
         Ok(())

@@ -147,7 +147,7 @@ impl CliError {
             StartError::Refused(_) => Fault::Usage,
             StartError::InUse(_) => Fault::InUse,
             StartError::Full(_) => Fault::Full,
-            StartError::Failed(_) => Fault::Server,
+            StartError::Damaged(_) | StartError::Failed(_) => Fault::Server,
         };
         CliError::of(fault, error.to_string())
     }

@@ -294,6 +294,14 @@ fn write_replicas(page: &mut Page, context: &Context, shards: &[ShardMetrics]) {
             }
         }
     }
+    page.family("sluice_replica_damaged", "gauge", "1 while a damaged shard lacks what the others have.");
+    for (shard, metrics, _) in &replicas {
+        page.sample(
+            "sluice_replica_damaged",
+            &[("shard", &shard.to_string())],
+            u64::from(metrics.damage.is_some()),
+        );
+    }
     let (answered, unanswered) = context.calls.passed().totals();
     page.family("sluice_passed_on_total", "counter", "Requests passed on to the leader of their shard.");
     for (outcome, total) in [("answered", answered), ("unanswered", unanswered)] {

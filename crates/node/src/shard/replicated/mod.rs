@@ -63,9 +63,6 @@ pub trait Carrier: Send {
 pub struct Parts {
     /// Settings of the replica.
     pub config: Config,
-    /// Members of a cluster whose log begins with this journal; a log that was a member's before knows its
-    /// own.
-    pub members: Members,
     /// Present boot of the machine, and the way in which the journal was left and is used.
     pub memory: Memory,
     /// Word that the node may have forgotten what it has acknowledged, in whichever shard.
@@ -125,39 +122,38 @@ struct Round {
 }
 
 /// Records by which the members agree on their own affairs; the engine passes over them.
-pub(crate) const OWN_RECORDS: OwnRecords = OwnRecords {
+pub const OWN_RECORDS: OwnRecords = OwnRecords {
     write: |batch, held| write_record(batch, &Command::Consensus { entry: held }),
     held: consensus_entry,
 };
 
 impl Replicated {
     /// The store over a journal that was opened under [`sluice_journal::Commit::Told`], with its writer and
-    /// hard state, after [`super::recover::recover`] has given its state. Blocks: it reads the part of the
-    /// log that is kept for followers.
+    /// the start that was read from it with [`OWN_RECORDS`], after [`super::recover::recover`] has given its
+    /// state. Blocks.
     ///
     /// A journal of one node needs nothing else to become the first member: its batches are the entries of
     /// the log. The other members begin with copies of it.
     ///
     /// # Errors
-    /// The log cannot be read, or it contradicts the settings.
+    /// The log contradicts the settings, or the disk has no room for a note of what was forgotten.
     pub fn new(
         mut journal: DiskJournal,
         writer: Writer,
-        hard_state: Vec<u8>,
+        start: Start,
         parts: Parts,
     ) -> Result<Replicated, StartError> {
-        let Parts { config, members, memory, forgotten, seed, kept_bytes, transfer_bytes, inbox, carrier } =
-            parts;
+        let Parts { config, memory, forgotten, seed, kept_bytes, transfer_bytes, inbox, carrier } = parts;
         journal.set_waker(Arc::clone(&inbox.wake));
-        let start = Start::read(&journal, members, &hard_state, OWN_RECORDS, kept_bytes);
-        let start = start
-            .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;
         let member = Member::new(&config, journal, start.remembering(memory), seed);
-        let member = member.map_err(|error| StartError::Failed(error.to_string()))?;
+        let mut member = member.map_err(|error| StartError::Failed(error.to_string()))?;
         if member.has_forgotten() {
             // An orderly stop must not be taken for one of a node that has all that it acknowledged.
             keep_orders(&member, &writer)?;
             forgotten.note();
+        }
+        if forgotten.is_noted() {
+            member.fall_silent();
         }
         Ok(Replicated {
             member,
