@@ -165,3 +165,22 @@ def test_damage_is_refused_where_nobody_else_has_the_data(machines):  # noqa: F8
         assert "is damaged at byte" in told and "`sluice restore`" in told
         assert files(machine.directory / SHARD) == found
         assert not (machine.directory / "data" / "shard-000.damaged").exists()
+
+
+def test_a_copy_of_a_node_that_runs_beside_it_is_refused_and_named(machines):  # noqa: F811
+    one, two, three = three_nodes(machines)
+    assert two.stop() == 0
+    twin = machines("twin")
+    for name in ("data", "data-tls"):
+        shutil.copytree(two.directory / name, twin.directory / name)
+    shutil.copy(two.directory / "data.key", twin.directory)
+    two.start()
+    until(lambda: problems(one) == [], "the cluster is whole")
+    twin.start()
+    told = "uses a copy of the files of node 2, and is refused"
+    until(lambda: any(told in problem for problem in problems(one)), "the copy is named")
+    until_sent(two, "d")
+    assert not twin.send("not taken")
+    assert "two processes use the same identity" in log(one)
+    assert twin.stop() == 0
+    assert [machine.payloads() for machine in (one, two, three)] == [["a", "b", "c", "d"]] * 3
