@@ -346,7 +346,7 @@ pub(super) mod tests {
         assert_eq!(beginnings(&seen), ["shard 0 of node 3 is damaged (manifest is damaged at byte 16)"]);
         let shard = &mut seen[2].view.as_mut().unwrap().shards[0];
         (shard.damaged, shard.set_aside) = (None, Some("data/shard-000.damaged".to_owned()));
-        let told = problems(1, &seen);
+        let told = problems(1, &Limits::default(), &seen);
         assert!(told.len() == 1 && told[0].contains("data/shard-000.damaged keeps what it had"), "{told:?}");
     }
 
