@@ -64,6 +64,8 @@ pub(super) struct Judge {
     /// Tokens with which messages were acked, by the answers.
     acked: BTreeMap<MessageId, u64>,
     not_acked: BTreeSet<MessageId>,
+    /// Tokens of deliveries that were asked to be released.
+    released: HashSet<u64>,
     /// Number of acks that were asked for.
     pub(super) ack_tried: BTreeMap<MessageId, u32>,
     /// Number of acks that were answered with success.
@@ -102,7 +104,10 @@ impl Judge {
                 self.fates.entry(message.payload.clone()).or_insert(fate);
             }
             Call::Ack(receipt, _) => *self.ack_tried.entry(receipt.id).or_default() += 1,
-            Call::Release(receipt, _) => drop(self.holds.remove(&receipt.id)),
+            Call::Release(receipt, _) => {
+                self.released.insert(receipt.token);
+                self.holds.remove(&receipt.id);
+            }
             Call::Extend(receipt, _) => self.may_shorten(receipt, waiting.begun_us),
             Call::Pull { .. }
             | Call::Attach { .. }
@@ -221,7 +226,8 @@ impl Judge {
 
     fn is_acked(&mut self, receipt: Receipt, result: Result<(), Error>, now_us: u64) -> Checked {
         let result = match result {
-            Err(Error::AlreadySettled { .. }) => Ok(()),
+            // It may have come back by its release.
+            Err(Error::AlreadySettled { .. }) if !self.released.contains(&receipt.token) => Ok(()),
             other => other,
         };
         match self.settled(&result)? {
