@@ -22,7 +22,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Time without a connection with a node that has the higher number, and so has to connect, after which this
-/// one does: a node that was removed learns so from nobody else.
+/// one does: a node that was removed learns so from nobody else, and the other one may not know the present
+/// address of this one, or may not know of it at all.
 const KNOCK_AFTER: Duration = Duration::from_secs(5);
 
 /// Keeps a connection to a node until this node stops, or one of the two was removed.

@@ -71,14 +71,10 @@ pub enum Refusal {
     },
     /// The peer has the number of this node: it is this node, or another uses a copy of its data.
     Itself,
-    /// The peer is no node of the cluster.
-    Unknown(NodeId),
     /// The peer was removed from the cluster.
     Removed(NodeId),
     /// The address of one node has led to another.
     OtherNode(NodeId),
-    /// The peer's number is lower than that of this node, which connects to it and not the other way.
-    Direction(NodeId),
     /// The format in force on one side is not known to the other.
     Format {
         /// Version in force.
@@ -153,7 +149,8 @@ impl Hello {
     }
 }
 
-/// Checks that a certificate names another node of this node's cluster.
+/// Checks that a certificate names another node of this node's cluster, which may have joined it since this
+/// one has last heard of the others.
 ///
 /// # Errors
 ///
@@ -168,9 +165,6 @@ pub fn check_identity(certificate: Identity, own: Identity, nodes: &NodeTable) -
     }
     if nodes.is_removed(node) {
         return Err(Refusal::Removed(node));
-    }
-    if !nodes.contains(node) {
-        return Err(Refusal::Unknown(node));
     }
     Ok(())
 }
@@ -208,17 +202,8 @@ impl fmt::Display for Refusal {
                 "the peer has the number of this node: its address leads back here, or a copy of this \
                  node's files is in use elsewhere",
             ),
-            Refusal::Unknown(node) => write!(f, "node {} is no node of the cluster", node.get()),
             Refusal::Removed(node) => write!(f, "node {} was removed from the cluster", node.get()),
             Refusal::OtherNode(node) => write!(f, "the address belongs to node {}", node.get()),
-            Refusal::Direction(node) => {
-                write!(
-                    f,
-                    "of two nodes the one with the higher number makes the connection, and it does not reach node \
-                     {} at its address: see that it does",
-                    node.get()
-                )
-            }
             Refusal::Format { in_force, highest } => write!(
                 f,
                 "format version {in_force} is in force, and one of the two nodes knows none above {highest}: \
@@ -276,12 +261,18 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_the_cluster_are_taken_and_nobody_else() {
+    fn nodes_of_the_cluster_are_taken_and_none_that_was_removed() {
         let of = |number: u64| hello(number).identity;
         assert_eq!(check(&hello(2), of(2)), Ok(()));
         assert_eq!(check(&hello(1), of(1)), Err(Refusal::Itself));
         assert_eq!(check(&hello(3), of(3)), Err(Refusal::Removed(node(3))));
-        assert_eq!(check(&hello(6), of(6)), Err(Refusal::Unknown(node(6))));
+        assert_eq!(check(&hello(6), of(6)), Ok(()), "it may have joined since");
+        let unlisted = NodeTable::of([1, 2, 4].map(|number| (node(number), String::new())).into());
+        assert_eq!(
+            hello(3).check(of(3), &hello(1), &unlisted),
+            Ok(()),
+            "without the list nobody was removed"
+        );
         assert_eq!(check(&hello(4), of(2)), Err(Refusal::Impostor(of(4), of(2))));
         let elsewhere = Identity { cluster: ClusterId(8), node: node(2) };
         assert_eq!(check(&hello(2), elsewhere), Err(Refusal::OtherCluster(ClusterId(8))));

@@ -2,8 +2,8 @@
 //!
 //! One connection a pair of nodes carries the messages of all shards, with their batches, and requests of one
 //! node to another with their answers. It is TLS 1.3 with both certificates, on the port on which a server
-//! serves its clients: ALPN tells the two apart. Of each pair the node with the higher number connects, so
-//! that two connections never cross.
+//! serves its clients: ALPN tells the two apart. Of each pair the node with the higher number connects, and
+//! the other one only after some seconds without a connection, so that two connections hardly ever cross.
 //!
 //! Messages may be lost, when a connection breaks or a peer is slower than its messages come; the replicas
 //! repeat what matters. [`Peers::send`] never blocks, and memory is bounded whatever a peer does. A request

@@ -56,12 +56,6 @@ impl Link {
         self.hello.identity.node
     }
 
-    /// Checks that another connection is one of the same process.
-    fn check_same(&self, other: &Link) -> Result<(), Refusal> {
-        let is_same = self.hello.start == other.hello.start;
-        if is_same { Ok(()) } else { Err(Refusal::Twin(self.node())) }
-    }
-
     /// Notes that another process with the peer's identity, at this address, was refused.
     pub(crate) fn note_twin(&self, address: &str, at: Instant) {
         let mut twin = self.twin.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,15 +129,6 @@ impl Links {
         self.links.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Checks that the process behind a connection is the only one with its identity.
-    ///
-    /// # Errors
-    ///
-    /// Another process with the same identity is connected.
-    pub(crate) fn check_single(&self, link: &Link) -> Result<(), Refusal> {
-        self.get(link.node()).map_or(Ok(()), |present| present.check_same(link))
-    }
-
     /// Puts in a connection. An older one of the same process ends: that process has given it up.
     ///
     /// # Errors
@@ -152,7 +137,9 @@ impl Links {
     pub(crate) fn enter(&self, link: &Arc<Link>) -> Result<(), Refusal> {
         let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(older) = links.get(&link.node()) {
-            older.check_same(link)?;
+            if older.hello.start != link.hello.start {
+                return Err(Refusal::Twin(link.node()));
+            }
             older.replaced.notify_one();
         }
         links.insert(link.node(), Arc::clone(link));

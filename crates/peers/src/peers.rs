@@ -89,8 +89,9 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 impl Peers {
-    /// Connects to the nodes with lower numbers, again and again, until [`Peers::stop`]; connections of those
-    /// with higher numbers are to be given to [`Peers::accept`]. Needs a runtime of tokio.
+    /// Connects to the nodes with lower numbers, again and again, until [`Peers::stop`], and to others that
+    /// have not connected for some seconds; connections that others make are to be given to
+    /// [`Peers::accept`]. Needs a runtime of tokio.
     pub fn start(options: PeersOptions, receiver: Arc<dyn Receiver>) -> Peers {
         let PeersOptions { local, nodes, files } = options;
         let shared = Arc::new(Shared {
@@ -146,7 +147,6 @@ impl Peers {
         };
         match end {
             Ok(end) => tracing::info!("the connection of a node at {address} is over: {end}"),
-            Err(Failure::Refused(Refusal::Direction(_))) => {}
             Err(failure @ Failure::Refused(_)) => {
                 if let Failure::Refused(Refusal::Twin(node)) = failure
                     && let Some(link) = shared.links.get(node)

@@ -86,16 +86,13 @@ impl Shared {
             return Err(self.refuse(greeted, refusal).await);
         }
         let hello = self.hear_hello(&mut greeted).await?;
-        match self.enter(certificate, hello, certificate.node > self.local.identity.node) {
+        match self.enter(certificate, hello) {
             Ok(link) => {
                 let greeting = greeted.say(&Frame::Hello(self.hello())).await;
                 self.run(greeted, link, greeting).await
             }
             Err(refusal) => {
-                // Why this node does not reach the other one it has noted itself.
-                if !matches!(refusal, Refusal::Direction(_)) {
-                    self.links.note(certificate.node, refusal.to_string());
-                }
+                self.links.note(certificate.node, refusal.to_string());
                 Err(self.refuse(greeted, refusal).await)
             }
         }
@@ -105,12 +102,14 @@ impl Shared {
     pub(crate) async fn greet(&self, stream: TlsStream<TcpStream>, node: NodeId) -> Result<End, Failure> {
         let certificate = identity_of(stream.get_ref().1)?;
         let mut greeted = Greeted::new(stream);
-        greeted.say(&Frame::Hello(self.hello())).await.map_err(Failure::Ungreeted)?;
-        let hello = self.hear_hello(&mut greeted).await?;
-        if certificate.node != node {
+        // It would take this connection for one with itself, and what it says is not from the node that is
+        // meant. A node of another cluster says so.
+        if certificate.cluster == self.local.identity.cluster && certificate.node != node {
             return Err(self.refuse(greeted, Refusal::OtherNode(certificate.node)).await);
         }
-        match self.enter(certificate, hello, true) {
+        greeted.say(&Frame::Hello(self.hello())).await.map_err(Failure::Ungreeted)?;
+        let hello = self.hear_hello(&mut greeted).await?;
+        match self.enter(certificate, hello) {
             Ok(link) => self.run(greeted, link, Ok(())).await,
             Err(refusal) => Err(self.refuse(greeted, refusal).await),
         }
@@ -130,7 +129,7 @@ impl Shared {
     /// Resolves when a node was removed from the cluster.
     async fn removed(&self, node: NodeId) {
         // Never an error: it knows the sender.
-        let _ = self.nodes.subscribe().wait_for(|nodes| !nodes.contains(node)).await;
+        let _ = self.nodes.subscribe().wait_for(|nodes| nodes.is_removed(node)).await;
     }
 
     /// Resolves when a format version is in force that the peer does not know.
@@ -176,16 +175,11 @@ impl Shared {
         }
     }
 
-    /// Checks a greeting, and puts the connection into the table. `is_direction`: the right side has
-    /// connected.
-    fn enter(&self, certificate: Identity, hello: Hello, is_direction: bool) -> Result<Arc<Link>, Refusal> {
+    /// Checks a greeting, and puts the connection into the table.
+    fn enter(&self, certificate: Identity, hello: Hello) -> Result<Arc<Link>, Refusal> {
         let own = self.hello();
         hello.check(certificate, &own, &self.nodes())?;
         let link = Arc::new(Link::new(hello, own.wall_us));
-        if !is_direction {
-            self.links.check_single(&link)?;
-            return Err(Refusal::Direction(certificate.node));
-        }
         self.links.enter(&link)?;
         self.receiver.doubt(link.node());
         Ok(link)

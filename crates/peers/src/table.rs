@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use sluice_replica::NodeId;
 
 /// Nodes of a cluster. Numbers of new nodes grow and are never given again, so one that is not above all
-/// that were given, and is no node's, belongs to a node that was removed.
+/// that the list of nodes has, and is no node's, belongs to a node that was removed. One above them may have
+/// joined since.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeTable {
     /// Addresses of all nodes, `HOST:PORT`.
     pub addresses: BTreeMap<NodeId, String>,
-    /// The highest number that was ever given to a node.
+    /// The highest number in the list of nodes; 0: the list is not known, nor who was removed.
     pub highest: u64,
 }
 
 impl NodeTable {
-    /// The nodes with these addresses, of which none was removed after the last.
+    /// The nodes with these addresses, which are no list: others may have joined or left meanwhile.
     pub fn of(addresses: BTreeMap<NodeId, String>) -> NodeTable {
-        let highest = addresses.keys().last().map_or(0, |node| node.get());
-        NodeTable { addresses, highest }
+        NodeTable { addresses, highest: 0 }
     }
 
     /// True: the node belongs to the cluster.

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sluice_peers::{CONTENT_BYTES_MAX, REQUESTS_MAX, RequestError, WAITING_BYTES_MAX};
+use sluice_peers::{CONTENT_BYTES_MAX, NodeTable, REQUESTS_MAX, RequestError, WAITING_BYTES_MAX};
 use tokio::net::TcpListener;
 
 use crate::support::{Ca, append, eventually, heartbeat, node, nodes, options, part, start, start_on};
@@ -138,6 +138,32 @@ async fn nodes_come_and_go_and_one_that_was_removed_learns_it() {
     one.peers.set_nodes(nodes(&[1, 3], &[]));
     one.until(2, false).await;
     eventually(|| two.came.is_removed.load(Ordering::Relaxed)).await;
+}
+
+/// As when it has joined, and leads, while the other one was away.
+#[tokio::test]
+async fn a_node_that_is_not_known_yet_is_connected_until_the_list_lacks_it() {
+    let ca = Ca::new();
+    let one = start(options(ca.member(1), 1, &[])).await;
+    let mut ninth = options(ca.member(9), 9, &[]);
+    ninth.nodes = nodes(&[1, 9], &[(1, one.address)]);
+    let nine = start(ninth).await;
+    nine.until(1, true).await;
+    one.until(9, true).await;
+    nine.peers.send(0, heartbeat(9, 1, 1));
+    eventually(|| one.came.envelopes.lock().unwrap().len() == 1).await;
+    one.peers.set_nodes(NodeTable { highest: 9, ..nodes(&[1, 2, 3], &[]) });
+    eventually(|| nine.came.is_removed.load(Ordering::Relaxed)).await;
+}
+
+/// As when the others have moved while it was away.
+#[tokio::test]
+async fn a_node_that_does_not_reach_another_is_reached_by_that_one() {
+    let ca = Ca::new();
+    let three = start(options(ca.member(3), 3, &[])).await;
+    let one = start(options(ca.member(1), 1, &[(3, three.address)])).await;
+    three.until(1, true).await;
+    one.until(3, true).await;
 }
 
 /// A node that waits for connections looks for itself after some seconds.

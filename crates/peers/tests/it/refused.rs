@@ -1,6 +1,7 @@
 //! Peers that are refused, each with its reason, while the others go on.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
@@ -13,7 +14,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{CLUSTER, Ca, FORMER, TestNode, append, eventually, heartbeat, node, options, start};
+use crate::support::{
+    CLUSTER, Ca, FORMER, TestNode, append, eventually, heartbeat, node, nodes, options, start,
+};
 
 /// A client with the certificate of a node, which says what the test says.
 struct Raw {
@@ -81,7 +84,6 @@ async fn members_that_greet_wrongly_are_told_why() {
     expect_refused(&two, &third, hello(1), "the peer says").await;
     let newer = Hello { formats: Formats { highest: 2, in_force: 2 }, ..hello(3) };
     expect_refused(&two, &third, newer, "upgrade").await;
-    expect_refused(&two, &ca.member(1), hello(1), "higher number").await;
     // Nobody of them is connected, and who is right still can be.
     assert_eq!(two.peers.connected(), []);
     let (_raw, frame) = Raw::greet(&two, &third, hello(3)).await;
@@ -106,7 +108,7 @@ async fn a_peer_that_does_not_know_the_format_in_force_is_let_go_and_refused() {
 }
 
 #[tokio::test]
-async fn who_is_no_node_of_the_cluster_is_not_listened_to() {
+async fn strangers_and_nodes_that_were_removed_are_not_listened_to() {
     let ca = Ca::new();
     let one = start(options(ca.member(1), 1, &[])).await;
     let named =
@@ -114,7 +116,6 @@ async fn who_is_no_node_of_the_cluster_is_not_listened_to() {
     let strangers = [
         (ca.files("client", &["sluice://client/billing".to_owned()]), None),
         (ca.files("both", &[hello(2).identity.to_string(), hello(3).identity.to_string()]), None),
-        (ca.member(9), Some("node 9 is no node of the cluster")),
         (ca.files("itself", &[hello(1).identity.to_string()]), Some("a copy of this node's files")),
         (named("elsewhere", ClusterId(5), 2), Some("belongs to the cluster 0000000000000005")),
         (named("former", FORMER, 2), Some("was recovered without node 2")),
@@ -225,6 +226,19 @@ async fn an_address_that_leads_to_another_node_is_not_used() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(three.peers.connected(), []);
     one.until(3, false).await;
+    assert!(one.came.doubts.lock().unwrap().is_empty(), "nobody was greeted");
+}
+
+/// As by a node that has joined meanwhile, or with which another has started again under a new number.
+#[tokio::test]
+async fn an_answer_for_another_node_removes_nobody() {
+    let ca = Ca::new();
+    let mut first = options(ca.member(1), 1, &[]);
+    first.nodes = nodes(&[1, 2], &[]);
+    let one = start(first).await;
+    let three = start(options(ca.member(3), 3, &[(2, one.address)])).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!three.came.is_removed.load(Ordering::Relaxed));
 }
 
 #[tokio::test]

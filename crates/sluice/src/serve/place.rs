@@ -93,9 +93,10 @@ impl Place {
                 cert.display()
             )));
         }
-        let nodes = NodeTable::of(addresses);
-        let members = Members::new(nodes.addresses.keys().copied().collect(), Vec::new(), nodes.highest)
+        let highest = addresses.keys().last().map_or(0, |node| node.get());
+        let members = Members::new(addresses.keys().copied().collect(), Vec::new(), highest)
             .ok_or_else(|| CliError::usage("cluster_members names more nodes than a cluster can have"))?;
+        let nodes = NodeTable::of(addresses);
         let source = Source::Settings(PeerFiles { cert, key, ca });
         Ok(Some(Place { identity, recovered_from: None, nodes, members, is_new: false, source }))
     }
