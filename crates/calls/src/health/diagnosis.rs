@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sluice_engine::Limits;
 
 use super::Seen;
-use super::links::{parted, running, twins, unreached};
+use super::links::{PARTED_MS, parted, parted_ms, running, twins, unreached};
 use super::words::duration;
 use crate::view::{FollowerView, ShardView, View, by_setting};
 
@@ -33,6 +33,7 @@ pub(super) fn problems(own: u64, limits: &Limits, seen: &[Seen]) -> Vec<String> 
     problems.extend(forgotten);
     problems.extend(unreached(own, seen));
     problems.extend(parted(seen));
+    problems.extend(unled(seen));
     problems.extend(twins(seen));
     problems.extend(views.iter().flat_map(|(node, view)| disk(*node, view)));
     problems.extend(views.iter().flat_map(|(node, view)| damage(*node, view)));
@@ -116,6 +117,32 @@ fn leaderless(views: &[(u64, &View)]) -> Vec<String> {
         )
     };
     (0..count).filter(|number| !led(*number)).map(sentence).collect()
+}
+
+/// Nodes that vote in a shard and do not hear its leader, for another reason than that the two are parted.
+fn unled(seen: &[Seen]) -> Vec<String> {
+    let of = |node: u64| seen.iter().find(|seen| seen.status.number == node);
+    let sentence = |leader: &Seen, shard: usize, follower: &FollowerView| {
+        let voter = of(follower.node).filter(|_| follower.votes)?;
+        let view = voter.view.as_ref().filter(|view| !view.has_forgotten)?;
+        let own = view.shards.get(shard).filter(|own| own.leaderless_ms >= PARTED_MS)?;
+        parted_ms(leader, voter).is_none().then(|| {
+            format!(
+                "node {} votes in shard {shard} and has not heard its leader, node {}, for {}, so that it does not count: \
+                 look at the logs of both, and start it again if that does not end",
+                follower.node,
+                leader.status.number,
+                duration(own.leaderless_ms)
+            )
+        })
+    };
+    let of_leader = |leader: &Seen| {
+        let shards = leader.view.iter().flat_map(|view| view.shards.iter().enumerate());
+        let led = shards.filter(|(_, shard)| shard.leader == Some(leader.status.number));
+        let told = led.flat_map(|(number, shard)| shard.followers.iter().map(move |it| (number, it)));
+        told.filter_map(|(number, follower)| sentence(leader, number, follower)).collect::<Vec<_>>()
+    };
+    seen.iter().flat_map(of_leader).collect()
 }
 
 fn disk(node: u64, view: &View) -> Vec<String> {
@@ -324,6 +351,22 @@ pub(super) mod tests {
         let two = "the cluster has 2 nodes, and the loss of one stops it: let 1 more machine join";
         let one = "the cluster has 1 node, and the loss of one stops it: let 2 more machines join";
         assert_eq!([told(2), told(1)], [[two], [one]]);
+    }
+
+    #[test]
+    fn a_node_that_votes_and_does_not_hear_its_leader_is_named() {
+        let mut seen = well();
+        let own = |seen: &mut [Seen], leader, leaderless_ms| {
+            let shard = &mut seen[2].view.as_mut().unwrap().shards[0];
+            (shard.leader, shard.leaderless_ms) = (leader, leaderless_ms);
+        };
+        own(&mut seen, None, 900);
+        assert_eq!(beginnings(&seen), [""; 0], "as after a change of leaders");
+        own(&mut seen, None, 40_000);
+        let told = "node 3 votes in shard 0 and has not heard its leader, node 1, for 40 s, so that it does not count";
+        assert_eq!(beginnings(&seen), [told]);
+        seen[0].view.as_mut().unwrap().shards[0].followers[1].votes = false;
+        assert_eq!(beginnings(&seen), [""; 0], "it only follows");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::view::LinkView;
 
 /// Time without a connection, in milliseconds, from which it is not for the moment only, as while a server
 /// starts again.
-const PARTED_MS: u64 = 3_000;
+pub(super) const PARTED_MS: u64 = 3_000;
 
 /// Number of nodes that run: they answer, or another one that answers is connected with them.
 pub(super) fn running(seen: &[Seen]) -> usize {
@@ -45,8 +45,7 @@ pub(super) fn parted(seen: &[Seen]) -> Vec<String> {
     let pairs = seen.iter().enumerate().flat_map(|(place, one)| {
         seen[place + 1..].iter().filter_map(move |other| {
             let sides = [(one, silence(one, other)?), (other, silence(other, one)?)];
-            let since_ms = sides.iter().filter_map(|(_, link)| link.silent_ms).max()?;
-            (since_ms >= PARTED_MS).then_some((sides, since_ms))
+            Some((sides, parted_ms(one, other)?))
         })
     });
     let sentence = |(sides, since_ms): ([(&Seen, &LinkView); 2], u64)| {
@@ -91,6 +90,12 @@ fn connected_elsewhere(node: &Seen, seen: &[Seen]) -> Option<u64> {
     let is_connected = |link: &LinkView| link.node == node.status.number && link.silent_ms.is_none();
     let sees_it = |other: &&Seen| other.view.as_ref().is_some_and(|view| view.links.iter().any(is_connected));
     seen.iter().find(sees_it).map(|other| other.status.number)
+}
+
+/// Time for which two nodes that both answer are parted, in milliseconds; `None`: they are not.
+pub(super) fn parted_ms(one: &Seen, other: &Seen) -> Option<u64> {
+    let sides = [silence(one, other)?, silence(other, one)?];
+    sides.iter().filter_map(|link| link.silent_ms).max().filter(|since_ms| *since_ms >= PARTED_MS)
 }
 
 /// The connection of a node that answers with another one that does; `None`: there is one, or one of them
