@@ -49,10 +49,15 @@ impl Renewing {
             return;
         };
         let number = self.number().await;
-        match self.take(data_dir, number) {
-            Ok(()) => self.renewed.notify_one(),
-            Err(error) => tracing::error!("the new number {number} could not be kept: {}", error.message()),
+        let mut logged = String::new();
+        while let Err(error) = self.take(data_dir, number) {
+            if error.message() != logged {
+                logged = error.message().to_owned();
+                tracing::error!("the new number {number} cannot be kept, which is tried again: {logged}");
+            }
+            sleep(LOOK_EVERY).await;
         }
+        self.renewed.notify_one();
     }
 
     /// Asks the other nodes for a number until one has it.
