@@ -153,3 +153,35 @@ def test_what_is_no_node_is_not_recovered(machines):
     one.stop()
     code, [remains, same], _ = recover(one, "--yes")
     assert code == 0 and remains["shards"][0]["members"] == [1] and same["node"] == 1
+
+
+def test_a_namespace_that_shard_0_has_lost_is_kept_and_its_number_not_given_again(machines):
+    def make(name):
+        machine = machines(name)
+        machine.env["SLUICE_DURABILITY"] = "os"
+        return machine
+
+    one, two, three = lost(make, "--shards=2")
+    one.start()
+    two.start()
+    until(lambda: one.members() and three.send("e"), "there is a leader again")
+    segments = sorted((three.directory / "data" / "shard-000").glob("*.log"))
+    before = {path: path.read_bytes().rstrip(b"\0") for path in segments}
+    assert one.run("namespace", "create", "old", "--shard", "1").returncode == 0
+    path = "/v1/namespaces/{}/queues/jobs/messages"
+    assert one.request("POST", path.format("old"), {"messages": [{"payload": "of old"}]})[0] == 201
+    held = path.format("old") + "?payload=true"
+    until(lambda: (three.request("GET", held)[1] or {}).get("messages"), "the third node has all of it")
+    for machine in (one, two, three):
+        machine.kill()
+    # What the third node has of shard 0 ends before.
+    for segment, content in before.items():
+        segment.write_bytes(content + bytes(segment.stat().st_size - len(content)))
+    assert recover(three, "--yes")[0] == 0
+    three.start()
+    until(lambda: three.send("f"), "the node goes on alone")
+    created = three.run("namespace", "create", "new", "--shard", "1")
+    assert created.returncode == 0, created.stderr
+    status, answer = three.request("GET", path.format("new"))
+    assert status == 404 or not answer["messages"]
+    assert [it["payload"] for it in three.request("GET", held)[1]["messages"]] == ["of old"]

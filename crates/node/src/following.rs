@@ -10,6 +10,10 @@
 //! | there | not there, with a smaller number | shard 0 deletes it: it was deleted here, as it was empty |
 //! | there | there, with other quotas | it gets those of shard 0 |
 //! | not there, with a smaller number than the next | there | it is deleted with all that it holds |
+//! | not there, with a number that it has not given | there | it is entered there: shard 0 has lost it |
+//!
+//! The last is told from a look at the shard that is older than the one at shard 0, and happens before shard
+//! 0 gives a number ([`Node::namespace_create`]), which could be the same one.
 //!
 //! A view of shard 0 that is behind knows no number that a newer one has given, so it deletes nothing that
 //! this has made. A leader acts upon one that is not older than its question all the same
@@ -26,6 +30,8 @@ use sluice_engine::query::NamespaceView;
 
 use crate::asks::Question;
 use crate::handle::Node;
+use crate::namespaces::done_if_gone;
+use crate::shard::begin::Adoption;
 
 /// Pause before the leader of a shard looks again whether namespaces have changed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -62,6 +68,8 @@ impl Node {
             return Ok(());
         }
         let _turn = self.inner.following[shard as usize].lock().await;
+        let own_next = self.look(shard, |at| at.engine.next_namespace()).await?;
+        let own = self.namespaces_known_to(shard).await?;
         self.catch_up(0).await?;
         let stale = self.stale();
         let limits = stale.look(0, |at| at.engine.limits().clone()).await?;
@@ -69,9 +77,12 @@ impl Node {
             self.pressing(shard, &Command::Configure(limits)).await?;
         }
         let next = stale.look(0, |at| at.engine.next_namespace()).await?;
-        let placed = by_number(stale.namespaces_known_to(0).await?);
-        let own_next = self.look(shard, |at| at.engine.next_namespace()).await?;
-        let own = by_number(self.namespaces_known_to(shard).await?);
+        let mut placed = stale.namespaces_known_to(0).await?;
+        for adoption in Adoption::all(own.clone(), &placed, next) {
+            self.adopt(&adoption).await?;
+            adoption.enter(&mut placed);
+        }
+        let (placed, own) = (by_number(placed), by_number(own));
         let is_built_in = |number| number == NamespaceId::SYS || number == NamespaceId::DEFAULT;
         for namespace in own.keys().copied().filter(|own| *own < next && !is_built_in(*own)) {
             if !placed.contains_key(&namespace) {
@@ -95,6 +106,23 @@ impl Node {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Lets shard 0 know of a namespace that it does not know, though a shard holds it.
+    ///
+    /// # Errors
+    /// `not_leader`: another node leads shard 0, and others that shard 0 says.
+    async fn adopt(&self, adoption: &Adoption) -> Result<(), Error> {
+        let name = &adoption.namespace.name;
+        // On other shards their leaders follow.
+        for (_, command) in adoption.steps().into_iter().filter(|(on, _)| *on == 0) {
+            done_if_gone(self.pressing(0, &command).await)?;
+        }
+        tracing::warn!(
+            "the namespace {name} was not known to shard 0, which has lost its newest records; it was kept, with all that \
+             it holds"
+        );
         Ok(())
     }
 }

@@ -132,6 +132,12 @@ impl Node {
             Some(shard) => self.check_shard(shard)?,
             None => self.emptiest_shard().await?,
         };
+        if self.is_clustered() {
+            // Shard 0 may have lost numbers that are in use, until the shards have told it.
+            for shard in 1..self.leaders().len() as u32 {
+                self.ask_leader(Question::Follow { shard }).await?;
+            }
+        }
         let create = |number| Command::NamespaceCreate { number, name, shard, quotas };
         let namespace = match self.step(0, &create(None)).await? {
             Reply::Namespace { namespace } => namespace,

@@ -58,17 +58,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         number
     }
 
-    /// Namespaces here that were created after all that shard 0 knows of: `next` is the number that it would
-    /// give next, `placed` are all namespaces as it knows them. It has lost its newest records, or is from an
-    /// earlier moment of a backup than this shard. They are to be adopted, before [`Shard::follow_placement`]
-    /// would delete them.
+    /// Namespaces here that are to be adopted, before [`Shard::follow_placement`] would delete them.
     pub fn adoptions(&self, placed: &[NamespaceView], next: NamespaceId) -> Vec<Adoption> {
-        let unknown = self.engine.namespaces().into_iter().filter(|view| view.id >= next);
-        let adoption = |view: NamespaceView| {
-            let replaced = placed.iter().find(|other| other.name == view.name).cloned();
-            Adoption { namespace: view, replaced }
-        };
-        unknown.map(adoption).collect()
+        Adoption::all(self.engine.namespaces(), placed, next)
     }
 
     /// Ends what a stop in the middle of changing a namespace has left: shard 0 is right. `placed`: all
@@ -122,6 +114,18 @@ pub struct Adoption {
 }
 
 impl Adoption {
+    /// Those of a shard that has the namespaces `own`, of which some were created after all that shard 0
+    /// knows of: `next` is the number that it would give next, `placed` are all namespaces as it knows them.
+    /// It has lost its newest records, or is from an earlier moment of a backup than that shard.
+    pub fn all(own: Vec<NamespaceView>, placed: &[NamespaceView], next: NamespaceId) -> Vec<Adoption> {
+        let unknown = own.into_iter().filter(|view| view.id >= next);
+        let adoption = |view: NamespaceView| {
+            let replaced = placed.iter().find(|other| other.name == view.name).cloned();
+            Adoption { namespace: view, replaced }
+        };
+        unknown.map(adoption).collect()
+    }
+
     /// Commands with the shards that they go to, in order. A shard with a greater number than the namespace's
     /// has not started yet and follows by itself.
     pub fn steps(&self) -> Vec<(u32, Command<'_>)> {
