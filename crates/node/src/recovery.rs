@@ -26,6 +26,9 @@ pub struct ShardEnd {
     pub time_us: u64,
     /// Members in force there.
     pub members: Members,
+    /// True: the node had not caught up with a state of another one, so that payloads of messages may be
+    /// missing for good.
+    pub may_lack_payloads: bool,
 }
 
 /// The data of a node that is not running, opened to make it the only voter of a cluster of its own. No
@@ -144,6 +147,7 @@ impl Shard {
             committed_index: journal.committed_index(),
             time_us: report.last_time_us,
             members: remains.members.clone(),
+            may_lack_payloads: journal.may_miss_blobs(),
         };
         Ok(Shard { journal, writer, remains, end })
     }

@@ -34,7 +34,7 @@ const MAGIC: [u8; 8] = *b"SLUICEMF";
 const MANIFEST_BYTES_MAX: u64 = 256 << 20;
 
 /// Maximum of any length, index or file number, so that sums of a few never overflow.
-const NUMBER_MAX: u64 = 1 << 60;
+pub(crate) const NUMBER_MAX: u64 = 1 << 60;
 
 /// State of the chain of batches between two batches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -100,6 +100,31 @@ fn a_state_takes_the_place_of_the_log_and_brings_the_blobs_that_are_missing() {
 }
 
 #[test]
+fn what_is_missing_when_its_release_will_never_come_is_no_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut leader = leader(&dir.path().join("leader"));
+    let path = dir.path().join("follower");
+    let mut follower = log_of(&path, 3);
+    let received = send(&mut leader, &follower, &[4, 6, 8]);
+    assert!(!follower.journal.may_miss_blobs());
+    follower.journal.install(received, 10, live([1, 3, 4, 5, 6, 8])).unwrap();
+    assert!(follower.journal.may_miss_blobs());
+    follower.step();
+    follower.settle_down();
+    follower.journal.go_on_without_blobs().unwrap();
+    // Others come in place of record 10, which would have released blob 5.
+    for _ in 9..=11 {
+        follower.append(5, b"another");
+    }
+    follower.step();
+    follower.commit(11);
+    follower.settle_down();
+    drop(follower);
+    let mut journal = DiskJournal::open(Arc::new(FsDisk), settings(&path)).unwrap().journal;
+    assert!(journal.set_live(live([1, 3, 4, 5, 6, 8, 9, 10, 11])).is_ok(), "what is gone is no damage");
+}
+
+#[test]
 fn what_does_not_fit_is_not_installed_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut leader = leader(&dir.path().join("leader"));

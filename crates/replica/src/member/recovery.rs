@@ -51,9 +51,9 @@ impl Remains {
     }
 
     /// Commits the whole log, and makes this node its only voter, under a number above all that were given.
-    /// Nodes with lower ones are refused from then on, and its next leadership has a term that none of theirs
-    /// had. Blocks; all of it is on the disk then, or nothing but a part of the commit. The same again
-    /// changes nothing.
+    /// Nodes with lower ones are refused from then on, and its next leadership has a term that none of
+    /// theirs had. Payloads that it has not got from them yet are given up. Blocks; all of it is on the disk
+    /// then, or nothing but a part of the commit. The same again changes nothing.
     ///
     /// # Errors
     /// The number was given before, or the disk has failed.
@@ -71,6 +71,10 @@ impl Remains {
         let members = members.ok_or_else(|| StartError::Forgetful { node: id }.to_string())?;
         let since = journal.next_index() - 1;
         journal.commit(since).map_err(|error| format!("the log could not be committed: {error:?}"))?;
+        if journal.may_miss_blobs() {
+            let without = journal.go_on_without_blobs();
+            without.map_err(|error| format!("what the log lacks could not be given up: {error}"))?;
+        }
         let term = self.term + TERMS_LEFT_OUT;
         let saved = Saved { id: Some(id), term, vote: None, kept: Kept::All, since, members };
         journal.hard_state(&saved.encode());

@@ -152,6 +152,7 @@ fn remains(joined: &Membership, address: &str, ends: &[ShardEnd]) -> Value {
             "committed_index": end.committed_index,
             "time_ms": end.time_us / 1_000,
             "members": members,
+            "may_lack_payloads": end.may_lack_payloads,
         })
     };
     let shards: Vec<Value> = ends.iter().map(shard).collect();
@@ -170,8 +171,17 @@ fn remains_in_words(joined: &Membership, address: &str, ends: &[ShardEnd]) -> St
             list(end.members.iter().map(NodeId::get)),
         ]);
     }
+    let lacking: Vec<u64> =
+        ends.iter().filter(|end| end.may_lack_payloads).map(|end| end.shard.into()).collect();
+    let lacking = match lacking.as_slice() {
+        [] => String::new(),
+        shards => format!(
+            "Payloads of some messages may be missing, since it had not caught up: shard {}.\n",
+            list(shards.iter().copied())
+        ),
+    };
     format!(
-        "Node {} of the cluster {}, reached at {address}, has these records:\n\n{}\n\
+        "Node {} of the cluster {}, reached at {address}, has these records:\n\n{}\n{lacking}\
          A recovery keeps all of them. What only other nodes have is lost, acknowledged or not. Look at each\n\
          node that is left with --dry-run: of two nodes the one whose last record has the higher term has more,\n\
          and with the same term the one with the higher last record.\n\n",

@@ -4,10 +4,12 @@
 //! there is either the former or the new one, until maintenance has put the new one in place. Until then what
 //! the writer tells is about the former log, and is ignored.
 
+use std::io;
+
 use super::{DiskJournal, SnapshotTrigger};
 use crate::log::files::Handle;
 use crate::log::header::Position;
-use crate::log::manifest::Link;
+use crate::log::manifest::{Link, NUMBER_MAX};
 use crate::log::received::Received;
 use crate::log::receiving::Receiving;
 use crate::log::shared::{Installation, Order};
@@ -84,6 +86,22 @@ impl DiskJournal {
         self.order(Order::Install(Box::new(Installation { received, whole_from, link, complete })));
         self.installing = Some(self.orders);
         Ok(())
+    }
+
+    /// True: blobs may be missing since a state was installed, and the log does not reach to where the last
+    /// of them is released.
+    pub fn may_miss_blobs(&self) -> bool {
+        self.next_index <= self.whole_from
+    }
+
+    /// Goes on without the blobs that may be missing, when what releases them will never come: none of them
+    /// is damage from now on. Blocks; it is on the disk then.
+    ///
+    /// # Errors
+    /// The disk has failed.
+    pub fn go_on_without_blobs(&mut self) -> io::Result<()> {
+        self.whole_from = NUMBER_MAX;
+        self.shared.change_manifest(|manifest| manifest.whole_from = NUMBER_MAX)
     }
 
     /// Goes on behind the state that is in place now.
