@@ -22,7 +22,7 @@ pub(crate) struct SystemList(pub(crate) &'static str);
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: MessageId,
-    /// The value; `None`: it is damaged.
+    /// The value; `None`: it or its tags are damaged, or released by the others and not here yet.
     pub(crate) value: Option<Value>,
     pub(crate) tags: Vec<String>,
 }
@@ -100,9 +100,10 @@ impl Entry {
     fn read(stored: &Stored) -> Entry {
         let value = |blob: &[u8]| serde_json::from_slice(MessageBlob::parse(blob)?.payload).ok();
         let tags = stored.tags.as_deref().and_then(MessageBlob::parse);
+        let has_tags = stored.view.tags.is_none() || tags.is_some();
         Entry {
             id: stored.view.id,
-            value: stored.blob.as_deref().and_then(value),
+            value: stored.blob.as_deref().and_then(value).filter(|_| has_tags),
             tags: tags.map(|tags| tags.tags().map(str::to_owned).collect()).unwrap_or_default(),
         }
     }

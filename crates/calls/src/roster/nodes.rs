@@ -84,7 +84,7 @@ impl Roster {
             return Ok(());
         }
         let mut former = NODES.all(node).await?;
-        former.retain(|entry| self.read(entry).is_none());
+        former.retain(|entry| matches!(self.read(entry), Ok(None)));
         // Tokens without a former list are of this cluster: they may be made before it begins.
         let tokens = if former.is_empty() { Vec::new() } else { TOKENS.all(node).await? };
         for entry in tokens.iter().chain(&former) {
@@ -134,7 +134,8 @@ impl Roster {
         let moved = ListedNode { address: address.to_owned(), ..listed };
         let former = NODES.all(node).await?;
         self.enter_again(node, &moved).await?;
-        let is_former = |entry: &&Entry| self.read(entry).is_some_and(|former| former.number == number);
+        let is_former =
+            |entry: &&Entry| matches!(self.read(entry), Ok(Some(former)) if former.number == number);
         for entry in former.iter().filter(is_former) {
             entry.remove(node).await?;
         }
@@ -201,10 +202,12 @@ impl Roster {
     }
 
     async fn entries(&self, node: &Node) -> Result<Vec<(Entry, ListedNode)>, Error> {
-        let all = NODES.all(node).await?.into_iter();
-        let of_cluster = all.filter_map(|entry| Some((self.read(&entry)?, entry)));
-        let latest: BTreeMap<u64, _> =
-            of_cluster.map(|(listed, entry)| (listed.number, (entry, listed))).collect();
+        let mut latest = BTreeMap::new();
+        for entry in NODES.all(node).await? {
+            if let Some(listed) = self.read(&entry)? {
+                latest.insert(listed.number, (entry, listed));
+            }
+        }
         Ok(latest.into_values().collect())
     }
 
@@ -220,27 +223,37 @@ impl Roster {
         })
     }
 
-    /// The node of an entry; `None`: it belongs to another cluster, or is damaged.
-    fn read(&self, entry: &Entry) -> Option<ListedNode> {
-        let value = entry.value.as_ref()?;
-        let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
-        let has = |tag: &str| entry.tags.iter().any(|has| has == tag);
-        let wanted = match (has(REMOVED), has(LEAVING)) {
-            (true, _) => Wanted::Removed,
-            (false, true) => Wanted::Leaving,
-            (false, false) => Wanted::Voter,
+    /// The node of an entry; `None`: it belongs to another cluster. A list without one that cannot be read
+    /// would show its node as removed.
+    fn read(&self, entry: &Entry) -> Result<Option<ListedNode>, Error> {
+        let read = || {
+            let value = entry.value.as_ref()?;
+            let is_own = value.get("cluster")?.as_str()? == &*self.cluster;
+            if is_own { listed(value, &entry.tags).map(Some) } else { Some(None) }
         };
-        (text("cluster")? == *self.cluster).then_some(())?;
-        Some(ListedNode {
-            number: value.get("number")?.as_u64()?,
-            address: text("address")?,
-            joined_at_ms: value.get("joined_at_ms")?.as_u64()?,
-            replaces: value.get("replaces")?.as_u64(),
-            token: text("token")?,
-            machine: text("machine")?,
-            wanted,
-        })
+        let unreadable = || format!("the entry {:?} of the list of nodes cannot be read", entry.id);
+        read().ok_or_else(|| Error::Internal { reason: unreadable() })
     }
+}
+
+/// The node of an entry with this value; `None`: it is damaged.
+fn listed(value: &Value, tags: &[String]) -> Option<ListedNode> {
+    let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+    let has = |tag: &str| tags.iter().any(|has| has == tag);
+    let wanted = match (has(REMOVED), has(LEAVING)) {
+        (true, _) => Wanted::Removed,
+        (false, true) => Wanted::Leaving,
+        (false, false) => Wanted::Voter,
+    };
+    Some(ListedNode {
+        number: value.get("number")?.as_u64()?,
+        address: text("address")?,
+        joined_at_ms: value.get("joined_at_ms")?.as_u64()?,
+        replaces: value.get("replaces")?.as_u64(),
+        token: text("token")?,
+        machine: text("machine")?,
+        wanted,
+    })
 }
 
 fn no_such_node(number: u64) -> CallError {
@@ -312,6 +325,20 @@ fn check_free<'n>(address: &str, mut nodes: impl Iterator<Item = &'n ListedNode>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
+
+    #[tokio::test]
+    async fn an_entry_that_cannot_be_read_removes_nobody() {
+        let (node, roster) = (testing::node(), Roster::new("5b0c"));
+        roster.begin(&node, 1, "one:1").await.unwrap();
+        let add = async |value: Value| NODES.add(&node, &value, OnceKey::default()).await;
+        add(json!({"cluster": "another", "number": 2})).await.unwrap();
+        assert_eq!(roster.nodes(&node).await.unwrap().len(), 1);
+        add(json!({"cluster": "5b0c", "number": 2})).await.unwrap();
+        assert!(matches!(roster.nodes(&node).await, Err(Error::Internal { .. })));
+        let entry = Entry { id: NODES.all(&node).await.unwrap()[0].id, value: None, tags: Vec::new() };
+        assert!(matches!(roster.read(&entry), Err(Error::Internal { .. })));
+    }
 
     #[test]
     fn an_address_is_a_host_and_a_port() {
