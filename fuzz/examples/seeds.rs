@@ -498,7 +498,7 @@ fn grpc(corpus: &Corpus) {
     let extension = v1::Extension { receipt: receipt.into(), lease_ms: Some(1_000), ..v1::Extension::default() };
     let attach = v1::Attach { consumer: 1, queues: vec!["jobs".into()], credit: 8, ..v1::Attach::default() };
     let session = [
-        Frame::Open(v1::Open { namespace: "shop".into() }),
+        Frame::Open(v1::Open { namespace: "shop".into(), follows_leaders: true }),
         Frame::Attach(attach),
         Frame::Send(SendMany { messages: vec![plain], ..send.clone() }),
         Frame::Send(send.clone()),
