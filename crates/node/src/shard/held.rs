@@ -78,7 +78,7 @@ impl Held {
 }
 
 /// True for a request that becomes a record.
-fn is_command(request: &Request) -> bool {
+pub(super) fn is_command(request: &Request) -> bool {
     matches!(request, Request::Propose(_) | Request::Attach(_))
 }
 

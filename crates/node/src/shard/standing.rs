@@ -11,7 +11,7 @@ use sluice_engine::Error;
 use sluice_replica::{Clocks, LogTime, RECORD_BYTES_MAX};
 
 use super::Shard;
-use super::held::Held;
+use super::held::{self, Held};
 use super::leader::Leader;
 use super::request::Request;
 use super::store::{Standing, Store};
@@ -223,11 +223,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         let until_us = self.monotonic_us + LEADER_WAIT_MAX.as_micros() as u64;
         // Commands are taken in the order in which they came.
-        match &request {
-            Request::Propose(_) | Request::Attach(_) if self.leads() && self.place.held.has_commands() => {
-                self.place.held.push(until_us, request);
-            }
-            _ => self.sort(until_us, request),
+        if held::is_command(&request) && self.leads() && self.place.held.has_commands() {
+            self.place.held.push(until_us, request);
+        } else {
+            self.sort(until_us, request);
         }
     }
 

@@ -326,9 +326,9 @@ pub struct Open {
     /// Empty: `default`. All queues and receipts of the session belong to it.
     #[prost(bytes = "bytes", tag = "1")]
     pub namespace: ::prost::bytes::Bytes,
-    /// The client goes to the leader by itself: where another node of a cluster leads the namespace, the session
-    /// ends with `not_leader`, whose `address` is the leader's. Default: the node passes the session on to the
-    /// leader, frame by frame.
+    /// The client goes to the leader by itself: where another node of a cluster leads the namespace, the
+    /// session ends with `not_leader`, whose `address` is the leader's. Default: the node passes the session
+    /// on to the leader, frame by frame.
     #[prost(bool, tag = "2")]
     pub follows_leaders: bool,
 }

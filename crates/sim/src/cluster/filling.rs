@@ -1,7 +1,7 @@
 //! Disks that are full at times, of one node, of a minority, or of all, or that hang.
 //!
-//! Whoever has no room refuses what adds data with `disk_full`, and nothing else goes wrong: calls are answered
-//! in their time, acknowledged messages stay. Where a majority of the voters has room and nothing else is
+//! Whoever has no room refuses what adds data with `disk_full`, and nothing else goes wrong: calls are
+//! answered in their time, acknowledged messages stay. Where a majority of the voters has room and nothing else is
 //! wrong, sends go on, whoever led before. Where it has none, messages are settled out of the reserves. While
 //! the disk of the leader hangs, another node leads.
 
@@ -121,7 +121,8 @@ impl ClusterWorld {
         self.run_until(step, HEALING_US, "no send is taken, and a majority has room", goes_on)
     }
 
-    /// Fills all disks, at times but that of the leader. What is sent is refused, and what was sent is settled.
+    /// Fills all disks, at times but that of the leader. What is sent is refused, and what was sent is
+    /// settled.
     fn watch_full_majority(&mut self, step: &std::cell::Cell<u64>) -> Checked {
         let leader = self.leader();
         let is_spared = self.filling.as_mut().is_some_and(|filling| filling.rng.chance(1, 2));

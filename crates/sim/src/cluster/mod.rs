@@ -13,8 +13,8 @@
 //! [`filling`] disks that are full or hang, [`silence`] what nodes notice of lost ones, [`calls`] calls and
 //! their answers, [`clients`] who calls whom, [`returns`] consumers that come back to the next leader,
 //! [`checker`] what has to be true of all nodes, [`judge`] what has to be true of what clients hear,
-//! [`promised`] when leases and delays end, [`holding`] until when a message is its holder's, [`kept`] what its
-//! receipt is good for until then, [`rest`] members that have nothing to do.
+//! [`promised`] when leases and delays end, [`holding`] until when a message is its holder's, [`kept`] what
+//! its receipt is good for until then, [`rest`] members that have nothing to do.
 
 mod begun;
 mod calls;
@@ -144,11 +144,11 @@ impl Ord for Due {
 /// The disks of a cluster, besides their failures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Disks {
-    /// What is acknowledged is synced, and they have room.
+    /// Disks with room, for nodes that sync what they acknowledge.
     Sound,
-    /// What is acknowledged is not synced, and a loss of power takes some of it.
+    /// Disks of nodes that acknowledge what is not synced: a loss of power takes some of it.
     Forgetful,
-    /// They are full at times, or hang.
+    /// Disks that are full at times, or hang.
     Bad,
 }
 

@@ -114,7 +114,7 @@ pub struct Adoption {
 }
 
 impl Adoption {
-    /// Those of a shard that has the namespaces `own`, of which some were created after all that shard 0
+    /// Adoptions of a shard that has the namespaces `own`, of which some were created after all that shard 0
     /// knows of: `next` is the number that it would give next, `placed` are all namespaces as it knows them.
     /// It has lost its newest records, or is from an earlier moment of a backup than that shard.
     pub fn all(own: Vec<NamespaceView>, placed: &[NamespaceView], next: NamespaceId) -> Vec<Adoption> {

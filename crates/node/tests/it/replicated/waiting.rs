@@ -17,7 +17,7 @@ impl Trio {
     }
 
     fn send_waiting(&mut self, place: usize, number: usize, bytes: u64) -> Waiting {
-        let send = self.client(place).send("jobs", format!("<{number:0width$}>", width = bytes as usize), 0);
+        let send = self.client(place).send("jobs", format!("<{number:07}>{}", "p".repeat(bytes as usize)), 0);
         self.settle_down();
         send
     }
@@ -61,7 +61,7 @@ fn a_send_waits_while_the_leadership_is_handed_over() {
     let leader = trio.leader();
     let to = trio.ids[(leader + 1) % 3];
     trio.hand_over_in_vain(leader, to);
-    let mut send = trio.send_waiting(leader, 1, 9);
+    let mut send = trio.send_waiting(leader, 1, 0);
     assert!(send.answer().unwrap().is_none(), "it waits");
     trio.pass_for(leader, SECOND_US);
     assert!(matches!(send.answer().unwrap(), Some(Answered::Sent(Ok(_)))), "the leadership stays");
@@ -74,7 +74,7 @@ fn a_send_that_waited_for_a_hand_over_is_told_who_leads() {
     let leader = trio.leader();
     let to = trio.ids[(leader + 1) % 3];
     trio.hand_over_in_vain(leader, to);
-    let mut send = trio.send_waiting(leader, 1, 9);
+    let mut send = trio.send_waiting(leader, 1, 0);
     trio.machines[(leader + 1) % 3].inbox.doubt();
     trio.machines[leader].is_cut_off = true;
     let new = trio.leader();
