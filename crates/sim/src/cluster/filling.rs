@@ -1,9 +1,9 @@
 //! Disks that are full at times, of one node, of a minority, or of all, or that hang.
 //!
 //! Whoever has no room refuses what adds data with `disk_full`, and nothing else goes wrong: calls are
-//! answered in their time, acknowledged messages stay. Where a majority of the voters has room and nothing else is
-//! wrong, sends go on, whoever led before. Where it has none, messages are settled out of the reserves. While
-//! the disk of the leader hangs, another node leads.
+//! answered in their time, acknowledged messages stay. Where a majority of the voters has room and
+//! nothing else is wrong, sends go on, whoever led before. Where it has none, messages are settled out of
+//! the reserves. While the disk of the leader hangs, another node leads.
 
 use sluice_engine::Error;
 use sluice_journal::Options;
