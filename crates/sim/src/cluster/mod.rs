@@ -345,8 +345,10 @@ impl ClusterWorld {
         self.trace(|| format!("{at_us}: {event:?}"));
         match event {
             Event::Client => {
-                // Now and then nobody asks for a while, and the members become quiet.
-                let longest = if self.rng.chance(1, 1_000) { 6 * SECOND_US } else { 5_000 };
+                // Now and then nobody asks for a while, and the members become quiet; not while answers are
+                // awaited as the sign that all is well.
+                let is_quiet = self.rng.chance(1, 1_000) && self.faulty;
+                let longest = if is_quiet { 6 * SECOND_US } else { 5_000 };
                 self.at_random(1_000, longest, Event::Client);
                 self.client()
             }
