@@ -210,9 +210,7 @@ impl Keeper {
         match &error {
             ClientError::Transport { kind: TransportKind::Connect, .. } => SessionEnd::Broken(error),
             ClientError::Transport { .. } if self.ever_begun => SessionEnd::Broken(error),
-            ClientError::Server { status, .. } if *status >= 500 || matches!(status, 408 | 429) => {
-                SessionEnd::Broken(error)
-            }
+            _ if is_passing(&error) => SessionEnd::Broken(error),
             _ => SessionEnd::Refused(error),
         }
     }
@@ -251,7 +249,7 @@ impl Keeper {
             let event = match told {
                 ServerSent::Result(result) if result.number == attach => {
                     if let Some(error) = &result.error {
-                        return after_attach(error_of(error));
+                        return self.judge(error_of(error));
                     }
                     (is_attached, self.ever_begun) = (true, true);
                     if again {
@@ -348,12 +346,12 @@ async fn close(session: &Session, frames: &mut Frames) {
     let _ = timeout(CLOSE_WITHIN, answered).await;
 }
 
-/// The end of a session whose consumer was not attached. What a cluster without a leader refuses, a later
-/// session may get.
-fn after_attach(error: ClientError) -> SessionEnd {
-    match error.code() {
-        Some("not_leader" | "no_leader") => SessionEnd::Broken(error),
-        _ => SessionEnd::Refused(error),
+/// True when a later session may get what this one was refused: there was no leader, no room, too much to do,
+/// or the consumer was attached to a leader that has stepped down.
+fn is_passing(error: &ClientError) -> bool {
+    match error {
+        ClientError::Server { status, .. } if *status >= 500 || matches!(status, 408 | 429) => true,
+        _ => error.code() == Some("consumer_not_found"),
     }
 }
 
@@ -369,6 +367,29 @@ fn is_foreign(error: &ClientError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn refusal(code: &str) -> ClientError {
+        error_of(&sluice_proto::v1::Error { code: code.to_owned().into(), ..Default::default() })
+    }
+
+    #[test]
+    fn what_passes_does_not_end_a_worker() {
+        let passing = [
+            "no_leader",
+            "not_leader",
+            "outcome_unknown",
+            "shutting_down",
+            "overloaded",
+            "disk_full",
+            "consumer_not_found",
+        ];
+        for code in passing {
+            assert!(is_passing(&refusal(code)), "{code}");
+        }
+        for code in ["queue_not_found", "permission_denied", "invalid_argument"] {
+            assert!(!is_passing(&refusal(code)), "{code}");
+        }
+    }
 
     #[test]
     fn a_settlement_on_its_way_to_the_session_keeps_it_open() {
