@@ -1,7 +1,7 @@
 //! The life of a connection after the greetings: frames in and out until it ends.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::decoder::Decoder;
 use crate::frame::{Frame, FrameError};
 use crate::link::Link;
 use crate::writer::Writer;
-use crate::{ALIVE_EVERY, CONTENT_BYTES_MAX, REQUESTS_MAX, SILENCE_MAX, SILENT_AFTER};
+use crate::{CONTENT_BYTES_MAX, REQUESTS_MAX, SILENCE_MAX, SILENT_AFTER};
 
 /// Receiver of messages and requests of other nodes.
 pub trait Receiver: fmt::Debug + Send + Sync {
@@ -109,7 +109,7 @@ pub(crate) struct Greeted<S> {
     pub(crate) writer: Writer,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Greeted<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Greeted<S> {
     /// A connection on which nothing was said yet.
     pub(crate) fn new(stream: S) -> Greeted<S> {
         Greeted { stream, decoder: Decoder::default(), writer: Writer::default() }
@@ -118,7 +118,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Greeted<S> {
     /// Writes one frame.
     pub(crate) async fn say(&mut self, frame: &Frame) -> Result<(), End> {
         self.writer.put(frame);
-        self.writer.write(&mut self.stream).await.map_err(End::Broken)
+        let Greeted { stream, writer, .. } = self;
+        poll_fn(|cx| writer.poll_write(cx, Pin::new(&mut *stream))).await.map_err(End::Broken)
     }
 
     /// Reads the next frame.
@@ -132,7 +133,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Greeted<S> {
         let (read, write) = tokio::io::split(stream);
         let end = tokio::select! {
             end = Inbound { link, receiver, own, answers: JoinSet::new() }.run(read, decoder) => end,
-            end = write_frames(write, writer, link) => end,
+            end = link.outbound.run(write, writer) => end.map_err(End::Broken),
             () = link.replaced() => Err(End::Replaced),
         };
         match end {
@@ -230,24 +231,8 @@ impl Inbound<'_> {
             if let Ok(content) = timeout(within, answer).await
                 && content.len() <= CONTENT_BYTES_MAX
             {
-                link.outbox.push_call(Frame::Answer { number, content });
+                link.outbound.put_call(Frame::Answer { number, content });
             }
         });
-    }
-}
-
-/// The direction to the peer.
-async fn write_frames(mut write: impl AsyncWrite + Unpin, mut writer: Writer, link: &Link) -> Endless {
-    let mut frames = Vec::new();
-    loop {
-        link.outbox.take(&mut frames);
-        if frames.is_empty() {
-            if timeout(ALIVE_EVERY, link.outbox.filled()).await.is_ok() {
-                continue;
-            }
-            frames.push(Frame::Alive);
-        }
-        frames.drain(..).for_each(|frame| writer.put(&frame));
-        writer.write(&mut write).await.map_err(End::Broken)?;
     }
 }

@@ -14,9 +14,10 @@
 //!
 //! Map: [`identity`] nodes and their certificates, [`tls`] checks of both certificates, [`hello`] greetings
 //! and reasons to refuse one, [`frame`] frames, [`decoder`] frames out of bytes, `writer` frames into bytes,
-//! `outbox` frames that wait, `calls` requests that wait for answers, `link` a live connection and the table
-//! of all, `connection` its life, `shared` its beginning, `dial` connecting, `log` the log of refusals,
-//! [`table`] the nodes of the cluster, [`peers`] all connections of a node.
+//! `outbox` frames that wait, `outbound` the direction to a peer, `calls` requests that wait for answers,
+//! `link` a live connection and the table of all, `connection` its life, `shared` its beginning, `dial`
+//! connecting, `log` the log of refusals, [`table`] the nodes of the cluster, [`peers`] all connections of a
+//! node.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod calls;
@@ -28,6 +29,7 @@ pub mod hello;
 pub mod identity;
 mod link;
 mod log;
+mod outbound;
 mod outbox;
 pub mod peers;
 mod shared;

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::SILENCE_MAX;
 use crate::calls::Calls;
 use crate::hello::{Hello, Refusal};
-use crate::outbox::Outbox;
+use crate::outbound::Outbound;
 
 /// Time for which a refused twin is told after its last attempt.
 const TWIN_TOLD: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ pub(crate) struct Link {
     pub(crate) hello: Hello,
     /// Time by which the peer's wall clock was ahead of this node's when it greeted, in microseconds.
     pub(crate) clock_ahead_us: i64,
-    pub(crate) outbox: Outbox,
+    pub(crate) outbound: Outbound,
     pub(crate) calls: Calls,
     replaced: Notify,
     /// Another process with the peer's identity, while this connection stands.
@@ -44,7 +44,7 @@ impl Link {
         Link {
             hello,
             clock_ahead_us: hello.wall_us.wrapping_sub(wall_us).cast_signed(),
-            outbox: Outbox::default(),
+            outbound: Outbound::default(),
             calls: Calls::default(),
             replaced: Notify::new(),
             twin: Mutex::default(),
@@ -158,6 +158,7 @@ impl Links {
         }
         drop(links);
         link.calls.end();
+        link.outbound.close();
         is_present
     }
 }

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sluice_replica::{Body, Envelope, StateMessage};
-use tokio::sync::Notify;
 
 use crate::frame::Frame;
 use crate::{REQUESTS_MAX, WAITING_BYTES_MAX, WAITING_MESSAGES_MAX};
@@ -17,6 +16,10 @@ use crate::{REQUESTS_MAX, WAITING_BYTES_MAX, WAITING_MESSAGES_MAX};
 /// Length of messages with entries that are taken at once, in bytes; at least one is. What comes meanwhile
 /// and is urgent waits for no more than these.
 const TURN_BYTES: usize = 512 << 10;
+
+/// Number and length, in bytes, up to which messages are few.
+const FEW: usize = 8;
+const FEW_BYTES: usize = 4 << 10;
 
 /// Number of requests and answers that wait: those of both sides.
 const CALLS_MAX: usize = 2 * REQUESTS_MAX;
@@ -29,7 +32,6 @@ const ENTRY_BYTES: usize = 96;
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queues: Mutex<Queues>,
-    filled: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -55,8 +57,6 @@ impl Outbox {
             Some(bytes) => queues.push_append(frame, bytes),
             None => queues.push_urgent(frame),
         }
-        drop(queues);
-        self.filled.notify_one();
     }
 
     /// Puts in a request or an answer; drops it when too many wait, so that whoever waits for it does so
@@ -66,8 +66,6 @@ impl Outbox {
         if queues.calls.len() < CALLS_MAX {
             queues.calls.push_back(frame);
         }
-        drop(queues);
-        self.filled.notify_one();
     }
 
     /// Puts in a message about a state; drops it beyond the limits.
@@ -80,33 +78,25 @@ impl Outbox {
             queues.states_bytes += bytes;
             queues.states.push_back((Frame::State { shard, message }, bytes));
         }
-        drop(queues);
-        self.filled.notify_one();
     }
 
     /// Takes frames for one turn of writing: all urgent ones, one request or answer, one message about a
     /// state, and some with entries.
     pub(crate) fn take(&self, frames: &mut Vec<Frame>) {
+        self.lock().take(frames);
+    }
+
+    /// Takes all frames, if they are few and small.
+    pub(crate) fn take_few(&self, frames: &mut Vec<Frame>) {
         let mut queues = self.lock();
-        frames.extend(queues.urgent.drain(..));
-        frames.extend(queues.calls.pop_front());
-        if let Some((frame, bytes)) = queues.states.pop_front() {
-            queues.states_bytes -= bytes;
-            frames.push(frame);
-        }
-        let mut bytes = 0;
-        while bytes < TURN_BYTES
-            && let Some((frame, len)) = queues.appends.pop_front()
-        {
-            bytes += len;
-            queues.appends_bytes -= len;
-            frames.push(frame);
+        if queues.are_few() {
+            queues.take(frames);
         }
     }
 
-    /// Resolves when something was put in since it resolved last.
-    pub(crate) async fn filled(&self) {
-        self.filled.notified().await;
+    /// True when nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
     }
 
     /// Number of messages that were dropped.
@@ -120,6 +110,35 @@ impl Outbox {
 }
 
 impl Queues {
+    fn is_empty(&self) -> bool {
+        let Queues { urgent, appends, calls, states, .. } = self;
+        urgent.is_empty() && appends.is_empty() && calls.is_empty() && states.is_empty()
+    }
+
+    fn are_few(&self) -> bool {
+        self.urgent.len() + self.appends.len() <= FEW
+            && self.appends_bytes <= FEW_BYTES
+            && self.states.is_empty()
+            && self.calls.is_empty()
+    }
+
+    fn take(&mut self, frames: &mut Vec<Frame>) {
+        frames.extend(self.urgent.drain(..));
+        frames.extend(self.calls.pop_front());
+        if let Some((frame, bytes)) = self.states.pop_front() {
+            self.states_bytes -= bytes;
+            frames.push(frame);
+        }
+        let mut bytes = 0;
+        while bytes < TURN_BYTES
+            && let Some((frame, len)) = self.appends.pop_front()
+        {
+            bytes += len;
+            self.appends_bytes -= len;
+            frames.push(frame);
+        }
+    }
+
     fn push_urgent(&mut self, frame: Frame) {
         if self.urgent.len() >= WAITING_MESSAGES_MAX {
             self.urgent.pop_front();

@@ -163,7 +163,7 @@ impl Peers {
     /// not connected, or takes messages more slowly than they come.
     pub fn send(&self, shard: u16, envelope: Envelope) {
         match self.0.shared.links.get(envelope.message.to) {
-            Some(link) => link.outbox.push_envelope(shard, envelope),
+            Some(link) => link.outbound.put_envelope(shard, envelope),
             None => drop(self.0.unsent.fetch_add(1, Ordering::Relaxed)),
         }
     }
@@ -171,7 +171,7 @@ impl Peers {
     /// Sends a message about a state of a shard, as [`Peers::send`] does.
     pub fn send_state(&self, shard: u16, message: StateMessage) {
         match self.0.shared.links.get(message.to) {
-            Some(link) => link.outbox.push_state(shard, message),
+            Some(link) => link.outbound.put_state(shard, message),
             None => drop(self.0.unsent.fetch_add(1, Ordering::Relaxed)),
         }
     }
@@ -188,7 +188,7 @@ impl Peers {
         let link = self.0.shared.links.get(to).ok_or(RequestError::NotConnected)?;
         let mut call = link.calls.begin().ok_or(RequestError::TooMany)?;
         let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
-        link.outbox.push_call(Frame::Request { number: call.number, within_ms, content });
+        link.outbound.put_call(Frame::Request { number: call.number, within_ms, content });
         match timeout(within, &mut call.answer).await {
             Ok(answer) => answer.map_err(|_| RequestError::Ended),
             Err(_) => Err(RequestError::Late),
@@ -217,7 +217,7 @@ impl Peers {
         let state = |link: &crate::link::Link| PeerState {
             node: link.node(),
             clock_ahead_us: link.clock_ahead_us,
-            dropped: link.outbox.dropped(),
+            dropped: link.outbound.dropped(),
         };
         links.iter().map(|link| state(link)).collect()
     }

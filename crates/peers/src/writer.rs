@@ -2,9 +2,11 @@
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::io::AsyncWrite;
 
 use crate::frame::Frame;
 
@@ -18,13 +20,15 @@ const SLICES: usize = 64;
 /// Capacity that the buffer of heads and messages keeps, in bytes.
 const KEPT: usize = 256 << 10;
 
-/// Writer of frames. All that are put in are written together.
+/// Writer of frames. All that are put in are written together, before others are put in.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     /// Number of the next frame.
     number: u32,
     encoded: Vec<u8>,
     pieces: Vec<Piece>,
+    /// Number of pieces that are written, and of bytes of the next.
+    written: (usize, usize),
 }
 
 #[derive(Debug)]
@@ -32,6 +36,15 @@ enum Piece {
     /// Range of `encoded`.
     Encoded(Range<usize>),
     Batch(Bytes),
+}
+
+impl Piece {
+    fn bytes<'p>(&'p self, encoded: &'p [u8]) -> &'p [u8] {
+        match self {
+            Piece::Encoded(range) => &encoded[range.clone()],
+            Piece::Batch(batch) => batch,
+        }
+    }
 }
 
 impl Writer {
@@ -52,33 +65,52 @@ impl Writer {
         self.end_piece(start);
     }
 
-    /// Writes all that was put in.
+    /// True when all that was put in is written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Writes what was put in, as far as the connection takes it; ready when that is all.
     ///
     /// # Errors
     ///
     /// The error of the connection, which is of no more use.
-    pub(crate) async fn write(&mut self, to: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-        for pieces in self.pieces.chunks(SLICES) {
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut to: Pin<&mut (impl AsyncWrite + ?Sized)>,
+    ) -> Poll<io::Result<()>> {
+        if self.pieces.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        while self.written.0 < self.pieces.len() {
             let mut slices = [IoSlice::new(&[]); SLICES];
+            let pieces = &self.pieces[self.written.0..];
             for (slice, piece) in slices.iter_mut().zip(pieces) {
-                *slice = IoSlice::new(match piece {
-                    Piece::Encoded(range) => &self.encoded[range.clone()],
-                    Piece::Batch(batch) => batch,
-                });
+                *slice = IoSlice::new(piece.bytes(&self.encoded));
             }
-            let mut rest = &mut slices[..pieces.len()];
-            while !rest.is_empty() {
-                match to.write_vectored(rest).await? {
-                    0 => return Err(io::ErrorKind::WriteZero.into()),
-                    written => IoSlice::advance_slices(&mut rest, written),
-                }
+            let mut rest = &mut slices[..pieces.len().min(SLICES)];
+            IoSlice::advance_slices(&mut rest, self.written.1);
+            match ready!(to.as_mut().poll_write_vectored(cx, rest))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                written => self.advance(written),
             }
         }
-        to.flush().await?;
+        ready!(to.as_mut().poll_flush(cx))?;
+        self.written = (0, 0);
         self.pieces.clear();
         self.encoded.clear();
         self.encoded.shrink_to(KEPT);
-        Ok(())
+        Poll::Ready(Ok(()))
+    }
+
+    fn advance(&mut self, written: usize) {
+        self.written.1 += written;
+        while let Some(piece) = self.pieces.get(self.written.0)
+            && let Some(rest) = self.written.1.checked_sub(piece.bytes(&self.encoded).len())
+        {
+            self.written = (self.written.0 + 1, rest);
+        }
     }
 
     /// Makes a piece of what was encoded from `start` on, or a longer one of the last.
