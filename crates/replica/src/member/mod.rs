@@ -402,7 +402,7 @@ impl Member {
     ///
     /// A batch is damaged, or the operating system failed.
     pub fn fetched(&mut self, fetched: Fetched) -> Result<(), BlobError> {
-        let damaged = fetched.damaged();
+        let (to, damaged) = (fetched.to(), fetched.damaged());
         let read = self.fetches.done(fetched);
         if let Some(number) = damaged {
             // The follower gets a state instead, and this node needs a snapshot behind the damage as well.
@@ -410,6 +410,8 @@ impl Member {
             self.journal.request_snapshot();
         }
         self.envelopes.extend(read?);
+        let asked = self.fetches.read_on(to, &self.journal);
+        self.note_gone(asked);
         Ok(())
     }
 

@@ -132,16 +132,26 @@ impl Member {
         if described.clone().next().is_some() && self.would_drop(message.to) {
             return;
         }
+        let is_behind = self.fetches.is_reading(message.to);
+        // Other messages tell what one without entries does.
+        if is_behind && entries.is_empty() {
+            return;
+        }
         let batches: Option<Vec<Bytes>> =
             described.map(|entry| self.batch_in_memory(entry.position.index)).collect();
-        let first = entries.first().map_or(0, |entry| entry.position.index);
-        match batches {
+        match batches.filter(|_| !is_behind) {
             Some(batches) => self.envelopes.push(Envelope::new(message, batches)),
             None => {
-                if let Err(LogGone { first_number }) = self.fetches.ask(message, first, &self.journal) {
-                    self.replica.compact(first_number - 1);
-                }
+                let asked = self.fetches.ask(message, &self.journal);
+                self.note_gone(asked);
             }
+        }
+    }
+
+    /// Forgets the descriptors of batches that the journal has no more.
+    pub(super) fn note_gone(&mut self, asked: Result<(), LogGone>) {
+        if let Err(LogGone { first_number }) = asked {
+            self.replica.compact(first_number - 1);
         }
     }
 
