@@ -10,7 +10,7 @@ use crate::config::Durable;
 use crate::entry::{Entry, Position};
 use crate::members::{Members, Snapshot};
 use crate::ready::{Append, HardState};
-use crate::{GROUP_BYTES, MESSAGE_ENTRIES_MAX};
+use crate::{FAR_BYTES, FAR_GROUP_BYTES, GROUP_BYTES, MESSAGE_ENTRIES_MAX};
 
 /// The entries behind a base: those on disk, and those that the owner has been given to write.
 pub(super) struct Log {
@@ -20,6 +20,8 @@ pub(super) struct Log {
     base_end: u64,
     /// Each entry with the length of all batches up to it, in bytes.
     entries: VecDeque<(Entry, u64)>,
+    /// Index of the last entry that is known to be committed.
+    pub(super) commit: u64,
     /// State that the library may send to the follower which it serves now.
     pub(super) offer: Option<Snapshot>,
     /// State at the start.
@@ -35,6 +37,7 @@ impl Log {
             base: durable.base.position,
             base_end: 0,
             entries: VecDeque::new(),
+            commit: 0,
             offer: None,
             started: RaftState::new(convert::hard_state(&state), convert::members(members)),
         };
@@ -107,9 +110,15 @@ impl Log {
         raft::Error::Store(if is_forgotten { StorageError::Compacted } else { StorageError::Unavailable })
     }
 
+    /// True when a follower whose next entry is this one is far behind.
+    pub(super) fn is_far(&self, next: u64) -> bool {
+        self.bytes(next - 1, self.commit) > FAR_BYTES
+    }
+
     /// Number of entries from `low` on, below `high`, that belong into one message: at least one.
     fn fitting(&self, low: u64, high: u64) -> u64 {
-        let fits = |index: &u64| self.bytes(low - 1, *index) <= GROUP_BYTES;
+        let most = if self.is_far(low) { FAR_GROUP_BYTES } else { GROUP_BYTES };
+        let fits = |index: &u64| self.bytes(low - 1, *index) <= most;
         let count = (low..high).take(MESSAGE_ENTRIES_MAX - 1).take_while(fits).count() as u64;
         count.max(1)
     }
