@@ -81,6 +81,19 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> 
     }
 }
 
+/// True when nothing is to be done: in each shard those who are to vote do, and nobody else is a member.
+pub fn are_settled(listed: &[Part], shards: &[ShardMembers]) -> bool {
+    let voters = listed.iter().filter(|node| node.wanted == Wanted::Voter);
+    let voters: BTreeSet<u64> = voters.map(|node| node.number).collect();
+    let is_settled = |shard: &ShardMembers| {
+        let members = &shard.members;
+        let voting: BTreeSet<u64> = members.voters().iter().map(|node| node.get()).collect();
+        !shard.is_changing && members.learners().is_empty() && voting == voters
+    };
+    let is_leaving = listed.iter().any(|node| node.wanted == Wanted::Leaving);
+    !is_leaving && replaced(listed, shards).is_none() && shards.iter().all(is_settled)
+}
+
 /// True when the voters that are left without a node are a majority of those that are wanted: what is
 /// acknowledged is nowhere on one machine alone while those that are to vote still catch up.
 fn is_redundant(members: &Members, node: NodeId, wanted: usize) -> bool {
@@ -183,6 +196,22 @@ mod tests {
         // A list that this node is not in yet is not its own.
         assert_eq!(next(&all[1..], &shard(&[1], &[], 1, &[]), id(1)), None);
         assert_eq!(next(&[], &shard(&[1], &[], 1, &[]), id(1)), None);
+    }
+
+    #[test]
+    fn all_is_settled_when_those_listed_vote_and_nobody_else_is_a_member() {
+        let all = [1, 2, 3].map(|number| listed(number, Wanted::Voter));
+        let voting = shard(&[1, 2, 3], &[], 3, &[]);
+        assert!(are_settled(&all, &[voting.clone(), voting.clone()]));
+        assert!(!are_settled(&all, &[voting.clone(), shard(&[1, 2], &[3], 3, &[3])]));
+        assert!(!are_settled(&all[..2], &[voting.clone()]));
+        assert!(!are_settled(&all, &[ShardMembers { is_changing: true, ..voting.clone() }]));
+        let removed = [all[0], all[1], all[2], listed(4, Wanted::Removed)];
+        assert!(are_settled(&removed, &[voting.clone()]));
+        let leaving = [all[0], all[1], all[2], listed(4, Wanted::Leaving)];
+        assert!(!are_settled(&leaving, &[voting.clone()]));
+        let replacing = [all[0], all[1], Part { replaces: Some(1), ..all[2] }];
+        assert!(!are_settled(&replacing, &[voting]));
     }
 
     #[test]

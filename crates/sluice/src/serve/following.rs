@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sluice_calls::roster::{ListedNode, Roster};
-use sluice_node::steering::{Part, Step, Wanted, gone, next, replaced};
+use sluice_node::steering::{Part, Step, Wanted, are_settled, gone, next, replaced};
 use sluice_node::{Node, ShardMembers};
 use sluice_peers::{NodeTable, Peers};
 use sluice_replica::NodeId;
@@ -18,6 +18,9 @@ use super::node_file::NodeFile;
 
 /// Pause between two looks at the list.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Time for which the members of the shards are not looked at again while the list and the leaderships stay,
+/// and all members are as listed.
+const SETTLED_FOR: Duration = Duration::from_secs(2);
 /// Longest time for handing over the leaderships of a node that is to be removed.
 const HAND_OVER_MAX: Duration = Duration::from_secs(1);
 
@@ -37,15 +40,28 @@ pub(super) struct Following {
     pub(super) removed: Arc<Notify>,
 }
 
+/// What was seen when all members were as listed.
+struct Settled {
+    listed: Vec<ListedNode>,
+    leads: Vec<bool>,
+    at: Instant,
+}
+
+impl Settled {
+    fn holds(&self, listed: &[ListedNode], leads: &[bool]) -> bool {
+        self.listed == listed && self.leads == leads && self.at.elapsed() < SETTLED_FOR
+    }
+}
+
 impl Following {
     /// Follows the list for as long as the server runs.
     pub(super) async fn run(self) {
         let mut looks = interval(LOOK_EVERY);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut logged = String::new();
+        let (mut logged, mut settled) = (String::new(), None);
         loop {
             looks.tick().await;
-            if let Err(reason) = self.look().await
+            if let Err(reason) = self.look(&mut settled).await
                 && reason != logged
             {
                 tracing::info!("the list of nodes cannot be followed just now: {reason}");
@@ -54,7 +70,7 @@ impl Following {
         }
     }
 
-    async fn look(&self) -> Result<(), String> {
+    async fn look(&self, settled: &mut Option<Settled>) -> Result<(), String> {
         let listed = self.roster.nodes(&self.node.stale()).await.map_err(|e| e.to_string())?;
         self.take_up(&listed);
         let leads: Vec<bool> = self.node.leaders().iter().map(|leader| leader.is_here()).collect();
@@ -65,16 +81,24 @@ impl Following {
             let begun = self.roster.begin(&self.node, self.own.get(), &self.address).await;
             return begun.map_err(|e| e.message().to_owned());
         }
+        if settled.as_ref().is_some_and(|settled| settled.holds(&listed, &leads)) {
+            return Ok(());
+        }
+        *settled = None;
         let mut shards = Vec::new();
         for number in 0..leads.len() {
             shards.extend(self.node.members(number as u16).await);
         }
-        let listed: Vec<Part> = listed.iter().map(ListedNode::part).collect();
+        let parts: Vec<Part> = listed.iter().map(ListedNode::part).collect();
+        if shards.len() == leads.len() && are_settled(&parts, &shards) {
+            *settled = Some(Settled { listed, leads, at: Instant::now() });
+            return Ok(());
+        }
         for (number, shard) in shards.iter().enumerate().filter(|(number, _)| leads[*number]) {
-            self.step(&listed, number as u16, shard).await?;
+            self.step(&parts, number as u16, shard).await?;
         }
         if leads[0] && shards.len() == leads.len() {
-            self.tidy(&listed, &shards).await?;
+            self.tidy(&parts, &shards).await?;
         }
         Ok(())
     }
