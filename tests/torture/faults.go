@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -174,7 +175,8 @@ var ofCluster = []fault{
 		}
 		err = node.cluster.ask(others, new(any), "transfer", fmt.Sprint(number))
 		var failure *exec.ExitError
-		if errors.As(err, &failure) && failure.ExitCode() == unavailable {
+		isUnreached := errors.As(err, &failure) && failure.ExitCode() == unavailable
+		if isUnreached || err != nil && strings.Contains(err.Error(), "not_transferred") {
 			return nil // it is cut off, or behind
 		}
 		return err
