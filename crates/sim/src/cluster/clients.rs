@@ -188,7 +188,7 @@ impl ClusterWorld {
                 self.ask(node, |client| client.ack(given.delivery.receipt));
             }
         }
-        self.judge.hears(waiting, answer, self.nodes[node].agreed_us, self.now_us)
+        self.judge.hears(waiting, answer, self.nodes[node].agreeing, self.now_us)
     }
 
     /// Asks a node that has just answered.

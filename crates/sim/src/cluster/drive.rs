@@ -155,7 +155,8 @@ impl ClusterWorld {
                 let owner = &mut self.nodes[node];
                 self.checker.applies(node, owner.applied, batch)?;
                 self.checker.has_members(node, batch.number, members)?;
-                (owner.applied, owner.agreed_us) = (batch.number, self.now_us);
+                owner.applied = batch.number;
+                owner.agreeing.note(self.now_us);
                 self.stats.records += batch.records().count() as u64;
                 self.note_voters();
                 Ok(())

@@ -18,6 +18,7 @@ use sluice_journal::{BlobError, BlobRead};
 use sluice_node::shard::channel::Handed;
 use sluice_node::shard::request::Given;
 
+use super::agreeing::Agreeing;
 use super::calls::{Answered, Call, Figures, Message, QUEUE, Waiting};
 use super::damage::Awaited;
 use super::filling::is_full;
@@ -132,12 +133,12 @@ impl Judge {
         }
     }
 
-    /// Takes in an answer; `agreed_us` is the time at which its node applied a batch last.
+    /// Takes in an answer; `agreeing` is the time in which its node applied batches.
     pub(super) fn hears(
         &mut self,
         waiting: Waiting,
         answer: Answered,
-        agreed_us: u64,
+        agreeing: Agreeing,
         now_us: u64,
     ) -> Checked {
         let (begun_us, wait_us) = (waiting.begun_us, waiting.wait_us);
@@ -146,11 +147,11 @@ impl Judge {
             (Call::Pull { queue, .. }, Answered::Given(result)) => {
                 self.outcome(&result)?;
                 let Ok(given) = result else { return Ok(()) };
-                // A wait ends with its leader. A delay ends by a record, which waits for a majority; a call
-                // that waited for a leader may be answered before its first.
+                // A wait ends with its leader. A delay ends by a record, which waits for a majority: where
+                // there was none for a while, the first ones to be applied are older than its end.
                 let waited = now_us >= begun_us + wait_us;
-                let latest_us = (begun_us + wait_us).min(agreed_us) + wait_us / 2;
-                let is_there = wait_us == 0 || now_us < latest_us;
+                let is_soon = now_us < begun_us + wait_us + wait_us / 2;
+                let is_there = wait_us == 0 || (is_soon && agreeing.lasts(wait_us / 2, now_us));
                 if given.is_empty() && queue != QUEUE && waited && is_there {
                     return Err(format!("{queue} was told to be empty, after a send to it was answered"));
                 }

@@ -23,6 +23,7 @@ use sluice_replica::{
 };
 
 use super::SECOND_US;
+use super::agreeing::Agreeing;
 use super::damage::Harmed;
 use super::silence::Link;
 use super::witness::Witness;
@@ -138,8 +139,8 @@ pub(super) struct Node {
     drift_us: i64,
     /// Number of the batch that this life has applied last.
     pub(super) applied: u64,
-    /// Time at which it applied a batch last, in microseconds.
-    pub(super) agreed_us: u64,
+    /// Time in which it applied one batch after the other.
+    pub(super) agreeing: Agreeing,
     /// Time until which nothing is done, in microseconds.
     pub(super) paused_until_us: u64,
     /// Time between two ticks, in microseconds.
@@ -234,7 +235,7 @@ impl Node {
             clock_us: 0,
             drift_us: 0,
             applied: 0,
-            agreed_us: 0,
+            agreeing: Agreeing::default(),
             paused_until_us: 0,
             tick_us: TICK_US,
             write_due: false,
