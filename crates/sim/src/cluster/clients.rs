@@ -213,6 +213,11 @@ impl ClusterWorld {
                 News::Handed(handed) => {
                     let consumer = reading.worker.consumers.last().ok_or("nobody reads")?;
                     self.judge.is_handed(*consumer, &handed, self.now_us)?;
+                    // Otherwise the backlog is delivered again and again, and nobody comes to rest.
+                    let is_closing = self.is_closing;
+                    for handed in handed.iter().filter(|_| is_closing) {
+                        self.ask(reading.node, |client| client.ack(handed.delivery().receipt));
+                    }
                 }
                 News::Cancelled(_) => {}
                 News::Detached(DetachedBy::SteppedDown | DetachedBy::Stalled) => return Ok(true),
