@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shlex
 import shutil
 import signal
 import socket
@@ -97,7 +98,7 @@ class Machine(Process):
         return {node["number"]: node["leads"] for node in answer["nodes"]} if status == 200 else {}
 
     def token(self, *arguments: str) -> str:
-        return self.json("cluster", "token", *arguments)["token"]
+        return self.json("cluster", "add", *arguments)["token"]
 
 
 @pytest.fixture
@@ -195,10 +196,10 @@ def test_the_key_of_the_ca_is_sealed_with_the_root_key_of_each_node(machines):
     assert certified(three, "fourth").returncode == 0
 
 
-def test_a_server_alone_has_no_tokens(machines):
+def test_no_machine_joins_a_server_alone(machines):
     one = machines("one")
     one.start("--tls", "auto")
-    for verb in (["token"], ["limits", "show"], ["limits", "set", "limits.queues=5"]):
+    for verb in (["add"], ["limits", "show"], ["limits", "set", "limits.queues=5"]):
         refused = one.run("cluster", *verb)
         assert refused.returncode == 4 and "sluice cluster init" in refused.stderr
 
@@ -231,11 +232,32 @@ def test_tokens_that_are_wrong_used_or_expired_are_refused(machines):
     assert "has data" in alone.refused("--join", one.url, "--join-token", one.token())
 
 
+def words(command: str) -> list[str]:
+    """The words of a command as a shell has them, which joins lines that end with a backslash."""
+    return shlex.split(command.replace("\\\n", ""))
+
+
+def test_the_command_that_is_printed_lets_a_machine_join(machines):
+    one = begun(machines)
+    printed = one.run("cluster", "add")
+    assert "One machine joins with this until" in printed.stderr and "sluice_join_" not in printed.stderr
+    program, verb, *flags = words(printed.stdout)
+    assert (program, verb) == ("sluice", "serve")
+    assert flags[: flags.index("--join")] == ["--listen", "0.0.0.0:7070", "--cluster-address", "HOST:7070"]
+    two = machines("two")
+    two.start(*flags[flags.index("--join") :])
+    until(lambda: one.members().keys() == {1, 2}, "the machine has joined")
+    # The new machine is not told to ask the one that it replaces.
+    replacing = words(one.run("cluster", "replace", "1").stdout)
+    assert replacing[replacing.index("--join") + 1] == two.url
+    assert one.run("cluster", "replace", "9").returncode == 3
+
+
 def joined(make, name, first, *arguments):
     """Another machine, which has joined and caught up."""
     machine = make(name)
     machine.settings = first.settings
-    token = first.json("cluster", *(arguments or ["token"]))["token"]
+    token = first.json("cluster", *(arguments or ["add"]))["token"]
     machine.join(token, first)
     payloads = first.payloads()
     until(lambda: machine.payloads() == payloads, f"{name} has the data of the cluster")

@@ -48,7 +48,7 @@ func (cluster *cluster) found(nodes []*node) error {
 		return err
 	}
 	for _, node := range nodes[1:] {
-		if err := cluster.join(node, nodes[:1], "token"); err != nil {
+		if err := cluster.join(node, nodes[:1], "add"); err != nil {
 			return err
 		}
 	}

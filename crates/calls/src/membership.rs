@@ -129,7 +129,7 @@ impl Unary for Join {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Joined>, CallError> {
         let clustered = clustered(permit)?;
         let missing = Fault::missing;
-        let token = self.token.ok_or_else(|| missing("token", "as `sluice cluster token` prints it"))?;
+        let token = self.token.ok_or_else(|| missing("token", "as `sluice cluster add` prints it"))?;
         let address = self.address.ok_or_else(|| missing("address", "the machine's HOST:PORT"))?;
         let secret = self.machine.ok_or_else(|| missing("machine", "a text that nobody else knows"))?;
         let now = self.now_ms.ok_or_else(|| missing("now_ms", "the machine's wall clock"))?;

@@ -76,7 +76,7 @@ impl JoinToken {
 /// # Errors
 /// A sentence that says what was expected.
 pub fn parts(text: &str) -> Result<Parts, String> {
-    let expected = || "that is no join token: expected one as `sluice cluster token` prints it".to_owned();
+    let expected = || "that is no join token: expected one as `sluice cluster add` prints it".to_owned();
     let rest = text.strip_prefix(PREFIX).ok_or_else(expected)?;
     let mut each = rest.splitn(3, '_');
     let mut part = || each.next().ok_or_else(expected);
@@ -117,7 +117,7 @@ mod tests {
         for bad in
             ["", "sluice_join_", "sluice_0123456789abcdef_x", cut, "sluice_join_00_00_00", "sluice_join_é"]
         {
-            assert!(parts(bad).unwrap_err().contains("sluice cluster token"), "{bad}");
+            assert!(parts(bad).unwrap_err().contains("sluice cluster add"), "{bad}");
         }
     }
 }

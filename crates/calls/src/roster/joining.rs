@@ -87,11 +87,11 @@ impl Roster {
             }
             Some(listed) if listed.machine == hash && listed.wanted == Wanted::Voter => Ok(listed),
             Some(ListedNode { number, address, .. }) => Err(refused(format!(
-                "the join token was used by node {number} at {address}: make another with `sluice cluster token`"
+                "the join token was used by node {number} at {address}: make another with `sluice cluster add`"
             ))),
-            None if token.expires_at_ms <= now_ms() => Err(refused(
-                "the join token has expired: make another with `sluice cluster token`".to_owned(),
-            )),
+            None if token.expires_at_ms <= now_ms() => {
+                Err(refused("the join token has expired: make another with `sluice cluster add`".to_owned()))
+            }
             None => self.add(node, machine.address, token.replaces, &token.id, &hash).await,
         }
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use sluice_calls::codes::exit;
-use sluice_client::{Cluster, ClusterStatus, MadeJoinToken};
+use sluice_client::{Cluster, ClusterNode, ClusterStatus};
 
 use super::cluster_limits::{self, ClusterLimitsVerb};
 use super::confirm::Confirmation;
 use super::connect::ServerFlags;
-use super::format::time;
+use super::format::{quoted, time};
 use super::output::Table;
 use super::{Out, Result, duration, number};
 use crate::dev_cluster::{self, DevArgs};
@@ -69,18 +69,18 @@ pub(crate) enum ClusterVerb {
     /// Show the limits of the cluster, and set them.
     #[command(subcommand)]
     Limits(ClusterLimitsVerb),
-    /// Create a join token and print it. It cannot be printed again.
-    #[command(
-        after_help = "One machine can join with it: `sluice serve --join https://HOST:PORT --join-token TOKEN`."
-    )]
-    Token {
+    /// Let a machine join: print the command to run on it. It cannot be printed again.
+    #[command(after_help = JOINING_HELP)]
+    Add {
         #[command(flatten)]
         validity: Validity,
         #[command(flatten)]
         server: ServerFlags,
     },
-    /// Create a join token for a machine that replaces a node, and print it.
-    #[command(after_help = "The node is removed when the machine that joins has all data.")]
+    /// Let a machine join in the place of a node: print the command to run on it.
+    ///
+    /// The node is removed when the machine that joins has all data.
+    #[command(after_help = JOINING_HELP)]
     Replace {
         /// Number of the node, as `sluice cluster members` shows it.
         #[arg(value_parser = number(1u64..))]
@@ -109,6 +109,10 @@ pub(crate) enum ClusterVerb {
     },
 }
 
+/// End of the help of the verbs that let a machine join.
+const JOINING_HELP: &str =
+    "The machine needs an empty data directory. With --json: {\"token\",\"expires_at_ms\"}.";
+
 /// The validity of a join token.
 #[derive(Debug, Args)]
 pub(crate) struct Validity {
@@ -126,9 +130,9 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
             out.show(&cluster, table)?;
         }
         ClusterVerb::Init(args) => init::run(args, out).await?,
-        ClusterVerb::Token { validity, server } => make_token(&server, validity, None, out).await?,
+        ClusterVerb::Add { validity, server } => let_join(&server, validity, None, out).await?,
         ClusterVerb::Replace { node, validity, server } => {
-            make_token(&server, validity, Some(node), out).await?;
+            let_join(&server, validity, Some(node), out).await?;
         }
         ClusterVerb::Recover { recover, confirm } => recover::run(recover, |what| confirm.ask(what), out)?,
         ClusterVerb::Remove { node, confirm, server } => {
@@ -169,16 +173,32 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
     Ok(0)
 }
 
-async fn make_token(server: &ServerFlags, validity: Validity, replaces: Option<u64>, out: Out) -> Result<()> {
+/// Makes a join token, and shows the command with which a machine joins by it.
+async fn let_join(server: &ServerFlags, validity: Validity, replaces: Option<u64>, out: Out) -> Result<()> {
     let connection = server.connect()?;
+    let cluster = connection.client.cluster().await.map_err(|e| connection.error(&e))?;
     let ttl_ms = validity.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
     let made = connection.client.cluster_token_create(ttl_ms, replaces).await;
     let made = made.map_err(|e| connection.error(&e))?;
     out.note(&format!(
-        "One machine can join with it until {}. Keep it: it cannot be shown again.",
+        "One machine joins with this until {}. Keep it secret: it cannot be shown again.\n\
+         HOST is the name or address by which the other machines reach it.",
         time(made.expires_at_ms)
     ));
-    out.show(&made, |made: &MadeJoinToken| format!("{}\n", made.token))
+    out.show(&made, |made| joining_command(&cluster, replaces, &made.token))
+}
+
+/// The command with which a machine joins, at the node that has answered, unless that is to be replaced.
+fn joining_command(cluster: &Cluster, replaces: Option<u64>, token: &str) -> String {
+    let stays = |node: &&ClusterNode| Some(node.number) != replaces;
+    let answers = cluster.nodes.iter().filter(stays).find(|node| node.number == cluster.node);
+    let address =
+        answers.or_else(|| cluster.nodes.iter().find(stays)).map_or("HOST:PORT", |it| it.address.as_str());
+    format!(
+        "sluice serve --listen 0.0.0.0:7070 --cluster-address HOST:7070 \\\n  --join {} --join-token {}\n",
+        quoted(&format!("https://{address}")),
+        quoted(token)
+    )
 }
 
 fn table(cluster: &Cluster) -> String {
@@ -249,21 +269,36 @@ fn exit_code(status: &ClusterStatus) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use sluice_client::{ClusterNode, NodeStatus, ReplicatedShard, ShardFollower};
+    use sluice_client::{NodeStatus, ReplicatedShard, ShardFollower};
 
     use super::*;
 
-    #[test]
-    fn the_nodes_are_listed_with_the_shards_that_they_lead() {
+    /// Two nodes, of which the second answers.
+    fn two() -> Cluster {
         let node = |number, leads: &[u32]| ClusterNode {
             number,
             address: format!("10.0.0.{number}:7070"),
             leads: leads.to_vec(),
         };
-        let cluster =
-            Cluster { cluster: "5b0c".to_owned(), node: 2, nodes: vec![node(1, &[0, 2]), node(2, &[])] };
+        Cluster { cluster: "5b0c".to_owned(), node: 2, nodes: vec![node(1, &[0, 2]), node(2, &[])] }
+    }
+
+    #[test]
+    fn a_machine_joins_at_the_node_that_answers_and_not_at_the_one_that_it_replaces() {
+        let command = |replaces| joining_command(&two(), replaces, "sluice_join_1");
         assert_eq!(
-            table(&cluster),
+            command(None),
+            "sluice serve --listen 0.0.0.0:7070 --cluster-address HOST:7070 \\\n  \
+             --join https://10.0.0.2:7070 --join-token sluice_join_1\n"
+        );
+        assert_eq!(command(Some(1)), command(None));
+        assert!(command(Some(2)).contains("--join https://10.0.0.1:7070 "));
+    }
+
+    #[test]
+    fn the_nodes_are_listed_with_the_shards_that_they_lead() {
+        assert_eq!(
+            table(&two()),
             "NODE  ADDRESS        LEADS\n\
              1     10.0.0.1:7070  0 2\n\
              2     10.0.0.2:7070         answers\n"

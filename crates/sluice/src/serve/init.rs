@@ -61,7 +61,7 @@ pub(crate) async fn run(args: InitArgs, out: Out) -> Result<()> {
         format!(
             "This server is node {FIRST} of the cluster {cluster}, reached at {}.\n\n  \
              sluice serve          goes on with its data, as a cluster of one node\n  \
-             sluice cluster token  lets a machine join it\n",
+             sluice cluster add    lets a machine join it\n",
             file.address
         )
     })

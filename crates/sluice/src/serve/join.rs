@@ -44,7 +44,7 @@ pub(super) struct JoinArgs {
     /// joined.
     #[arg(long, value_name = "URL", env = "SLUICE_JOIN")]
     join: Option<String>,
-    /// Join token, as `sluice cluster token` prints it.
+    /// Join token, as `sluice cluster add` prints it.
     #[arg(long, value_name = "TOKEN", env = "SLUICE_JOIN_TOKEN", hide_env_values = true)]
     join_token: Option<String>,
     /// File with the join token.

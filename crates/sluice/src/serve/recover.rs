@@ -205,7 +205,7 @@ fn report(place: &Membership, address: &str, others: &BTreeSet<u64>, out: Out) -
         format!(
             "This server is node {node} of the cluster {cluster}, reached at {address}, and its only one.\n{never}\n  \
              sluice serve          goes on with its data, as a cluster of one node\n  \
-             sluice cluster token  lets a machine join it, with an empty data directory\n"
+             sluice cluster add    lets a machine join it, with an empty data directory\n"
         )
     })
 }
