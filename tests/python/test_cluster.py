@@ -326,12 +326,14 @@ def test_the_status_says_what_is_wrong_and_what_to_do(cluster):
         return found[0]
 
     answer = status_once(healthy=True)
+    assert answer["tolerates"] == 1
     assert [node["reached"] for node in answer["nodes"]] == [True] * 3
     assert answer["shards"][0]["leader"] == leader["node"]
     assert len(answer["shards"][0]["followers"]) == 2
     lost = next(node for node in cluster.nodes if node is not leader)
     cluster.kill(lost)
     answer = status_once(healthy=False)
+    assert answer["tolerates"] == 0
     assert "2 of 3 nodes are left" in answer["problems"][0]
     assert f"node {lost['node']} " in answer["problems"][1]
     until(lambda: "Connection refused" in status_once(healthy=False)["problems"][1], "the reason is told")

@@ -25,6 +25,8 @@ pub struct ClusterStatus {
     pub node: u64,
     /// True when there is no problem.
     pub healthy: bool,
+    /// Number of nodes that may fail now, whichever they are, while the others go on.
+    pub tolerates: u64,
     /// The problems, worst first: sentences that say what is wrong and what to do.
     pub problems: Vec<String>,
     /// The behaviour version in force on all shards; `None`: not known.

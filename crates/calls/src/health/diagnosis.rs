@@ -6,16 +6,12 @@ use sluice_engine::Limits;
 
 use super::Seen;
 use super::links::{PARTED_MS, parted, parted_ms, running, twins, unreached};
-use super::words::duration;
+use super::voting::{is_behind, learning};
+use super::words::{counted, duration};
 use crate::view::{FollowerView, ShardView, View, by_setting};
 
 /// Number of nodes from which a cluster outlives the loss of one.
 const NODES_MIN: usize = 3;
-/// Age of the oldest record that a follower lacks, in milliseconds, from which it is behind: far more than
-/// the time of a write.
-const BEHIND_MS: u64 = 10_000;
-/// Length of what it lacks, in bytes, from which it is behind.
-const BEHIND_BYTES: u64 = 64 << 20;
 /// Difference of wall clocks, in milliseconds, from which one is wrong.
 const CLOCK_MS: i64 = 1_000;
 
@@ -44,6 +40,7 @@ pub(super) fn problems(own: u64, limits: &Limits, seen: &[Seen]) -> Vec<String> 
         led.flat_map(|(number, shard)| shard.followers.iter().filter_map(move |it| behind(number, it)))
     });
     problems.extend(led);
+    problems.extend(learning(seen));
     problems.extend(policies(&views));
     problems.extend(versions(&views));
     problems.extend(finalize(seen));
@@ -71,11 +68,10 @@ fn majority(own: u64, reached: usize, seen: &[Seen]) -> Option<String> {
 /// A cluster that outlives the loss of no node, even if all are there.
 fn too_few(nodes: usize) -> Option<String> {
     let missing = NODES_MIN.checked_sub(nodes).filter(|missing| *missing > 0)?;
-    let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     Some(format!(
         "the cluster has {}, and the loss of one stops it: let {} join",
-        plural(nodes, "node"),
-        plural(missing, "more machine")
+        counted(nodes as u64, "node"),
+        counted(missing as u64, "more machine")
     ))
 }
 
@@ -186,16 +182,16 @@ fn cut_off(node: u64, leader: u64) -> String {
     )
 }
 
+/// A follower that votes and is behind; of one that does not vote yet [`learning`] tells.
 fn behind(shard: usize, follower: &FollowerView) -> Option<String> {
-    let node = follower.node;
+    let node = Some(follower.node).filter(|_| follower.votes && is_behind(follower))?;
     if follower.needs_state {
         return Some(format!(
             "node {node} needs the state of shard {shard}, since the log that it has missed is gone: it gets it by itself, \
              which takes time"
         ));
     }
-    let is_behind = follower.ms >= BEHIND_MS || follower.bytes >= BEHIND_BYTES;
-    (is_behind && follower.is_heard).then(|| {
+    follower.is_heard.then(|| {
         format!(
             "node {node} is {} and {} bytes behind in shard {shard}: it catches up, unless its disk or network is too slow",
             duration(follower.ms),
@@ -366,7 +362,8 @@ pub(super) mod tests {
         let told = "node 3 votes in shard 0 and has not heard its leader, node 1, for 40 s, so that it does not count";
         assert_eq!(beginnings(&seen), [told]);
         seen[0].view.as_mut().unwrap().shards[0].followers[1].votes = false;
-        assert_eq!(beginnings(&seen), [""; 0], "it only follows");
+        let told = "node 3 gets the data of 1 shard, and does not vote there until it has caught up";
+        assert_eq!(beginnings(&seen), [told], "it only follows");
     }
 
     #[test]

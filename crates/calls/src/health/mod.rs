@@ -1,10 +1,11 @@
 //! The health of a cluster: each node is asked for its own view, and what is wrong is said in sentences.
 //!
-//! Map: `diagnosis` what is wrong in all views, `links` what is wrong between the nodes, `words` what both
-//! say.
+//! Map: `diagnosis` what is wrong in all views, `links` what is wrong between the nodes, `voting` whose votes
+//! count, `words` what they all say.
 
 mod diagnosis;
 mod links;
+mod voting;
 mod words;
 
 use schemars::JsonSchema;
@@ -17,12 +18,12 @@ use crate::cluster::own_node;
 use crate::error::CallError;
 use crate::permit::Permit;
 use crate::roster::OwnNode;
-use crate::view::{FollowerView, View};
+use crate::view::{FollowerView, ShardView, View};
 
 /// Health of a cluster.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(example = json!({
-    "cluster": "5b0c9a1f22d347e8", "node": 1, "healthy": true, "problems": [],
+    "cluster": "5b0c9a1f22d347e8", "node": 1, "healthy": true, "tolerates": 1, "problems": [],
     "behaviour": BEHAVIOUR_VERSION,
     "nodes": [{
         "number": 1, "address": "192.0.2.7:7070", "reached": true, "version": "0.1.0",
@@ -37,6 +38,8 @@ pub struct ClusterStatus {
     node: u64,
     /// True when there is no problem.
     healthy: bool,
+    /// Number of nodes that may fail now, whichever they are, while the others go on.
+    tolerates: u64,
     /// The problems, worst first: sentences that say what is wrong and what to do.
     problems: Vec<String>,
     /// The behaviour version in force on all shards; while it is raised, the lowest. Absent: not known.
@@ -137,6 +140,7 @@ impl Unary for Show {
             cluster: own.cluster().to_owned(),
             node: own.number(),
             healthy: problems.is_empty(),
+            tolerates: voting::tolerated(&seen) as u64,
             problems,
             behaviour: diagnosis::behaviour(&seen),
             shards: shards(&seen),
@@ -181,23 +185,19 @@ pub(crate) async fn look_around(permit: &Permit<'_>, own: &dyn OwnNode) -> Vec<S
     seen
 }
 
-/// The shards, each by the node that leads it in the highest term.
+/// The shards, each by the node that leads it.
 fn shards(seen: &[Seen]) -> Vec<ReplicatedShard> {
-    let views = || seen.iter().filter_map(|seen| Some((seen.status.number, seen.view.as_ref()?)));
-    let count = views().map(|(_, view)| view.shards.len()).max().unwrap_or(0);
-    let shard = |number: usize| {
-        let of_shard = || views().filter_map(|(node, view)| Some((node, view.shards.get(number)?)));
-        let leader = of_shard().filter(|(node, shard)| shard.leader == Some(*node));
-        let leader = leader.max_by_key(|(_, shard)| shard.term);
-        let highest = of_shard().map(|(_, shard)| shard.term).max().unwrap_or(0);
-        ReplicatedShard {
-            shard: number as u32,
-            leader: leader.map(|(node, _)| node),
-            term: leader.map_or(highest, |(_, shard)| shard.term),
-            followers: leader.map_or(Vec::new(), |(_, shard)| shard.followers.iter().map(follower).collect()),
-        }
+    let highest = |number: usize| {
+        let views = seen.iter().filter_map(|seen| seen.view.as_ref());
+        views.filter_map(|view| Some(view.shards.get(number)?.term)).max().unwrap_or(0)
     };
-    (0..count).map(shard).collect()
+    let shard = |(number, led): (usize, Option<(u64, &ShardView)>)| ReplicatedShard {
+        shard: number as u32,
+        leader: led.map(|(node, _)| node),
+        term: led.map_or_else(|| highest(number), |(_, shard)| shard.term),
+        followers: led.map_or(Vec::new(), |(_, shard)| shard.followers.iter().map(follower).collect()),
+    };
+    voting::led(seen).into_iter().enumerate().map(shard).collect()
 }
 
 fn follower(view: &FollowerView) -> ShardFollower {

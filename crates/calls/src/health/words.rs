@@ -9,3 +9,8 @@ pub(super) fn duration(ms: u64) -> String {
         s => format!("{} days", s / 86_400),
     }
 }
+
+/// A number with its noun: `1 shard`, `2 shards`.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

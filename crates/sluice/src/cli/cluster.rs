@@ -9,7 +9,7 @@ use sluice_client::{Cluster, ClusterNode, ClusterStatus};
 use super::cluster_limits::{self, ClusterLimitsVerb};
 use super::confirm::Confirmation;
 use super::connect::ServerFlags;
-use super::format::{quoted, time};
+use super::format::{counted, quoted, time};
 use super::output::Table;
 use super::{Out, Result, duration, number};
 use crate::dev_cluster::{self, DevArgs};
@@ -220,15 +220,18 @@ fn shards_in_words(shards: &[u32]) -> String {
     format!("{} {}", if shards.len() == 1 { "shard" } else { "shards" }, numbers.join(", "))
 }
 
-/// Health as text: the problems, then the nodes, then the members of each shard.
+/// Health as text: the problems, what the cluster outlives, the nodes, and the members of each shard.
 fn health(status: &ClusterStatus) -> String {
     let mut text = String::new();
     for problem in &status.problems {
         text.push_str(&format!("! {problem}\n"));
     }
-    if status.healthy {
-        text.push_str("The cluster is healthy.\n");
-    }
+    let nodes = match status.tolerates {
+        0 => "no node".to_owned(),
+        count => counted(count, "node"),
+    };
+    let is_healthy = if status.healthy { "is healthy, and " } else { "" };
+    text.push_str(&format!("The cluster {is_healthy}outlives the loss of {nodes} now.\n"));
     let mut nodes = Table::new(&["NODE", "ADDRESS", "VERSION", ""]);
     for node in &status.nodes {
         let note = match (node.number == status.node, node.reached) {
@@ -330,6 +333,7 @@ mod tests {
             cluster: "5b0c".to_owned(),
             node: 1,
             healthy: false,
+            tolerates: 0,
             problems: vec!["node 2 (10.0.0.2:7070) is down: start it again".to_owned()],
             behaviour: Some(9),
             nodes: vec![node(1, true), node(2, false), node(3, true)],
@@ -341,7 +345,8 @@ mod tests {
         assert_eq!(exit_code(&status), exit::UNAVAILABLE);
         assert_eq!(
             health(&status),
-            "! node 2 (10.0.0.2:7070) is down: start it again\n\n\
+            "! node 2 (10.0.0.2:7070) is down: start it again\n\
+             The cluster outlives the loss of no node now.\n\n\
              NODE  ADDRESS        VERSION\n\
              1     10.0.0.1:7070  0.1.0    answers\n\
              2     10.0.0.2:7070           not reached\n\
@@ -354,5 +359,9 @@ mod tests {
         );
         let led = ClusterStatus { shards: status.shards[..1].to_vec(), ..status };
         assert_eq!(exit_code(&led), 0, "whatever else is wrong");
+        let well = ClusterStatus { healthy: true, tolerates: 1, problems: Vec::new(), ..led };
+        assert!(
+            health(&well).starts_with("The cluster is healthy, and outlives the loss of 1 node now.\n\n")
+        );
     }
 }
