@@ -15,6 +15,8 @@ from test_cluster_join import Machine, begun, joined, machines  # noqa: F401
 
 SENDERS, WORKERS = 3, 3
 CALL_WITHIN_S = 15
+# The answer of a receive whose wait is over.
+EMPTY = '{"messages": []}'
 # Between two restarts, so that no call and its second try meet both.
 PAUSE_S = 1
 
@@ -104,6 +106,12 @@ def works_until(over: threading.Event, client: Client, acked: list[str]):
         acked += acked_by(client)
 
 
+def waits_until(over: threading.Event, client: Client, ends: list[str]):
+    """Receives where nothing is sent, each for longer than a node takes to start again."""
+    while not over.is_set():
+        ends.append(json.dumps(client.call("/v1/queues/idle/receive", {"wait_ms": 8_000})))
+
+
 class Load:
     """Threads that go on until they are told to end, each with a client and a list of its own."""
 
@@ -136,6 +144,10 @@ def working(nodes: list[Machine]) -> Load:
     return Load(nodes, WORKERS, lambda over, _, client, acked: works_until(over, client, acked))
 
 
+def waiting(nodes: list[Machine], count: int) -> Load:
+    return Load(nodes, count, lambda over, _, client, ends: waits_until(over, client, ends))
+
+
 def until_empty(nodes: list[Machine]):
     def is_empty():
         status, answer = nodes[0].request("GET", "/v1/queues/jobs")
@@ -145,12 +157,25 @@ def until_empty(nodes: list[Machine]):
 
 
 def test_a_client_that_retries_once_sees_no_call_fail(three):
-    senders, workers = sending(three), working(three)
+    senders, workers, waiters = sending(three), working(three), waiting(three, 6)
     restart_each(three)
     sent = senders.end()
+    assert set(waiters.end()) == {EMPTY}
     until_empty(three)
     # What an answer that was lost has delivered comes again.
     assert sorted(set(workers.end())) == sent
+
+
+def test_a_receive_that_waits_ends_empty_where_a_node_stops(three):
+    for node in three:
+        # A second try would find nobody.
+        waiters = waiting([node], 3)
+        time.sleep(1)
+        waiters.over.set()
+        assert node.stop() == 0
+        assert waiters.end() == [EMPTY] * 3
+        node.start()
+        until(lambda: is_healthy(three[0]), "the cluster is healthy again")
 
 
 def test_a_worker_goes_on_and_does_each_message_once(three, tmp_path):

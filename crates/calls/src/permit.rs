@@ -183,6 +183,14 @@ impl<'c> Permit<'c> {
         self.asker.calls
     }
 
+    /// Resolves when nothing is to be waited for any more: the server stops, or the node that has passed the
+    /// call on.
+    pub async fn stopping(&self) {
+        if !self.asker.peer.is_answered_at_once() {
+            self.calls().stopping().await;
+        }
+    }
+
     /// The node, whose reads are as old as the caller allows.
     pub(crate) fn node(&self) -> &'c Node {
         match self.asked.is_stale {

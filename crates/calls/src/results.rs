@@ -136,7 +136,7 @@ pub async fn wait(permit: &Permit<'_>, wait_ms: u64) -> Result<Awaited, CallErro
         biased;
         denied = standing.lost() => return Err(denied.into()),
         awaited = wait => awaited?,
-        () = permit.calls().stopping() => node.await_result(id, Duration::ZERO).await?,
+        () = permit.stopping() => node.await_result(id, Duration::ZERO).await?,
     };
     let caller = standing.check()?;
     if !caller.is_as(permit.caller()) {

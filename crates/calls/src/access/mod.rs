@@ -54,7 +54,7 @@ pub use guard::{ConnectionSlot, Guard, GuardOptions, Turned};
 pub use identity::{Caller, Denied, Identity, Proof, Target};
 pub use kept::{check_kept, decide, is_kept};
 pub use pattern::Patterns;
-pub use peer::Peer;
+pub use peer::{Forwarded, Peer};
 pub use policy::{Mistake, POLICY_BYTES_MAX, Policy};
 pub use rate::RequestRate;
 pub use right::{Right, Role};

@@ -41,8 +41,17 @@ enum Role {
     Client,
     /// From clients of this node of the cluster, for which it speaks.
     Node(Clients<Peer>),
-    /// From itself, passed on by a node: for the last time, or by one that took this node for the leader.
-    Forwarded { is_last: bool },
+    /// From itself, passed on by a node.
+    Forwarded(Forwarded),
+}
+
+/// The way in which a node passes a request on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Forwarded {
+    /// True: for the last time. False: by a node that may have taken this one for the leader.
+    pub is_last: bool,
+    /// True: by a node that stops, so that the request is answered without a wait.
+    pub at_once: bool,
 }
 
 /// The identity of the connection's certificate by the rules of one generation.
@@ -89,20 +98,37 @@ impl Peer {
 
     /// True for a client whose requests another node has passed on.
     pub fn is_forwarded(&self) -> bool {
-        matches!(self.role, Role::Forwarded { .. })
+        self.forwarded().is_some()
     }
 
     /// True for a client whose requests are not passed on any more.
     pub fn is_forwarded_last(&self) -> bool {
-        matches!(self.role, Role::Forwarded { is_last: true })
+        self.forwarded().is_some_and(|forwarded| forwarded.is_last)
     }
 
-    /// The client with this address and certificate in DER, for which this node of the cluster speaks, for
-    /// the last time if it `is_last`. `None`: this peer speaks for nobody.
-    pub fn client(&self, address: IpAddr, certificate: Option<&[u8]>, is_last: bool) -> Option<Arc<Peer>> {
+    /// True for a client whose requests are answered without a wait.
+    pub fn is_answered_at_once(&self) -> bool {
+        self.forwarded().is_some_and(|forwarded| forwarded.at_once)
+    }
+
+    fn forwarded(&self) -> Option<Forwarded> {
+        match self.role {
+            Role::Forwarded(forwarded) => Some(forwarded),
+            Role::Client | Role::Node(_) => None,
+        }
+    }
+
+    /// The client with this address and certificate in DER, for which this node of the cluster speaks in this
+    /// way. `None`: this peer speaks for nobody.
+    pub fn client(
+        &self,
+        address: IpAddr,
+        certificate: Option<&[u8]>,
+        forwarded: Forwarded,
+    ) -> Option<Arc<Peer>> {
         let Role::Node(clients) = &self.role else { return None };
-        let is_it = |peer: &Peer| peer.certificate() == certificate && peer.is_forwarded_last() == is_last;
-        let new = || self.new_client(address, certificate, Role::Forwarded { is_last });
+        let is_it = |peer: &Peer| peer.certificate() == certificate && peer.forwarded() == Some(forwarded);
+        let new = || self.new_client(address, certificate, Role::Forwarded(forwarded));
         Some(clients.find(address, Peer::is_turned_away, is_it, new))
     }
 
@@ -302,17 +328,23 @@ mod tests {
         let (access, guard) = (asking(), guard());
         let node = Peer::node(&access, guard.enter([192, 0, 2, 9].into()).unwrap());
         let shown = certificate();
-        let client = node.client([192, 0, 2, 1].into(), Some(&shown), false).unwrap();
+        let client_of = |shown, forwarded| node.client([192, 0, 2, 1].into(), shown, forwarded).unwrap();
+        let first = Forwarded::default();
+        let client = client_of(Some(&*shown), first);
         assert!(node.is_node() && !node.is_forwarded() && client.is_forwarded() && !client.is_node());
         assert_eq!(client.address(), IpAddr::from([192, 0, 2, 1]));
         assert_eq!(client.caller(None, false).unwrap().name(), "billing");
-        assert!(Arc::ptr_eq(&client, &node.client([192, 0, 2, 1].into(), Some(&shown), false).unwrap()));
-        let last = node.client([192, 0, 2, 1].into(), Some(&shown), true).unwrap();
+        assert!(Arc::ptr_eq(&client, &client_of(Some(&shown), first)));
+        let last = client_of(Some(&shown), Forwarded { is_last: true, ..first });
         assert!(last.is_forwarded_last() && last.is_forwarded() && !client.is_forwarded_last());
-        let without = node.client([192, 0, 2, 1].into(), None, false).unwrap();
+        let at_once = client_of(Some(&shown), Forwarded { at_once: true, ..first });
+        assert!(
+            at_once.is_answered_at_once() && !client.is_answered_at_once() && !at_once.is_forwarded_last()
+        );
+        let without = client_of(None, first);
         assert!(matches!(without.caller(None, false), Ok(Caller::Nobody)));
-        assert!(client.client([192, 0, 2, 2].into(), None, false).is_none(), "a client speaks for nobody");
-        let unreadable = node.client([192, 0, 2, 1].into(), Some(b""), false).unwrap();
+        assert!(client.client([192, 0, 2, 2].into(), None, first).is_none(), "a client speaks for nobody");
+        let unreadable = client_of(Some(b""), first);
         assert_eq!(unreadable.caller(None, false).unwrap_err().code, "unauthenticated");
     }
 
@@ -320,7 +352,7 @@ mod tests {
     fn the_failures_of_a_client_are_not_those_of_its_node() {
         let (access, guard) = (asking(), guard());
         let node = Peer::node(&access, guard.enter([192, 0, 2, 9].into()).unwrap());
-        let client = || node.client([192, 0, 2, 1].into(), None, false).unwrap();
+        let client = || node.client([192, 0, 2, 1].into(), None, Forwarded::default()).unwrap();
         for _ in 0..2 {
             client().refused(&Denied::unauthenticated("wrong"), "a test");
         }

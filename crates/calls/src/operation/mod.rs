@@ -74,7 +74,7 @@ operations! {
         Post V1 ["queues" / "{queue}" / "messages"] "Messages/Send" by Hot Send;
     /// Take messages under a lease.
     /// Returns with the first messages there are; waits up to wait_ms for a first one.
-    Receive "receive" in "messages": Namespaced Receive Queue [Hot Long]
+    Receive "receive" in "messages": Namespaced Receive Queue [Hot Long Waits]
         Post V1 ["queues" / "{queue}" / "receive"] by Hot Receive;
     /// Settle many, each with its own outcome.
     Settle "settle" in "messages": Namespaced Receive SomeQueue [Hot Relieves]
@@ -99,7 +99,7 @@ operations! {
         Post V1 ["extend"] "Messages/Extend" by Hot Extend;
     /// Take messages from several queues.
     /// In the order given, or in proportion to weights.
-    ReceiveMany "receive_many" in "messages": Namespaced Receive SomeQueue [Long]
+    ReceiveMany "receive_many" in "messages": Namespaced Receive SomeQueue [Long Waits]
         Post V1 ["receive"] "Messages/Receive" by Hot ReceiveMany;
     /// Send one message, its payload as the body.
     /// Content-Type is kept with the message, and so is traceparent.
@@ -107,7 +107,7 @@ operations! {
         Post V1 ["queues" / "{queue}" / "messages" / "raw"] by Special SendRaw;
     /// Take one message, its payload as the body.
     /// The fields are in Sluice- headers; those of the message in Sluice-Header-{name}.
-    ReceiveRaw "receive_raw" in "messages": Namespaced Receive Queue [Long]
+    ReceiveRaw "receive_raw" in "messages": Namespaced Receive Queue [Long Waits]
         Post V1 ["queues" / "{queue}" / "receive" / "raw"] by Special ReceiveRaw;
     /// List queues by name.
     QueueList "queue_list" in "queues": Namespaced Observe SomeQueue [Long Stale]
@@ -168,11 +168,11 @@ operations! {
     /// Wait for a message's end, and get its result.
     /// message_not_found when it is gone: no longer kept, purged, or acked without anybody wanting its
     /// result.
-    ResultShow "result_show" in "looking": Namespaced Result SomeQueue [Long]
+    ResultShow "result_show" in "looking": Namespaced Result SomeQueue [Long Waits]
         Get V1 ["messages" / "{id}" / "result"] "Messages/AwaitResult" => results::Show;
     /// Wait for a message's end, and get its result as the body.
     /// Sluice-State tells done, dead or pending.
-    ResultRaw "result_raw" in "looking": Namespaced Result SomeQueue [Long]
+    ResultRaw "result_raw" in "looking": Namespaced Result SomeQueue [Long Waits]
         Get V1 ["messages" / "{id}" / "result" / "raw"] by Special ResultRaw;
     /// Cancel a message.
     MessageCancel "message_cancel" in "changing": Namespaced Operate SomeQueue []

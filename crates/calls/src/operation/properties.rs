@@ -110,6 +110,8 @@ pub enum Trait {
     /// Shows state. The node that is asked answers from what it has, which may be behind, if the caller says
     /// that this will do.
     Stale = 64,
+    /// Waits for as long as its caller says, up to a minute.
+    Waits = 128,
 }
 
 /// The method of an operation in HTTP (RFC 9110 §9.3).

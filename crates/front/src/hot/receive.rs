@@ -70,7 +70,7 @@ pub(crate) async fn take(
     let receiving = cleared.begin_receive(terms.receive(queues, consumer, room))?;
     let names = || Waited::queues(queues.iter().map(|(name, _)| *name));
     let standing = (terms.wait_ms > 0).then(|| permit.standing(Right::Receive, names));
-    done(receiving, standing, permit.calls().stopping()).await
+    done(receiving, standing, permit.stopping()).await
 }
 
 impl<'a> Terms<'a> {

@@ -21,9 +21,10 @@ use super::{events, hot, openapi, raw, typed};
 use crate::net::activity::Activity;
 use crate::net::admit::admit;
 use crate::net::arrived::{Arrived, Finished, PassedOn};
-use crate::net::body::{Body, Inbound};
+use crate::net::body::{Body, BodyRules, Inbound, read};
 use crate::net::context::Context;
 use crate::net::errors::HttpError as _;
+use crate::net::options::SMALL_BODY_BYTES_MAX;
 use crate::net::passing::Passable;
 use crate::net::respond;
 
@@ -94,8 +95,7 @@ impl Arrived {
         let call = CallName { operation, namespace, name: &captured.name, is_stale };
         if context.is_elsewhere(peer, &call)
             // Rare on one node: its future is not to make that of every request larger.
-            && let Some(response) =
-                Box::pin(self.passed_on(&call, Passable::unread(body), CallError::into_response)).await
+            && let Some(response) = Box::pin(self.elsewhere(&call, body)).await?
         {
             return Ok(response);
         }
@@ -107,6 +107,23 @@ impl Arrived {
         let permit = asker.permit(call)?;
         check_parameters(operation, head.uri.query())?;
         operate(&Call { context, in_flight, head, permit }, body).await
+    }
+
+    /// Passes a call on. `None`: this node answers it.
+    async fn elsewhere(
+        &self,
+        call: &CallName<'_>,
+        body: &mut Inbound,
+    ) -> Result<Option<Response<Body>>, CallError> {
+        let Arrived { context, head, .. } = self;
+        if !call.operation.is(Trait::Waits) {
+            return Ok(self.passed_on(call, Passable::unread(body), CallError::into_response).await);
+        }
+        // It may have to leave once more, when this node stops.
+        let rules = BodyRules { bytes_max: SMALL_BODY_BYTES_MAX, timeout: context.options.body_timeout };
+        let upload = read(&mut *body, &head.headers, rules, &context.body_budget).await?;
+        *body = Inbound::Read(upload.shared());
+        Ok(self.passed_on(call, Passable::read(upload.shared()), CallError::into_response).await)
     }
 }
 

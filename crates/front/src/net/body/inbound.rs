@@ -18,6 +18,8 @@ pub(crate) enum Inbound {
     Http1(Unread),
     Http2(RequestBody),
     Lent(Lent),
+    /// Read already, and to be read once more.
+    Read(Bytes),
 }
 
 /// A body that is read elsewhere, and comes back when that is over.
@@ -48,7 +50,7 @@ impl Inbound {
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Inbound::Http1(unread) => !unread.is_broken && (unread.is_over || unread.body.is_end_stream()),
-            Inbound::Http2(_) => true,
+            Inbound::Http2(_) | Inbound::Read(_) => true,
             Inbound::Lent(lent) => !lent.holds_up,
         }
     }
@@ -104,6 +106,10 @@ impl http_body::Body for Inbound {
                 .poll_frame(waker)
                 .map(|frame| frame.map(|frame| frame.map_err(InboundError::Http2))),
             Inbound::Lent(_) => Poll::Ready(None),
+            Inbound::Read(bytes) => {
+                let bytes = std::mem::take(bytes);
+                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+            }
         }
     }
 
@@ -112,6 +118,7 @@ impl http_body::Body for Inbound {
             Inbound::Http1(unread) => unread.body.is_end_stream(),
             Inbound::Http2(body) => body.is_end_stream(),
             Inbound::Lent(_) => true,
+            Inbound::Read(bytes) => bytes.is_empty(),
         }
     }
 
@@ -120,6 +127,7 @@ impl http_body::Body for Inbound {
             Inbound::Http1(unread) => unread.body.size_hint(),
             Inbound::Http2(body) => body.size_hint(),
             Inbound::Lent(_) => SizeHint::default(),
+            Inbound::Read(bytes) => SizeHint::with_exact(bytes.len() as u64),
         }
     }
 }

@@ -9,7 +9,7 @@ use http::header::{
     CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
     TE, TRANSFER_ENCODING, UPGRADE,
 };
-use sluice_calls::access::Peer;
+use sluice_calls::access::{Forwarded, Peer};
 
 /// Address of the client; each request that is passed on has it.
 const FOR: HeaderName = HeaderName::from_static("sluice-forwarded-for");
@@ -17,6 +17,8 @@ const FOR: HeaderName = HeaderName::from_static("sluice-forwarded-for");
 const CERTIFICATE: HeaderName = HeaderName::from_static("sluice-forwarded-certificate");
 /// A request that has it was passed on by two nodes, of which the first took the second for the leader.
 const LAST: HeaderName = HeaderName::from_static("sluice-forwarded-last");
+/// A request that has it was passed on by a node that stops, and is answered without a wait.
+const AT_ONCE: HeaderName = HeaderName::from_static("sluice-forwarded-at-once");
 /// Beginning of the names of all such fields.
 const PREFIX: &str = "sluice-forwarded-";
 
@@ -34,8 +36,8 @@ const HOP_BY_HOP: [HeaderName; 10] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// The fields of a request as it is passed on for a client.
-pub(super) fn fields_for(peer: &Peer, headers: &HeaderMap) -> HeaderMap {
+/// The fields of a request as it is passed on for a client, `at_once` if this node stops.
+pub(super) fn fields_for(peer: &Peer, headers: &HeaderMap, at_once: bool) -> HeaderMap {
     let mut fields = headers.clone();
     let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     for name in named.flat_map(|value| value.split(',')) {
@@ -59,6 +61,9 @@ pub(super) fn fields_for(peer: &Peer, headers: &HeaderMap) -> HeaderMap {
     if peer.is_forwarded() {
         fields.insert(LAST, HeaderValue::from_static("1"));
     }
+    if at_once || peer.is_answered_at_once() {
+        fields.insert(AT_ONCE, HeaderValue::from_static("1"));
+    }
     if let Some(shown) = peer.certificate()
         && let Ok(shown) = HeaderValue::from_str(&BASE64.encode(shown))
     {
@@ -76,6 +81,6 @@ pub(crate) fn sender_of(peer: Arc<Peer>, headers: &HeaderMap) -> Arc<Peer> {
     let address = address.to_str().ok().and_then(|text| text.parse::<IpAddr>().ok());
     // One that cannot be read is a certificate of nobody.
     let shown = headers.get(CERTIFICATE).map(|value| BASE64.decode(value.as_bytes()).unwrap_or_default());
-    let is_last = headers.contains_key(LAST);
-    peer.client(address.unwrap_or(peer.address()), shown.as_deref(), is_last).unwrap_or(peer)
+    let forwarded = Forwarded { is_last: headers.contains_key(LAST), at_once: headers.contains_key(AT_ONCE) };
+    peer.client(address.unwrap_or(peer.address()), shown.as_deref(), forwarded).unwrap_or(peer)
 }

@@ -4,7 +4,8 @@
 //! namespace, before their body is read: the leader does both, by the client's address, certificate and
 //! fields. Body and answer go through as they come. As long as nothing of a request has left, it is tried
 //! again, at the leader as it is known then, which may be this node. The time for that is what a request has
-//! anywhere that waits for a leader, so that both together take no longer.
+//! anywhere that waits for a leader, so that both together take no longer. What waits at the leader while
+//! this node stops is asked for there once more, without a wait: so it ends as at the end of its wait.
 //!
 //! `fields` are the header fields of such a request, on both nodes; `body` is its body.
 
@@ -91,6 +92,11 @@ impl<'b> Passable<'b> {
         Passable { begun: bytes, rest: Some(rest) }
     }
 
+    /// True if it can leave as a whole as often as need be.
+    fn is_whole(&self) -> bool {
+        self.rest.is_none()
+    }
+
     fn lend(&mut self) -> ForwardBody {
         ForwardBody::new(self.begun.clone(), self.rest.as_mut().map(|body| body.lend()))
     }
@@ -139,7 +145,7 @@ impl Asked<'_> {
     ///
     /// # Errors
     /// `no_leader` when nothing was done, since the leader is not reached or not known; `outcome_unknown`
-    /// when its answer was lost; `shutting_down` for what may wait while this node stops.
+    /// when its answer was lost; `shutting_down` for a session while this node stops.
     pub(crate) async fn pass_on(
         self,
         call: &CallName<'_>,
@@ -147,12 +153,13 @@ impl Asked<'_> {
     ) -> Option<Result<Response<AnswerBody>, CallError>> {
         let links = self.context.links.as_ref()?;
         let passed = self.context.calls.passed();
-        let until = Instant::now() + LEADER_WAIT_MAX;
-        let (mut unreached, mut pause) = (None, PAUSE_MIN);
+        let mut until = Instant::now() + LEADER_WAIT_MAX;
+        let (mut unreached, mut pause, mut at_once) = (None, PAUSE_MIN, false);
         loop {
             if let Some(node) = self.context.leads_elsewhere(self.peer, call) {
-                let request = self.outgoing(links.nodes(), node, body.lend());
+                let request = self.outgoing(links.nodes(), node, body.lend(), at_once);
                 let reason = tokio::select! {
+                    biased;
                     answer = links.send(node, request, until) => match answer {
                         Ok(answer) => {
                             passed.answered();
@@ -164,7 +171,13 @@ impl Asked<'_> {
                             return Some(Err(lost(call, &reason)));
                         }
                     },
-                    () = self.stopping(call) => return Some(Err(Error::ShuttingDown {}.into())),
+                    () = self.stopping(call), if !at_once => match body.is_whole() {
+                        true => {
+                            (at_once, until) = (true, Instant::now() + LEADER_WAIT_MAX);
+                            continue;
+                        }
+                        false => return Some(Err(Error::ShuttingDown {}.into())),
+                    },
                 };
                 tracing::debug!(node, "the leader is not reached: {reason}");
                 unreached = Some(node);
@@ -178,27 +191,25 @@ impl Asked<'_> {
                 }
                 return Some(Err(Error::NoLeader {}.into()));
             }
-            tokio::select! {
-                () = sleep(pause) => pause = PAUSE_MAX.min(2 * pause),
-                () = self.stopping(call) => return Some(Err(Error::ShuttingDown {}.into())),
-            }
+            sleep(pause).await;
+            pause = PAUSE_MAX.min(2 * pause);
         }
     }
 
-    /// Resolves when this node stops, for a call that may wait.
+    /// Resolves when this node stops, for a call that waits.
     async fn stopping(&self, call: &CallName<'_>) {
-        match call.operation.is(Trait::Long) {
+        match call.operation.is(Trait::Waits) {
             true => self.context.calls.stopping().await,
             false => pending().await,
         }
     }
 
-    /// The request as the leader gets it.
-    fn outgoing(&self, nodes: &dyn Nodes, node: u64, body: ForwardBody) -> Request<LinkBody> {
+    /// The request as the leader gets it, which answers it `at_once` if this node stops.
+    fn outgoing(&self, nodes: &dyn Nodes, node: u64, body: ForwardBody, at_once: bool) -> Request<LinkBody> {
         let mut request = Request::new(LinkBody::new(body));
         *request.method_mut() = self.head.method.clone();
         *request.version_mut() = Version::HTTP_2;
-        *request.headers_mut() = fields_for(self.peer, &self.head.headers);
+        *request.headers_mut() = fields_for(self.peer, &self.head.headers, at_once);
         request.headers_mut().insert(REQUEST_ID, self.request_id.clone());
         let mut target = std::mem::take(request.uri_mut()).into_parts();
         // A page's origin is compared with it.

@@ -146,14 +146,42 @@ async fn requests_wait_while_no_leader_is_known_and_while_a_leadership_is_handed
 }
 
 #[tokio::test]
-async fn receives_that_wait_at_another_node_end_when_this_one_stops() {
+async fn what_waits_at_another_node_ends_as_at_the_end_of_its_wait_when_this_one_stops() {
     let mut cluster = Cluster::new().await;
-    let mut client = cluster.http2(&cluster.ops).await;
-    let waiting =
-        tokio::spawn(async move { client.post("/v1/queues/jobs/receive", r#"{"wait_ms":60000}"#).await });
-    until_receives_wait(&cluster.leader, 1).await;
+    let delayed = r#"{"payload":"x","delay_ms":60000}"#;
+    let id = cluster.ops("POST", "/v1/queues/jobs/messages", delayed).await.json()["id"].clone();
+    let client = cluster.http2(&cluster.ops).await;
+    let ask = |method: &'static str, path: String, body: &'static str| {
+        let mut client = client.clone();
+        tokio::spawn(async move { client.call(method, &path, body).await })
+    };
+    let result = ask("GET", format!("/v1/messages/{}/result?wait_ms=60000", id.as_str().unwrap()), "");
+    let received = ask("POST", "/v1/queues/jobs/receive".to_owned(), r#"{"wait_ms":60000,"max":2}"#);
+    let raw = ask("POST", "/v1/queues/jobs/receive/raw?wait_ms=60000".to_owned(), "");
+    until_receives_wait(&cluster.leader, 2).await;
     cluster.asked.begin_stop();
-    let ended = timeout(Duration::from_secs(3), waiting).await.unwrap().unwrap();
-    assert_eq!(ended.code(), "shutting_down");
+    let ended = timeout(Duration::from_secs(3), async { tokio::join!(received, raw, result) }).await.unwrap();
+    let (received, raw, result) = (ended.0.unwrap(), ended.1.unwrap(), ended.2.unwrap());
+    assert_eq!((received.status, received.json()), (200, serde_json::json!({"messages": []})));
+    assert_eq!(raw.status, 204);
+    assert_eq!((result.status, &result.json()["state"]), (200, &"pending".into()));
     until_receives_wait(&cluster.leader, 0).await;
+}
+
+#[tokio::test]
+async fn a_receive_that_was_to_be_passed_on_is_answered_here_by_a_node_that_leads_meanwhile() {
+    let cluster = Cluster::new().await;
+    cluster.leader_is(None);
+    for _ in 0..2 {
+        assert_eq!(cluster.ops("POST", "/v1/queues/jobs/messages", SEND).await.status, 201);
+    }
+    let none = Standing::Follower { leader: None };
+    cluster.asked.node.leaders().iter().for_each(|leader| leader.set(none));
+    let electing = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cluster.leader_is(None);
+    };
+    let (received, ()) =
+        tokio::join!(soon(cluster.ops("POST", "/v1/queues/jobs/receive", r#"{"max":2}"#)), electing);
+    assert_eq!(received.json()["messages"].as_array().unwrap().len(), 2);
 }

@@ -189,7 +189,11 @@ pub(crate) struct Http2 {
 
 impl Http2 {
     pub(crate) async fn post(&mut self, path: &str, body: &str) -> Answer {
-        collect(self.begin("POST", path, body).await).await
+        self.call("POST", path, body).await
+    }
+
+    pub(crate) async fn call(&mut self, method: &str, path: &str, body: &str) -> Answer {
+        collect(self.begin(method, path, body).await).await
     }
 
     /// An answer of which only the head has come.
