@@ -46,7 +46,7 @@ impl Held {
             return request.refuse(&Error::Overloaded { what: "requests", retry_after_ms: RETRY_AFTER_MS });
         }
         self.bytes += request.bytes();
-        self.commands += usize::from(is_command(&request));
+        self.commands += usize::from(request.is_command());
         self.line.push_back((until_us, request));
     }
 
@@ -54,7 +54,7 @@ impl Held {
     pub(super) fn pop(&mut self) -> Option<(u64, Request)> {
         let (until_us, request) = self.line.pop_front()?;
         self.bytes -= request.bytes();
-        self.commands -= usize::from(is_command(&request));
+        self.commands -= usize::from(request.is_command());
         Some((until_us, request))
     }
 
@@ -75,11 +75,6 @@ impl Held {
             request.refuse(&Error::ShuttingDown {});
         }
     }
-}
-
-/// True for a request that becomes a record.
-pub(super) fn is_command(request: &Request) -> bool {
-    matches!(request, Request::Propose(_) | Request::Attach(_))
 }
 
 /// A panic of the shard's thread leaves nobody without an answer.

@@ -11,9 +11,9 @@ use sluice_engine::Error;
 use sluice_replica::{Clocks, LogTime, RECORD_BYTES_MAX};
 
 use super::Shard;
-use super::held::{self, Held};
+use super::held::Held;
 use super::leader::Leader;
-use super::request::Request;
+use super::request::{Proof, Request};
 use super::store::{Standing, Store};
 use crate::clock::Clock;
 use crate::mailbox::Letter;
@@ -223,7 +223,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         let until_us = self.monotonic_us + LEADER_WAIT_MAX.as_micros() as u64;
         // Commands are taken in the order in which they came.
-        if held::is_command(&request) && self.leads() && self.place.held.has_commands() {
+        if request.is_command() && self.leads() && self.place.held.has_commands() {
             self.place.held.push(until_us, request);
         } else {
             self.sort(until_us, request);
@@ -242,16 +242,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// Serves a request, refuses it, or lets it wait until `until_us`.
     fn sort(&mut self, until_us: u64, request: Request) {
-        let from_state = match &request {
-            Request::Pull(pull) => !self.is_served_at_once(pull),
-            Request::Await(_) | Request::Watch(_) | Request::Read(_) => true,
-            Request::Propose(_) | Request::Attach(_) => false,
-            Request::ReadStale(_)
-            | Request::Unwatch(_)
-            | Request::Cancel { .. }
-            | Request::Surely(_)
-            | Request::Drain
-            | Request::Stop => return self.take_request(request),
+        let from_state = match request.proof() {
+            Proof::None => return self.take_request(request),
+            Proof::Record => false,
+            Proof::Confirmation => !matches!(&request, Request::Pull(pull) if self.is_served_at_once(pull)),
         };
         match self.place.standing {
             Standing::Follower { leader: Some(_) } => request.refuse(&self.unled()),

@@ -57,6 +57,17 @@ pub enum Request {
     Stop,
 }
 
+/// The thing that makes the answer to a request one of a leader, among replicas.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Proof {
+    /// The record that it becomes, once that is committed.
+    Record,
+    /// A confirmation that the node leads, since the answer comes from its state.
+    Confirmation,
+    /// None: it is taken wherever it comes.
+    None,
+}
+
 /// A request is moved several times: large ones are boxed.
 const _: () = assert!(size_of::<Request>() <= 80);
 
@@ -64,5 +75,26 @@ impl Request {
     /// The request for a command without an answer.
     pub fn surely(command: &Command<'_>) -> Request {
         Request::Surely(proposal::record_of(command))
+    }
+
+    /// The proof that it needs. A pull that finds messages becomes a record as well.
+    pub(super) fn proof(&self) -> Proof {
+        match self {
+            Request::Propose(_) | Request::Attach(_) => Proof::Record,
+            Request::Pull(_) | Request::Await(_) | Request::Watch(_) | Request::Read(_) => {
+                Proof::Confirmation
+            }
+            Request::ReadStale(_)
+            | Request::Unwatch(_)
+            | Request::Cancel { .. }
+            | Request::Surely(_)
+            | Request::Drain
+            | Request::Stop => Proof::None,
+        }
+    }
+
+    /// True for one that is a record in any case.
+    pub(super) fn is_command(&self) -> bool {
+        self.proof() == Proof::Record
     }
 }
