@@ -57,37 +57,35 @@ impl OpenShard {
         let start = start.map_err(|error| unread(&dir, error))?;
         Ok(OpenShard { journal, writer, maintenance, backups, keyring, report, engine, start, damage: None })
     }
+}
 
-    /// Opens a shard of a node that has joined a cluster, whatever has become of the shard's data.
-    pub(crate) fn open_joined(
-        data_dir: &Path,
-        number: u32,
-        options: Options,
-        ways: &Ways,
-    ) -> Result<OpenShard, StartError> {
-        let dir = shard_dir(data_dir, number);
-        let opened = if !ways.is_new() && is_missing(&dir)? {
+/// A shard of a node that has joined a cluster, which opens whatever has become of its data.
+pub(crate) struct JoinedShard<'n> {
+    pub(crate) data_dir: &'n Path,
+    pub(crate) number: u32,
+    pub(crate) options: Options,
+    pub(crate) ways: &'n Ways,
+}
+
+impl JoinedShard<'_> {
+    /// Opens it.
+    pub(crate) fn open(self) -> Result<OpenShard, StartError> {
+        let dir = shard_dir(self.data_dir, self.number);
+        let opened = if !self.ways.is_new() && is_missing(&dir)? {
             Err(StartError::Damaged(damage(&dir, "the data of the shard is missing")))
         } else {
-            OpenShard::open(Arc::new(FsDisk), options.clone(), Some(ways))
+            OpenShard::open(Arc::new(FsDisk), self.options.clone(), Some(self.ways))
         };
         match opened {
-            Err(StartError::Damaged(damage)) if ways.is_new() => {
-                OpenShard::begin_again(data_dir, number, &damage, options, ways)
-            }
-            Err(StartError::Damaged(damage)) => OpenShard::stand_in(data_dir, number, &damage, options, ways),
+            Err(StartError::Damaged(damage)) if self.ways.is_new() => self.begin_again(&damage),
+            Err(StartError::Damaged(damage)) => self.stand_in(&damage),
             opened => opened,
         }
     }
 
-    /// Sets a damaged shard aside, and opens an empty one.
-    fn begin_again(
-        data_dir: &Path,
-        number: u32,
-        damage: &Damage,
-        options: Options,
-        ways: &Ways,
-    ) -> Result<OpenShard, StartError> {
+    /// Sets the damaged shard aside, and opens an empty one.
+    fn begin_again(self, damage: &Damage) -> Result<OpenShard, StartError> {
+        let JoinedShard { data_dir, number, options, ways } = self;
         let aside = aside_dir(data_dir, number);
         set_aside(data_dir, number).map_err(|error| {
             let dir = shard_dir(data_dir, number);
@@ -106,27 +104,21 @@ impl OpenShard {
         Ok(shard)
     }
 
-    /// An empty shard in memory for one that is damaged. Nothing is written: it lies over the data directory,
+    /// An empty shard in memory for the damaged one. Nothing is written: it lies over the data directory,
     /// which holds no journal itself.
-    fn stand_in(
-        data_dir: &Path,
-        number: u32,
-        damage: &Damage,
-        options: Options,
-        ways: &Ways,
-    ) -> Result<OpenShard, StartError> {
+    fn stand_in(self, damage: &Damage) -> Result<OpenShard, StartError> {
         tracing::error!(
-            shard = number,
+            shard = self.number,
             "{damage}; nothing of it is changed until the leader of the cluster gives this node a new number, under \
              which it gets the data from the others"
         );
         let options = Options {
-            dir: data_dir.to_owned(),
+            dir: self.data_dir.to_owned(),
             segment_bytes: STAND_IN_SEGMENT_BYTES,
             owner: None,
-            ..options
+            ..self.options
         };
-        let shard = OpenShard::open(Arc::new(Overlay::new(Arc::new(FsDisk))), options, Some(ways))?;
+        let shard = OpenShard::open(Arc::new(Overlay::new(Arc::new(FsDisk))), options, Some(self.ways))?;
         Ok(OpenShard { damage: Some(damage.to_string()), ..shard })
     }
 }

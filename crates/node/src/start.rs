@@ -27,7 +27,7 @@ use crate::handle::{Inner, Node};
 use crate::in_force::InForce;
 use crate::mailbox::Mailbox;
 use crate::namespaces::done_if_gone;
-use crate::opening::OpenShard;
+use crate::opening::{JoinedShard, OpenShard};
 use crate::placement::Placement;
 use crate::shard::leader::Leader;
 use crate::shard::recover::knows;
@@ -260,7 +260,7 @@ impl Starting<'_> {
             ..self.journal_options(data_dir, number)
         };
         let opened = match self.ways.as_ref().filter(|ways| ways.has_joined()) {
-            Some(ways) => OpenShard::open_joined(data_dir, number, options, ways)?,
+            Some(ways) => JoinedShard { data_dir, number, options, ways }.open()?,
             None => {
                 self.check_not_lost(data_dir, number)?;
                 OpenShard::open(Arc::new(FsDisk), options, self.ways.as_ref())?
