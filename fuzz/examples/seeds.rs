@@ -17,7 +17,8 @@ use sluice_proto::v1;
 use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::{ClientFrame, Message, SendMany, SettleMany};
 use sluice_replica::{
-    Campaign, Change, Content, Descriptor, Entry, Members, NodeId, Position, ReadId, Snapshot,
+    Campaign, Change, Content, Descriptor, Entry, Members, NodeId, PROTOCOL_NEWEST, Position, ReadId,
+    Snapshot,
 };
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
@@ -166,7 +167,7 @@ fn texts(corpus: &Corpus) {
 /// A term that node 2 leads, another that node 3 asks for, and what a follower would say to a leader; each
 /// without its checksum.
 fn replica(corpus: &Corpus) {
-    use sluice_replica::Body;
+    use sluice_replica::{Body, Message, wire};
 
     let at = |term, index| Position { term, index };
     let batch = Descriptor { first_record: 1, records: 2, time_us: 3, bytes: 4, checksum: 5 };
@@ -197,7 +198,8 @@ fn replica(corpus: &Corpus) {
     let encoded = |(from, term, body)| {
         let [from, to] = [from, 1].map(|id| NodeId::new(id).expect("not 0"));
         let mut bytes = Vec::new();
-        sluice_replica::wire::encode(&sluice_replica::Message { from, to, term, body }, &mut bytes);
+        let message = Message { from, to, term, body };
+        wire::encode(&message, PROTOCOL_NEWEST, &mut bytes);
         bytes.truncate(bytes.len() - 4);
         bytes
     };
@@ -209,7 +211,9 @@ fn replica(corpus: &Corpus) {
 fn peers(corpus: &Corpus) {
     use sluice_peers::hello::{Formats, Hello};
     use sluice_peers::{ClusterId, Identity, frame::Frame};
-    use sluice_replica::{Body, Envelope, Message, SentBlob, StateBody, StateHead, StateMessage};
+    use sluice_replica::{
+        Body, Envelope, Message, Protocols, SentBlob, StateBody, StateHead, StateMessage,
+    };
 
     let [from, to] = [2, 1].map(|id| NodeId::new(id).expect("not 0"));
     let batches = [&b"three"[..], b"", b"batches"].map(bytes::Bytes::from_static).to_vec();
@@ -229,6 +233,7 @@ fn peers(corpus: &Corpus) {
     let envelope = |body, batches| Envelope::new(Message { from, to, term: 2, body }, batches);
     let identity = Identity { cluster: ClusterId(7), node: from };
     let formats = Formats { highest: 1, in_force: 1 };
+    let hello = Hello { identity, protocols: Protocols::OWN, start: 5, wall_us: 6, formats };
     let content = bytes::Bytes::from_static(b"content");
     let at = Position { term: 2, index: 9 };
     let state = |body| Frame::State { shard: 3, message: StateMessage { from, to, state: at, body } };
@@ -238,7 +243,7 @@ fn peers(corpus: &Corpus) {
     let blobs = [SentBlob::Whole(content.clone()), SentBlob::Gone, SentBlob::Damaged];
     let blobs = blobs.map(|blob| (key, blob)).to_vec();
     let frames = [
-        ("greeting", Frame::Hello(Hello { identity, start: 5, wall_us: 6, formats })),
+        ("greeting", Frame::Hello(hello)),
         ("refusal", Frame::Refused("nobody knows you".to_owned())),
         ("removal", Frame::Removed),
         ("alive", Frame::Alive),
@@ -254,7 +259,7 @@ fn peers(corpus: &Corpus) {
     ];
     let encoded = |frame: &Frame| {
         let mut bytes = Vec::new();
-        frame.encode(0, &mut bytes);
+        frame.encode(0, PROTOCOL_NEWEST, &mut bytes);
         frame.batches().iter().for_each(|batch| bytes.extend_from_slice(batch));
         bytes
     };

@@ -1,12 +1,14 @@
 //! Frames of another node: a first byte that says how the rest is cut, then frames, each with the right
 //! number and checksums in its head and in its message. What decodes is encoded to the same bytes, whatever
-//! the cuts.
+//! the cuts, but for what a newer program has added to its greeting.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use sluice_fuzz::framing::records;
 use sluice_peers::decoder::Decoder;
-use sluice_peers::frame::{HEAD_LEN, seal};
+use sluice_peers::frame::{Frame, HEAD_LEN, seal};
+use sluice_peers::hello::Hello;
+use sluice_replica::PROTOCOL_NEWEST;
 
 fuzz_target!(|input: &[u8]| {
     let Some((cut, input)) = input.split_first() else { return };
@@ -15,6 +17,7 @@ fuzz_target!(|input: &[u8]| {
         bytes.extend(mended(frame, number));
     }
     let (mut decoder, mut again, mut number) = (Decoder::default(), Vec::new(), 0);
+    decoder.agree(PROTOCOL_NEWEST);
     for piece in bytes.chunks(usize::from(*cut) + 1) {
         decoder.buffer().extend_from_slice(piece);
         loop {
@@ -23,7 +26,13 @@ fuzz_target!(|input: &[u8]| {
                 Ok(None) => break,
                 Err(_) => return,
             };
-            frame.encode(number, &mut again);
+            if let Frame::Hello(hello) = &frame
+                && bytes[again.len()..][..4] != (Hello::LEN as u32).to_le_bytes()
+            {
+                assert_eq!(Hello::decode(&hello.encode()), Ok(*hello));
+                return;
+            }
+            frame.encode(number, PROTOCOL_NEWEST, &mut again);
             frame.batches().iter().for_each(|batch| again.extend_from_slice(batch));
             assert!(bytes.starts_with(&again), "{frame:?}");
             number += 1;

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use sluice_fuzz::framing::records;
-use sluice_replica::{Config, Durable, Members, NodeId, Replica, wire};
+use sluice_replica::{Config, Durable, Members, NodeId, PROTOCOL_NEWEST, Replica, wire};
 
 fuzz_target!(|input: &[u8]| {
     let [one, two, three] = [1, 2, 3].map(|id| NodeId::new(id).expect("not 0"));
@@ -14,9 +14,9 @@ fuzz_target!(|input: &[u8]| {
     for content in records(input) {
         let mut bytes = content.to_vec();
         bytes.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
-        let Ok(message) = wire::decode(&bytes) else { continue };
+        let Ok(message) = wire::decode(&bytes, PROTOCOL_NEWEST) else { continue };
         let mut again = Vec::new();
-        wire::encode(&message, &mut again);
+        wire::encode(&message, PROTOCOL_NEWEST, &mut again);
         assert_eq!(again, bytes);
         let _ = replica.step(&message);
         replica.tick();

@@ -18,7 +18,9 @@ use sluice_peers::hello::Formats;
 use sluice_peers::{
     ALPN, Answering, ClusterId, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver,
 };
-use sluice_replica::{Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position, StateMessage};
+use sluice_replica::{
+    Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position, Protocols, StateMessage,
+};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -79,7 +81,8 @@ fn files(dir: &Path, number: u64) -> PeerFiles {
 
 fn start(dir: &Path, number: u64, reached: Option<SocketAddr>, receiver: Arc<Count>) -> Result<Peers> {
     let formats = Formats { highest: 1, in_force: 1 };
-    let local = Local { identity: identity(number), start: number, formats, recovered_from: None };
+    let (identity, protocols) = (identity(number), Protocols::OWN);
+    let local = Local { identity, start: number, protocols, formats, recovered_from: None };
     let reached = reached.map_or_else(|| "127.0.0.1:0".to_owned(), |address| address.to_string());
     let nodes = NodeTable::of([(node(1), reached), (node(2), "127.0.0.1:0".to_owned())].into());
     Ok(Peers::start(PeersOptions { local, nodes, files: files(dir, number) }, receiver))

@@ -129,7 +129,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Greeted<S> {
 
     /// Carries frames both ways until the connection ends. `own` is this node.
     pub(crate) async fn run(self, link: &Arc<Link>, receiver: &Arc<dyn Receiver>, own: NodeId) -> End {
-        let Greeted { stream, decoder, writer } = self;
+        let Greeted { stream, mut decoder, mut writer } = self;
+        decoder.agree(link.protocol);
+        writer.agree(link.protocol);
         let (read, write) = tokio::io::split(stream);
         let end = tokio::select! {
             end = Inbound { link, receiver, own, answers: JoinSet::new() }.run(read, decoder) => end,

@@ -18,15 +18,23 @@ pub struct Decoder {
     number: u32,
     /// Head of the next frame, when it is there.
     head: Option<Head>,
+    /// Version of the protocol; 0: none is agreed upon.
+    protocol: u8,
 }
 
 impl Default for Decoder {
     fn default() -> Decoder {
-        Decoder { read: BytesMut::with_capacity(CHUNK), number: 0, head: None }
+        Decoder { read: BytesMut::with_capacity(CHUNK), number: 0, head: None, protocol: 0 }
     }
 }
 
 impl Decoder {
+    /// Sets the version of the protocol of the next frames. Before that only those are of use that are the
+    /// same in every version.
+    pub fn agree(&mut self, protocol: u8) {
+        self.protocol = protocol;
+    }
+
     /// Buffer behind whose end the next bytes are to be put. It has room for some, and for all of a frame
     /// whose head is there, so that no batch is copied when its last bytes come.
     pub fn buffer(&mut self) -> &mut BytesMut {
@@ -51,7 +59,7 @@ impl Decoder {
         let batches = bytes.split_off(HEAD_LEN + head.content);
         head.check(&bytes)?;
         self.number = self.number.wrapping_add(1);
-        Frame::decode(&head, &bytes.slice(HEAD_LEN..), &batches).map(Some)
+        Frame::decode(&head, &bytes.slice(HEAD_LEN..), &batches, self.protocol).map(Some)
     }
 
     /// Length of the next frame, as far as it is known, in bytes.

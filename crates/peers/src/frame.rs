@@ -3,7 +3,9 @@
 //! A frame is a head, its content, and the batches that belong to it. The head is, little endian: length of
 //! the content and of the batches `u32` each, kind `u8`, zero `u8`, shard `u16`, number of the frame in its
 //! direction `u32` (from 0, wrapping), CRC-32 of what stands before it in the head and of the content.
-//! Batches have their checksums in the message to which they belong. Contents by kind:
+//! Batches have their checksums in the message to which they belong. Heads, greetings, refusals and removals
+//! are the same in every version of the protocol; anything else is of the version on which the two sides of
+//! the connection agree by their greetings. Contents by kind:
 //!
 //! | kind | content |
 //! |---|---|
@@ -169,16 +171,16 @@ impl Frame {
         }
     }
 
-    /// Appends the head and the content of the frame, which is the one with this number in its direction. Its
-    /// batches are to follow.
-    pub fn encode(&self, number: u32, to: &mut Vec<u8>) {
+    /// Appends the head and the content of the frame, which is the one with this number in its direction, in
+    /// this version of the protocol. Its batches are to follow.
+    pub fn encode(&self, number: u32, protocol: u8, to: &mut Vec<u8>) {
         let start = to.len();
         to.extend_from_slice(&[0; HEAD_LEN]);
         match self {
             Frame::Hello(hello) => to.extend_from_slice(&hello.encode()),
             Frame::Refused(reason) => to.extend_from_slice(cut(reason).as_bytes()),
             Frame::Alive | Frame::Removed => {}
-            Frame::Envelope { envelope, .. } => envelope.encode_head(to),
+            Frame::Envelope { envelope, .. } => envelope.encode_head(protocol, to),
             Frame::Request { number, within_ms, content } => {
                 to.extend_from_slice(&number.to_le_bytes());
                 to.extend_from_slice(&within_ms.to_le_bytes());
@@ -188,7 +190,7 @@ impl Frame {
                 to.extend_from_slice(&number.to_le_bytes());
                 to.extend_from_slice(content);
             }
-            Frame::State { message, .. } => state_wire::encode(message, to),
+            Frame::State { message, .. } => state_wire::encode(message, protocol, to),
         }
         let shard =
             if let Frame::Envelope { shard, .. } | Frame::State { shard, .. } = self { *shard } else { 0 };
@@ -199,8 +201,13 @@ impl Frame {
         seal(&mut to[start..]);
     }
 
-    /// The frame with this head, content, and batches.
-    pub(crate) fn decode(head: &Head, content: &Bytes, batches: &Bytes) -> Result<Frame, FrameError> {
+    /// The frame with this head, content, and batches, in this version of the protocol.
+    pub(crate) fn decode(
+        head: &Head,
+        content: &Bytes,
+        batches: &Bytes,
+        protocol: u8,
+    ) -> Result<Frame, FrameError> {
         Ok(match head.kind {
             1 => Frame::Hello(Hello::decode(content).map_err(FrameError::Hello)?),
             2 => {
@@ -210,7 +217,8 @@ impl Frame {
             }
             3 => Frame::Alive,
             4 => {
-                let (report, message) = Envelope::decode_head(content).map_err(FrameError::Message)?;
+                let decoded = Envelope::decode_head(content, protocol);
+                let (report, message) = decoded.map_err(FrameError::Message)?;
                 let batches = sliced(&message, batches).ok_or(FrameError::Batches)?;
                 Frame::Envelope { shard: head.shard, envelope: Envelope { message, report, batches } }
             }
@@ -228,7 +236,7 @@ impl Frame {
                 Frame::Answer { number: u64::from_le_bytes(*number), content: content.slice(ANSWER_HEAD..) }
             }
             7 => {
-                let message = state_wire::decode(content).map_err(FrameError::Message)?;
+                let message = state_wire::decode(content, protocol).map_err(FrameError::Message)?;
                 Frame::State { shard: head.shard, message }
             }
             8 => Frame::Removed,
@@ -263,7 +271,7 @@ impl Head {
             checksum: u32_at(16),
         };
         let (lengths, batches_max) = match head.kind {
-            1 => (Hello::LEN..=Hello::LEN, 0),
+            1 => (Hello::LEN..=Hello::LEN_MAX, 0),
             2 => (0..=REASON_LEN_MAX, 0),
             3 | 8 => (0..=0, 0),
             4 => (0..=Envelope::HEAD_LEN_MAX, MESSAGE_BYTES_MAX as usize),

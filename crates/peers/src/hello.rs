@@ -1,8 +1,12 @@
 //! The greeting with which each side of a connection begins, and reasons to refuse a peer.
+//!
+//! It is the same in every version of the protocol, which it is there to agree upon: fields never change, and
+//! new ones come behind the last. So nodes with programs of different age understand each other as far as
+//! they have to, and say who is to be upgraded.
 
 use std::fmt;
 
-use sluice_replica::NodeId;
+use sluice_replica::{NodeId, Protocols};
 
 use crate::identity::{ClusterId, Identity, NoIdentity};
 use crate::table::NodeTable;
@@ -10,10 +14,7 @@ use crate::table::NodeTable;
 /// First bytes of a greeting.
 const MAGIC: [u8; 4] = *b"SLUP";
 
-/// Version of the greeting and of all frames.
-pub const VERSION: u16 = 2;
-
-/// Format versions that a node knows: of what it writes to disk and to its peers.
+/// Format versions that a node knows: of what it writes to disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Formats {
     /// Highest version that the node can read and write.
@@ -24,12 +25,15 @@ pub struct Formats {
 
 /// Greeting of a node.
 ///
-/// Layout, little endian: `SLUP`, version `u16`, zero `u16`, cluster, node, start and wall clock `u64` each,
-/// highest and in-force format version `u32` each.
+/// Layout, little endian: `SLUP`, oldest and newest version of the protocol `u8` each, cluster, node, start
+/// and wall clock `u64` each, highest and in-force format version `u32` each. What stands behind them is of a
+/// newer program, and not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {
     /// The sender, which is the node of its certificate.
     pub identity: Identity,
+    /// Versions of the protocol that the sender speaks.
+    pub protocols: Protocols,
     /// Number that the sender's process has chosen at random when it started.
     pub start: u64,
     /// The sender's wall clock, in microseconds since the Unix epoch.
@@ -41,10 +45,10 @@ pub struct Hello {
 /// Reason for which bytes are no greeting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoHello {
-    /// The bytes have another length, or do not begin with the magic.
+    /// The bytes are too few, or do not begin with the magic.
     Other,
-    /// The protocol has another version.
-    Version(u16),
+    /// The newest version of the protocol is 0, or older than the oldest.
+    Protocols,
     /// The node has the number 0.
     Node,
 }
@@ -75,11 +79,20 @@ pub enum Refusal {
     Removed(NodeId),
     /// The address of one node has led to another.
     OtherNode(NodeId),
+    /// The two sides speak no common version of the protocol.
+    Protocol {
+        /// Node whose program is older.
+        older: (NodeId, Protocols),
+        /// Node whose program is newer.
+        newer: (NodeId, Protocols),
+    },
     /// The format in force on one side is not known to the other.
     Format {
         /// Version in force.
         in_force: u32,
-        /// Highest version that the other side knows.
+        /// Node that does not know it.
+        node: NodeId,
+        /// Highest version that this node knows.
         highest: u32,
     },
     /// Another process with the same identity is connected.
@@ -88,64 +101,76 @@ pub enum Refusal {
 
 impl Hello {
     /// Length of a greeting, in bytes.
-    pub const LEN: usize = 48;
+    pub const LEN: usize = 46;
+
+    /// Length of the longest greeting of newer programs, in bytes.
+    pub const LEN_MAX: usize = 1024;
 
     /// The greeting as bytes.
     pub fn encode(&self) -> [u8; Hello::LEN] {
         let mut bytes = [0; Hello::LEN];
         bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[4..6].copy_from_slice(&[self.protocols.oldest(), self.protocols.newest()]);
         let numbers = [self.identity.cluster.0, self.identity.node.get(), self.start, self.wall_us];
-        for (place, number) in bytes[8..40].chunks_exact_mut(8).zip(numbers) {
+        for (place, number) in bytes[6..38].chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
-        bytes[40..44].copy_from_slice(&self.formats.highest.to_le_bytes());
-        bytes[44..].copy_from_slice(&self.formats.in_force.to_le_bytes());
+        bytes[38..42].copy_from_slice(&self.formats.highest.to_le_bytes());
+        bytes[42..].copy_from_slice(&self.formats.in_force.to_le_bytes());
         bytes
     }
 
-    /// The greeting of these bytes.
+    /// The greeting of these bytes, which may be of a newer program.
     ///
     /// # Errors
     ///
-    /// Bytes that [`Hello::encode`] does not write.
+    /// Bytes with which no greeting begins.
     pub fn decode(bytes: &[u8]) -> Result<Hello, NoHello> {
-        let bytes: &[u8; Hello::LEN] = bytes.try_into().map_err(|_| NoHello::Other)?;
-        if bytes[..4] != MAGIC || bytes[6..8] != [0; 2] {
-            return Err(NoHello::Other);
-        }
-        let version = u16::from_le_bytes([bytes[4], bytes[5]]);
-        if version != VERSION {
-            return Err(NoHello::Version(version));
-        }
+        let bytes = bytes.first_chunk::<{ Hello::LEN }>().filter(|bytes| bytes[..4] == MAGIC);
+        let bytes = bytes.ok_or(NoHello::Other)?;
         let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
-        let node = NodeId::new(u64_at(16)).ok_or(NoHello::Node)?;
+        let protocols = Protocols::new(bytes[4], bytes[5]).ok_or(NoHello::Protocols)?;
+        let node = NodeId::new(u64_at(14)).ok_or(NoHello::Node)?;
         Ok(Hello {
-            identity: Identity { cluster: ClusterId(u64_at(8)), node },
-            start: u64_at(24),
-            wall_us: u64_at(32),
-            formats: Formats { highest: u32_at(40), in_force: u32_at(44) },
+            identity: Identity { cluster: ClusterId(u64_at(6)), node },
+            protocols,
+            start: u64_at(22),
+            wall_us: u64_at(30),
+            formats: Formats { highest: u32_at(38), in_force: u32_at(42) },
         })
     }
 
-    /// Checks the greeting of a peer, which `certificate` names, against that of this node.
+    /// Checks the greeting of a peer, which `certificate` names, against that of this node, and gives the
+    /// version of the protocol that the connection has.
     ///
     /// # Errors
     ///
     /// The reason for which the peer is refused.
-    pub fn check(&self, certificate: Identity, own: &Hello, nodes: &NodeTable) -> Result<(), Refusal> {
+    pub fn check(&self, certificate: Identity, own: &Hello, nodes: &NodeTable) -> Result<u8, Refusal> {
         check_identity(certificate, own.identity, nodes)?;
         if self.identity != certificate {
             return Err(Refusal::Impostor(self.identity, certificate));
         }
+        let protocol = self.common_protocol(own)?;
         for (one, other) in [(self, own), (own, self)] {
             let (in_force, highest) = (one.formats.in_force, other.formats.highest);
             if in_force > highest {
-                return Err(Refusal::Format { in_force, highest });
+                return Err(Refusal::Format { in_force, node: other.identity.node, highest });
             }
         }
-        Ok(())
+        Ok(protocol)
+    }
+
+    /// The newest version of the protocol that the nodes of both greetings speak.
+    fn common_protocol(&self, other: &Hello) -> Result<u8, Refusal> {
+        let speaks = |hello: &Hello| (hello.identity.node, hello.protocols);
+        let common = self.protocols.common(other.protocols);
+        common.ok_or_else(|| {
+            let is_older = self.protocols.newest() < other.protocols.newest();
+            let (older, newer) = if is_older { (self, other) } else { (other, self) };
+            Refusal::Protocol { older: speaks(older), newer: speaks(newer) }
+        })
     }
 }
 
@@ -173,9 +198,7 @@ impl fmt::Display for NoHello {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoHello::Other => f.write_str("the connection does not begin with a node's greeting"),
-            NoHello::Version(version) => {
-                write!(f, "the peer speaks version {version} of the protocol between nodes, not {VERSION}")
-            }
+            NoHello::Protocols => f.write_str("the greeting names no version of the protocol between nodes"),
             NoHello::Node => f.write_str("the greeting names node 0, which no cluster has"),
         }
     }
@@ -204,10 +227,18 @@ impl fmt::Display for Refusal {
             ),
             Refusal::Removed(node) => write!(f, "node {} was removed from the cluster", node.get()),
             Refusal::OtherNode(node) => write!(f, "the address belongs to node {}", node.get()),
-            Refusal::Format { in_force, highest } => write!(
+            Refusal::Protocol { older: (older, its), newer: (newer, other) } => write!(
                 f,
-                "format version {in_force} is in force, and one of the two nodes knows none above {highest}: \
-                 upgrade it"
+                "node {older} speaks {its} of the protocol between nodes, and node {newer} {other}: upgrade \
+                 node {older}",
+                older = older.get(),
+                newer = newer.get()
+            ),
+            Refusal::Format { in_force, node, highest } => write!(
+                f,
+                "format version {in_force} is in force, and node {node} knows none above {highest}: upgrade \
+                 node {node}",
+                node = node.get()
             ),
             Refusal::Twin(node) => write!(
                 f,
@@ -227,17 +258,22 @@ mod tests {
         NodeId::new(number).unwrap()
     }
 
+    fn speaks(oldest: u8, newest: u8) -> Protocols {
+        Protocols::new(oldest, newest).unwrap()
+    }
+
     fn hello(number: u64) -> Hello {
         let identity = Identity { cluster: ClusterId(7), node: node(number) };
         Hello {
             identity,
+            protocols: speaks(2, 3),
             start: 99,
             wall_us: 1_700_000_000_000_000,
             formats: Formats { highest: 3, in_force: 2 },
         }
     }
 
-    fn check(peer: &Hello, certificate: Identity) -> Result<(), Refusal> {
+    fn check(peer: &Hello, certificate: Identity) -> Result<u8, Refusal> {
         let addresses = [1, 2, 4].map(|number| (node(number), String::new())).into();
         peer.check(certificate, &hello(1), &NodeTable { addresses, highest: 5 })
     }
@@ -255,36 +291,55 @@ mod tests {
             Hello::decode(&bytes)
         };
         assert_eq!(changed(0, b'X'), Err(NoHello::Other));
-        assert_eq!(changed(4, 9), Err(NoHello::Version(9)));
-        assert_eq!(changed(6, 1), Err(NoHello::Other));
-        assert_eq!(changed(16, 0), Err(NoHello::Node));
+        assert_eq!([changed(4, 0), changed(4, 9), changed(5, 1)], [Err(NoHello::Protocols); 3]);
+        assert_eq!(changed(14, 0), Err(NoHello::Node));
     }
 
     #[test]
     fn nodes_of_the_cluster_are_taken_and_none_that_was_removed() {
         let of = |number: u64| hello(number).identity;
-        assert_eq!(check(&hello(2), of(2)), Ok(()));
+        assert_eq!(check(&hello(2), of(2)), Ok(3));
         assert_eq!(check(&hello(1), of(1)), Err(Refusal::Itself));
         assert_eq!(check(&hello(3), of(3)), Err(Refusal::Removed(node(3))));
-        assert_eq!(check(&hello(6), of(6)), Ok(()), "it may have joined since");
+        assert_eq!(check(&hello(6), of(6)), Ok(3), "it may have joined since");
         let unlisted = NodeTable::of([1, 2, 4].map(|number| (node(number), String::new())).into());
-        assert_eq!(
-            hello(3).check(of(3), &hello(1), &unlisted),
-            Ok(()),
-            "without the list nobody was removed"
-        );
+        assert_eq!(hello(3).check(of(3), &hello(1), &unlisted), Ok(3), "without the list nobody was removed");
         assert_eq!(check(&hello(4), of(2)), Err(Refusal::Impostor(of(4), of(2))));
         let elsewhere = Identity { cluster: ClusterId(8), node: node(2) };
         assert_eq!(check(&hello(2), elsewhere), Err(Refusal::OtherCluster(ClusterId(8))));
     }
 
     #[test]
+    fn what_a_newer_program_has_added_is_read_over() {
+        let longer = [&hello(2).encode()[..], b"of a newer program"].concat();
+        assert_eq!(Hello::decode(&longer), Ok(hello(2)));
+    }
+
+    #[test]
+    fn who_speaks_no_common_version_is_told_which_node_to_upgrade() {
+        let with = |protocols| {
+            let checked = check(&Hello { protocols, ..hello(4) }, hello(4).identity);
+            checked.map_err(|refusal| refusal.to_string())
+        };
+        assert_eq!([with(speaks(1, 2)), with(speaks(2, 2)), with(speaks(1, 9))], [Ok(2), Ok(2), Ok(3)]);
+        let told = "node 4 speaks version 1 of the protocol between nodes, and node 1 the versions 2 to 3: \
+                    upgrade node 4";
+        assert_eq!(with(speaks(1, 1)), Err(told.to_owned()));
+        let told = "node 1 speaks the versions 2 to 3 of the protocol between nodes, and node 4 the versions \
+                    4 to 9: upgrade node 1";
+        assert_eq!(with(speaks(4, 9)), Err(told.to_owned()));
+    }
+
+    #[test]
     fn a_format_that_one_side_does_not_know_is_refused_by_both() {
         for (highest, in_force, refused) in
-            [(1, 1, Some((2, 1))), (4, 4, Some((4, 3))), (2, 2, None), (3, 3, None), (9, 1, None)]
+            [(1, 1, Some((2, 2, 1))), (4, 4, Some((4, 1, 3))), (2, 2, None), (3, 3, None), (9, 1, None)]
         {
             let peer = Hello { formats: Formats { highest, in_force }, ..hello(2) };
-            let refusal = refused.map(|(in_force, highest)| Refusal::Format { in_force, highest });
+            let refusal = refused.map(|(in_force, number, highest)| {
+                let node = node(number);
+                Refusal::Format { in_force, node, highest }
+            });
             assert_eq!(check(&peer, peer.identity).err(), refusal);
         }
     }

@@ -20,6 +20,8 @@ const TWIN_TOLD: Duration = Duration::from_secs(60);
 pub(crate) struct Link {
     /// Greeting of the peer.
     pub(crate) hello: Hello,
+    /// Version of the protocol on which the two sides agree.
+    pub(crate) protocol: u8,
     /// Time by which the peer's wall clock was ahead of this node's when it greeted, in microseconds.
     pub(crate) clock_ahead_us: i64,
     pub(crate) outbound: Outbound,
@@ -39,10 +41,11 @@ struct Twin {
 }
 
 impl Link {
-    /// A connection whose peer has greeted with `hello` at this time.
-    pub(crate) fn new(hello: Hello, wall_us: u64) -> Link {
+    /// A connection with this version of the protocol, whose peer has greeted with `hello` at this time.
+    pub(crate) fn new(hello: Hello, protocol: u8, wall_us: u64) -> Link {
         Link {
             hello,
+            protocol,
             clock_ahead_us: hello.wall_us.wrapping_sub(wall_us).cast_signed(),
             outbound: Outbound::default(),
             calls: Calls::default(),
@@ -165,6 +168,8 @@ impl Links {
 
 #[cfg(test)]
 mod tests {
+    use sluice_replica::Protocols;
+
     use super::*;
     use crate::hello::Formats;
     use crate::identity::{ClusterId, Identity};
@@ -172,7 +177,8 @@ mod tests {
     fn link(start: u64) -> Arc<Link> {
         let identity = Identity { cluster: ClusterId(1), node: NodeId::new(2).unwrap() };
         let formats = Formats { highest: 1, in_force: 1 };
-        Arc::new(Link::new(Hello { identity, start, wall_us: 5, formats }, 7))
+        let hello = Hello { identity, protocols: Protocols::OWN, start, wall_us: 5, formats };
+        Arc::new(Link::new(hello, 1, 7))
     }
 
     #[test]

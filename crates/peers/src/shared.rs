@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use sluice_replica::NodeId;
+use sluice_replica::{NodeId, Protocols};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -30,6 +30,8 @@ pub struct Local {
     pub identity: Identity,
     /// Number of this process, chosen at random when it starts.
     pub start: u64,
+    /// Versions of the protocol that it speaks.
+    pub protocols: Protocols,
     /// Format versions, of which [`crate::Peers::put_in_force`] raises the one in force.
     pub formats: Formats,
     /// The cluster from which this one was recovered; `None`: none.
@@ -178,8 +180,8 @@ impl Shared {
     /// Checks a greeting, and puts the connection into the table.
     fn enter(&self, certificate: Identity, hello: Hello) -> Result<Arc<Link>, Refusal> {
         let own = self.hello();
-        hello.check(certificate, &own, &self.nodes())?;
-        let link = Arc::new(Link::new(hello, own.wall_us));
+        let protocol = hello.check(certificate, &own, &self.nodes())?;
+        let link = Arc::new(Link::new(hello, protocol, own.wall_us));
         self.links.enter(&link)?;
         self.receiver.doubt(link.node());
         Ok(link)
@@ -194,7 +196,8 @@ impl Shared {
     ) -> Result<End, Failure> {
         let _leave = Leave { shared: self, link: &link };
         greeting.map_err(Failure::Ungreeted)?;
-        tracing::info!("connected with node {}", link.node().get());
+        let (node, protocol) = (link.node().get(), link.protocol);
+        tracing::info!("connected with node {node} by version {protocol} of the protocol");
         Ok(tokio::select! {
             end = greeted.run(&link, &self.receiver, self.local.identity.node) => end,
             () = self.stopped() => End::Stopping,
@@ -219,9 +222,10 @@ impl Shared {
 
     fn hello(&self) -> Hello {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let Local { identity, start, formats: Formats { highest, .. }, .. } = self.local;
+        let wall_us = u64::try_from(wall.as_micros()).unwrap_or(u64::MAX);
+        let Local { identity, start, protocols, formats: Formats { highest, .. }, .. } = self.local;
         let formats = Formats { highest, in_force: *self.in_force.borrow() };
-        Hello { identity, start, wall_us: u64::try_from(wall.as_micros()).unwrap_or(u64::MAX), formats }
+        Hello { identity, protocols, start, wall_us, formats }
     }
 }
 

@@ -25,6 +25,8 @@ const KEPT: usize = 256 << 10;
 pub(crate) struct Writer {
     /// Number of the next frame.
     number: u32,
+    /// Version of the protocol; 0: none is agreed upon.
+    protocol: u8,
     encoded: Vec<u8>,
     pieces: Vec<Piece>,
     /// Number of pieces that are written, and of bytes of the next.
@@ -48,10 +50,16 @@ impl Piece {
 }
 
 impl Writer {
+    /// Sets the version of the protocol of the next frames. Before that only those can be put in that are the
+    /// same in every version.
+    pub(crate) fn agree(&mut self, protocol: u8) {
+        self.protocol = protocol;
+    }
+
     /// Puts in a frame.
     pub(crate) fn put(&mut self, frame: &Frame) {
         let mut start = self.encoded.len();
-        frame.encode(self.number, &mut self.encoded);
+        frame.encode(self.number, self.protocol, &mut self.encoded);
         self.number = self.number.wrapping_add(1);
         for batch in frame.batches() {
             if batch.len() <= COPIED_MAX {

@@ -9,9 +9,9 @@
 //! A [`Member`] is such an owner: it joins a replica to the journal that holds the batches.
 //!
 //! Map: [`config`] the start of a replica, [`entry`] entries and their positions, [`members`] the members of
-//! a cluster, [`message`] messages between replicas, [`wire`] their bytes, [`ready`] work for the owner,
-//! [`driver`] the state machine, [`member`] the replica over its journal, [`transfer`] messages about states
-//! on their way, [`plant`] bugs on purpose.
+//! a cluster, [`message`] messages between replicas, [`wire`] their bytes, [`protocol`] versions of these,
+//! [`ready`] work for the owner, [`driver`] the state machine, [`member`] the replica over its journal,
+//! [`transfer`] messages about states on their way, [`plant`] bugs on purpose.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod config;
@@ -24,6 +24,7 @@ pub mod message;
 pub mod plant;
 #[cfg(not(feature = "plant"))]
 mod plant;
+pub mod protocol;
 pub mod ready;
 pub mod report;
 pub mod transfer;
@@ -44,6 +45,7 @@ pub use member::work::{Work, Worked};
 pub use member::{Dropped, Member, MemberEvent, NotProposed, StateCounts};
 pub use members::{Members, Snapshot};
 pub use message::{Body, Campaign, Message};
+pub use protocol::{PROTOCOL_NEWEST, PROTOCOL_OLDEST, Protocols};
 pub use ready::{Append, Follower, HardState, Read, Ready, Refused, Role, Standing, Write};
 pub use report::{Clocks, LogTime, Report};
 pub use sluice_journal::StateHead;

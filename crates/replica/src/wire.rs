@@ -1,12 +1,12 @@
 //! Bytes of a [`Message`].
 //!
-//! Layout, little endian: version `u8`, kind `u8`, sender, receiver and term `u64` each, the fields of the
-//! kind in the order of [`Body`], and the CRC-32 of all that. A position is index and term, `u64` each; a
-//! choice and an option are one byte, 0 or 1, the option's value behind it. Entries are their number `u32`
-//! and for each its term, the kind of its content `u8`, and the descriptor or the change; indexes follow from
-//! the position before them. A change is its kind `u8` and one or two nodes. Members are the numbers of
-//! voters and of learners, `u8` each, these nodes, and the highest number given, `u64` each. There is one
-//! encoding of each message, and nothing behind it.
+//! Layout, little endian: version of the [protocol](crate::protocol) `u8`, kind `u8`, sender, receiver and
+//! term `u64` each, the fields of the kind in the order of [`Body`], and the CRC-32 of all that. A position
+//! is index and term, `u64` each; a choice and an option are one byte, 0 or 1, the option's value behind it.
+//! Entries are their number `u32` and for each its term, the kind of its content `u8`, and the descriptor or
+//! the change; indexes follow from the position before them. A change is its kind `u8` and one or two nodes.
+//! Members are the numbers of voters and of learners, `u8` each, these nodes, and the highest number given,
+//! `u64` each. There is one encoding of each message in a version, and nothing behind it.
 
 use std::fmt;
 
@@ -14,9 +14,6 @@ use crate::entry::{Change, Content, Descriptor, Entry, NodeId, Position, ReadId}
 use crate::members::{Members, Snapshot};
 use crate::message::{Body, Campaign, Message};
 use crate::{INDEX_MAX, MEMBERS_MAX, MESSAGE_ENTRIES_MAX};
-
-/// Version of the layout.
-pub const VERSION: u8 = 4;
 
 /// Length of the longest message, in bytes.
 pub const MESSAGE_LEN_MAX: usize = 80 + MESSAGE_ENTRIES_MAX * ENTRY_LEN_MAX;
@@ -31,7 +28,7 @@ pub enum WireError {
     Length,
     /// The checksum is that of other bytes.
     Checksum,
-    /// The layout has the first version, not the second.
+    /// The message has the first version of the protocol, and its connection the second.
     Version(u8, u8),
     /// The value is none of those that a field can have.
     Value(u64),
@@ -44,8 +41,8 @@ impl fmt::Display for WireError {
         match self {
             WireError::Length => f.write_str("the message has a wrong length"),
             WireError::Checksum => f.write_str("the message has a wrong checksum"),
-            WireError::Version(version, known) => {
-                write!(f, "the message has version {version}, not {known}")
+            WireError::Version(version, agreed) => {
+                write!(f, "the message has version {version} of the protocol between nodes, not {agreed}")
             }
             WireError::Value(value) => write!(f, "the message has a field with the value {value}"),
             WireError::Members => f.write_str("the message has members that contradict each other"),
@@ -55,9 +52,10 @@ impl fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-/// Appends the bytes of a message. Entries have to follow their position without holes.
-pub fn encode(message: &Message, to: &mut Vec<u8>) {
-    frame(VERSION, to, |writer| {
+/// Appends the bytes of a message in this version of the protocol. Entries have to follow their position
+/// without holes.
+pub fn encode(message: &Message, protocol: u8, to: &mut Vec<u8>) {
+    frame(protocol, to, |writer| {
         writer.u8(kind(&message.body));
         writer.u64(message.from.get());
         writer.u64(message.to.get());
@@ -66,13 +64,13 @@ pub fn encode(message: &Message, to: &mut Vec<u8>) {
     });
 }
 
-/// Decodes the bytes of one message.
+/// Decodes the bytes of one message in this version of the protocol.
 ///
 /// # Errors
 ///
-/// Bytes that [`encode`] does not write.
-pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
-    let mut reader = framed(bytes, VERSION, MESSAGE_LEN_MAX)?;
+/// Bytes that [`encode`] does not write in this version.
+pub fn decode(bytes: &[u8], protocol: u8) -> Result<Message, WireError> {
+    let mut reader = framed(bytes, protocol, MESSAGE_LEN_MAX)?;
     let kind = reader.u8()?;
     let (from, to, term) = (reader.node()?, reader.node()?, reader.u64()?);
     let body = reader.body(kind)?;
@@ -80,18 +78,18 @@ pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
     Ok(Message { from, to, term, body })
 }
 
-/// Appends a version, fields, and the checksum of both.
-pub(crate) fn frame(version: u8, to: &mut Vec<u8>, fields: impl FnOnce(&mut Writer<'_>)) {
+/// Appends a version of the protocol, fields, and the checksum of both.
+pub(crate) fn frame(protocol: u8, to: &mut Vec<u8>, fields: impl FnOnce(&mut Writer<'_>)) {
     let start = to.len();
     let mut writer = Writer(to);
-    writer.u8(version);
+    writer.u8(protocol);
     fields(&mut writer);
     let checksum = crc32fast::hash(&to[start..]);
     to.extend_from_slice(&checksum.to_le_bytes());
 }
 
 /// The fields that [`frame`] has put between this version and the checksum, in at most `len_max` bytes.
-pub(crate) fn framed(bytes: &[u8], version: u8, len_max: usize) -> Result<Reader<'_>, WireError> {
+pub(crate) fn framed(bytes: &[u8], protocol: u8, len_max: usize) -> Result<Reader<'_>, WireError> {
     if bytes.len() > len_max {
         return Err(WireError::Length);
     }
@@ -101,8 +99,8 @@ pub(crate) fn framed(bytes: &[u8], version: u8, len_max: usize) -> Result<Reader
     }
     let mut reader = Reader(content);
     match reader.u8()? {
-        found if found == version => Ok(reader),
-        found => Err(WireError::Version(found, version)),
+        found if found == protocol => Ok(reader),
+        found => Err(WireError::Version(found, protocol)),
     }
 }
 

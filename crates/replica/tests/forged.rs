@@ -3,7 +3,7 @@
 
 use sluice_replica::{
     Body, Campaign, Change, Config, Content, Descriptor, Durable, Entry, HardState, Members, Message, NodeId,
-    Position, ReadId, Rejected, Replica, Role, Snapshot, StartError, wire,
+    PROTOCOL_NEWEST, Position, ReadId, Rejected, Replica, Role, Snapshot, StartError, wire,
 };
 
 fn node(id: u64) -> NodeId {
@@ -224,7 +224,7 @@ fn noise_never_stops_a_replica() {
         for _ in 0..60 {
             let message = noise.message(replica.standing().term);
             let mut bytes = Vec::new();
-            wire::encode(&message, &mut bytes);
+            wire::encode(&message, PROTOCOL_NEWEST, &mut bytes);
             match replica.step(&message) {
                 Ok(()) => taken += 1,
                 Err(_) => refused += 1,

@@ -1,20 +1,29 @@
 //! Members of a cluster over real connections.
 
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sluice_peers::{CONTENT_BYTES_MAX, NodeTable, REQUESTS_MAX, RequestError, WAITING_BYTES_MAX};
+use sluice_replica::{PROTOCOL_NEWEST, PROTOCOL_OLDEST};
 use tokio::net::TcpListener;
 
-use crate::support::{Ca, append, eventually, heartbeat, node, nodes, options, part, start, start_on};
+use crate::support::{
+    Ca, append, eventually, heartbeat, node, nodes, options, part, speaking, start, start_on,
+};
 
-#[tokio::test]
-async fn three_members_send_to_each_other_over_one_connection_a_pair() {
+/// Three members that speak these versions of the protocol, the oldest and the newest of each, send to each
+/// other.
+async fn all_send_to_all(protocols: [(u8, u8); 3]) {
     let ca = Ca::new();
-    let one = start(options(ca.member(1), 1, &[])).await;
-    let two = start(options(ca.member(2), 2, &[(1, one.address)])).await;
-    let three = start(options(ca.member(3), 3, &[(1, one.address), (2, two.address)])).await;
+    let member = |number: u64, reached: &[(u64, SocketAddr)]| {
+        let (oldest, newest) = protocols[number as usize - 1];
+        start(speaking(options(ca.member(number), number, reached), oldest, newest))
+    };
+    let one = member(1, &[]).await;
+    let two = member(2, &[(1, one.address)]).await;
+    let three = member(3, &[(1, one.address), (2, two.address)]).await;
     let nodes = [(1, &one), (2, &two), (3, &three)];
     for (number, at) in nodes {
         for (peer, _) in nodes.iter().filter(|(peer, _)| *peer != number) {
@@ -39,6 +48,16 @@ async fn three_members_send_to_each_other_over_one_connection_a_pair() {
         let ahead = at.peers.connected().iter().map(|state| state.clock_ahead_us.abs()).max();
         assert!(ahead < Some(5_000_000), "{ahead:?}");
     }
+}
+
+#[tokio::test]
+async fn three_members_send_to_each_other_over_one_connection_a_pair() {
+    all_send_to_all([(PROTOCOL_OLDEST, PROTOCOL_NEWEST); 3]).await;
+}
+
+#[tokio::test]
+async fn each_pair_of_members_with_programs_of_different_age_speaks_what_both_know() {
+    all_send_to_all([(1, 2), (2, 4), (1, 3)]).await;
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ use sluice_peers::frame::{Frame, FrameError, HEAD_LEN, REASON_LEN_MAX, seal};
 use sluice_peers::hello::{Formats, Hello, NoHello};
 use sluice_peers::{CONTENT_BYTES_MAX, ClusterId, Identity};
 use sluice_replica::transfer::wire::STATE_LEN_MAX;
+use sluice_replica::wire::WireError;
+use sluice_replica::{PROTOCOL_NEWEST, Protocols};
 
 use crate::support::{append, heartbeat, node, part};
 
@@ -14,7 +16,7 @@ fn frames() -> Vec<Frame> {
     let formats = Formats { highest: 1, in_force: 1 };
     let content = Bytes::from_static(b"content");
     vec![
-        Frame::Hello(Hello { identity, start: 5, wall_us: 6, formats }),
+        Frame::Hello(Hello { identity, protocols: Protocols::OWN, start: 5, wall_us: 6, formats }),
         Frame::Refused("nobody knows you".to_owned()),
         Frame::Removed,
         Frame::Alive,
@@ -31,7 +33,7 @@ fn frames() -> Vec<Frame> {
 fn bytes(frames: &[Frame]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (number, frame) in (0..).zip(frames) {
-        frame.encode(number, &mut bytes);
+        frame.encode(number, PROTOCOL_NEWEST, &mut bytes);
         frame.batches().iter().for_each(|batch| bytes.extend_from_slice(batch));
     }
     bytes
@@ -40,6 +42,7 @@ fn bytes(frames: &[Frame]) -> Vec<u8> {
 /// The frames of bytes that come in pieces of this length.
 fn decode(bytes: &[u8], piece: usize) -> Result<Vec<Frame>, FrameError> {
     let (mut decoder, mut frames) = (Decoder::default(), Vec::new());
+    decoder.agree(PROTOCOL_NEWEST);
     for piece in bytes.chunks(piece) {
         decoder.buffer().extend_from_slice(piece);
         while let Some(frame) = decoder.next_frame()? {
@@ -52,7 +55,7 @@ fn decode(bytes: &[u8], piece: usize) -> Result<Vec<Frame>, FrameError> {
 /// The error that one frame brings whose head or content has another byte here, under the right checksum.
 fn forged(frame: &Frame, at: usize, value: u8) -> Option<FrameError> {
     let mut bytes = Vec::new();
-    frame.encode(0, &mut bytes);
+    frame.encode(0, PROTOCOL_NEWEST, &mut bytes);
     bytes[at] = value;
     seal(&mut bytes);
     frame.batches().iter().for_each(|batch| bytes.extend_from_slice(batch));
@@ -82,7 +85,7 @@ fn what_is_cut_is_no_frame_yet() {
 fn a_changed_bit_is_noticed_in_head_and_content() {
     for frame in frames() {
         let mut bytes = Vec::new();
-        frame.encode(0, &mut bytes);
+        frame.encode(0, PROTOCOL_NEWEST, &mut bytes);
         let checked = bytes.len();
         frame.batches().iter().for_each(|batch| bytes.extend_from_slice(batch));
         for bit in 0..checked * 8 {
@@ -101,7 +104,7 @@ fn a_frame_that_comes_again_or_is_left_out_is_refused() {
     let again = [one.clone(), one].concat();
     assert_eq!(decode(&again, again.len()), Err(FrameError::Number { got: 0, expected: 1 }));
     let mut second = Vec::new();
-    Frame::Alive.encode(1, &mut second);
+    Frame::Alive.encode(1, PROTOCOL_NEWEST, &mut second);
     assert_eq!(decode(&second, second.len()), Err(FrameError::Number { got: 1, expected: 0 }));
 }
 
@@ -116,7 +119,7 @@ fn lengths_have_limits_by_kind() {
     };
     let content_max = CONTENT_BYTES_MAX as u32;
     for (content, batches, kind) in [
-        (Hello::LEN as u32 + 1, 0, 1),
+        (Hello::LEN_MAX as u32 + 1, 0, 1),
         (Hello::LEN as u32 - 1, 0, 1),
         (REASON_LEN_MAX as u32 + 1, 0, 2),
         (1, 0, 3),
@@ -150,6 +153,27 @@ fn fields_that_are_not_in_use_are_0() {
 }
 
 #[test]
+fn messages_are_of_the_version_that_was_agreed_upon() {
+    let envelope = Frame::Envelope { shard: 0, envelope: heartbeat(2, 1, 4) };
+    for frame in [envelope, Frame::State { shard: 0, message: part(2, 1, 5) }] {
+        let mut newer = Vec::new();
+        frame.encode(0, PROTOCOL_NEWEST + 1, &mut newer);
+        let refused = WireError::Version(PROTOCOL_NEWEST + 1, PROTOCOL_NEWEST);
+        assert_eq!(decode(&newer, newer.len()), Err(FrameError::Message(refused)));
+    }
+}
+
+#[test]
+fn a_greeting_may_be_longer_than_this_program_writes_it() {
+    let greeting = bytes(&frames()[..1]);
+    let mut longer = [&greeting[..], b"of a newer program"].concat();
+    let content = (longer.len() - HEAD_LEN) as u32;
+    longer[..4].copy_from_slice(&content.to_le_bytes());
+    seal(&mut longer);
+    assert_eq!(decode(&longer, longer.len()), Ok(frames()[..1].to_vec()));
+}
+
+#[test]
 fn what_a_frame_holds_is_checked() {
     assert_eq!(forged(&frames()[0], HEAD_LEN, 0), Some(FrameError::Hello(NoHello::Other)));
     let cut_message = forged(&Frame::Envelope { shard: 0, envelope: heartbeat(2, 1, 4) }, HEAD_LEN + 3, 1);
@@ -169,6 +193,7 @@ fn batches_are_as_long_as_their_message_says() {
 #[test]
 fn a_batch_is_a_slice_of_what_was_read() {
     let mut decoder = Decoder::default();
+    decoder.agree(PROTOCOL_NEWEST);
     decoder
         .buffer()
         .extend_from_slice(&bytes(&[Frame::Envelope { shard: 0, envelope: append(2, 1, 4, &[90]) }]));

@@ -9,13 +9,14 @@ use sluice_peers::decoder::Decoder;
 use sluice_peers::frame::Frame;
 use sluice_peers::hello::{Formats, Hello};
 use sluice_peers::{ClusterId, Identity, PeerFiles, WAITING_BYTES_MAX};
+use sluice_replica::{PROTOCOL_NEWEST, Protocols};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::support::{
-    CLUSTER, Ca, FORMER, TestNode, append, eventually, heartbeat, node, nodes, options, start,
+    CLUSTER, Ca, FORMER, TestNode, append, eventually, heartbeat, node, nodes, options, speaking, start,
 };
 
 /// A client with the certificate of a node, which says what the test says.
@@ -23,6 +24,8 @@ struct Raw {
     stream: TlsStream<TcpStream>,
     decoder: Decoder,
     number: u32,
+    /// Version of the protocol in which it says something.
+    protocol: u8,
 }
 
 impl Raw {
@@ -31,12 +34,12 @@ impl Raw {
         let stream = TcpStream::connect(to.address).await.unwrap();
         let name = ServerName::IpAddress(to.address.ip().into());
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
-        Raw { stream, decoder: Decoder::default(), number: 0 }
+        Raw { stream, decoder: Decoder::default(), number: 0, protocol: PROTOCOL_NEWEST }
     }
 
     async fn say(&mut self, frame: &Frame) {
         let mut bytes = Vec::new();
-        frame.encode(self.number, &mut bytes);
+        frame.encode(self.number, self.protocol, &mut bytes);
         self.number += 1;
         // The node may have ended it already.
         let _ = self.stream.write_all(&bytes).await;
@@ -65,7 +68,8 @@ impl Raw {
 
 fn hello(number: u64) -> Hello {
     let identity = Identity { cluster: CLUSTER, node: node(number) };
-    Hello { identity, start: number * 100, wall_us: 0, formats: Formats { highest: 1, in_force: 1 } }
+    let formats = Formats { highest: 1, in_force: 1 };
+    Hello { identity, protocols: Protocols::OWN, start: number * 100, wall_us: 0, formats }
 }
 
 /// Greets node 1 and expects to be refused with this reason.
@@ -105,6 +109,49 @@ async fn a_peer_that_does_not_know_the_format_in_force_is_let_go_and_refused() {
     while raw.hear().await.is_some() {}
     two.peers.put_in_force(1);
     expect_refused(&two, &third, hello(3), "format version 2 is in force").await;
+}
+
+#[tokio::test]
+async fn of_nodes_without_a_common_version_both_know_which_to_upgrade() {
+    let ca = Ca::new();
+    let two = start(speaking(options(ca.member(2), 2, &[]), 2, 3)).await;
+    let three = start(speaking(options(ca.member(3), 3, &[(2, two.address)]), 1, 1)).await;
+    let told = "node 3 speaks version 1 of the protocol between nodes, and node 2 the versions 2 to 3: \
+                upgrade node 3";
+    for (at, other) in [(&two, 3), (&three, 2)] {
+        let reason = || at.peers.silent_because(node(other)).unwrap_or_default();
+        eventually(|| reason().ends_with(told)).await;
+        assert_eq!(at.peers.connected(), []);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_said_in_the_newest_common_version_ends_the_connection() {
+    let ca = Ca::new();
+    let one = start(speaking(options(ca.member(1), 1, &[]), 1, 3)).await;
+    let files = ca.member(2);
+    let hello = Hello { protocols: Protocols::new(1, 2).unwrap(), ..hello(2) };
+    let theirs = Frame::Envelope { shard: 0, envelope: heartbeat(2, 1, 1) };
+    for protocol in [1, 3, u8::MAX] {
+        let (mut raw, _) = Raw::greet(&one, &files, hello).await;
+        raw.protocol = protocol;
+        raw.say(&theirs).await;
+        while raw.hear().await.is_some() {}
+        one.until(2, false).await;
+    }
+    assert!(one.came.envelopes.lock().unwrap().is_empty());
+    let (mut raw, _) = Raw::greet(&one, &files, hello).await;
+    raw.protocol = 2;
+    raw.say(&theirs).await;
+    eventually(|| one.came.envelopes.lock().unwrap().len() == 1).await;
+    raw.decoder.agree(2);
+    one.peers.send(0, heartbeat(1, 2, 1));
+    let ours = Some(Frame::Envelope { shard: 0, envelope: heartbeat(1, 2, 1) });
+    let mut heard = raw.hear().await;
+    while heard == Some(Frame::Alive) {
+        heard = raw.hear().await;
+    }
+    assert_eq!(heard, ours);
 }
 
 #[tokio::test]

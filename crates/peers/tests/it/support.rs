@@ -16,7 +16,8 @@ use sluice_peers::{
     ALPN, Answering, ClusterId, Identity, Local, NodeTable, PeerFiles, Peers, PeersOptions, Receiver,
 };
 use sluice_replica::{
-    Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position, StateBody, StateHead, StateMessage,
+    Body, Content, Descriptor, Entry, Envelope, Message, NodeId, Position, Protocols, StateBody, StateHead,
+    StateMessage,
 };
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -193,8 +194,15 @@ pub(crate) fn nodes(numbers: &[u64], reached: &[(u64, SocketAddr)]) -> NodeTable
 pub(crate) fn options(files: PeerFiles, number: u64, reached: &[(u64, SocketAddr)]) -> PeersOptions {
     let identity = Identity { cluster: CLUSTER, node: node(number) };
     let formats = Formats { highest: 1, in_force: 1 };
-    let local = Local { identity, start: number * 100, formats, recovered_from: Some(FORMER) };
+    let (start, protocols) = (number * 100, Protocols::OWN);
+    let local = Local { identity, start, protocols, formats, recovered_from: Some(FORMER) };
     PeersOptions { local, nodes: nodes(&[1, 2, 3], reached), files }
+}
+
+/// The settings of a node that speaks these versions of the protocol.
+pub(crate) fn speaking(options: PeersOptions, oldest: u8, newest: u8) -> PeersOptions {
+    let protocols = Protocols::new(oldest, newest).unwrap();
+    PeersOptions { local: Local { protocols, ..options.local }, ..options }
 }
 
 pub(crate) async fn start(options: PeersOptions) -> TestNode {

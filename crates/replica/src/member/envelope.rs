@@ -53,20 +53,20 @@ impl Envelope {
     /// Length of the longest head, in bytes.
     pub const HEAD_LEN_MAX: usize = Report::LEN + MESSAGE_LEN_MAX;
 
-    /// Appends the head: report and message.
-    pub fn encode_head(&self, to: &mut Vec<u8>) {
+    /// Appends the head in this version of the protocol: report and message.
+    pub fn encode_head(&self, protocol: u8, to: &mut Vec<u8>) {
         to.extend_from_slice(&self.report.encode());
-        wire::encode(&self.message, to);
+        wire::encode(&self.message, protocol, to);
     }
 
-    /// The report and the message of a head.
+    /// The report and the message of a head in this version of the protocol.
     ///
     /// # Errors
     ///
-    /// Bytes that [`Envelope::encode_head`] does not write.
-    pub fn decode_head(bytes: &[u8]) -> Result<(Report, Message), WireError> {
+    /// Bytes that [`Envelope::encode_head`] does not write in this version.
+    pub fn decode_head(bytes: &[u8], protocol: u8) -> Result<(Report, Message), WireError> {
         let (report, message) = bytes.split_first_chunk().ok_or(WireError::Length)?;
-        Ok((Report::decode(report)?, wire::decode(message)?))
+        Ok((Report::decode(report)?, wire::decode(message, protocol)?))
     }
 
     /// An envelope with these batches, whose report tells of no room and no time.

@@ -1,11 +1,11 @@
 //! Bytes of a [`StateMessage`].
 //!
-//! Layout, little endian: version `u8`, kind `u8`, sender and receiver `u64` each, position of the state, the
-//! fields of the kind in the order of [`StateBody`], and the CRC-32 of all that. A number of things is a
-//! `u32` before them, and so is a length in bytes. A key is record `u64` and item `u32`; of a head only what
-//! the position does not tell is written; of an end its sum stands behind the byte that says whether there is
-//! one; a blob is its kind `u8`, and its bytes if it has any. There is one encoding of each message, and
-//! nothing behind it.
+//! Layout, little endian: version of the [protocol](crate::protocol) `u8`, kind `u8`, sender and receiver
+//! `u64` each, position of the state, the fields of the kind in the order of [`StateBody`], and the CRC-32 of
+//! all that. A number of things is a `u32` before them, and so is a length in bytes. A key is record `u64`
+//! and item `u32`; of a head only what the position does not tell is written; of an end its sum stands behind
+//! the byte that says whether there is one; a blob is its kind `u8`, and its bytes if it has any. There is
+//! one encoding of each message, and nothing behind it.
 
 use bytes::Bytes;
 use sluice_journal::{BlobKey, StateHead};
@@ -13,9 +13,6 @@ use sluice_journal::{BlobKey, StateHead};
 use super::{BLOB_BYTES_MAX, BLOBS_MAX, PART_BYTES, SentBlob, StateBody, StateMessage};
 use crate::entry::Position;
 use crate::wire::{self, Reader, WireError, Writer};
-
-/// Version of the layout.
-const VERSION: u8 = 2;
 
 /// Length of the longest message, in bytes.
 pub const STATE_LEN_MAX: usize = PART_BYTES + BLOB_BYTES_MAX + BLOBS_MAX * BLOB_HEAD + FIELDS;
@@ -29,9 +26,9 @@ const LABEL_LEN_MAX: usize = 256;
 /// Length of all other fields of a message, at most.
 const FIELDS: usize = 128 + LABEL_LEN_MAX;
 
-/// Appends the bytes of a message.
-pub fn encode(message: &StateMessage, to: &mut Vec<u8>) {
-    wire::frame(VERSION, to, |writer| {
+/// Appends the bytes of a message in this version of the protocol.
+pub fn encode(message: &StateMessage, protocol: u8, to: &mut Vec<u8>) {
+    wire::frame(protocol, to, |writer| {
         writer.u8(kind(&message.body));
         writer.u64(message.from.get());
         writer.u64(message.to.get());
@@ -40,13 +37,13 @@ pub fn encode(message: &StateMessage, to: &mut Vec<u8>) {
     });
 }
 
-/// Decodes the bytes of one message, whose parts and blobs share their memory.
+/// Decodes the bytes of one message in this version of the protocol. Its parts and blobs share their memory.
 ///
 /// # Errors
 ///
-/// Bytes that [`encode`] does not write.
-pub fn decode(bytes: &Bytes) -> Result<StateMessage, WireError> {
-    let mut reader = wire::framed(bytes, VERSION, STATE_LEN_MAX)?;
+/// Bytes that [`encode`] does not write in this version.
+pub fn decode(bytes: &Bytes, protocol: u8) -> Result<StateMessage, WireError> {
+    let mut reader = wire::framed(bytes, protocol, STATE_LEN_MAX)?;
     let kind = reader.u8()?;
     let (from, to, state) = (reader.node()?, reader.node()?, reader.position()?);
     let body = Bodies { reader: &mut reader, all: bytes }.read(kind, state)?;

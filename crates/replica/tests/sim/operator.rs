@@ -4,7 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use sluice_replica::plant::{Plant, is};
-use sluice_replica::{Body, Change, Durable, Entry, Members, NodeId, Refused, wire};
+use sluice_replica::{Body, Change, Durable, Entry, Members, NodeId, PROTOCOL_NEWEST, Refused, wire};
 
 use super::disk::Disk;
 use super::world::{Event, World};
@@ -165,7 +165,7 @@ impl World {
 /// True: the event brings a change of the members behind this index.
 fn brings_change(event: &Event, changed: u64) -> bool {
     let Event::Arrive { bytes, .. } = event else { return false };
-    let Ok(message) = wire::decode(bytes) else { return false };
+    let Ok(message) = wire::decode(bytes, PROTOCOL_NEWEST) else { return false };
     let Body::Append { entries, .. } = message.body else { return false };
     entries.iter().any(|entry| entry.position.index > changed && entry.change().is_some())
 }

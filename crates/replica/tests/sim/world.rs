@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use sluice_replica::{Body, Descriptor, Durable, Members, NodeId, Ready, Refused, Rejected, Role, wire};
+use sluice_replica::{
+    Body, Descriptor, Durable, Members, NodeId, PROTOCOL_NEWEST, Ready, Refused, Rejected, Role, wire,
+};
 
 use super::checker::{Checker, Coverage};
 use super::network::Network;
@@ -294,7 +296,7 @@ impl World {
             return Ok(());
         }
         let Some(replica) = self.nodes[node].replica.as_mut() else { return Ok(()) };
-        let Ok(message) = wire::decode(&bytes) else {
+        let Ok(message) = wire::decode(&bytes, PROTOCOL_NEWEST) else {
             self.checker.coverage.damaged += 1;
             return Ok(());
         };
@@ -366,7 +368,7 @@ impl World {
         for message in &ready.messages {
             let Some(to) = self.place(message.to) else { continue };
             let mut bytes = Vec::new();
-            wire::encode(message, &mut bytes);
+            wire::encode(message, PROTOCOL_NEWEST, &mut bytes);
             if let Body::Snapshot(snapshot) = &message.body {
                 self.transfer_state(node, message, snapshot, &bytes);
                 continue;

@@ -1,7 +1,7 @@
 //! Messages on their way.
 
 use bytes::Bytes;
-use sluice_replica::{Envelope, StateMessage, transfer};
+use sluice_replica::{Envelope, PROTOCOL_NEWEST, StateMessage, transfer};
 
 use crate::rng::Rng;
 
@@ -23,13 +23,13 @@ pub(super) enum Arrived {
 impl Packet {
     pub(super) fn of(envelope: Envelope) -> Packet {
         let mut head = Vec::new();
-        envelope.encode_head(&mut head);
+        envelope.encode_head(PROTOCOL_NEWEST, &mut head);
         Packet::Envelope(head, envelope.batches)
     }
 
     pub(super) fn of_state(message: &StateMessage) -> Packet {
         let mut bytes = Vec::new();
-        transfer::wire::encode(message, &mut bytes);
+        transfer::wire::encode(message, PROTOCOL_NEWEST, &mut bytes);
         Packet::State(bytes)
     }
 
@@ -54,10 +54,12 @@ impl Packet {
     pub(super) fn open(self) -> Option<Arrived> {
         match self {
             Packet::Envelope(head, batches) => {
-                let (report, message) = Envelope::decode_head(&head).ok()?;
+                let (report, message) = Envelope::decode_head(&head, PROTOCOL_NEWEST).ok()?;
                 Some(Arrived::Envelope(Envelope { message, report, batches }))
             }
-            Packet::State(bytes) => transfer::wire::decode(&bytes.into()).ok().map(Arrived::State),
+            Packet::State(bytes) => {
+                transfer::wire::decode(&bytes.into(), PROTOCOL_NEWEST).ok().map(Arrived::State)
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use sluice_front::nodes::Nodes;
 use sluice_node::{Asking, ClusterOptions, Link, Node, Transport};
 use sluice_peers::hello::Formats;
 use sluice_peers::{ALPN, Answering, Local, Peers, PeersOptions, Receiver};
-use sluice_replica::{Envelope, NodeId, StateMessage};
+use sluice_replica::{Envelope, NodeId, Protocols, StateMessage};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio_rustls::server::TlsStream;
@@ -77,7 +77,7 @@ impl ClusterNode {
         // The log has not told yet which version is in force.
         let formats = Formats { highest: BEHAVIOUR_VERSION.into(), in_force: BEHAVIOUR_OLDEST.into() };
         let start = RandomState::new().build_hasher().finish();
-        let local = Local { identity, start, formats, recovered_from };
+        let local = Local { identity, start, protocols: Protocols::OWN, formats, recovered_from };
         let incoming = Arc::new(Incoming::default());
         let receiver: Arc<dyn Receiver> = incoming.clone();
         let peers = Peers::start(PeersOptions { local, nodes, files: files.clone() }, receiver);
