@@ -138,7 +138,7 @@ def test_a_cluster_of_one_node_goes_on_with_what_was_synced(machines):  # noqa: 
 def join_without_a_server(one: Machine):
     """Lets a machine join that never starts: it only learns."""
     asked = {"token": one.token(), "address": "127.0.0.1:9", "machine": "m", "shards": 1}
-    asked |= {"behaviour": 1, "oldest_behaviour": 1}
+    asked |= {"behaviour": 1, "oldest_behaviour": 1, "protocol": 255, "oldest_protocol": 1}
     for _ in range(2):
         now_ms = int(time.time() * 1000)
         status, answer = one.request("POST", "/v1/cluster/join", {**asked, "now_ms": now_ms})

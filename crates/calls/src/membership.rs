@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION};
+use sluice_node::Protocols;
 use sluice_node::steering::Wanted;
 
 use crate::call::{Body, Done, How, Unary};
@@ -76,7 +77,8 @@ impl Unary for CreateToken {
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "ClusterJoinRequest", example = json!({
     "token": "sluice_join_9f86d0..._4f1d20c5a3b2e697_Zm9v...", "address": "192.0.2.8:7070", "machine": "c2VjcmV0",
-    "now_ms": AT_MS_EXAMPLE, "behaviour": BEHAVIOUR_VERSION, "oldest_behaviour": BEHAVIOUR_OLDEST, "shards": 1,
+    "now_ms": AT_MS_EXAMPLE, "behaviour": BEHAVIOUR_VERSION, "oldest_behaviour": BEHAVIOUR_OLDEST,
+    "protocol": Protocols::OWN.newest(), "oldest_protocol": Protocols::OWN.oldest(), "shards": 1,
 }))]
 pub struct Join {
     /// The join token; required.
@@ -91,6 +93,10 @@ pub struct Join {
     behaviour: Option<u64>,
     /// Oldest one that it knows; the newest if it is not named.
     oldest_behaviour: Option<u64>,
+    /// Newest version of the protocol between nodes that its program speaks; required.
+    protocol: Option<u8>,
+    /// Oldest one that it speaks; the newest if it is not named.
+    oldest_protocol: Option<u8>,
     /// The number of its shards; required.
     shards: Option<u64>,
 }
@@ -134,9 +140,11 @@ impl Unary for Join {
         let secret = self.machine.ok_or_else(|| missing("machine", "a text that nobody else knows"))?;
         let now = self.now_ms.ok_or_else(|| missing("now_ms", "the machine's wall clock"))?;
         let behaviour = self.behaviour.ok_or_else(|| missing("behaviour", "a number"))?;
+        let protocol = self.protocol.ok_or_else(|| missing("protocol", "a number"))?;
         let shards = self.shards.ok_or_else(|| missing("shards", "a number"))?;
         let known = self.oldest_behaviour.unwrap_or(behaviour)..=behaviour;
         check_machine(now, shards, permit.node().leaders().len() as u64)?;
+        check_protocols(self.oldest_protocol.unwrap_or(protocol), protocol)?;
         check_behaviours(&known, &permit.node().behaviours().await?)?;
         let ca = authority(clustered)?;
         let machine = Machine { address: &address, secret: &secret };
@@ -165,6 +173,27 @@ fn check_machine(now: u64, shards: u64, own_shards: u64) -> Result<(), CallError
         return refused(format!("the cluster has {own_shards} shards, and the machine {shards}: set shards"));
     }
     Ok(())
+}
+
+/// Checks that a machine's program and this one speak a common version of the protocol between nodes.
+fn check_protocols(oldest: u8, newest: u8) -> Result<(), CallError> {
+    let expected = || Fault::invalid("expected at least 1, and at least oldest_protocol").inside("protocol");
+    let (theirs, own) = (Protocols::new(oldest, newest).ok_or_else(expected)?, Protocols::OWN);
+    if theirs.common(own).is_some() {
+        return Ok(());
+    }
+    let (program, advice) = if newest < own.newest() {
+        ("older", "install a newer one")
+    } else {
+        ("newer", "upgrade the nodes of the cluster first")
+    };
+    Err(CallError::new(
+        "node_refused",
+        format!(
+            "the machine's program is {program} than that of the node which it asks: it speaks {theirs} of the \
+             protocol between nodes, and the node {own}: {advice}"
+        ),
+    ))
 }
 
 /// Checks that a machine's program knows the behaviour versions in force.
@@ -283,6 +312,8 @@ mod tests {
             now_ms: Some(now_ms()),
             behaviour: Some(u64::from(BEHAVIOUR_VERSION)),
             oldest_behaviour: None,
+            protocol: Some(Protocols::OWN.newest()),
+            oldest_protocol: None,
             shards: Some(1),
         }
     }
@@ -321,6 +352,9 @@ mod tests {
             (Join { behaviour: Some(1), ..good.clone() }, "node_refused"),
             (Join { behaviour: Some(9_999), ..good.clone() }, "node_refused"),
             (Join { behaviour: Some(9_999), oldest_behaviour: Some(9_998), ..good.clone() }, "node_refused"),
+            (Join { protocol: Some(99), ..good.clone() }, "node_refused"),
+            (Join { protocol: Some(0), ..good.clone() }, "invalid_argument"),
+            (Join { protocol: None, ..good.clone() }, "missing_field"),
             (Join { shards: Some(2), ..good.clone() }, "node_refused"),
             (Join { address: Some("nowhere".to_owned()), ..good.clone() }, "invalid_argument"),
             (Join { address: Some("0.0.0.0:7".to_owned()), ..good.clone() }, "invalid_argument"),

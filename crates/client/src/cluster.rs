@@ -183,6 +183,10 @@ pub struct Machine {
     pub behaviour: u16,
     /// Oldest one that it knows.
     pub oldest_behaviour: u16,
+    /// Newest version of the protocol between nodes that its program speaks.
+    pub protocol: u8,
+    /// Oldest one that it speaks.
+    pub oldest_protocol: u8,
     /// Number of its shards.
     pub shards: u32,
 }

@@ -80,3 +80,4 @@ pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
 pub use shard::replicated::changes::{NotChanged, ShardMembers};
 pub use shard::request::Reader;
+pub use sluice_replica::Protocols;

@@ -15,6 +15,7 @@ use sluice_calls::roster::join_token::{Parts, fingerprint, parts};
 use sluice_client::{Client, Credentials, Joined, Machine, Options};
 use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION};
 use sluice_journal::{Encryption, holds_journal};
+use sluice_replica::Protocols;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -166,6 +167,8 @@ async fn ask(config: &Config, url: &str, token: &str, ca: Vec<u8>, file: &NodeFi
         now_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
         behaviour: BEHAVIOUR_VERSION,
         oldest_behaviour: BEHAVIOUR_OLDEST,
+        protocol: Protocols::OWN.newest(),
+        oldest_protocol: Protocols::OWN.oldest(),
         shards: config.shards.as_u32(),
     };
     let joined = client.cluster_join(&machine).await;
