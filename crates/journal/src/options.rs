@@ -66,6 +66,8 @@ const DISK_PART: u64 = 8;
 const SEGMENT_PART: u64 = 16;
 /// Lower limit of that for a segment, in bytes.
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+/// Number of zeros written ahead of the batches in the first segment of a run.
+const FIRST_PREFILL: u64 = 4 << 20;
 
 /// Settings of a disk journal.
 #[derive(Clone, Debug)]
@@ -145,6 +147,24 @@ impl Options {
             segment_bytes: self.segment_bytes.min(segment_bytes),
             snapshot_log_bytes: self.snapshot_log_bytes.min(disk_bytes / DISK_PART),
             ..self
+        }
+    }
+
+    /// Number of zeros to write ahead into the first segment of a run.
+    pub(crate) fn first_prefill(&self) -> u64 {
+        self.prefill(FIRST_PREFILL)
+    }
+
+    /// Number of zeros to write ahead into a segment of a run that goes on.
+    pub(crate) fn next_prefill(&self) -> u64 {
+        self.prefill(u64::MAX)
+    }
+
+    /// Only syncs of single batches gain by zeros.
+    fn prefill(&self, most: u64) -> u64 {
+        match self.durability {
+            Durability::Always => self.segment_bytes.min(most),
+            Durability::Interval(_) | Durability::Os => 0,
         }
     }
 }

@@ -76,17 +76,10 @@ impl Keyring {
         }
         // Held, so that the writer, when it finds no segment ready, waits with making one.
         let mut manifest = lock(&shared.manifest);
-        let ready = std::mem::take(&mut *lock(&shared.fresh));
-        let given_up = |number: u64| ready.iter().any(|fresh| fresh.handle.number == number);
-        let change = shared.alter_manifest(&mut manifest, |manifest| {
-            manifest.open.retain(|open| !given_up(open.number));
-        });
-        if let Err(error) = change {
-            *lock(&shared.fresh) = ready;
-            return Err(format!("the segments that were made ahead could not be given up: {error}"));
-        }
-        // Nothing was written to them, and they were made for the key of before.
-        ready.iter().for_each(|fresh| shared.discard(&fresh.handle));
+        // They were made for the key of before.
+        shared
+            .give_up_ready(&mut manifest)
+            .map_err(|error| format!("the segments that were made ahead could not be given up: {error}"))?;
         shared.files.keys().replace_roots(roots, shared.next_number())?;
         drop(manifest);
         shared.roll.store(true, Relaxed);

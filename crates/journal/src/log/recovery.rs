@@ -48,16 +48,13 @@ use crate::log::table::{LogTable, Table};
 use crate::log::uncommitted::Uncommitted;
 use crate::log::writer::{Writer, WriterState};
 use crate::open_error::OpenError;
-use crate::options::{Durability, Options};
+use crate::options::Options;
 use crate::plant::{self, Plant};
 use crate::seam::batch::Records;
 use crate::space::Space;
 use crate::status::RecoveryReport;
 
 pub(crate) use tail::{Tail, follow};
-
-/// Number of zeros written ahead of the batches in the first segment of a run.
-const FIRST_PREFILL: u64 = 4 << 20;
 
 const SEGMENT_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 30;
 
@@ -412,14 +409,6 @@ fn pick_identity(given: u64) -> u64 {
 /// Room of a journal that shares its disk with no other.
 fn own_space(disk: &Arc<dyn Disk>, options: &Options) -> Arc<Space> {
     Space::new(disk.clone(), &options.dir, options.reserve_bytes, options.full_margin_bytes)
-}
-
-/// Number of zeros to write ahead into the first segment of a run.
-pub(crate) fn first_prefill(options: &Options) -> u64 {
-    match options.durability {
-        Durability::Always => options.segment_bytes.min(FIRST_PREFILL),
-        Durability::Interval(_) | Durability::Os => 0,
-    }
 }
 
 #[cfg(test)]

@@ -459,6 +459,25 @@ impl Shared {
         }
     }
 
+    /// Gives up the segments that were made ahead, to which nothing was written. The manifest is held, so that
+    /// the writer, when it finds none ready, waits with making one.
+    ///
+    /// # Errors
+    /// They stay ready.
+    pub(crate) fn give_up_ready(&self, held: &mut Manifest) -> io::Result<()> {
+        let ready = std::mem::take(&mut *lock(&self.fresh));
+        let given_up = |number: u64| ready.iter().any(|fresh| fresh.handle.number == number);
+        let change = self.alter_manifest(held, |manifest| {
+            manifest.open.retain(|open| !given_up(open.number));
+        });
+        if let Err(error) = change {
+            lock(&self.fresh).extend(ready);
+            return Err(error);
+        }
+        ready.iter().for_each(|fresh| self.discard(&fresh.handle));
+        Ok(())
+    }
+
     /// Number of the next file.
     pub(crate) fn next_number(&self) -> u64 {
         self.next_file.load(Ordering::Relaxed)

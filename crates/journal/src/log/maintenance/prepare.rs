@@ -49,10 +49,7 @@ impl Maintenance {
         if ready >= self.ready_wanted(now_us) {
             return Ok(false);
         }
-        let wanted = match self.shared.options.durability {
-            Durability::Always => self.shared.options.segment_bytes,
-            Durability::Interval(_) | Durability::Os => 0,
-        };
+        let wanted = self.shared.options.next_prefill();
         if !self.shared.space.is_ample_for(wanted) {
             // The writer makes a segment without zeros when it needs one.
             return Ok(false);

@@ -10,7 +10,6 @@ use crate::log::files::{Files, Handle};
 use crate::log::header::next_sector;
 use crate::log::header::{Header, Position};
 use crate::log::manifest::{Link, MANIFEST, Manifest, OpenSegment, Sealed};
-use crate::log::recovery::first_prefill;
 use crate::log::replay::Stretch;
 use crate::log::scan::{Found, Scanner, content_end, highest_synced};
 use crate::log::sealing::append_batch;
@@ -225,7 +224,7 @@ impl Tail {
         }
         copy.flush()?;
         let prefilled =
-            prefill(&*handle.file, copy.offset, first_prefill(options))
+            prefill(&*handle.file, copy.offset, options.first_prefill())
                 // Without free space the segment grows as it is written.
                 .or_else(|error| {
                     if is_full(&error) { handle.file.set_len(copy.offset).map(|()| 0) } else { Err(error) }
