@@ -200,21 +200,11 @@ fn a_member_reads_the_members_back_when_the_log_of_their_changes_is_gone() {
     lead(&mut rig);
     rig.member.propose_members(Change::Add(node(2))).expect("a sole voter that leads");
     rig.write();
-    let snapshot = |rig: &mut Rig| {
-        let index = rig.member.given_index();
-        rig.member.begin_snapshot(0, 0);
-        rig.member.journal_mut().snapshot_begin(index, 1, 1);
-        rig.member.journal_mut().snapshot_finish();
-        (1..20).for_each(|second| {
-            rig.maintenance.step(second * 1_000_000);
-        });
-        rig.write();
-    };
     for _ in 0..3 {
         work(&mut rig);
-        snapshot(&mut rig);
+        snapshot(&mut rig, 0);
     }
-    assert!(rig.member.journal().before_last(u64::MAX, u64::MAX).0 > 5, "the log is kept");
+    assert!(log_before(&rig) > 5, "the log is kept");
     // This one is not in the snapshot yet.
     rig.member.propose_members(Change::Add(node(3))).expect("a sole voter that leads");
     rig.write();
@@ -224,6 +214,48 @@ fn a_member_reads_the_members_back_when_the_log_of_their_changes_is_gone() {
     disk.crash(Crash::Power);
     let member = start_again(&disk, 1).expect("a whole state");
     assert_eq!(*member.members(), members(&[1], &[2, 3], 3));
+}
+
+/// Takes a snapshot that lets go of the log but for its last `kept` bytes.
+fn snapshot(rig: &mut Rig, kept: u64) {
+    let index = rig.member.given_index();
+    rig.member.begin_snapshot(kept, kept);
+    rig.member.journal_mut().snapshot_begin(index, 1, 1);
+    rig.member.journal_mut().snapshot_finish();
+    maintain(rig);
+}
+
+/// Gives maintenance some seconds.
+fn maintain(rig: &mut Rig) {
+    (1..20).for_each(|second| {
+        rig.maintenance.step(second * 1_000_000);
+    });
+    rig.write();
+}
+
+/// Number of the batch before those that can be read back.
+fn log_before(rig: &Rig) -> u64 {
+    rig.member.journal().before_last(u64::MAX, u64::MAX).0
+}
+
+#[test]
+fn a_quiet_member_lets_go_of_the_log_that_all_have() {
+    let mut rig = Rig::new(1, 1);
+    rig.member.journal_mut().set_live([]).expect("no blobs");
+    lead(&mut rig);
+    work(&mut rig);
+    snapshot(&mut rig, u64::MAX);
+    maintain(&mut rig);
+    assert_eq!(log_before(&rig), 0, "for who may be behind");
+    while !rig.member.is_quiet() {
+        rig.member.tick();
+        rig.write();
+    }
+    rig.member.tick();
+    maintain(&mut rig);
+    assert!(log_before(&rig) > 5);
+    work(&mut rig);
+    assert!(!rig.member.is_quiet());
 }
 
 /// Lets a leader fill some segments of the log.

@@ -5,6 +5,9 @@
 //! quiet a member does nothing at a tick but at a slow one: then a leader sends one heartbeat, so that the
 //! others keep its time, and a follower that has heard of no leader for some of them ends its quiet.
 //!
+//! Members are quiet where all of them have the whole log. So nobody needs what is before the newest snapshot
+//! of each, and it lets that go.
+//!
 //! Anything else ends it: a proposal, a read, any other message, and a doubt about another node or its loss,
 //! which the owner tells for all shards at once ([`Member::doubt`], [`Member::lost`]). What is promised
 //! never depends on quiet, only how soon the loss of a leader is noticed.
@@ -36,11 +39,14 @@ pub(super) struct Quiet {
     is_quiet: bool,
     /// Number of slow ticks since a follower has heard of the leader.
     unheard: usize,
+    /// Number of the batch up to which the log was forgotten, since all members had it.
+    forgotten: u64,
 }
 
 impl Quiet {
     pub(super) fn new(after: usize) -> Quiet {
-        Quiet { after, idle: 0, last: 0, others: BTreeSet::new(), is_quiet: false, unheard: 0 }
+        let others = BTreeSet::new();
+        Quiet { after, idle: 0, last: 0, others, is_quiet: false, unheard: 0, forgotten: 0 }
     }
 
     /// True for a member that is quiet, and for a leader that offers to be.
@@ -87,12 +93,21 @@ impl Member {
 
     /// Lets a slow tick pass.
     pub(super) fn tick_quietly(&mut self) {
+        self.forget_had();
         self.quiet.unheard += 1;
         if self.replica.standing().role == Role::Leader {
             self.replica.ping();
             self.settle(Vec::new());
         } else if self.quiet.unheard > UNHEARD_TICKS_MAX {
             self.wake();
+        }
+    }
+
+    /// Forgets the log before the newest snapshot, since all members have it.
+    fn forget_had(&mut self) {
+        let Some(number) = self.journal.snapshot_number() else { return };
+        if std::mem::replace(&mut self.quiet.forgotten, number) < number {
+            self.forget_before(number);
         }
     }
 

@@ -87,6 +87,13 @@ impl DiskJournal {
         self.shared.maintenance_signal.notify();
     }
 
+    /// Number of the batch with which the newest snapshot ends; for [`crate::Commit::Told`]. `None`: there is
+    /// no snapshot, or it ends within one.
+    pub fn snapshot_number(&self) -> Option<u64> {
+        let number = self.snapshots.newest.as_ref()?.named.last_number;
+        (number > 0).then_some(number)
+    }
+
     /// A reader of the newest snapshot for another node; for [`crate::Commit::Told`]. `None`: there is none
     /// that ends with a whole batch.
     pub fn read_state(&self) -> Option<StateReader> {
