@@ -1,30 +1,43 @@
-//! Processor time, memory and disk of three nodes of many shards that have nothing to do.
+//! Processor time, memory and disk of three nodes of many shards that have nothing to do; the disk after each
+//! shard was used.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use sluice_client::QuotaChange;
 
 use super::nodes::Nodes;
+use crate::load::{Amount, Ledger, Load, connection};
 use crate::process::{Usage, mib, usage};
 use crate::report::Report;
+use crate::stream::queue_name;
 use crate::table::{Table, figure};
 
 /// Pause after all shards have leaders, in which they come to rest.
 const SETTLE: Duration = Duration::from_secs(10);
 /// Time over which the processor time is measured.
 const LEFT_ALONE: Duration = Duration::from_secs(60);
-/// Divisor of both in a smoke test.
+/// Time within which shards that were used have given back the room that they took ahead: they begin after a
+/// minute.
+const AT_REST: Duration = Duration::from_secs(90);
+/// Divisor of these times, and of what each shard is given, in a smoke test.
 const SMOKE_PART: u32 = 20;
+/// Payloads that each shard is given and has worked, in bytes: enough for it to make its next segment.
+const USED_BYTES: usize = 2 << 20;
+/// Size of these payloads in bytes, and messages in one send.
+const PAYLOAD_BYTES: usize = 4 << 10;
+const BATCH: usize = 32;
 /// Size of the blocks of which the file system tells how many a file takes, in bytes.
 const BLOCK_BYTES: u64 = 512;
 
-/// Starts a cluster of so many shards in a folder that does not exist, and leaves it alone. Tells what each
-/// node takes: of the processor, and for each shard of memory and disk; figures are those of the node that
-/// takes most.
+/// Starts a cluster of so many shards in a folder that does not exist, and leaves it alone; then uses each
+/// shard, and leaves it alone again. Tells what each node takes: of the processor, and for each shard of
+/// memory, both before, and of disk, afterwards; figures are those of the node that takes most.
 pub(super) async fn measure(
     folder: &Path,
     shards: u32,
@@ -40,6 +53,8 @@ pub(super) async fn measure(
     let before = usages(&nodes)?;
     tokio::time::sleep(alone).await;
     let after = usages(&nodes)?;
+    use_each(&nodes, shards, if smoke { USED_BYTES / SMOKE_PART as usize } else { USED_BYTES }).await?;
+    tokio::time::sleep(time(AT_REST)).await;
     let mut found = Vec::new();
     for ((before, after), data_dir) in before.iter().zip(&after).zip(nodes.data_dirs()) {
         let cpu = after.cpu.saturating_sub(before.cpu);
@@ -52,6 +67,23 @@ pub(super) async fn measure(
     }
     tell(&found, shards, report);
     nodes.stop()
+}
+
+/// Sends so many bytes of payloads to each shard, and works them.
+async fn use_each(nodes: &Nodes, shards: u32, bytes: usize) -> Result<(), String> {
+    let all = nodes.all();
+    let admin = connection(&all)?;
+    for shard in 0..shards {
+        let namespace = format!("idle-{shard}");
+        let made = admin.namespace_create(&namespace, QuotaChange::default(), Some(shard)).await;
+        made.map_err(|error| format!("cannot make {namespace}: {error}"))?;
+        let ledger = Arc::new(Ledger::new());
+        let load = Load::new(&all, &[namespace], &[queue_name()], 1, BATCH, PAYLOAD_BYTES)?;
+        load.send(&ledger, Amount::Messages(bytes.div_ceil(PAYLOAD_BYTES) as u64)).await?;
+        load.work(&ledger).await?;
+        ledger.verify()?;
+    }
+    Ok(())
 }
 
 fn usages(nodes: &Nodes) -> Result<Vec<Usage>, String> {
