@@ -66,7 +66,8 @@ const DISK_PART: u64 = 8;
 const SEGMENT_PART: u64 = 16;
 /// Lower limit of that for a segment, in bytes.
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
-/// Number of zeros written ahead of the batches in the first segment of a run.
+/// Number of zeros written ahead of the batches in the first segment of a run, and in that of a journal at
+/// rest.
 const FIRST_PREFILL: u64 = 4 << 20;
 
 /// Settings of a disk journal.
@@ -97,6 +98,9 @@ pub struct Options {
     /// Log since the last snapshot at which the next is due, in bytes; the last snapshot's size if that is
     /// larger.
     pub snapshot_log_bytes: u64,
+    /// Time without batches after which the journal rests: it gives back the room that it has taken ahead,
+    /// but for what it takes at its opening, and keeps little that is dead.
+    pub rest_after: Duration,
     /// Rate at which the scrub reads sealed segments, in bytes per second; 0: no scrub.
     pub scrub_bytes_per_s: u64,
     /// Identity of a new journal, which tells its bytes from another's; 0: random. Simulators set it, to get
@@ -128,6 +132,7 @@ impl Options {
             open_files: 128,
             segment_bytes: 64 << 20,
             snapshot_log_bytes: 64 << 20,
+            rest_after: Duration::from_secs(60),
             scrub_bytes_per_s: 4 << 20,
             identity: 0,
             owner: None,
@@ -150,7 +155,7 @@ impl Options {
         }
     }
 
-    /// Number of zeros to write ahead into the first segment of a run.
+    /// Number of zeros to write ahead into the first segment of a run, and into that of a journal at rest.
     pub(crate) fn first_prefill(&self) -> u64 {
         self.prefill(FIRST_PREFILL)
     }
@@ -160,7 +165,7 @@ impl Options {
         self.prefill(u64::MAX)
     }
 
-    /// Only syncs of single batches gain by zeros.
+    /// Number of zeros by the durability, at most this: only syncs of single batches gain by them.
     fn prefill(&self, most: u64) -> u64 {
         match self.durability {
             Durability::Always => self.segment_bytes.min(most),

@@ -26,6 +26,8 @@ pub enum Plant {
     DurableBeforeSync,
     /// Compaction copies damaged blobs as they are, and drops the whole copies.
     CopiesLeftOut,
+    /// Segments that were made ahead are removed while the manifest still names them.
+    DropReadyNamed,
 }
 
 #[cfg(feature = "plant")]

@@ -13,7 +13,7 @@
 //!
 //! The shards of a node (one to three) with their journals on one disk: the code of the product, none of it
 //! replaced. Namespaces are placed on the shards, and changed in two steps, as the node does it. Everything
-//! is made of step functions (shard, writer, maintenance with snapshots, compaction and scrub, the blob
+//! is made of step functions (shard, writer, maintenance with snapshots, compaction, scrub and rest, the blob
 //! reader, bulks). The product drives them by threads and tasks; here a scheduler picks by the seed which one
 //! steps next, when time passes, and what fails. Only the ground layer is simulated: the disk ([`disk`]), the
 //! clock ([`clock`]), and the clients ([`workload`]).
@@ -135,6 +135,7 @@ pub mod many;
 pub mod model;
 pub mod owner;
 pub mod plant;
+mod resting;
 pub mod rng;
 pub mod run;
 pub mod workload;

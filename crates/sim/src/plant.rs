@@ -118,6 +118,8 @@ plants! {
     DurableBeforeSync = "durable_before_sync" in journal as DurableBeforeSync,
     /// Compaction copies damaged blobs as they are, and drops the whole copies.
     CopiesLeftOut = "copies_left_out" in journal as CopiesLeftOut,
+    /// Segments that were made ahead are removed while the manifest still names them.
+    DropReadyNamed = "drop_ready_named" in journal as DropReadyNamed,
     /// A member acknowledges batches before they are synced.
     AckBeforeSync = "ack_before_sync" in replica as AckBeforeSync,
     /// A member counts a write as synced when the journal has been given it.

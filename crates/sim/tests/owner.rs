@@ -62,4 +62,5 @@ are_found! {
     forget_whole_from: ForgetWholeFrom,
     durable_before_sync: DurableBeforeSync,
     copies_left_out: CopiesLeftOut,
+    drop_ready_named: DropReadyNamed,
 }

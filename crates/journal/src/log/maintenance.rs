@@ -5,6 +5,7 @@ mod install;
 mod notice;
 mod prepare;
 mod repair;
+mod rest;
 mod scrub;
 mod snapshots;
 
@@ -44,7 +45,7 @@ const NOTE_IDLE_US: u64 = 1_000_000;
 const RETRY_US: u64 = 100_000;
 
 /// Background work: snapshots, sealing, compaction, preparing segments, syncs by interval, idle markers,
-/// scrub, measuring free space.
+/// scrub, measuring free space, rest.
 #[derive(Debug)]
 pub struct Maintenance {
     shared: Arc<Shared>,
@@ -56,6 +57,7 @@ pub struct Maintenance {
     compaction: Option<compact::Compaction>,
     gathering: repair::Gathering,
     preparing: Option<prepare::Preparing>,
+    rest: rest::Rest,
     scrub: scrub::Scrub,
     /// Time before which each job is not tried again.
     retry_at_us: [u64; JOBS.len()],
@@ -81,11 +83,13 @@ enum Job {
     Snapshot,
     Compact,
     Seal,
+    Rest,
     Prepare,
 }
 
 /// In this order: the writer waits for an installation, and what frees room comes before what takes some.
-const JOBS: [Job; 6] = [Job::Install, Job::Look, Job::Snapshot, Job::Compact, Job::Seal, Job::Prepare];
+const JOBS: [Job; 7] =
+    [Job::Install, Job::Look, Job::Snapshot, Job::Compact, Job::Seal, Job::Rest, Job::Prepare];
 
 impl Maintenance {
     pub(crate) fn new(shared: Arc<Shared>, writer: Writer, entries: Vec<SealedFile>) -> Maintenance {
@@ -98,6 +102,7 @@ impl Maintenance {
             compaction: None,
             gathering: repair::Gathering::default(),
             preparing: None,
+            rest: rest::Rest::default(),
             scrub: scrub::Scrub::default(),
             retry_at_us: [0; JOBS.len()],
             space_at_us: 0,
@@ -147,6 +152,7 @@ impl Maintenance {
             retry,
             self.snapshots.due_us(),
             self.compaction_due_us(now_us),
+            self.rest_due_us(),
             self.repair_due_us(now_us),
             self.scrub_due_us(),
         ];
@@ -165,6 +171,7 @@ impl Maintenance {
             return Ok(false);
         }
         self.note_idle(now_us)?;
+        self.watch_rest(now_us);
         if self.end_dead_segment().is_err() {
             return Ok(false);
         }
@@ -191,6 +198,7 @@ impl Maintenance {
             Job::Snapshot => self.write_snapshot(now_us),
             Job::Compact => self.compact(now_us),
             Job::Seal => self.seal(now_us),
+            Job::Rest => self.rest(),
             Job::Prepare => self.prepare_segment(now_us),
         }
     }
@@ -209,7 +217,7 @@ impl Maintenance {
             Job::Compact => self.give_up_compaction(now_us),
             Job::Prepare => self.give_up_preparing(),
             Job::Look => self.look_wanted = true,
-            Job::Install | Job::Seal => {}
+            Job::Install | Job::Seal | Job::Rest => {}
         }
         self.retry_at_us[job as usize] = now_us + RETRY_US;
     }
@@ -268,7 +276,7 @@ impl Maintenance {
     /// dead.
     fn end_dead_segment(&self) -> Result<(), String> {
         match self.shared.dead_kept() {
-            Some(kept) if self.writer.fill().0 > kept => self.writer.roll(),
+            Some(kept) if self.writer.fill().0 > kept => self.writer.roll().map(drop),
             _ => Ok(()),
         }
     }

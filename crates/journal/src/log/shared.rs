@@ -230,6 +230,8 @@ pub(crate) struct Shared {
     pub(crate) roll: AtomicBool,
     /// True while the shard takes over the blobs of a compaction.
     pub(crate) moving: AtomicBool,
+    /// True while the journal rests.
+    pub(crate) rests: AtomicBool,
     /// True while a state is being installed, by which blobs are dead that the former state refers to.
     installing: AtomicBool,
     /// Dead bytes in files that no snapshot covers.
@@ -286,6 +288,7 @@ impl Shared {
             released: AtomicBool::new(false),
             roll: AtomicBool::new(false),
             moving: AtomicBool::new(false),
+            rests: AtomicBool::new(false),
             installing: AtomicBool::new(false),
             dead_uncovered: AtomicU64::new(0),
             writer_signal: Signal::default(),
@@ -466,6 +469,9 @@ impl Shared {
     /// They stay ready.
     pub(crate) fn give_up_ready(&self, held: &mut Manifest) -> io::Result<()> {
         let ready = std::mem::take(&mut *lock(&self.fresh));
+        if plant::is(Plant::DropReadyNamed) {
+            ready.iter().for_each(|fresh| self.discard(&fresh.handle));
+        }
         let given_up = |number: u64| ready.iter().any(|fresh| fresh.handle.number == number);
         let change = self.alter_manifest(held, |manifest| {
             manifest.open.retain(|open| !given_up(open.number));

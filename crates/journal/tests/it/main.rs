@@ -12,6 +12,7 @@ mod numbers;
 mod read_back;
 mod recovery;
 mod repair;
+mod rest;
 mod rig;
 mod space;
 mod store;

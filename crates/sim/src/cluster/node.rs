@@ -30,6 +30,7 @@ use super::witness::Witness;
 use crate::clock::SimClock;
 use crate::disk::{Call, CallFailure, Crash, Flaws, SimDisk};
 use crate::plant::Plant;
+use crate::resting;
 use crate::rng::Rng;
 use crate::world::encryption;
 
@@ -472,6 +473,7 @@ pub(super) fn draw_options(is_lax: bool, rng: &mut Rng) -> Options {
     };
     options.knows = knows();
     options.identity = rng.bits() | 1;
+    options.rest_after = resting::draw(Rng::new(options.identity));
     options.encryption = encryption::draw(rng.fork());
     options
 }

@@ -31,6 +31,7 @@ use sluice_journal::{BlobKey, Commit, Durability, Journal, Options};
 use crate::disk::{Call, CallFailure, Crash, Flaws, SimDisk};
 use crate::model::Checked;
 use crate::plant::Plant;
+use crate::resting;
 use crate::rng::Rng;
 use crate::world::{Stats, encryption};
 use backup::BackingUp;
@@ -329,6 +330,7 @@ fn draw_options(rng: &mut Rng) -> Options {
     options.full_margin_bytes = 16 << 10;
     options.scrub_bytes_per_s = *rng.pick(&[0, 64 << 10]);
     options.identity = rng.bits() | 1;
+    options.rest_after = resting::draw(Rng::new(options.identity));
     options.encryption = encryption::draw(rng.fork());
     options
 }

@@ -14,6 +14,7 @@ use sluice_node::shard::recover::knows;
 
 use crate::clock::SimClock;
 use crate::disk::SimDisk;
+use crate::resting;
 use crate::rng::Rng;
 
 /// Data directory on the simulated disk.
@@ -99,7 +100,8 @@ impl Config {
         journal.scrub_bytes_per_s = *rng.pick(&[0, 64 << 10]);
         journal.identity = rng.bits() | 1;
         journal.knows = knows();
-        // Seeded by the identity, so that the other draws of a seed do not change.
+        // Both seeded by the identity, so that the other draws of a seed do not change.
+        journal.rest_after = resting::draw(Rng::new(journal.identity));
         journal.encryption = super::encryption::draw(Rng::new(!journal.identity));
         let mixes = rng.chance(1, 2);
         let messages = if mixes {

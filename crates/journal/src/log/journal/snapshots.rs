@@ -9,9 +9,12 @@ use crate::log::state_reader::StateReader;
 /// Largest label of a snapshot in bytes.
 const LABEL_BYTES_MAX: usize = 256;
 
+/// Dead log for which a journal at rest asks for a snapshot, in bytes.
+const REST_DEAD_BYTES: u64 = 1 << 20;
+
 impl DiskJournal {
-    /// True when a snapshot is due: by the length of the log, by the space that it would free, by damage
-    /// that can be replaced behind it, or on request.
+    /// True when a snapshot is due: by the length of the log, by the space that it would free, of which
+    /// less counts at rest, by damage that can be replaced behind it, or on request.
     pub fn wants_snapshot(&self) -> bool {
         let SnapshotTrigger { log_bytes, last_len, live_blobs, requested, running, .. } = self.snapshots;
         if running || !self.shared.live_known.load(Relaxed) || self.shared.failure().is_some() {
@@ -23,8 +26,9 @@ impl DiskJournal {
         let shrunk = last_len >= enough && self.index.live_blobs() * 2 < live_blobs;
         let frees_room = self.shared.dead_kept().is_some_and(|kept| dead > kept);
         let much_dead = frees_room || dead >= (enough / 2).max(last_len / 2);
+        let tidies = dead >= REST_DEAD_BYTES.max(last_len / 2) && self.shared.rests.load(Relaxed);
         let replaces_damaged = self.shared.files.repairs().is_uncovered.load(Relaxed);
-        requested || log_bytes >= enough.max(last_len) || much_dead || shrunk || replaces_damaged
+        requested || log_bytes >= enough.max(last_len) || much_dead || tidies || shrunk || replaces_damaged
     }
 
     /// Makes [`DiskJournal::wants_snapshot`] true, once.

@@ -49,7 +49,11 @@ impl Maintenance {
         if ready >= self.ready_wanted(now_us) {
             return Ok(false);
         }
-        let wanted = self.shared.options.next_prefill();
+        let wanted = if self.is_coming_to_rest() {
+            self.shared.options.first_prefill()
+        } else {
+            self.shared.options.next_prefill()
+        };
         if !self.shared.space.is_ample_for(wanted) {
             // The writer makes a segment without zeros when it needs one.
             return Ok(false);
@@ -61,6 +65,9 @@ impl Maintenance {
 
     /// Number of segments that should be ready.
     fn ready_wanted(&self, now_us: u64) -> usize {
+        if self.is_coming_to_rest() {
+            return 1;
+        }
         let (used, fits) = self.writer.fill();
         if used < fits / BEGIN_PART {
             return 0;

@@ -54,7 +54,7 @@ impl Maintenance {
         if self.writer.segment_number() > self.shared.files.repairs().growing() {
             return Ok(());
         }
-        self.writer.roll()
+        self.writer.roll().map(drop)
     }
 
     /// Drops the copies of blobs that are released; the numbers of the files that hold the others.

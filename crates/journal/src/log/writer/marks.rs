@@ -93,25 +93,33 @@ impl Writer {
         Ok(marked)
     }
 
-    /// Ends the segment that grows and begins the next one, with a marker, unless something is being written.
-    pub(crate) fn roll(&self) -> Result<(), String> {
-        {
-            let Ok(_stepping) = self.stepping.try_lock() else { return Ok(()) };
+    /// Ends the segment that grows and begins the next one, with a marker. False: something is being written,
+    /// or there is no room.
+    pub(crate) fn roll(&self) -> Result<bool, String> {
+        let has_rolled = {
+            let Ok(_stepping) = self.stepping.try_lock() else { return Ok(false) };
             let mut state = lock(&self.state);
             if self.shared.failure().is_some() || !state.idle() {
-                return Ok(());
+                return Ok(false);
             }
             let rolled = self.begin_segment(&mut state).and_then(|begun| {
                 if begun {
                     state.encode_marker(&self.shared)?;
                     self.run(&mut state)?;
                 }
-                Ok(())
+                Ok(begun)
             });
-            rolled.inspect_err(|what| self.shared.poison(what.clone()))?;
-        }
+            rolled.inspect_err(|what| self.shared.poison(what.clone()))?
+        };
         // Who has queued meanwhile relies on this.
         self.step();
-        Ok(())
+        Ok(has_rolled)
+    }
+
+    /// True when the segment that grows holds at least this many bytes of the log, or more zeros ahead than
+    /// the first of a run.
+    pub(crate) fn is_beyond(&self, bytes: u64) -> bool {
+        let state = lock(&self.state);
+        state.offset >= bytes || state.prefilled > state.offset + self.shared.options.first_prefill()
     }
 }
