@@ -151,6 +151,8 @@ pub fn gone(listed: &[Part], shards: &[ShardMembers]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use sluice_replica::Follower;
 
     use super::*;
@@ -204,12 +206,12 @@ mod tests {
         let voting = shard(&[1, 2, 3], &[], 3, &[]);
         assert!(are_settled(&all, &[voting.clone(), voting.clone()]));
         assert!(!are_settled(&all, &[voting.clone(), shard(&[1, 2], &[3], 3, &[3])]));
-        assert!(!are_settled(&all[..2], &[voting.clone()]));
+        assert!(!are_settled(&all[..2], from_ref(&voting)));
         assert!(!are_settled(&all, &[ShardMembers { is_changing: true, ..voting.clone() }]));
         let removed = [all[0], all[1], all[2], listed(4, Wanted::Removed)];
-        assert!(are_settled(&removed, &[voting.clone()]));
+        assert!(are_settled(&removed, from_ref(&voting)));
         let leaving = [all[0], all[1], all[2], listed(4, Wanted::Leaving)];
-        assert!(!are_settled(&leaving, &[voting.clone()]));
+        assert!(!are_settled(&leaving, from_ref(&voting)));
         let replacing = [all[0], all[1], Part { replaces: Some(1), ..all[2] }];
         assert!(!are_settled(&replacing, &[voting]));
     }
