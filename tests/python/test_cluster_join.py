@@ -159,6 +159,25 @@ def test_a_cluster_begins_without_data_and_with_more_shards(machines):
     assert (one.payloads(), two.payloads()) == (["b"], ["a", "b"])
 
 
+def test_whoever_gets_a_root_key_is_told_to_keep_a_copy(machines):
+    one, two = machines("one"), machines("two")
+    init = ("cluster", "init", "--listen", one.listen, "--data-dir", "data")
+    warning = f"KEEP A COPY of {one.directory / 'data.key'}\n"
+    assert warning in one.run(*init).stdout
+    assert "KEEP A COPY" not in one.run(*init).stdout
+    one.start()
+    until(lambda: list(one.members()) == [1], "the node shows itself")
+
+    def is_made(*arguments: str):
+        """True if a start of the second machine says that it has made its key."""
+        return json.loads(two.begin(*arguments))["encryption"]["made"]
+
+    assert is_made("--join", one.url, "--join-token", one.token())
+    until(lambda: one.members().keys() == {1, 2}, "the machine has joined")
+    assert two.stop() == 0
+    assert not is_made()
+
+
 def test_the_key_of_the_ca_is_sealed_with_the_root_key_of_each_node(machines):
     one = begun(machines)
     two = joined(machines, "two", one)

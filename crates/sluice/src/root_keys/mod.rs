@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
 use sluice_journal::keys::SystemRandom;
 use sluice_journal::{Encryption, KeyId, RootKey, RootKeys};
 use sluice_node::StartError;
 use sluice_node::keys::{KeySource, RotateError};
 use zeroize::Zeroizing;
 
-use crate::config::{Any, RootKeySource, SettingValue};
+use crate::config::{Any, Config, RootKeySource, SettingValue};
 use crate::terminal::format::quoted;
 
 /// The flag of verbs that read or create a data directory.
@@ -71,6 +72,37 @@ pub(crate) struct ServerEncryption {
     pub(crate) store: RootKeyStore,
     /// The key file, if this start has created it.
     pub(crate) made: Option<PathBuf>,
+}
+
+impl ServerEncryption {
+    /// Chooses the encryption for a server with these settings, as [`RootKeyStore::choose`] does.
+    ///
+    /// # Errors
+    /// A key is missing, the source gives none, or the directory cannot be read.
+    pub(crate) fn choose(config: &Config) -> Result<ServerEncryption, StartError> {
+        RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption)
+    }
+
+    /// The warning about a key file that was created, printed once.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let (path, data_dir) = (self.made.as_ref()?, &self.store.data_dir);
+        let data_dir = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.clone());
+        Some(format!(
+            "  KEEP A COPY of {}\n  somewhere else, now, apart from backups of the data: without this key nobody can \
+             read\n  {} again, nor any backup of it.\n",
+            path.display(),
+            data_dir.display()
+        ))
+    }
+
+    /// The key for new data, the place of the keys, and if that was created.
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "root_key": self.encryption.root_of_new().map(|id| id.to_string()),
+            "keys_in": self.store.place(),
+            "made": self.made.is_some(),
+        })
+    }
 }
 
 impl RootKeyStore {

@@ -78,11 +78,7 @@ impl Banner<'_> {
             "data_dir": (!config.memory).then(|| self.data_dir.display().to_string()),
             "durability": spelled_durability(config),
             "shards": config.shards.0,
-            "encryption": started.chosen.as_ref().map(|chosen| json!({
-                "root_key": chosen.encryption.root_of_new().map(|id| id.to_string()),
-                "keys_in": chosen.store.place(),
-                "made": chosen.made.is_some(),
-            })),
+            "encryption": started.chosen.as_ref().map(ServerEncryption::json),
             "tls": security.tls.is_some(),
             "names": security.made.as_ref().map(AutoCertificates::names),
             "credentials": security.made.as_ref().map(|made| json!({
@@ -125,8 +121,8 @@ impl Banner<'_> {
         for note in &found.notes {
             field("note", note);
         }
-        if let Some(path) = started.chosen.as_ref().and_then(|chosen| chosen.made.as_deref()) {
-            text.push_str(&key_warning(path, &data));
+        if let Some(warning) = started.chosen.as_ref().and_then(ServerEncryption::warning) {
+            text.push_str(&format!("\n{warning}"));
         }
         text.push_str(&next(self.address, &self.url, security));
         text
@@ -186,15 +182,6 @@ fn encryption(chosen: &ServerEncryption) -> String {
         Some(id) => format!("AES-256-GCM, root key {id} from {}", chosen.store.place()),
         None => "off: new files are written without it".to_owned(),
     }
-}
-
-/// The warning about a new key file, printed once.
-fn key_warning(path: &Path, data: &str) -> String {
-    format!(
-        "\n  KEEP A COPY of {}\n  somewhere else, now, apart from backups of the data: without this key nobody can read\n  \
-        {data} again, nor any backup of it.\n",
-        path.display()
-    )
 }
 
 fn recovered(found: &Recovery, took: Duration) -> String {

@@ -10,7 +10,7 @@ use super::auto::AutoCertificates;
 use super::node_file::{Membership, NodeFile, own_address};
 use super::{LAST_SYNC, not_started, options};
 use crate::config::{self, Config, SettingFlags, Sources, TlsMode};
-use crate::root_keys::RootKeyStore;
+use crate::root_keys::ServerEncryption;
 use crate::terminal::data_dir::expect_stopped;
 use crate::terminal::{CliError, Fault, Out, Result};
 
@@ -41,39 +41,42 @@ pub(crate) async fn run(args: InitArgs, out: Out) -> Result<()> {
         return Err(CliError::usage("a node of a cluster has a data directory and --tls auto"));
     }
     expect_stopped(data_dir)?;
-    let file = match NodeFile::read(data_dir)? {
-        Some(file) if file.joined.as_ref().is_some_and(|joined| joined.node == FIRST) => file,
+    let (file, chosen) = match NodeFile::read(data_dir)? {
+        Some(file) if file.joined.as_ref().is_some_and(|joined| joined.node == FIRST) => (file, None),
         Some(_) => {
             let there = format!("the server in {} belongs to a cluster already", data_dir.display());
             return Err(CliError::of(Fault::Exists, there));
         }
         None => {
             let address = own_address(&config)?;
-            make_data(&config).await?;
-            first(address)
+            let chosen = make_data(&config).await?;
+            (first(address), Some(chosen))
         }
     };
     AutoCertificates::ensure(&Config { tls: TlsMode::Auto, ..config.clone() }, None)?;
     file.write(data_dir)?;
     let cluster = file.joined.as_ref().map(|joined| joined.cluster.clone()).unwrap_or_default();
-    let value = json!({"cluster": cluster, "node": FIRST, "address": file.address});
+    let encryption = chosen.as_ref().map(ServerEncryption::json);
+    let value = json!({"cluster": cluster, "node": FIRST, "address": file.address, "encryption": encryption});
     out.show(&value, |_| {
+        let warning = chosen.as_ref().and_then(ServerEncryption::warning);
         format!(
-            "This server is node {FIRST} of the cluster {cluster}, reached at {}.\n\n  \
+            "This server is node {FIRST} of the cluster {cluster}, reached at {}.\n\n{}  \
              sluice serve          goes on with its data, as a cluster of one node\n  \
              sluice cluster add    lets a machine join it\n",
-            file.address
+            file.address,
+            warning.map(|text| text + "\n").unwrap_or_default()
         )
     })
 }
 
 /// Starts and stops the server once, alone, with its settings: what is wrong with them or with the data is
 /// said before anything of the cluster is made, and the logs of all shards are there for others to follow.
-async fn make_data(config: &Config) -> Result<()> {
-    let chosen = RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption);
-    let started = chosen.and_then(|chosen| Node::start(options(config, Some(&chosen))));
-    let node = started.map_err(|e| not_started(&e))?;
-    node.shutdown(LAST_SYNC).await.map_err(|e| CliError::of(Fault::Server, e.to_string()))
+async fn make_data(config: &Config) -> Result<ServerEncryption> {
+    let chosen = ServerEncryption::choose(config).map_err(|e| not_started(&e))?;
+    let node = Node::start(options(config, Some(&chosen))).map_err(|e| not_started(&e))?;
+    node.shutdown(LAST_SYNC).await.map_err(|e| CliError::of(Fault::Server, e.to_string()))?;
+    Ok(chosen)
 }
 
 fn first(address: String) -> NodeFile {

@@ -28,7 +28,7 @@ use super::node_file::{Membership, NodeFile, own_address};
 use super::pinned::PinnedCa;
 use crate::cert::{Pair, pem};
 use crate::config::Config;
-use crate::root_keys::RootKeyStore;
+use crate::root_keys::ServerEncryption;
 use crate::terminal::{CliError, Fault, Result};
 use sluice_peers::tls::Verifier;
 
@@ -54,21 +54,28 @@ pub(super) struct JoinArgs {
 }
 
 impl JoinArgs {
-    /// The place of the server in a cluster, which it joins first if these flags say so; `None`: it is alone.
-    pub(super) async fn place(&self, config: &Config) -> Result<Option<NodeFile>> {
+    /// The place of the server in a cluster, `None`: it is alone. If these flags say so it joins first, and
+    /// the encryption that it has chosen for that is returned as well.
+    pub(super) async fn place(
+        &self,
+        config: &Config,
+    ) -> Result<(Option<NodeFile>, Option<ServerEncryption>)> {
         let file = if config.memory { None } else { NodeFile::read(&config.data_dir)? };
         match (file, &self.join) {
             (Some(file), _) if file.is_removed => Err(removed(&config.data_dir)),
             (Some(file), _) if file.recovering.is_some() => Err(unrecovered(&config.data_dir)),
-            (Some(file), _) if file.joined.is_some() => Ok(Some(file)),
+            (Some(file), _) if file.joined.is_some() => Ok((Some(file), None)),
             (Some(_), None) => Err(CliError::usage("this server has not finished joining a cluster")
                 .hint("Start it with --join and --join-token again.")),
-            (file, Some(url)) => join(config, url, &self.token()?, file).await.map(Some),
+            (file, Some(url)) => {
+                let (file, chosen) = join(config, url, &self.token()?, file).await?;
+                Ok((Some(file), Some(chosen)))
+            }
             (None, None) if self.join_token.is_some() || self.join_token_file.is_some() => {
                 Err(CliError::usage("a join token without the cluster to join")
                     .hint("Name one of its nodes: --join https://HOST:PORT."))
             }
-            (None, None) => Ok(None),
+            (None, None) => Ok((None, None)),
         }
     }
 
@@ -98,7 +105,12 @@ fn unrecovered(data_dir: &Path) -> CliError {
     CliError::usage(told).hint("Finish it: repeat `sluice cluster recover`.")
 }
 
-async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -> Result<NodeFile> {
+async fn join(
+    config: &Config,
+    url: &str,
+    token: &str,
+    file: Option<NodeFile>,
+) -> Result<(NodeFile, ServerEncryption)> {
     if config.memory || config.tls_cert.0.is_some() {
         return Err(CliError::usage("a node of a cluster has a data directory and --tls auto"));
     }
@@ -117,14 +129,14 @@ async fn join(config: &Config, url: &str, token: &str, file: Option<NodeFile>) -
     file.write(&config.data_dir)?;
     let ca = ca_of(url, fingerprint).await.map_err(|e| e.context(&format!("cannot join at {url}")))?;
     let joined = ask(config, url, token, ca, &file).await?;
-    let chosen = RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption);
-    keep_ca(config, &joined, &chosen.map_err(|e| CliError::start(&e))?.encryption)?;
+    let chosen = ServerEncryption::choose(config).map_err(|e| CliError::start(&e))?;
+    keep_ca(config, &joined, &chosen.encryption)?;
     tracing::info!("joined the cluster {} as node {}", joined.cluster, joined.node);
     let Joined { cluster, node, nodes, .. } = joined;
     let nodes = nodes.into_iter().map(|it| (it.node, it.address)).collect();
     file.joined = Some(Membership { cluster, node, is_new: true, nodes, recovered_from: None });
     file.write(&config.data_dir)?;
-    Ok(file)
+    Ok((file, chosen))
 }
 
 /// The CA of the cluster that is reached at a URL, as PEM.

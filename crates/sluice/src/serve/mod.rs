@@ -50,7 +50,7 @@ use sluice_node::{Durability, Node, Options, StartError};
 use tokio::runtime::Runtime;
 
 use crate::config::{self, Config, Loaded, SettingFlags, Sources};
-use crate::root_keys::{RootKeyStore, ServerEncryption};
+use crate::root_keys::ServerEncryption;
 use crate::terminal::data_dir::expect_directory;
 use crate::terminal::{CliError, Fault, Out, Result};
 use banner::Started;
@@ -145,16 +145,16 @@ fn serve_until_stopped(
         expect_directory(&config.data_dir)?;
     }
     // The port first: a second server on the same port must not touch the data.
-    let file = runtime.block_on(join.place(config))?;
+    let (file, chosen) = runtime.block_on(join.place(config))?;
     let place = Place::of(config, file.as_ref())?;
     let security = Security::load(config, place.as_ref())?;
     let listener = runtime.block_on(address::bind(loaded, &security))?;
     let address = listener.local_addr().map_err(|e| CliError::failed(format!("cannot listen: {e}")))?;
     let began = Instant::now();
-    let chosen = (!config.memory)
-        .then(|| RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption))
-        .transpose()
-        .map_err(|e| not_started(&e))?;
+    let chosen = match chosen {
+        None if !config.memory => Some(ServerEncryption::choose(config).map_err(|e| not_started(&e))?),
+        chosen => chosen,
+    };
     let made = security.made.as_ref();
     let cluster = runtime.block_on(async { ClusterNode::start(place, made, config) });
     let mut options = options(config, chosen.as_ref());

@@ -17,7 +17,7 @@ use super::auto::AutoCertificates;
 use super::node_file::{Membership, NodeFile};
 use super::{join, options};
 use crate::config::{self, Config, SettingFlags, Sources};
-use crate::root_keys::RootKeyStore;
+use crate::root_keys::{RootKeyStore, ServerEncryption};
 use crate::terminal::data_dir::expect_stopped;
 use crate::terminal::format::time;
 use crate::terminal::output::Table;
@@ -81,7 +81,7 @@ fn look(config: &Config) -> std::result::Result<Vec<ShardEnd>, StartError> {
 }
 
 fn open(config: &Config) -> std::result::Result<Recovery, StartError> {
-    let chosen = RootKeyStore::new(&config.key_source, &config.data_dir).choose(!config.no_encryption)?;
+    let chosen = ServerEncryption::choose(config)?;
     Recovery::open(&options(config, Some(&chosen)))
 }
 
