@@ -56,10 +56,24 @@ pub(super) async fn run(args: BackupArgs, out: Out) -> Result<u8> {
         return Ok(0);
     }
     let name = args.file.display();
-    out.show(&json!({"file": name.to_string(), "bytes": bytes}), |_| {
-        format!("wrote {name}, {}\n", size(bytes))
+    let keys = root_keys(&connection).await;
+    out.show(&json!({"file": name.to_string(), "bytes": bytes, "root_keys": keys}), |_| {
+        let takes = keys.filter(|keys| !keys.is_empty()).map(|keys| {
+            let server = connection.client.server();
+            format!("to restore it takes the root keys of {server}: {}\n", keys.join(", "))
+        });
+        format!("wrote {name}, {}\n{}", size(bytes), takes.unwrap_or_default())
     })?;
     Ok(0)
+}
+
+/// Ids of the root keys of the server that has written a backup, which a restore takes. `None`: it does not
+/// answer any more; another one has other keys.
+async fn root_keys(connection: &Connection) -> Option<Vec<String>> {
+    let server = connection.client.server().to_owned();
+    let keys = connection.client.keys().await.ok()?;
+    let is_same = connection.client.server() == server;
+    is_same.then(|| keys.keys.into_iter().map(|key| key.id).collect())
 }
 
 /// Writes a file that only its owner can read, and that appears under its name when it is complete.

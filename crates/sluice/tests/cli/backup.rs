@@ -19,7 +19,9 @@ fn a_backup_under_load_restores_what_was_there() {
         })
     };
     let told = server.ok(&["backup", "copy.sluice"]);
+    let key = server.ready["encryption"]["root_key"].as_str().unwrap();
     assert!(told.starts_with("wrote copy.sluice, "), "{told}");
+    assert!(told.ends_with(&format!(": {key}\n")), "the key that a restore takes: {told}");
     sending.join().unwrap();
     let mode = std::os::unix::fs::PermissionsExt::mode(
         &std::fs::metadata(server.path("copy.sluice")).unwrap().permissions(),
