@@ -7,7 +7,7 @@ use sluice_engine::change::Verb;
 use sluice_engine::query::State;
 use sluice_engine::{Error, NamespaceId};
 use sluice_node::bulk::{
-    BulkAction, BulkRequest, BulkState, BulkView, Filter as EngineFilter, HeaderIs as EngineHeader,
+    BulkAction, BulkRequest, BulkState, BulkView, Filter as EngineFilter, HeaderIs as EngineHeader, id_text,
 };
 
 use crate::access::Right;
@@ -342,10 +342,6 @@ impl From<&BulkView> for Bulk {
     }
 }
 
-fn id_text(id: u64) -> String {
-    format!("{id:016x}")
-}
-
 fn bulk_id(text: &str) -> Result<u64, Error> {
     from_hex(text).ok_or_else(|| Error::BulkNotFound { bulk: text.chars().take(ID_CHARS_MAX).collect() })
 }
@@ -475,7 +471,13 @@ mod tests {
         let server = Open::new();
         for name in ["0006475d6a9f8000", "x"] {
             let shown = Show {}.run(&server.permit(Operation::BulkShow, name)).await;
-            assert_eq!(shown.unwrap_err().code(), "bulk_not_found");
+            let error = shown.unwrap_err();
+            assert_eq!(error.code(), "bulk_not_found");
+            assert!(
+                error.message().starts_with(&format!("bulk {name} does not exist")),
+                "{}",
+                error.message()
+            );
         }
         let listed = List {}.run(&server.permit(Operation::BulkList, "")).await.unwrap();
         assert_eq!(serde_json::to_string(&listed.answer).unwrap(), r#"{"bulks":[]}"#);

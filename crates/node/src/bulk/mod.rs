@@ -39,6 +39,11 @@ const ENDED_TIME: Duration = Duration::from_secs(3600);
 /// Time after which a caller may try again while too many bulks run, in milliseconds.
 const RETRY_AFTER_MS: u64 = 5_000;
 
+/// The id of a bulk as callers see it.
+pub fn id_text(id: u64) -> String {
+    format!("{id:016x}")
+}
+
 /// A bulk as requested.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BulkRequest {
@@ -283,6 +288,6 @@ impl Bulks {
         let found = self.lock().get(&id).cloned();
         found
             .filter(|bulk| bulk.view().request.namespace == namespace)
-            .ok_or_else(|| Error::BulkNotFound { bulk: id.to_string() })
+            .ok_or_else(|| Error::BulkNotFound { bulk: id_text(id) })
     }
 }
