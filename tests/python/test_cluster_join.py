@@ -235,7 +235,7 @@ def test_tokens_that_are_wrong_used_or_expired_are_refused(machines):
     other = token[:-4] + "AAAA"
     assert "not one of this cluster" in two.refused("--join", one.url, "--join-token", other)
     # A machine that does not fit; its token stays good.
-    assert "1 shards" in two.refused("--join", one.url, "--join-token", token, "--shards=2")
+    assert "has 1 shard, and the machine 2" in two.refused("--join", one.url, "--join-token", token, "--shards=2")
     # A join that was cut is repeated; a machine that has joined starts again with or without the flags.
     two.join(token, one)
     assert two.node_file()["joined"]["node"] == 2

@@ -69,6 +69,7 @@ pub mod tokens;
 pub mod unary;
 pub mod value;
 mod view;
+mod wording;
 
 pub use call::{Codec, Done, Unary};
 pub use error::CallError;

@@ -20,6 +20,7 @@ use crate::roster::{ClusterCa, ListedNode, Machine};
 use crate::server::Clustered;
 use crate::time::now_ms;
 use crate::value::Within;
+use crate::wording::counted;
 
 /// Longest validity of a join token, in milliseconds: a week.
 const TTL_MS_MAX: u64 = 7 * 86_400_000;
@@ -170,7 +171,8 @@ fn check_machine(now: u64, shards: u64, own_shards: u64) -> Result<(), CallError
         return refused(format!("the machine's clock is wrong by {} s: set it right", apart / 1_000));
     }
     if shards != own_shards {
-        return refused(format!("the cluster has {own_shards} shards, and the machine {shards}: set shards"));
+        let own = counted(own_shards, "shard");
+        return refused(format!("the cluster has {own}, and the machine {shards}: set shards"));
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use super::identity::Grant;
 use super::pattern::Patterns;
 use super::rate::{RATE_MAX, RequestRate};
 use super::right::{Role, Roles};
+use crate::wording::counted;
 
 /// Largest policy file, in bytes.
 pub const POLICY_BYTES_MAX: usize = 1 << 20;
@@ -105,8 +106,9 @@ impl Policy {
             return Ok(());
         }
         Err(format!(
-            "has no [revoked], and the policy in force revokes {revoked} certificates: if it is half written, \
-             write the rest; if they are to count again, write [revoked] with serials = []"
+            "has no [revoked], and the policy in force revokes {}: if it is half written, write the rest; if what \
+             is revoked is to count again, write [revoked] with serials = []",
+            counted(revoked as u64, "certificate")
         ))
     }
 

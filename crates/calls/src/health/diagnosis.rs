@@ -7,8 +7,8 @@ use sluice_engine::Limits;
 use super::Seen;
 use super::links::{PARTED_MS, parted, parted_ms, running, twins, unreached};
 use super::voting::{is_behind, learning};
-use super::words::{counted, duration};
 use crate::view::{FollowerView, ShardView, View, by_setting};
+use crate::wording::{counted, duration};
 
 /// Number of nodes from which a cluster outlives the loss of one.
 const NODES_MIN: usize = 3;

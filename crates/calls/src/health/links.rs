@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Seen;
-use super::words::duration;
 use crate::view::LinkView;
+use crate::wording::duration;
 
 /// Time without a connection, in milliseconds, from which it is not for the moment only, as while a server
 /// starts again.

@@ -1,12 +1,11 @@
 //! The health of a cluster: each node is asked for its own view, and what is wrong is said in sentences.
 //!
 //! Map: `diagnosis` what is wrong in all views, `links` what is wrong between the nodes, `voting` whose votes
-//! count, `words` what they all say.
+//! count.
 
 mod diagnosis;
 mod links;
 mod voting;
-mod words;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Votes of the nodes: how many of them may fail, and which do not vote yet.
 
 use super::Seen;
-use super::words::counted;
 use crate::view::{FollowerView, ShardView};
+use crate::wording::counted;
 
 /// Age of the oldest record that a follower lacks, in milliseconds, from which it is behind: far more than
 /// the time of a write.

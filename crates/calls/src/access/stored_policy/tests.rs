@@ -170,6 +170,7 @@ async fn revoked_certificates_count_again_by_a_clear_word_alone() {
     access.policy_set(&node, ops.change(None), "[revoked]\nserials = ['0102']\n").await.unwrap();
     let (code, message) = told(access.policy_set(&node, ops.change(None), BILLING).await.unwrap_err());
     assert!(code == "invalid_argument" && message.starts_with("policy: has no [revoked]"), "{message}");
+    assert!(message.contains("revokes 1 certificate:"), "{message}");
     let removed = access.policy_remove(&node, ops.change(None)).await.unwrap_err();
     assert_eq!(told(removed).0, "wrong_state");
     access.policy_set(&node, ops.change(None), "[revoked]\nserials = []\n").await.unwrap();

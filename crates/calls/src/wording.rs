@@ -1,7 +1,7 @@
-//! Words of which sentences about health are made.
+//! Words of which sentences are made.
 
 /// A time in the largest unit of which it has two.
-pub(super) fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     match ms / 1_000 {
         0..120 => format!("{} s", ms / 1_000),
         s @ 120..7_200 => format!("{} min", s / 60),
@@ -11,6 +11,6 @@ pub(super) fn duration(ms: u64) -> String {
 }
 
 /// A number with its noun: `1 shard`, `2 shards`.
-pub(super) fn counted(count: u64, noun: &str) -> String {
+pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
