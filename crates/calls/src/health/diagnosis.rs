@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use sluice_engine::Limits;
 
 use super::Seen;
-use super::links::{PARTED_MS, parted, parted_ms, running, twins, unreached};
-use super::voting::{is_behind, learning};
+use super::links::{PARTED_MS, is_running, parted, parted_ms, twins, unreached};
+use super::voting::{is_behind, learning, voters};
 use crate::view::{FollowerView, ShardView, View, by_setting};
 use crate::wording::{counted, duration};
 
@@ -20,9 +20,9 @@ pub(super) fn problems(own: u64, limits: &Limits, seen: &[Seen]) -> Vec<String> 
     let views: Vec<(u64, &View)> =
         seen.iter().filter_map(|seen| Some((seen.status.number, seen.view.as_ref()?))).collect();
     let mut problems = Vec::new();
-    problems.extend(majority(own, views.len(), seen));
+    problems.extend(majority(own, seen));
     problems.extend(too_few(seen.len()));
-    let forgotten = forgotten(seen.len(), &views);
+    let forgotten = forgotten(voters(seen).len(), &views);
     if forgotten.is_none() {
         problems.extend(leaderless(&views));
     }
@@ -49,8 +49,12 @@ pub(super) fn problems(own: u64, limits: &Limits, seen: &[Seen]) -> Vec<String> 
     problems
 }
 
-fn majority(own: u64, reached: usize, seen: &[Seen]) -> Option<String> {
-    let (nodes, running) = (seen.len(), running(seen));
+/// A machine that has a number and does not vote yet is none of the nodes that are counted.
+fn majority(own: u64, seen: &[Seen]) -> Option<String> {
+    let voters = voters(seen);
+    let nodes = voters.len();
+    let running = voters.iter().filter(|node| is_running(node, seen)).count();
+    let reached = voters.iter().filter(|node| node.view.is_some()).count();
     let needed = nodes / 2 + 1;
     if reached < needed {
         return Some(format!(
@@ -339,6 +343,21 @@ pub(super) mod tests {
             "shard 0 has had no leader for 5 s",
         ];
         assert_eq!(beginnings(&seen)[..2], told);
+    }
+
+    #[test]
+    fn machines_with_a_number_that_never_came_are_not_counted() {
+        let mut seen = well();
+        for number in [4, 5] {
+            let status = NodeStatus { silent_ms: Some(150_000), ..NodeStatus::of(number) };
+            seen.push(Seen { status, view: None });
+        }
+        let told =
+            |seen: &[Seen]| beginnings(seen).into_iter().filter(|told| told.contains("nodes are left"));
+        assert_eq!(told(&seen).count(), 0);
+        lose(2, &mut seen);
+        let left = "2 of 3 nodes are left, and the loss of one more stops the cluster";
+        assert_eq!(told(&seen).collect::<Vec<_>>(), [left]);
     }
 
     #[test]

@@ -10,9 +10,9 @@ use crate::wording::duration;
 /// starts again.
 pub(super) const PARTED_MS: u64 = 3_000;
 
-/// Number of nodes that run: they answer, or another one that answers is connected with them.
-pub(super) fn running(seen: &[Seen]) -> usize {
-    seen.iter().filter(|node| node.view.is_some() || connected_elsewhere(node, seen).is_some()).count()
+/// True for a node that runs: it answers, or another one that answers is connected with it.
+pub(super) fn is_running(node: &Seen, seen: &[Seen]) -> bool {
+    node.view.is_some() || connected_elsewhere(node, seen).is_some()
 }
 
 /// Nodes that node `own` does not reach.

@@ -26,6 +26,17 @@ pub(super) fn led(seen: &[Seen]) -> Vec<Option<(u64, &ShardView)>> {
     (0..count).map(of_shard).collect()
 }
 
+/// The nodes that vote in a shard, as its leader sees them; all, while no shard is known to have one.
+pub(super) fn voters(seen: &[Seen]) -> Vec<&Seen> {
+    let led: Vec<(u64, &ShardView)> = led(seen).into_iter().flatten().collect();
+    let votes = |node: &&Seen| {
+        let is_voter = |follower: &FollowerView| follower.votes && follower.node == node.status.number;
+        led.iter()
+            .any(|(leader, shard)| *leader == node.status.number || shard.followers.iter().any(is_voter))
+    };
+    seen.iter().filter(|node| led.is_empty() || votes(node)).collect()
+}
+
 /// Number of nodes that may fail now, whichever they are: of each shard a majority of those that vote is left
 /// that hears the leader and has what was acknowledged.
 pub(super) fn tolerated(seen: &[Seen]) -> usize {
