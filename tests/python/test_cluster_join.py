@@ -249,6 +249,11 @@ def test_tokens_that_are_wrong_used_or_expired_are_refused(machines):
     alone.start()
     alone.stop()
     assert "has data" in alone.refused("--join", one.url, "--join-token", one.token())
+    # Nor does a node of another cluster start as that.
+    other = machines("other")
+    assert other.run("cluster", "init", "--listen", other.listen, "--data-dir", "data").returncode == 0
+    assert "a node of another cluster" in other.refused("--join", one.url, "--join-token", one.token())
+    other.start("--join", one.url, "--join-token", "gone")
 
 
 def words(command: str) -> list[str]:

@@ -14,6 +14,7 @@ use data_encoding::HEXLOWER;
 use sluice_calls::roster::join_token::{Parts, fingerprint, parts};
 use sluice_client::{Client, Credentials, Joined, Machine, Options};
 use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION};
+use sluice_front::tls::first_certificate;
 use sluice_journal::{Encryption, holds_journal};
 use sluice_replica::Protocols;
 use tokio::net::TcpStream;
@@ -42,7 +43,7 @@ const SECRET_BYTES: usize = 32;
 #[command(next_help_heading = "Cluster")]
 pub(super) struct JoinArgs {
     /// Join the cluster that is reached here, with an empty data directory. Ignored by a server that has
-    /// joined.
+    /// joined it.
     #[arg(long, value_name = "URL", env = "SLUICE_JOIN")]
     join: Option<String>,
     /// Join token, as `sluice cluster add` prints it.
@@ -64,7 +65,10 @@ impl JoinArgs {
         match (file, &self.join) {
             (Some(file), _) if file.is_removed => Err(removed(&config.data_dir)),
             (Some(file), _) if file.recovering.is_some() => Err(unrecovered(&config.data_dir)),
-            (Some(file), _) if file.joined.is_some() => Ok((Some(file), None)),
+            (Some(file), _) if file.joined.is_some() => {
+                self.check_cluster(config)?;
+                Ok((Some(file), None))
+            }
             (Some(_), None) => Err(CliError::usage("this server has not finished joining a cluster")
                 .hint("Start it with --join and --join-token again.")),
             (file, Some(url)) => {
@@ -77,6 +81,20 @@ impl JoinArgs {
             }
             (None, None) => Ok((None, None)),
         }
+    }
+
+    /// Refuses a join token of another cluster than that of the data directory, by their CAs. A token that is
+    /// gone or damaged by now tells nothing.
+    fn check_cluster(&self, config: &Config) -> Result<()> {
+        let Some(token) = self.token().ok().and_then(|token| parts(&token).ok()) else { return Ok(()) };
+        let ca = folder(config).ca().read_pem().and_then(|pem| first_certificate(pem.as_bytes()));
+        if ca.is_ok_and(|ca| fingerprint(&ca) != token.fingerprint) {
+            let other = format!("{} is that of a node of another cluster", config.data_dir.display());
+            return Err(CliError::of(Fault::Exists, format!("cannot join with this token: {other}"))
+                .hint("To let this machine join, name an empty data directory with --data-dir.")
+                .hint("To go on in the cluster of the data directory, start without the token."));
+        }
+        Ok(())
     }
 
     fn token(&self) -> Result<String> {
