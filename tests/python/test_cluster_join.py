@@ -231,7 +231,8 @@ def test_tokens_that_are_wrong_used_or_expired_are_refused(machines):
     assert "has expired" in two.refused("--join", one.url, "--join-token", short)
     # The CA of another cluster.
     wrong = token.replace(token.split("_")[2], "00" * 32)
-    assert "no node of the cluster" in two.refused("--join", one.url, "--join-token", wrong)
+    told = two.refused("--join", one.url, "--join-token", wrong)
+    assert f"cannot join at {one.url}: the server is no node of the cluster" in told
     other = token[:-4] + "AAAA"
     assert "not one of this cluster" in two.refused("--join", one.url, "--join-token", other)
     # A machine that does not fit; its token stays good.

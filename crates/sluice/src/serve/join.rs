@@ -4,10 +4,10 @@
 //! but the cluster. What a join cut half way has left is used by the next try: until the answer is kept the
 //! cluster gives the same machine the same number.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
 use clap::Args;
 use data_encoding::HEXLOWER;
@@ -20,9 +20,9 @@ use sluice_replica::Protocols;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, Error as TlsError};
 
 use super::auto::folder;
 use super::node_file::{Membership, NodeFile, own_address};
@@ -178,11 +178,20 @@ async fn ca_of(url: &str, fingerprint: [u8; 32]) -> Result<Vec<u8>> {
         .with_no_client_auth();
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
     let stream = timeout(CONNECT_MAX, connecting).await.map_err(|_| late())?;
-    let stream = stream.map_err(|e| CliError::of(Fault::Tls, e.to_string()))?;
+    let stream = stream.map_err(|e| CliError::of(Fault::Tls, refusal(&e)))?;
     let shown = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let ca = shown.iter().find(|certificate| self::fingerprint(certificate) == fingerprint);
     ca.map(|ca| pem("CERTIFICATE", ca).into_bytes())
         .ok_or_else(|| CliError::of(Fault::Tls, "it has not shown the cluster's CA"))
+}
+
+/// The reason of a handshake that failed: that of [`PinnedCa`] alone, if it has given one.
+fn refusal(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
+    match inner {
+        Some(TlsError::General(reason)) => reason.clone(),
+        _ => error.to_string(),
+    }
 }
 
 async fn ask(config: &Config, url: &str, token: &str, ca: Vec<u8>, file: &NodeFile) -> Result<Joined> {
