@@ -420,6 +420,7 @@ def test_an_address_that_was_wrong_or_has_changed_is_put_right(machines):
     until_sent(one, "moved")
     until(lambda: two.payloads() == one.payloads(), "the second node follows from its new address")
     assert addresses() == {1: one.listen, 2: two.listen}
+    until(lambda: two.node_file()["address"] == two.listen, "its file follows the list")
     assert one.run("cluster", "transfer", "2").returncode == 0
     until_sent(one, "passed on")
 

@@ -4,7 +4,7 @@ import json
 import shutil
 
 from conftest import until
-from test_cluster_join import begun, joined, machines, numbers, until_sent  # noqa: F401
+from test_cluster_join import begun, free_port, joined, machines, numbers, until_sent  # noqa: F401
 
 
 def recover(machine, *arguments: str):
@@ -109,14 +109,19 @@ def test_a_look_at_what_a_node_has_writes_nothing(machines):
 def test_a_recovery_that_was_interrupted_is_finished_by_the_next(machines):
     one, two, three = lost(machines, "--shards=2")
     three.kill()
+    # Its machine has another port by now.
+    three.listen = f"127.0.0.1:{free_port()}"
+    three.url = f"https://{three.listen}"
     # A setting that names fewer shards than there are would leave one behind.
     code, shown, error = recover(three, "--shards=1", "--yes")
     assert code == 2 and "set it to 2" in error and not shown
     directory = three.directory
     for part in ("data", "data-tls"):
         shutil.copytree(directory / part, directory / f"{part}-before")
+    named = ("--dry-run", "--cluster-address", "three.example:7070")
+    assert recover(three, *named)[1][0]["address"] == "three.example:7070"
     code, [_, recovered], _ = recover(three, "--yes")
-    assert code == 0
+    assert code == 0 and recovered["address"] == three.listen
     place = three.node_file()["joined"]
     former = json.loads((directory / "data-before" / "node").read_text())
 
@@ -138,6 +143,7 @@ def test_a_recovery_that_was_interrupted_is_finished_by_the_next(machines):
         three.start("--data-dir", "data-cut")
         until(lambda: three.members() == {4: [0, 1]}, "the node goes on alone")
         assert three.payloads() == ["a", "b", "c", "d"]
+        assert [node["address"] for node in three.json("cluster", "members")["nodes"]] == [three.listen]
         assert three.stop() == 0
         for part in directory.glob("data-cut*"):
             shutil.rmtree(part) if part.is_dir() else part.unlink()

@@ -73,15 +73,18 @@ impl NodeFile {
         Ok(Some(file))
     }
 
-    /// Changes the place in the file of a data directory, if it is that of the node with this number. Nothing
-    /// is written where it is so already.
+    /// Changes the place in the file of a data directory, if it is that of the node with this number, whose
+    /// address is that in its list from then on. Nothing is written where it is so already.
     pub(super) fn change(data_dir: &Path, node: u64, change: impl FnOnce(&mut Membership)) -> Result<()> {
         let Some(mut file) = NodeFile::read(data_dir)? else { return Ok(()) };
-        let before = file.joined.clone();
+        let before = file.clone();
         if let Some(place) = file.joined.as_mut().filter(|place| place.node == node) {
             change(place);
+            if let Some(address) = place.nodes.get(&node) {
+                file.address.clone_from(address);
+            }
         }
-        if file.joined == before { Ok(()) } else { file.write(data_dir) }
+        if file == before { Ok(()) } else { file.write(data_dir) }
     }
 
     /// Writes the file durably.
@@ -162,6 +165,9 @@ mod tests {
             NodeFile::change(&data, node, |place| place.is_new = true).unwrap();
             assert_eq!(NodeFile::read(&data).unwrap().unwrap().joined.unwrap().is_new, is_new, "node {node}");
         }
+        let moved = |place: &mut Membership| drop(place.nodes.insert(2, "two.example:7071".to_owned()));
+        NodeFile::change(&data, 2, moved).unwrap();
+        assert_eq!(NodeFile::read(&data).unwrap().unwrap().address, "two.example:7071");
         let nowhere = Membership { node: 0, ..joined };
         NodeFile { joined: Some(nowhere), ..file }.write(&data).unwrap();
         assert!(NodeFile::read(&data).is_err());

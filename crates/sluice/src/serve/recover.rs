@@ -10,13 +10,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use sluice_calls::roster::check_address;
 use sluice_node::{Recovery, ShardEnd, StartError};
 use sluice_replica::NodeId;
 
 use super::auto::AutoCertificates;
-use super::node_file::{Membership, NodeFile};
+use super::node_file::{Membership, NodeFile, own_address};
 use super::{join, options};
-use crate::config::{self, Config, SettingFlags, Sources};
+use crate::config::{self, Config, Loaded, Origin, SettingFlags, Sources};
 use crate::root_keys::{RootKeyStore, ServerEncryption};
 use crate::terminal::data_dir::expect_stopped;
 use crate::terminal::format::time;
@@ -47,12 +48,14 @@ pub(crate) struct RecoverArgs {
 pub(crate) fn run(args: RecoverArgs, ask: impl FnOnce(&str) -> Result<()>, out: Out) -> Result<()> {
     let loaded = config::load(&Sources::of_process(args.config, args.settings))
         .map_err(|e| CliError::usage(e.to_string()))?;
+    let named = named_address(&loaded)?;
     let config = loaded.config;
     expect_stopped(&config.data_dir)?;
     let (file, joined) = place(&config)?;
     let ends = look(&config).map_err(cannot)?;
-    let found = remains(&joined, &file.address, &ends);
-    out.show(&found, |_| remains_in_words(&joined, &file.address, &ends))?;
+    let address = named.as_ref().unwrap_or(&file.address);
+    let found = remains(&joined, address, &ends);
+    out.show(&found, |_| remains_in_words(&joined, address, &ends))?;
     if args.dry_run {
         return Ok(());
     }
@@ -70,8 +73,18 @@ pub(crate) fn run(args: RecoverArgs, ask: impl FnOnce(&str) -> Result<()>, out: 
             .context(CANNOT)
             .hint("Stop the server, and look again."));
     }
+    let file = NodeFile { address: address.clone(), ..file };
     let place = recover(&config, &file, &joined, recovery)?;
     report(&place, &file.address, &others, out)
+}
+
+/// The address of the node, where the settings name one: as its cluster's, or by the flag `--listen` one that
+/// others can reach. `None`: it is that of its file.
+fn named_address(loaded: &Loaded) -> Result<Option<String>> {
+    let by_flag =
+        matches!(loaded.origin("listen"), Origin::Flag(_)) && check_address(&loaded.config.listen).is_ok();
+    let is_named = loaded.config.cluster_address.0.is_some() || by_flag;
+    is_named.then(|| own_address(&loaded.config)).transpose()
 }
 
 /// Ends of the logs that the node has. Nothing is written, not even a key where the data need none.
@@ -115,7 +128,7 @@ fn place(config: &Config) -> Result<(NodeFile, Membership)> {
 /// Makes the node the only one of a new cluster, or goes on with that where it was interrupted.
 fn recover(config: &Config, file: &NodeFile, joined: &Membership, recovery: Recovery) -> Result<Membership> {
     let place = match &file.recovering {
-        Some(begun) => begun.clone(),
+        Some(begun) => Membership { nodes: [(begun.node, file.address.clone())].into(), ..begun.clone() },
         None => {
             let number = recovery.next_number().ok_or_else(no_number)?;
             let recovered_from = Some(joined.cluster.clone());
