@@ -137,7 +137,7 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
         ClusterVerb::Recover { recover, confirm } => recover::run(recover, |what| confirm.ask(what), out)?,
         ClusterVerb::Remove { node, confirm, server } => {
             let connection = server.connect()?;
-            confirm.ask(&format!("remove node {node} from the cluster for good"))?;
+            confirm.ask(&format!("Removing node {node} from the cluster"))?;
             let leaving = connection.client.cluster_remove(node).await.map_err(|e| connection.error(&e))?;
             out.show(&leaving, |it| format!("node {} at {} is being removed\n", it.node, it.address))?;
         }
@@ -155,7 +155,7 @@ pub(super) async fn run(verb: ClusterVerb, out: Out) -> Result<u8> {
         }
         ClusterVerb::Finalize { confirm, server } => {
             let connection = server.connect()?;
-            confirm.ask("put the newest behaviour version into force for good")?;
+            confirm.ask("Putting the newest behaviour version into force")?;
             let finalized = connection.client.cluster_finalize().await.map_err(|e| connection.error(&e))?;
             out.show(&finalized, |it| {
                 let already = if it.former == it.behaviour { " already" } else { "" };

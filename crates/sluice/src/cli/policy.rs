@@ -63,7 +63,7 @@ pub(super) async fn run(verb: PolicyVerb, out: Out) -> Result<u8> {
         }
         PolicyVerb::Remove { version, confirm, server } => {
             let connection = server.connect()?;
-            confirm.ask("remove the stored policy")?;
+            confirm.ask("Removing the stored policy")?;
             let removed = connection.client.policy_remove(version.as_deref()).await;
             let removed = removed.map_err(|e| connection.error(&e))?;
             out.show(&json!({"removed": removed.version}), |_| {

@@ -65,7 +65,7 @@ pub(crate) fn run(args: RecoverArgs, ask: impl FnOnce(&str) -> Result<()>, out: 
     if file.recovering.is_none() && ends.iter().all(is_alone) {
         return report(&joined, &file.address, &others, out);
     }
-    ask("giving up what only other nodes have")?;
+    ask("Giving up what only other nodes have")?;
     let recovery = open(&config).map_err(cannot)?;
     if recovery.ends() != ends {
         let changed = format!("the data in {} have changed meanwhile", config.data_dir.display());

@@ -16,6 +16,18 @@ fn nobody_listens() {
 }
 
 #[test]
+fn what_cannot_be_undone_is_told_as_a_sentence() {
+    for (arguments, told) in [
+        (&["cluster", "remove", "9"][..], "Removing node 9 from the cluster"),
+        (&["cluster", "finalize"], "Putting the newest behaviour version into force"),
+        (&["policy", "remove"], "Removing the stored policy"),
+    ] {
+        let error = alone(arguments).fails(2);
+        assert!(error.contains(&format!("error: {told} cannot be undone: confirm it with --yes")), "{error}");
+    }
+}
+
+#[test]
 fn the_address_is_not_one() {
     for (url, part) in [
         ("https://a b", "not a server address"),
