@@ -5,29 +5,32 @@
 //! fields. Body and answer go through as they come. As long as nothing of a request has left, it is tried
 //! again, at the leader as it is known then, which may be this node. The time for that is what a request has
 //! anywhere that waits for a leader, so that both together take no longer. What waits at the leader while
-//! this node stops is asked for there once more, without a wait: so it ends as at the end of its wait.
+//! this node stops is asked for there once more, without a wait: so it ends as at the end of its wait. A
+//! stream of events ends here then, as one of this node does.
 //!
-//! `fields` are the header fields of such a request, on both nodes; `body` is its body.
+//! `fields` are the header fields of such a request, on both nodes; `body` its body, and that of an answer
+//! without an end.
 
 mod body;
 mod fields;
 
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HeaderValue;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::response::Response;
 use http::uri::{Authority, Scheme, Uri};
 use http::{Request, Version};
 use sluice_calls::access::Peer;
 use sluice_calls::operation::Trait;
-use sluice_calls::{CallError, CallName, LEADER_WAIT_MAX};
+use sluice_calls::{CallError, CallName, LEADER_WAIT_MAX, Operation};
 use sluice_engine::Error;
 use tokio::time::{Instant, sleep};
 
-use self::body::ForwardBody;
+use self::body::{ForwardBody, Watched};
 use self::fields::fields_for;
 use super::arrived::{Arrived, PassedOn, REQUEST_ID};
 use super::body::{Body, Inbound};
@@ -42,6 +45,10 @@ pub(crate) use self::fields::sender_of;
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 /// Shortest such pause: each one is twice as long as that before.
 const PAUSE_MIN: Duration = Duration::from_millis(2);
+
+/// The media type of answers in gRPC, and the field in which each tells how it ended.
+const GRPC: &str = "application/grpc";
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
 impl Context {
     /// Number of the node that leads the shard of a call, if it is another and the call was not passed on
@@ -130,7 +137,11 @@ impl Arrived {
         let Arrived { context, peer, head, request_id, .. } = self;
         let asked = Asked { context, peer, head, request_id };
         Some(match asked.pass_on(call, body).await? {
-            Ok(answer) => passed_back(answer),
+            Ok(answer) if matches!(call.operation, Operation::Events | Operation::QueueEvents) => {
+                let context = Arc::clone(context);
+                watched(answer, async move { context.calls.stopping().await })
+            }
+            Ok(answer) => passed_back(answer.map(Body::other)),
             Err(error) => {
                 context.error_log.log(&error, request_id, &head.method, head.uri.path());
                 passed_on(refusal(error))
@@ -224,12 +235,22 @@ impl Asked<'_> {
 }
 
 /// The answer of the leader as an answer of this node.
-fn passed_back(answer: Response<AnswerBody>) -> Response<Body> {
+fn passed_back(answer: Response<Body>) -> Response<Body> {
     let (head, body) = answer.into_parts();
-    let mut response = Response::new(Body::other(body));
+    let mut response = Response::new(body);
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
     passed_on(response)
+}
+
+/// A stream of events as an answer of this node, which ends when this node stops.
+fn watched(
+    answer: Response<AnswerBody>,
+    stopping: impl Future<Output = ()> + Send + 'static,
+) -> Response<Body> {
+    let is_grpc = answer.headers().get(CONTENT_TYPE).is_some_and(|found| *found == GRPC);
+    let trailers = is_grpc.then(|| HeaderMap::from_iter([(GRPC_STATUS, HeaderValue::from_static("0"))]));
+    passed_back(answer.map(|body| Body::other(Watched::new(body, stopping, trailers))))
 }
 
 /// Marks an answer that is not this node's own.

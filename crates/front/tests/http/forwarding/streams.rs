@@ -1,6 +1,10 @@
 //! What waits and what is large, passed on.
 
+use std::time::Duration;
+
 use http_body_util::BodyExt as _;
+use sluice_proto::wire::put_bytes;
+use tokio::time::timeout;
 
 use super::SEND;
 use super::support::Cluster;
@@ -73,4 +77,23 @@ async fn events_come_as_they_happen() {
         String::from_utf8_lossy(frame.data_ref().unwrap()).contains("\"sent\"")
     })
     .await;
+}
+
+#[tokio::test]
+async fn events_end_when_the_node_stops_that_has_passed_them_on() {
+    let mut cluster = Cluster::new().await;
+    cluster.ops("PUT", "/v1/queues/jobs", "{}").await;
+    let mut client = cluster.http2(&cluster.ops).await;
+    let mut queue = Vec::new();
+    put_bytes(&mut queue, 2, b"jobs");
+    let events = client.get("/v1/queues/jobs/events").await.into_body();
+    let watched = client.grpc("Events/WatchQueue", &queue).await.into_body();
+    let mut streams = [events, watched];
+    for events in &mut streams {
+        soon(events.frame()).await.unwrap().unwrap();
+    }
+    cluster.asked.begin_stop();
+    let [events, watched] = streams.map(|events| timeout(Duration::from_secs(3), events.collect()));
+    assert!(events.await.unwrap().unwrap().trailers().is_none());
+    assert_eq!(watched.await.unwrap().unwrap().trailers().unwrap()["grpc-status"], "0");
 }

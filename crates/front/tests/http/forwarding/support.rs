@@ -16,6 +16,7 @@ use rustls::pki_types::CertificateDer;
 use sluice_calls::access::{Access, AccessOptions, ClientCertificate};
 use sluice_front::nodes::{Connecting, Nodes, Wire};
 use sluice_node::shard::store::Standing;
+use sluice_proto::framing::frame_with;
 
 use crate::client::{Answer, build, collect};
 use crate::support::{Front, Server};
@@ -199,6 +200,15 @@ impl Http2 {
     /// An answer of which only the head has come.
     pub(crate) async fn get(&mut self, path: &str) -> http::Response<hyper::body::Incoming> {
         self.begin("GET", path, "").await
+    }
+
+    /// An answer over gRPC of which only the head has come.
+    pub(crate) async fn grpc(&mut self, name: &str, message: &[u8]) -> http::Response<hyper::body::Incoming> {
+        let mut body = Vec::new();
+        frame_with(&mut body, |out| out.extend_from_slice(message));
+        let uri = format!("https://{}/sluice.v1.{name}", self.address);
+        let request = build(uri, "POST", &[("content-type", "application/grpc")], &body);
+        self.sender.send_request(request).await.unwrap()
     }
 
     async fn begin(&mut self, method: &str, path: &str, body: &str) -> http::Response<hyper::body::Incoming> {
