@@ -152,7 +152,11 @@ fn is_awaited(body: &Body) -> bool {
     match body {
         Body::Append { .. } | Body::Appended { .. } => true,
         Body::Heartbeat { read, .. } | Body::HeartbeatSeen { read, .. } => read.is_some(),
-        _ => false,
+        Body::AppendRefused { .. }
+        | Body::AskVote { .. }
+        | Body::Vote { .. }
+        | Body::TimeoutNow
+        | Body::Snapshot(_) => false,
     }
 }
 

@@ -69,7 +69,7 @@ pub const MESSAGE_BYTES_MAX: u64 = 2 * BATCH_BYTES_MAX;
 /// message.
 pub const IN_FLIGHT_BYTES: u64 = 16 << 20;
 
-/// Length of the committed batches behind the next one of a follower, in bytes, beyond which it is far behind.
+/// Length of the committed batches that a follower lacks, in bytes, beyond which it is far behind.
 pub const FAR_BYTES: u64 = GROUP_BYTES;
 
 /// Length from which a message to a follower that is far behind gets no further batch, in bytes.

@@ -462,8 +462,8 @@ impl Shared {
         }
     }
 
-    /// Gives up the segments that were made ahead, to which nothing was written. The manifest is held, so that
-    /// the writer, when it finds none ready, waits with making one.
+    /// Gives up the segments that were made ahead, to which nothing was written. The manifest is held, so
+    /// that the writer, when it finds none ready, waits with making one.
     ///
     /// # Errors
     /// They stay ready.

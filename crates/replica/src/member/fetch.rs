@@ -28,7 +28,7 @@ pub struct Fetched {
     read: Result<Attached, BlobError>,
 }
 
-/// What can be sent of a message, and what cannot yet.
+/// Parts of a message: the one that can be sent, and the one whose batches were not read yet.
 #[derive(Debug, Default)]
 struct Attached {
     envelope: Option<Envelope>,
@@ -87,7 +87,7 @@ pub(super) struct Fetches {
     pub(super) asked: Vec<Fetch>,
 }
 
-/// What is read for one follower. Messages to it are sent in their order, since it refuses one behind a gap,
+/// Messages that are read for one follower. They are sent in their order, since it refuses one behind a gap,
 /// and the replica would send all from there on once more.
 #[derive(Debug, Default)]
 struct Reading {
@@ -126,7 +126,14 @@ fn entries_of(message: &Message) -> std::ops::Range<u64> {
         Body::Append { previous, entries, .. } => {
             previous.index + 1..previous.index + 1 + entries.len() as u64
         }
-        _ => 0..0,
+        Body::Appended { .. }
+        | Body::AppendRefused { .. }
+        | Body::Heartbeat { .. }
+        | Body::HeartbeatSeen { .. }
+        | Body::AskVote { .. }
+        | Body::Vote { .. }
+        | Body::TimeoutNow
+        | Body::Snapshot(_) => 0..0,
     }
 }
 

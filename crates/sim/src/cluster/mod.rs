@@ -12,10 +12,10 @@
 //! what leaders make of it, [`power`] machines that forget, [`damage`] payloads that one disk damages,
 //! [`filling`] disks that are full or hang, [`silence`] what nodes notice of lost ones, [`calls`] calls and
 //! their answers, [`clients`] who calls whom, [`returns`] consumers that come back to the next leader,
-//! [`agreeing`] times in which a node applies batches, [`checker`] what has to be true of all nodes, [`judge`]
-//! what has to be true of what clients hear, [`promised`] when leases and delays end, [`holding`] until when a
-//! message is its holder's, [`kept`] what its receipt is good for until then, [`rest`] members that have
-//! nothing to do.
+//! [`agreeing`] times in which a node applies batches, [`checker`] what has to be true of all nodes,
+//! [`judge`] what has to be true of what clients hear, [`promised`] when leases and delays end, [`holding`]
+//! until when a message is its holder's, [`kept`] what its receipt is good for until then, [`rest`] members
+//! that have nothing to do.
 
 mod agreeing;
 mod begun;

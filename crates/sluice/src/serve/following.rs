@@ -40,7 +40,7 @@ pub(super) struct Following {
     pub(super) removed: Arc<Notify>,
 }
 
-/// What was seen when all members were as listed.
+/// List and leaderships at a time at which all members were as listed.
 struct Settled {
     listed: Vec<ListedNode>,
     leads: Vec<bool>,
