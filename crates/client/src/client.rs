@@ -74,9 +74,9 @@ impl Client {
     }
 
     /// Lets another server of the cluster be asked from now on, if the error of the server at this address is
-    /// one after which that may help.
-    pub(crate) fn pass_on(&self, address: &str, error: &ClientError) {
-        self.shared.servers.pass_on(address, error);
+    /// one after which that may help. True when another one is asked now.
+    pub(crate) fn pass_on(&self, address: &str, error: &ClientError) -> bool {
+        self.shared.servers.pass_on(address, error)
     }
 
     /// A new idempotency key: 128 random bits and a counter, so that no other client makes the same.

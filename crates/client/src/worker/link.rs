@@ -24,6 +24,8 @@ use crate::worker::leases::{HeldReceipts, Loss};
 const CONSUMER: u32 = 1;
 /// Longest pause between two tries to begin a session.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// Nodes that may only name the leader at the beginning, before that is told as a failure.
+const HOPS_MAX: u32 = 4;
 /// Time without a frame after which the session counts as broken; the server sends one every 20 s.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// Interval of the checks whether messages are still held, while the server is stopping.
@@ -161,7 +163,7 @@ enum SessionEnd {
 
 impl Keeper {
     async fn run(mut self) {
-        let mut failures = 0u32;
+        let (mut failures, mut hops) = (0u32, 0);
         loop {
             let server = self.client.server().to_owned();
             let over = match self.client.session_once().await {
@@ -188,8 +190,12 @@ impl Keeper {
                 }
                 SessionEnd::Broken(error) => error,
             };
+            let passed_on = self.client.pass_on(&server, &error);
+            if passed_on && !self.ever_begun && hops < HOPS_MAX && error.code() == Some("not_leader") {
+                hops += 1;
+                continue;
+            }
             failures += 1;
-            self.client.pass_on(&server, &error);
             self.tell(SessionEvent::Failed(error));
             let pause = Duration::from_millis(50).saturating_mul(1 << failures.min(10)).min(PAUSE_MAX);
             let paused = Instant::now() + pause;

@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use sluice_client::v1::client_frame::Frame;
 use sluice_client::v1::server_frame::Frame as Told;
 use sluice_client::v1::{ClientFrame, FrameResult, Message, Open, SendMany, ServerFrame};
-use sluice_client::{Client, Options};
+use sluice_client::{Client, Options, Settle, Stop, Worker, WorkerOptions, WorkerTransport};
 use sluice_proto::framing::{Deframer, frame};
 use sluice_proto::wire::put_bytes;
 use tokio::net::TcpListener;
@@ -106,6 +106,7 @@ impl Node {
                             return;
                         }
                     }
+                    Frame::Attach(_) | Frame::Credit(_) | Frame::Detach(_) => {}
                     other => panic!("{other:?}"),
                 }
                 let result = FrameResult { number, ..FrameResult::default() };
@@ -173,6 +174,20 @@ async fn a_client_of_one_node_lets_it_pass_the_session_on() {
     let client = Client::new(&format!("http://{}", node.start().await)).unwrap();
     client.session().await.unwrap();
     assert_eq!(*node.opened.lock().unwrap(), [Open::default()]);
+}
+
+#[tokio::test]
+async fn a_worker_goes_on_to_the_node_that_leads_without_a_word() {
+    let [follower, leader] = [(); 2].map(|()| Arc::new(Node::default()));
+    let addresses = [follower.start().await, leader.start().await];
+    *follower.leader.lock().unwrap() = Some(addresses[1]);
+    let client = Client::new(&addresses.map(|address| format!("http://{address}")).join(",")).unwrap();
+    let mut options = WorkerOptions::new(vec![("q".to_owned(), 0)]);
+    (options.until_empty, options.transport) = (true, WorkerTransport::Session);
+    let (events, mut told) = mpsc::unbounded_channel();
+    let done = Worker::new(client, options).run(Stop::new(), |_| async { Settle::Ack }, events).await;
+    assert_eq!((done.unwrap().acked, leader.opened.lock().unwrap().len()), (0, 1));
+    assert!(told.recv().await.is_none());
 }
 
 #[tokio::test]
