@@ -47,10 +47,11 @@ class Cluster:
         self.process.terminate()
         return self.process.wait(60)
 
-    def request(self, node, method, path, body=None):
+    def request(self, node, method, path, body=None, token=None):
         """Status and JSON of the answer; None: there is none."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"content-type": "application/json"} if data else {}
+        headers |= {"authorization": f"Bearer {token}"} if token else {}
         request = urllib.request.Request(node["url"] + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=20, context=self.tls) as answer:

@@ -43,6 +43,9 @@ impl Neighbour {
         if let Some(roster) = self.roster.as_ref().filter(|_| Roster::is_asked_to_renew(content)) {
             return roster.answer_renewal(&self.node, from).await;
         }
+        if Access::is_asked_to_follow(content) {
+            return self.access.answer_following(&self.node).await;
+        }
         self.access.answer(&self.node, content).await.unwrap_or_default()
     }
 }

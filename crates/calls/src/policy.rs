@@ -81,7 +81,9 @@ impl Unary for Put {
         let missing = || Fault::missing("policy", "the text of a policy file, in TOML");
         let text = self.policy.as_deref().ok_or_else(missing)?;
         let change = change(permit, self.version.as_deref());
-        let (stored, is_first) = permit.calls().access().policy_set(permit.node(), change, text).await?;
+        let access = permit.calls().access();
+        let (stored, is_first) = access.policy_set(permit.node(), change, text).await?;
+        access.spread(permit.node()).await;
         let how = if is_first { How::Created } else { How::Done };
         Ok(Done::named(Policy::from(&*stored), how, stored.version.clone()))
     }
@@ -102,7 +104,9 @@ impl Unary for Delete {
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Policy>, CallError> {
         let change = change(permit, self.version.as_deref());
-        let removed = permit.calls().access().policy_remove(permit.node(), change).await?;
+        let access = permit.calls().access();
+        let removed = access.policy_remove(permit.node(), change).await?;
+        access.spread(permit.node()).await;
         Ok(Policy::from(&*removed).into())
     }
 }

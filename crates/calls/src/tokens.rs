@@ -177,7 +177,9 @@ impl Unary for Create {
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown<Token>>, CallError> {
         let (new, by) = (self.check(now_ms())?, permit.caller().name());
-        let (token, secret) = permit.calls().access().token_create(permit.node(), new, by).await?;
+        let access = permit.calls().access();
+        let (token, secret) = access.token_create(permit.node(), new, by).await?;
+        access.spread(permit.node()).await;
         let answer = Token { token: Some(secret), ..Token::from(&*token) };
         Ok(Done::named(Shown(answer), How::Created, token.name.to_string()))
     }
@@ -194,7 +196,9 @@ impl Unary for Revoke {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Token>, CallError> {
-        let token = permit.calls().access().token_revoke(permit.node(), permit.name()).await?;
+        let access = permit.calls().access();
+        let token = access.token_revoke(permit.node(), permit.name()).await?;
+        access.spread(permit.node()).await;
         Ok(Token::from(&*token).into())
     }
 }

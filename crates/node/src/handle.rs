@@ -11,7 +11,7 @@ use sluice_engine::command::Command;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::limits::Limits;
 use sluice_journal::{Backups, Keyring, RecoveryReport};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use crate::api::KeySource;
 use crate::bulk::Bulks;
@@ -53,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) following: Vec<tokio::sync::Mutex<()>>,
     /// Limits in force.
     pub(crate) limits: Arc<InForce>,
+    /// Told of changes of the server's own data by shard 0.
+    pub(crate) system: Arc<Notify>,
     /// Limits of the settings.
     pub(crate) own_limits: Limits,
     pub(crate) threads: Threads,
@@ -118,6 +120,12 @@ impl Node {
     /// True while requests are served: not while stopping, nor after a journal has failed.
     pub fn ready(&self) -> bool {
         !self.inner.stopping.load(Ordering::Relaxed) && self.inner.failure.borrow().is_none()
+    }
+
+    /// Waits until shard 0 of this node of a cluster has applied a change of the server's own data since the
+    /// last call. One task waits.
+    pub async fn system_changed(&self) {
+        self.inner.system.notified().await;
     }
 
     /// Waits until a journal has failed; returns the reason. The process has to stop then.

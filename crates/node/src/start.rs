@@ -14,7 +14,7 @@ use sluice_journal::{
 };
 use sluice_replica::Memory;
 use tokio::sync::oneshot::error::TryRecvError;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use crate::api::{Durability, Options, StartError};
 use crate::bulk::Bulks;
@@ -57,6 +57,7 @@ struct Starting<'a> {
     placement: Arc<Placement>,
     /// Limits in force.
     limits: Arc<InForce>,
+    system: Arc<Notify>,
     /// Number that shard 0 gives to the next namespace.
     next_namespace: NamespaceId,
     /// Ways to the other nodes; `None`: the node is alone.
@@ -108,6 +109,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         placed: Vec::new(),
         placement: Arc::default(),
         limits: Arc::new(InForce::new(&options.limits)),
+        system: Arc::default(),
         next_namespace: NamespaceId::DEFAULT,
         ways: None,
         forgotten: Forgotten::default(),
@@ -139,6 +141,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         reports: starting.reports,
         damaged: starting.damaged,
         limits: starting.limits,
+        system: starting.system,
         own_limits: options.limits.clone(),
         tickets: AtomicU64::new(0),
         stopping: AtomicBool::new(false),
@@ -292,7 +295,8 @@ impl Starting<'_> {
             let mut shard = self.shard(number, engine, store, log_clock);
             self.know_namespaces(number, &shard)?;
             self.placement.take_up(&shard.engine().namespaces());
-            shard.followed_by(Arc::clone(&self.placement), Arc::clone(&self.limits));
+            let (placement, limits) = (Arc::clone(&self.placement), Arc::clone(&self.limits));
+            shard.followed_by(placement, limits, Arc::clone(&self.system));
             self.set_going(number, shard, writing, events)?;
         } else {
             journal.set_waker(wake);

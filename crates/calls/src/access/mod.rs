@@ -14,12 +14,14 @@
 //! is, `identity` the decision, `peer` who is at the other end of a connection, `clients` for whom another
 //! node of the cluster speaks over one, `rate` how often they may ask, `guard` who may connect, `store`
 //! tokens in namespace `$sys`, `stored_policy` the policy there, `audit` who has done what, `entries` its
-//! queue, `refusals` who was refused, and how often, `notes` the way of all that to the leader of shard 0.
+//! queue, `refusals` who was refused, and how often, `notes` the way of all that to the leader of shard 0,
+//! `following` the way of tokens and policy to all nodes.
 
 mod audit;
 mod certificate;
 mod clients;
 mod entries;
+mod following;
 mod guard;
 mod identity;
 mod kept;

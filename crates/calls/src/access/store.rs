@@ -14,7 +14,7 @@ use super::right::Right;
 use super::scope::{Scope, check_name};
 use super::tokens::{NewToken, Secret, Token};
 use super::{Access, KnownToken, Rules};
-use crate::system::{Entry, OnceKey, SystemList};
+use crate::system::{Entry, OnceKey, SystemList, Version};
 use crate::time::now_ms;
 
 const TOKENS: SystemList = SystemList("tokens");
@@ -64,6 +64,12 @@ impl Access {
         }
         self.replace(|rules| {
             rules.unreadable = unreadable;
+            for token in &tokens {
+                if let Some(known) = rules.tokens.get(&token.id) {
+                    // A use that is not written down yet.
+                    token.last_used_ms.fetch_max(used(&known.token), Ordering::Relaxed);
+                }
+            }
             rules.tokens = tokens.into_iter().map(|token| self.known(rules, token)).collect();
         });
         Ok(())
@@ -75,6 +81,10 @@ impl Access {
     /// As [`Access::load_tokens`].
     pub async fn refresh_tokens(&self, node: &Node) -> Result<(), Error> {
         let mut seen = self.shared.token_changes.lock().await;
+        self.look_again(node, &mut seen).await
+    }
+
+    async fn look_again(&self, node: &Node, seen: &mut Version) -> Result<(), Error> {
         let version = TOKENS.version(node).await?;
         if *seen != version {
             self.load_tokens(node).await?;
@@ -103,7 +113,9 @@ impl Access {
         new: NewToken,
         by: &str,
     ) -> Result<(Arc<Token>, Secret), AccessError> {
-        let _turn = self.shared.token_changes.lock().await;
+        let mut seen = self.shared.token_changes.lock().await;
+        // A leader may be new.
+        self.look_again(node, &mut seen).await?;
         self.check(&new)?;
         let (token, secret) = Token::make(new, by, now_ms())
             .ok_or_else(|| Error::Internal { reason: "the system gives no random numbers".to_owned() })?;
@@ -121,7 +133,8 @@ impl Access {
     /// # Errors
     /// `token_not_found`; `admin_needed` when nobody would be left to make another; what the engine says.
     pub async fn token_revoke(&self, node: &Node, which: &str) -> Result<Arc<Token>, AccessError> {
-        let _turn = self.shared.token_changes.lock().await;
+        let mut seen = self.shared.token_changes.lock().await;
+        self.look_again(node, &mut seen).await?;
         let tokens = self.tokens();
         let token =
             tokens.iter().find(|token| &*token.id == which || &*token.name == which).ok_or_else(|| {

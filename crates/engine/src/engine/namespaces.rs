@@ -108,4 +108,11 @@ impl Engine {
     pub fn last_sequence(&self, namespace: NamespaceId) -> Option<u64> {
         self.core.namespace_slot(namespace).map(|slot| self.core.namespaces.get(slot).last_sequence)
     }
+
+    /// Two numbers that differ once a message was sent to the namespace, or has left it: the high end of its
+    /// ids, and how many it holds.
+    pub fn comings_and_goings(&self, namespace: NamespaceId) -> Option<(u64, u64)> {
+        let namespace = self.core.namespaces.get(self.core.namespace_slot(namespace)?);
+        Some((namespace.last_sequence, namespace.messages))
+    }
 }

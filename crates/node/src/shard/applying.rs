@@ -1,7 +1,7 @@
 //! Applying what the journal has committed, for a bounded time in one step: what came meanwhile must get into
 //! the next batch, however much there is to apply.
 
-use sluice_engine::{Error, sets_limits};
+use sluice_engine::{Error, NamespaceId, sets_limits};
 use sluice_journal::{BlobKey, Committed, Event};
 
 use super::Shard;
@@ -54,7 +54,20 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
         self.take_over();
         self.hand_over();
+        if worked {
+            self.tell_of_system();
+        }
         worked
+    }
+
+    /// Tells of changes of the server's own data.
+    fn tell_of_system(&mut self) {
+        let Some(system) = &self.system else { return };
+        let now = self.engine.comings_and_goings(NamespaceId::SYS);
+        if self.system_told != now {
+            self.system_told = now;
+            system.notify_one();
+        }
     }
 
     /// Applies a batch, or as much of it as there is time for; the rest is kept in `applying`. True when the

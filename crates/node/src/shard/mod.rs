@@ -28,6 +28,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use sluice_engine::{Engine, Error, Outcome};
+use tokio::sync::Notify;
 
 use crate::api::EventOptions;
 use crate::clock::{Alarm, Clock, LogClock};
@@ -101,6 +102,10 @@ pub struct Shard<S, C> {
     placement: Option<Arc<Placement>>,
     /// Limits for callers of the node, which follow this shard.
     limits: Option<Arc<InForce>>,
+    /// Told of changes of the server's own data, which are on shard 0.
+    system: Option<Arc<Notify>>,
+    /// [`Engine::comings_and_goings`] of that data when it was told last.
+    system_told: Option<(u64, u64)>,
     now_us: u64,
     monotonic_us: u64,
 }
@@ -149,17 +154,26 @@ impl<S: Store, C: Clock> Shard<S, C> {
             failure: None,
             placement: None,
             limits: None,
+            system: None,
+            system_told: None,
             now_us: 0,
             monotonic_us: 0,
         }
     }
 
-    /// Lets a table of namespaces follow this shard, and the limits for callers if it is shard 0.
-    pub(crate) fn followed_by(&mut self, placement: Arc<Placement>, limits: Arc<InForce>) {
+    /// Lets a table of namespaces follow this shard, and if it is shard 0 the limits for callers, and those
+    /// who are told of changes of the server's own data.
+    pub(crate) fn followed_by(
+        &mut self,
+        placement: Arc<Placement>,
+        limits: Arc<InForce>,
+        system: Arc<Notify>,
+    ) {
         self.placement = Some(placement);
         if self.number == 0 {
             limits.set(self.engine.limits());
             self.limits = Some(limits);
+            self.system = Some(system);
         }
     }
 

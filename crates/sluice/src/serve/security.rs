@@ -8,7 +8,7 @@ use sluice_calls::access::{Access, AccessOptions, RequestRate};
 use sluice_front::tls::{Tls, TlsFiles};
 use sluice_node::Node;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use super::auto::AutoCertificates;
 use super::cluster;
@@ -68,15 +68,15 @@ impl Security {
         self.access.load_policy(&node.stale()).await.map_err(|e| unreadable("the stored policy", &e))
     }
 
-    /// Takes up tokens and the policy that other nodes have made, set and removed.
+    /// Takes up tokens and the policy that other nodes have made, set and removed, as soon as this node has
+    /// applied that, for as long as the server runs.
     async fn follow(&self, node: &Node) {
-        let node = node.stale();
-        let followed = match self.access.refresh_tokens(&node).await {
-            Ok(()) => self.access.refresh_policy(&node).await,
-            failed => failed,
-        };
-        if let Err(error) = followed {
-            tracing::debug!("tokens and policy could not be read again yet: {error}");
+        loop {
+            if let Err(error) = self.access.follow(node).await {
+                tracing::debug!("tokens and policy could not be read again yet: {error}");
+            }
+            // Once more in any case, where that failed.
+            let _ = timeout(LOOK_EVERY, node.system_changed()).await;
         }
     }
 
@@ -160,17 +160,16 @@ pub(super) fn watch(security: Arc<Security>, node: Node, is_clustered: bool) -> 
     };
     let (mut looks, mut notes, mut renewals) = (every(LOOK_EVERY), every(NOTE_EVERY), every(RENEW_EVERY));
     security.renew();
+    if is_clustered {
+        let (security, node) = (Arc::clone(&security), node.clone());
+        tokio::spawn(async move { security.follow(&node).await });
+    }
     tokio::spawn(async move {
         let mut reported = ReportedErrors::default();
         loop {
             tokio::select! {
                 _ = hangup.recv() => security.reload_now(),
-                _ = looks.tick() => {
-                    security.reload(&mut reported);
-                    if is_clustered {
-                        security.follow(&node).await;
-                    }
-                }
+                _ = looks.tick() => drop(security.reload(&mut reported)),
                 _ = renewals.tick() => security.renew(),
                 _ = notes.tick() => {
                     security.access.sum_up_refusals(&node, false).await;
