@@ -419,7 +419,8 @@ def test_an_address_that_was_wrong_or_has_changed_is_put_right(machines):
     assert one.json("cluster", "address", "2", two.listen) == {"node": 2, "address": two.listen}
     until_sent(one, "moved")
     until(lambda: two.payloads() == one.payloads(), "the second node follows from its new address")
-    assert addresses() == {1: one.listen, 2: two.listen}
+    # A node looks at the list four times a second.
+    until(lambda: addresses() == {1: one.listen, 2: two.listen}, "the new address is listed")
     until(lambda: two.node_file()["address"] == two.listen, "its file follows the list")
     assert one.run("cluster", "transfer", "2").returncode == 0
     until_sent(one, "passed on")
