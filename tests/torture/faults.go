@@ -201,7 +201,7 @@ var ofMembers = []fault{
 			if err := node.ends(removed, endsWithin); err != nil {
 				return err
 			}
-			return anew(node, others, "token")
+			return anew(node, others, "add")
 		}},
 	{name: "loss of a node with its disk, and one that replaces it", members: true,
 		run: func(random *rand.Rand, node *node, others []*node) error {
