@@ -35,9 +35,10 @@ def files(shard: pathlib.Path) -> dict[str, bytes]:
 
 
 def flip(path: pathlib.Path):
-    """Flips a bit in the middle of what a file holds."""
+    """Flips a bit in the middle of what a file holds, not of the zeros between batches."""
     content = path.read_bytes()
     at = len(content.rstrip(b"\0")) // 2
+    at += len(content[at:]) - len(content[at:].lstrip(b"\0"))
     with path.open("r+b") as file:
         file.seek(at)
         file.write(bytes([content[at] ^ 1]))
