@@ -25,7 +25,7 @@ use std::fmt;
 use bytes::Bytes;
 use sluice_replica::transfer::wire::{self as state_wire, STATE_LEN_MAX};
 use sluice_replica::wire::WireError;
-use sluice_replica::{Body, Envelope, MESSAGE_BYTES_MAX, Message, StateMessage};
+use sluice_replica::{Envelope, MESSAGE_BYTES_MAX, Message, StateMessage};
 
 use crate::CONTENT_BYTES_MAX;
 use crate::hello::{Hello, NoHello};
@@ -318,7 +318,7 @@ fn cut(reason: &str) -> &str {
 
 /// The batches of a message; `None`: they are not as long as it says.
 fn sliced(message: &Message, batches: &Bytes) -> Option<Vec<Bytes>> {
-    let entries = if let Body::Append { entries, .. } = &message.body { entries.as_slice() } else { &[] };
+    let entries = message.body.entries();
     let mut end = 0_usize;
     let slices = entries.iter().filter_map(|entry| entry.batch()).map(|batch| {
         let start = end;

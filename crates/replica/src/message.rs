@@ -85,6 +85,21 @@ pub enum Body {
 }
 
 impl Body {
+    /// The entries of an append; empty for all others.
+    pub fn entries(&self) -> &[Entry] {
+        match self {
+            Body::Append { entries, .. } => entries,
+            Body::Appended { .. }
+            | Body::AppendRefused { .. }
+            | Body::Heartbeat { .. }
+            | Body::HeartbeatSeen { .. }
+            | Body::AskVote { .. }
+            | Body::Vote { .. }
+            | Body::TimeoutNow
+            | Body::Snapshot(_) => &[],
+        }
+    }
+
     /// True: an answer, which only a member can be asked for.
     pub(crate) fn is_answer(&self) -> bool {
         match self {

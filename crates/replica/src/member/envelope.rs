@@ -6,7 +6,7 @@ use bytes::Bytes;
 use sluice_journal::SealedBatch;
 
 use crate::entry::{Descriptor, Position};
-use crate::message::{Body, Message};
+use crate::message::Message;
 use crate::plant::{self, Plant};
 use crate::report::Report;
 use crate::wire::{self, MESSAGE_LEN_MAX, WireError};
@@ -86,17 +86,7 @@ impl Envelope {
     }
 
     fn described(&self) -> impl Iterator<Item = (Position, Descriptor)> + Clone + '_ {
-        let entries = match &self.message.body {
-            Body::Append { entries, .. } => entries.as_slice(),
-            Body::Appended { .. }
-            | Body::AppendRefused { .. }
-            | Body::Heartbeat { .. }
-            | Body::HeartbeatSeen { .. }
-            | Body::AskVote { .. }
-            | Body::Vote { .. }
-            | Body::TimeoutNow
-            | Body::Snapshot(_) => &[],
-        };
+        let entries = self.message.body.entries();
         entries.iter().filter_map(|entry| Some((entry.position, entry.batch()?)))
     }
 }

@@ -122,19 +122,9 @@ impl Reading {
 
 /// Indexes of a message's entries.
 fn entries_of(message: &Message) -> std::ops::Range<u64> {
-    match &message.body {
-        Body::Append { previous, entries, .. } => {
-            previous.index + 1..previous.index + 1 + entries.len() as u64
-        }
-        Body::Appended { .. }
-        | Body::AppendRefused { .. }
-        | Body::Heartbeat { .. }
-        | Body::HeartbeatSeen { .. }
-        | Body::AskVote { .. }
-        | Body::Vote { .. }
-        | Body::TimeoutNow
-        | Body::Snapshot(_) => 0..0,
-    }
+    let entries = message.body.entries();
+    let first = entries.first().map_or(0, |first| first.position.index);
+    first..first + entries.len() as u64
 }
 
 impl Fetches {
