@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use sluice_journal::{BlobError, DiskJournal, LogGone, LogReader};
 
 use super::envelope::Envelope;
-use crate::GROUP_BYTES;
-use crate::entry::NodeId;
+use crate::entry::{Entry, NodeId};
 use crate::message::{Body, Message};
 
 /// Number of messages to one follower that wait until others are read. Those beyond are lost: the follower
@@ -36,11 +35,12 @@ struct Attached {
 }
 
 impl Fetch {
-    /// Reads the batches, or the first of them. Blocks: not for the shard's thread.
+    /// Reads the batches, or the first of them, and none behind them: the reader goes on there. Blocks: not
+    /// for the shard's thread.
     pub fn read(self) -> Fetched {
         let Fetch { message, mut reader } = self;
-        let to = message.to;
-        let read = reader.read(GROUP_BYTES as usize).map(|read| attach(message, &read));
+        let (to, bytes) = (message.to, message.body.entries().iter().map(Entry::bytes).sum::<u64>());
+        let read = reader.read(bytes as usize).map(|read| attach(message, &read));
         Fetched { to, reader, read }
     }
 }
@@ -66,7 +66,7 @@ impl Fetched {
 /// the log as it is now is dropped.
 fn attach(mut message: Message, read: &[sluice_journal::Entry]) -> Attached {
     let Body::Append { commit, entries, .. } = &mut message.body else { return Attached::default() };
-    let is_same = |(entry, read): &(&crate::Entry, &sluice_journal::Entry)| {
+    let is_same = |(entry, read): &(&Entry, &sluice_journal::Entry)| {
         (entry.position.index, entry.position.term) == (read.number, read.term)
     };
     let same = entries.iter().zip(read).take_while(is_same).count();
@@ -182,7 +182,7 @@ impl Fetches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Content, Descriptor, Entry, Position};
+    use crate::entry::{Content, Descriptor, Position};
 
     fn message(entries: std::ops::Range<u64>) -> Message {
         let [from, to] = [1, 2].map(|id| NodeId::new(id).unwrap());
