@@ -253,7 +253,17 @@ pub(super) fn compare_schedules(world: &ModelState, engine: &Engine) -> Checked 
         compare_schedule(*namespace, name, schedule, engine)?;
     }
     let next = world.schedules.values().map(|schedule| schedule.next_us).filter(|next| *next > 0).min();
-    let shown = engine.next_schedule();
+    let first = engine.schedules_by_time().next().map(|due| due.instant_us);
+    let told = engine.next_schedule();
+    ensure!(
+        told == first,
+        "the next schedule is told to fire at {told:?}, the first that waits at {first:?}"
+    );
+    // Those of a deleted namespace are there until they are swept, and fire no more.
+    let is_swept = world.deleted_namespaces.is_empty();
+    let is_there = |number: u64| world.schedules.values().any(|schedule| schedule.number == number);
+    let mut waiting = engine.schedules_by_time().filter(|due| is_swept || is_there(due.number));
+    let shown = waiting.next().map(|due| due.instant_us);
     ensure!(shown == next, "the next schedule fires at {shown:?}, in the model at {next:?}");
     Ok(())
 }
