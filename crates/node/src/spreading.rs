@@ -20,22 +20,30 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Time for which no leadership has changed before one is moved: whoever was started or told to lead has the
 /// time to do so.
 const QUIET: Duration = Duration::from_secs(30);
+/// Pause before the shards are asked for their followers once more, where nothing was to be moved: that wakes
+/// all that the node leads.
+const ASK_EVERY: Duration = Duration::from_secs(5);
 
 impl Node {
     /// Spreads leaderships evenly, until the node stops. A task of each node of a cluster runs it.
     pub async fn keep_leaders_spread(&self) {
         let Some(own) = self.inner.cluster.as_ref().map(|cluster| cluster.id.get()) else { return };
-        let mut seen = (Vec::new(), Instant::now());
+        let (mut seen, mut due) = (Vec::new(), Instant::now());
         while self.leaders().len() > 1 && !self.inner.stopping.load(Ordering::Relaxed) {
             let leaders: Vec<_> = self.leaders().iter().map(|leader| leader.number(own)).collect();
-            if leaders != seen.0 {
-                seen = (leaders, Instant::now());
-            } else if seen.1.elapsed() >= QUIET
-                && let Some((shard, to)) = next_move(own, &leaders, &self.followers().await)
-            {
-                tracing::info!(shard, to = to.get(), "the leadership of the shard goes to a node with fewer");
-                self.hand_to(shard, to).await;
-                seen.1 = Instant::now();
+            if leaders != seen {
+                (seen, due) = (leaders, Instant::now() + QUIET);
+            } else if Instant::now() >= due && leads_most(own, &leaders) {
+                due = Instant::now() + ASK_EVERY;
+                if let Some((shard, to)) = next_move(own, &leaders, &self.followers().await) {
+                    tracing::info!(
+                        shard,
+                        to = to.get(),
+                        "the leadership of the shard goes to a node with fewer"
+                    );
+                    self.hand_to(shard, to).await;
+                    due = Instant::now() + QUIET;
+                }
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -53,28 +61,33 @@ impl Node {
     }
 }
 
-/// The leadership that this node gives away next: its shard, and the node that gets it. `leaders` are those
-/// of all shards, `followers` the other members of the shards that this node leads.
+/// Number of shards that a node leads.
+fn led(node: u64, leaders: &[Option<u64>]) -> usize {
+    leaders.iter().filter(|leader| **leader == Some(node)).count()
+}
+
+/// True for the node that leads most shards, one at a time: of several the one with the lowest number.
+/// `leaders` are those of all shards.
+fn leads_most(own: u64, leaders: &[Option<u64>]) -> bool {
+    // Otherwise somebody is being elected.
+    let is_known = !leaders.contains(&None);
+    let most = leaders.iter().flatten().max_by_key(|node| (led(**node, leaders), Reverse(**node)));
+    is_known && most == Some(&own)
+}
+
+/// The leadership that the node which leads most gives away next: its shard, and the node that gets it.
+/// `followers` are the other members of the shards that it leads.
 fn next_move(
     own: u64,
     leaders: &[Option<u64>],
     followers: &BTreeMap<u32, Vec<Follower>>,
 ) -> Option<(u32, NodeId)> {
-    // Somebody is being elected.
-    if leaders.contains(&None) {
-        return None;
-    }
-    let led = |node: u64| leaders.iter().filter(|leader| **leader == Some(node)).count();
-    let (_, Reverse(most)) = leaders.iter().flatten().map(|node| (led(*node), Reverse(*node))).max()?;
-    if most != own {
-        return None;
-    }
     let fit = followers.iter().flat_map(|(shard, followers)| {
         let fit = followers.iter().filter(|follower| follower.is_fit_to_lead());
-        fit.map(|follower| (led(follower.node.get()), follower.node, *shard))
+        fit.map(|follower| (led(follower.node.get(), leaders), follower.node, *shard))
     });
     let (least, to, shard) = fit.min()?;
-    (least + 2 <= led(own)).then_some((shard, to))
+    (least + 2 <= led(own, leaders)).then_some((shard, to))
 }
 
 #[cfg(test)]
@@ -107,7 +120,8 @@ mod tests {
             let others = others.map(|number| follower(number, if number == behind { 1 << 30 } else { 0 }));
             (*leader == Some(own)).then(|| (shard, others.collect()))
         };
-        next_move(own, leaders, &(0..).zip(leaders).filter_map(followers).collect())
+        let followers = (0..).zip(leaders).filter_map(followers).collect();
+        leads_most(own, leaders).then(|| next_move(own, leaders, &followers)).flatten()
     }
 
     #[test]

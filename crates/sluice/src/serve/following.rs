@@ -20,7 +20,7 @@ use super::node_file::NodeFile;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// Time for which the members of the shards are not looked at again while the list and the leaderships stay,
 /// and all members are as listed.
-const SETTLED_FOR: Duration = Duration::from_secs(2);
+const SETTLED_FOR: Duration = Duration::from_secs(10);
 /// Longest time for handing over the leaderships of a node that is to be removed.
 const HAND_OVER_MAX: Duration = Duration::from_secs(1);
 
