@@ -40,20 +40,20 @@ impl Node {
     /// Keeps the namespaces and limits of the shards that this node leads in line with shard 0, until it
     /// stops. A task of a node of a cluster runs it: it finishes what a node that is gone has begun.
     pub async fn keep_placement(&self) {
-        let mut seen = None;
+        // For each shard the number of changes with which it is in line.
+        let mut in_line = vec![None; self.leaders().len()];
         while self.leaders().len() > 1 && !self.inner.stopping.load(Ordering::Relaxed) {
-            let leads: Vec<bool> = self.leaders().iter().map(|leader| leader.is_here()).collect();
-            let now = Some((self.inner.placement.changes(), leads.clone()));
-            if seen != now {
-                let mut in_line = true;
-                for (shard, _) in (0..).zip(leads).filter(|(_, leads)| *leads) {
+            let changes = self.inner.placement.changes();
+            for (shard, (leader, seen)) in (0..).zip(self.leaders().iter().zip(&mut in_line)) {
+                if !leader.is_here() {
+                    *seen = None;
+                } else if *seen != Some(changes) {
                     let followed = self.follow_placement(shard).await;
                     if let Err(error) = &followed {
                         tracing::debug!(shard, %error, "namespaces or limits are not in line with shard 0 yet");
                     }
-                    in_line &= followed.is_ok();
+                    *seen = followed.is_ok().then_some(changes);
                 }
-                seen = now.filter(|_| in_line);
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
