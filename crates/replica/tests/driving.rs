@@ -2,19 +2,25 @@
 #![allow(clippy::unwrap_used)] // A test that fails says where.
 
 use sluice_replica::{
-    BATCH_BYTES_MAX, Body, Campaign, Config, Content, Descriptor, Durable, GROUP_BYTES, IN_FLIGHT_BYTES,
-    Members, Message, NodeId, Position, READS_MAX, Ready, Refused, Rejected, Replica, Role, Snapshot,
-    UNCOMMITTED_BYTES_MAX,
+    BATCH_BYTES_MAX, Body, Campaign, Change, Config, Content, Descriptor, Durable, Entry, GROUP_BYTES,
+    IN_FLIGHT_BYTES, Members, Message, NodeId, Position, READS_MAX, Ready, Refused, Rejected, Replica, Role,
+    Snapshot, StartError, UNCOMMITTED_BYTES_MAX,
 };
 
 fn node(id: u64) -> NodeId {
     NodeId::new(id).unwrap()
 }
 
+fn config(id: u64) -> Config {
+    Config { id: node(id), heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 }
+}
+
+fn first(members: u64) -> Durable {
+    Durable::first(Members::new((1..=members).map(node).collect(), Vec::new(), members).unwrap())
+}
+
 fn start(members: u64) -> Replica {
-    let members = Members::new((1..=members).map(node).collect(), Vec::new(), members).unwrap();
-    let config = Config { id: node(1), heartbeat_ticks: 2, election_ticks: 10, quiet_ticks: 40 };
-    Replica::new(&config, &Durable::first(members), 1).unwrap()
+    Replica::new(&config(1), &first(members), 1).unwrap()
 }
 
 fn batch(bytes: u64) -> Descriptor {
@@ -324,4 +330,17 @@ fn a_follower_whose_leader_is_lost_votes_at_once_and_campaigns_in_turn() {
     replica.step(&heartbeat()).unwrap();
     (0..9).for_each(|_| replica.tick());
     assert_eq!(replica.standing().role, Role::Follower);
+}
+
+#[test]
+fn numbers_that_another_cluster_gave_in_the_log_of_a_backup_are_free() {
+    let position = Position { term: 1, index: 2 };
+    let entries = vec![Entry { position, content: Content::Members(Change::Add(node(7))) }];
+    let durable = |changed| Durable { entries: entries.clone(), changed, applied: 2, ..first(3) };
+    let renewed = |changed| {
+        let durable = Durable { has_forgotten: true, ..durable(changed) };
+        Replica::new(&config(4), &durable, 1).map(drop)
+    };
+    assert_eq!(renewed(2), Ok(()), "the members hold all changes up to there");
+    assert_eq!(renewed(1), Err(StartError::Forgetful { node: node(4) }));
 }

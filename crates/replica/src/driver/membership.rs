@@ -163,13 +163,16 @@ pub(crate) fn members_of(durable: &Durable) -> (Members, u64) {
 }
 
 /// The highest number that was given to a node, as far as this state tells, in a change that is under way as
-/// well.
+/// well. Changes that the members hold already may be those of another cluster, from whose backup this one was
+/// made.
 pub(super) fn highest(durable: &Durable) -> u64 {
     let given = |change: Change| match change {
         Change::Add(node) | Change::Replace { new: node, .. } => node.get(),
         Change::Promote(_) | Change::Demote(_) | Change::Remove(_) => 0,
     };
-    let changed = durable.entries.iter().filter_map(Entry::change).map(given);
+    let held = durable.base.position.index.max(durable.changed);
+    let open = durable.entries.iter().filter(|entry| entry.position.index > held);
+    let changed = open.filter_map(Entry::change).map(given);
     changed.fold(durable.base.members.highest(), u64::max)
 }
 
