@@ -20,6 +20,10 @@ const DRIFT_DIVISOR: u64 = 1_000;
 /// it may have been behind them before, by what messages took to followers that led next.
 const BEHIND_US: u64 = 1_000_000;
 
+/// Time for which the clocks of a replica count that is not heard of, in microseconds: it may have been removed,
+/// and may be here under another number.
+const HEARD_US_MAX: u64 = 3_600_000_000;
+
 /// Lead of the time of one leadership over the monotonic clock here, by the message that tells most.
 #[derive(Debug)]
 struct Followed {
@@ -66,6 +70,7 @@ pub(super) struct ReplicaClocks {
 impl ReplicaClocks {
     /// Takes in the clocks of another replica. `monotonic_us` was read after its message had come.
     pub(super) fn hear(&mut self, heard: &Heard, monotonic_us: u64) {
+        self.others.retain(|_, (_, at_us)| monotonic_us.saturating_sub(*at_us) <= HEARD_US_MAX);
         self.others.insert(heard.from, (heard.clocks, monotonic_us));
         if let Some(time) = heard.clocks.log.filter(|_| heard.is_of_leader) {
             self.follow(time, monotonic_us);
@@ -96,9 +101,8 @@ impl ReplicaClocks {
     /// before the median of their wall clocks. `None`: the median is more than a year ahead of the last
     /// logged time.
     pub(super) fn begin(&self, wall_us: u64, monotonic_us: u64, last_us: u64) -> Option<u64> {
-        let passed = |since_us: u64| monotonic_us.saturating_sub(since_us);
         let told = self.others.values().filter_map(|(clocks, at_us)| {
-            clocks.log.map(|log| LogTime { now_us: log.now_us + passed(*at_us), ..log })
+            clocks.log.map(|log| Followed::new(log, *at_us).time(monotonic_us))
         });
         if let Some(time) = told.chain(self.time(monotonic_us)).max() {
             return Some(time.now_us);
@@ -154,6 +158,28 @@ mod tests {
         assert_eq!(clocks.begin(0, 30, 1), Some(520));
         clocks.lead(LogTime { term: 7, now_us: 505 }, 10);
         assert_eq!(clocks.begin(0, 30, 1), Some(525));
+    }
+
+    #[test]
+    fn what_a_voter_told_long_ago_wears_off() {
+        let mut clocks = ReplicaClocks::default();
+        clocks.hear(&heard(2, 0, Some((7, 500)), false), 0);
+        let passed = 60 * SECOND_US;
+        assert_eq!(clocks.begin(0, passed, 1), Some(500 + passed - passed / DRIFT_DIVISOR));
+        clocks.lead(LogTime { term: 7, now_us: passed }, passed);
+        assert_eq!(clocks.begin(0, passed, 1), Some(passed), "it does not come before what is known here");
+    }
+
+    #[test]
+    fn clocks_of_nodes_that_are_heard_no_more_do_not_count_for_ever() {
+        let mut clocks = ReplicaClocks::default();
+        for renewed in 3..6 {
+            clocks.hear(&heard(renewed, 0, None, false), 0);
+        }
+        clocks.hear(&heard(2, 100 * SECOND_US, None, false), HEARD_US_MAX);
+        assert_eq!(clocks.wall(100 * SECOND_US, HEARD_US_MAX), HEARD_US_MAX);
+        clocks.hear(&heard(2, 101 * SECOND_US, None, false), HEARD_US_MAX + SECOND_US);
+        assert_eq!(clocks.wall(101 * SECOND_US, HEARD_US_MAX + SECOND_US), 101 * SECOND_US);
     }
 
     #[test]
