@@ -26,6 +26,9 @@ use crate::shard::request::{Answer, Proposal, Read, ReplyTo, Request, ShardView}
 
 /// Wait suggested to a caller whose request found the mailbox full, in milliseconds.
 const RETRY_AFTER_MS: u64 = 500;
+/// Pause before a shard whose mailbox was full is looked at again.
+const FULL_PAUSE: Duration = Duration::from_millis(10);
+
 /// A running node; clones share it.
 #[derive(Clone)]
 pub struct Node {
@@ -222,5 +225,22 @@ impl Node {
         let request = if self.is_stale { Request::ReadStale(read) } else { Request::Read(read) };
         self.push(shard, request)?;
         receiver.await.map_err(|_| Error::ShuttingDown {})?
+    }
+
+    /// Looks at a shard, as [`Node::look`] does, and waits while its mailbox is full.
+    ///
+    /// # Errors
+    /// Those of [`Node::look`] but `overloaded`.
+    pub(crate) async fn look_in_turn<T: std::marker::Send + 'static>(
+        &self,
+        shard: u32,
+        look: impl FnOnce(&mut ShardView<'_>) -> T + Copy + std::marker::Send + 'static,
+    ) -> Result<T, Error> {
+        loop {
+            match self.look(shard, look).await {
+                Err(Error::Overloaded { .. }) => tokio::time::sleep(FULL_PAUSE).await,
+                other => return other,
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ impl Node {
     pub async fn metrics(&self) -> NodeMetrics {
         let (node, mut shards) = (self.stale(), Vec::new());
         for (number, (mailbox, leader)) in self.inner.mailboxes.iter().zip(self.leaders()).enumerate() {
-            if let Ok(mut figures) = node.look(number as u32, figures).await {
+            if let Ok(mut figures) = node.look_in_turn(number as u32, figures).await {
                 figures.leads = leader.is_here();
                 figures.mailbox = mailbox.len() as u64;
                 figures.damage = self.damage_of(number as u32);

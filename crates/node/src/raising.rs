@@ -23,9 +23,9 @@ impl Node {
     /// The behaviour version in force on one shard, as [`Node::behaviours`].
     ///
     /// # Errors
-    /// `shutting_down`, `overloaded`.
+    /// `shutting_down`.
     pub async fn behaviour(&self, shard: u32) -> Result<u16, Error> {
-        self.stale().look(shard, |at| at.engine.behaviour()).await
+        self.stale().look_in_turn(shard, |at| at.engine.behaviour()).await
     }
 
     /// Puts a behaviour version into force on a shard, whichever node leads it. To repeat it does no harm.
