@@ -144,7 +144,8 @@ impl Unary for Join {
         let protocol = self.protocol.ok_or_else(|| missing("protocol", "a number"))?;
         let shards = self.shards.ok_or_else(|| missing("shards", "a number"))?;
         let known = self.oldest_behaviour.unwrap_or(behaviour)..=behaviour;
-        check_machine(now, shards, permit.node().leaders().len() as u64)?;
+        check_clock(now)?;
+        check_shards(shards, permit.node().leaders().len() as u64)?;
         check_protocols(self.oldest_protocol.unwrap_or(protocol), protocol)?;
         check_behaviours(&known, &permit.node().behaviours().await?)?;
         let ca = authority(clustered)?;
@@ -163,16 +164,28 @@ impl Unary for Join {
     }
 }
 
-/// Checks that a machine can work together with this server.
-fn check_machine(now: u64, shards: u64, own_shards: u64) -> Result<(), CallError> {
-    let refused = |reason: String| Err(CallError::new("node_refused", reason));
+/// Error of a machine that cannot work together with the cluster.
+fn node_refused(reason: String) -> Result<(), CallError> {
+    Err(CallError::new("node_refused", reason))
+}
+
+/// Checks the wall clock of a machine, in milliseconds since the Unix epoch, against that of this one.
+fn check_clock(now: u64) -> Result<(), CallError> {
     let apart = now.abs_diff(now_ms());
     if apart > CLOCK_MS_MAX {
-        return refused(format!("the machine's clock is wrong by {} s: set it right", apart / 1_000));
+        let seconds = apart / 1_000;
+        return node_refused(format!(
+            "the machine's clock and that of the node which leads are {seconds} s apart: set the wrong one right"
+        ));
     }
-    if shards != own_shards {
-        let own = counted(own_shards, "shard");
-        return refused(format!("the cluster has {own}, and the machine {shards}: set shards"));
+    Ok(())
+}
+
+/// Checks that a machine has as many shards as the cluster.
+fn check_shards(shards: u64, own: u64) -> Result<(), CallError> {
+    if shards != own {
+        let own = counted(own, "shard");
+        return node_refused(format!("the cluster has {own}, and the machine {shards}: set shards"));
     }
     Ok(())
 }
