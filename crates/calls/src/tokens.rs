@@ -14,7 +14,6 @@ use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::schema::inline_schemas;
-use crate::time::now_ms;
 use crate::value::{PageSize, Shown, Whole, Within, Word, cursor, page_size, words};
 
 /// Longest life of a token that ends, in milliseconds: a hundred years.
@@ -176,7 +175,7 @@ impl Unary for Create {
     const BODY: Body = Body::Small;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown<Token>>, CallError> {
-        let (new, by) = (self.check(now_ms())?, permit.caller().name());
+        let (new, by) = (self.check(permit.node().clock().now_ms())?, permit.caller().name());
         let access = permit.calls().access();
         let (token, secret) = access.token_create(permit.node(), new, by).await?;
         access.spread(permit.node()).await;

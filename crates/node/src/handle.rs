@@ -13,6 +13,7 @@ use sluice_engine::limits::Limits;
 use sluice_journal::{Backups, Keyring, RecoveryReport};
 use tokio::sync::{Notify, oneshot, watch};
 
+use crate::agreed_clock::AgreedClock;
 use crate::api::KeySource;
 use crate::bulk::Bulks;
 use crate::cluster::{ClusterOptions, Inboxes};
@@ -48,6 +49,8 @@ pub(crate) struct Inner {
     pub(crate) placement: Arc<Placement>,
     /// One per shard.
     pub(crate) leaders: Vec<Leader>,
+    /// That of shard 0.
+    pub(crate) agreed_clock: AgreedClock,
     pub(crate) inboxes: Inboxes,
     /// `None`: the node is alone.
     pub(crate) cluster: Option<ClusterOptions>,

@@ -7,6 +7,7 @@ use sluice_engine::Error;
 use sluice_replica::{Change, Envelope, NodeId, StateMessage};
 use tokio::sync::oneshot;
 
+use crate::agreed_clock::AgreedClock;
 use crate::asks::Question;
 use crate::handle::Node;
 use crate::shard::leader::Leader;
@@ -85,6 +86,11 @@ impl Node {
             tokio::time::sleep(HAND_OVER_PAUSE).await;
         }
         leader() == Some(to.get())
+    }
+
+    /// Wall clock of the server, on which the nodes of a cluster agree.
+    pub fn clock(&self) -> &AgreedClock {
+        &self.inner.agreed_clock
     }
 
     /// True when this is a node of a cluster.

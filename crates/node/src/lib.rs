@@ -19,6 +19,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod agreed_clock;
 pub mod api;
 mod asks;
 pub mod backup;
@@ -67,6 +68,7 @@ mod spreading;
 mod start;
 pub mod steering;
 
+pub use agreed_clock::AgreedClock;
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
 pub use cluster::{Asking, ClusterOptions, Link, Transport};
 pub use consumer::{Consumer, Event};

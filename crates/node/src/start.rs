@@ -16,6 +16,7 @@ use sluice_replica::Memory;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Notify, oneshot, watch};
 
+use crate::agreed_clock::AgreedClock;
 use crate::api::{Durability, Options, StartError};
 use crate::bulk::Bulks;
 use crate::clock::{Clock, LogClock, SystemClock, term_min};
@@ -50,6 +51,7 @@ struct Starting<'a> {
     options: &'a Options,
     mailboxes: Vec<Mailbox<Request>>,
     leaders: Vec<Leader>,
+    agreed_clock: AgreedClock,
     threads: Threads,
     failing: Failing,
     /// Namespaces as shard 0 knows them.
@@ -104,6 +106,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
             .map(|_| Mailbox::with_bytes(options.mailbox_requests, options.mailbox_bytes))
             .collect(),
         leaders: Vec::new(),
+        agreed_clock: AgreedClock::default(),
         threads: Threads::default(),
         failing: Failing { told, noted_in: None },
         placed: Vec::new(),
@@ -129,6 +132,7 @@ fn start(options: Options, cluster: Option<ClusterOptions>) -> Result<Node, Star
         placement: starting.placement,
         mailboxes: starting.mailboxes,
         leaders: starting.leaders,
+        agreed_clock: starting.agreed_clock,
         inboxes,
         cluster,
         forgotten: starting.forgotten,
@@ -417,6 +421,9 @@ impl Starting<'_> {
             self.threads.spawn(format!("writer-{number}"), move || run_writer(&writer))?;
         }
         self.leaders.push(shard.leader().clone());
+        if number == 0 {
+            self.agreed_clock = shard.agreed_clock().clone();
+        }
         let failing = self.failing.clone();
         self.threads.spawn(format!("shard-{number}"), move || run_shard(shard, &writing, &events, &failing))
     }

@@ -11,7 +11,6 @@ use super::entries::QUEUE;
 use super::identity::{Caller, Proof};
 use super::notes::Note;
 use super::{Access, Peer};
-use crate::time::now_ms;
 
 /// Longest target of an entry, in characters.
 const TARGET_CHARS_MAX: usize = 512;
@@ -44,10 +43,11 @@ impl Access {
         if !self.asks() {
             return;
         }
-        let entry = || entry(peer, caller, act);
+        let now_ms = node.clock().now_ms();
+        let entry = || entry(peer, caller, act, now_ms);
         let entry = match caller {
             Caller::Anybody | Caller::Known(_) if !act.refused => Some(entry()),
-            _ => self.shared.refusals.add(peer, caller, now_ms(), entry),
+            _ => self.shared.refusals.add(peer, caller, now_ms, entry),
         };
         if let Some(entry) = entry {
             self.take_down(node, entry).await;
@@ -57,14 +57,14 @@ impl Access {
     /// Takes down what was refused and not taken down one by one: when ten minutes of it are over, or `all`
     /// of it.
     pub async fn sum_up_refusals(&self, node: &Node, all: bool) {
-        for entry in self.shared.refusals.take(now_ms(), all) {
+        for entry in self.shared.refusals.take(node.clock().now_ms(), all) {
             self.take_down(node, entry).await;
         }
     }
 
     /// Gives all of that to the server's log, on a node that can store nothing any more for this reason.
     pub fn log_refusals(&self, reason: &str) {
-        for entry in self.shared.refusals.take(now_ms(), true) {
+        for entry in self.shared.refusals.take(self.clock().now_ms(), true) {
             log_lacking(&entry.to_string(), reason);
         }
     }
@@ -108,13 +108,13 @@ fn log_lacking(entry: &str, reason: &str) {
     tracing::error!(%entry, "the audit log lacks this entry: {reason}");
 }
 
-fn entry(peer: &Peer, caller: &Caller, act: Act<'_>) -> Value {
+fn entry(peer: &Peer, caller: &Caller, act: Act<'_>, now_ms: u64) -> Value {
     let proof = caller.identity().map(|identity| match identity.proof() {
         Proof::Certificate(serial) => format!("certificate {serial}"),
         Proof::Token(id) => format!("token {id}"),
     });
     json!({
-        "at_ms": now_ms(),
+        "at_ms": now_ms,
         "who": caller.name(),
         "proof": proof,
         "address": peer.address().to_string(),

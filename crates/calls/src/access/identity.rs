@@ -5,13 +5,13 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sluice_node::AgreedClock;
 use tokio::time::sleep;
 
 use super::pattern::Patterns;
 use super::rate::Limiter;
 use super::right::{Right, Roles};
 use super::scope::Scope;
-use crate::time::now_ms;
 
 /// The part of the server at which a right is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,8 @@ pub struct Identity {
     pub(crate) grants: Vec<Arc<Grant>>,
     /// End of the credential's validity, in milliseconds since the Unix epoch; `u64::MAX`: none.
     pub(crate) expires_at_ms: u64,
+    /// Clock by which that comes.
+    pub(crate) clock: AgreedClock,
     pub(crate) limiter: Option<Arc<Limiter>>,
 }
 
@@ -147,10 +149,11 @@ impl Caller {
     /// Resolves when what they have shown has expired.
     pub async fn expired(&self) {
         match self {
-            Caller::Known(identity) if identity.expires_at_ms != u64::MAX => {
-                sleep(Duration::from_millis(identity.expires_at_ms.saturating_sub(now_ms()))).await;
-            }
-            _ => pending().await,
+            Caller::Known(identity) => match identity.left() {
+                Some(left) => sleep(left).await,
+                None => pending().await,
+            },
+            Caller::Anybody | Caller::Nobody => pending().await,
         }
     }
 
@@ -176,6 +179,12 @@ impl Identity {
     /// The identity's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Time for which the credential is still valid; `None`: it does not expire.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let left_ms = || self.expires_at_ms.saturating_sub(self.clock.now_ms());
+        (self.expires_at_ms != u64::MAX).then(|| Duration::from_millis(left_ms()))
     }
 
     /// The rules and scopes that grant it something, as text.
@@ -265,6 +274,7 @@ mod tests {
             proof: Proof::Token("t".into()),
             grants: grants.collect(),
             expires_at_ms: u64::MAX,
+            clock: AgreedClock::default(),
             limiter: None,
         }))
     }

@@ -41,8 +41,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use sluice_node::AgreedClock;
 use tokio::sync::watch;
 
 use crate::system::Version;
@@ -110,6 +111,8 @@ struct Shared {
     denials: Limiter,
     /// Keeps them from filling the audit log.
     refusals: Refusals,
+    /// Clock of the node; unset until its tokens were read.
+    clock: OnceLock<AgreedClock>,
 }
 
 /// The rules in force.
@@ -175,10 +178,16 @@ impl Access {
                 policy_changes: tokio::sync::Mutex::default(),
                 denials: Limiter::new(RequestRate { per_s: 10, burst: 100 }),
                 refusals: Refusals::default(),
+                clock: OnceLock::new(),
             }),
         };
         access.replace(|rules| rules.file = Arc::new(policy));
         access
+    }
+
+    /// Clock by which credentials end and acts are dated: that of the node, once its tokens were read.
+    fn clock(&self) -> AgreedClock {
+        self.shared.clock.get().cloned().unwrap_or_default()
     }
 
     /// True if callers have to authenticate.
@@ -281,6 +290,7 @@ impl Access {
             proof,
             grants: of_scopes.chain(policy.grants_of(&name)).collect(),
             expires_at_ms,
+            clock: self.clock(),
             limiter: rate.map(|rate| self.limiter(&name, rate)),
             name,
         }

@@ -12,7 +12,6 @@ use super::identity::{Caller, Denied, Identity, Proof};
 use super::policy::Policy;
 use super::tokens::id_of;
 use super::{Access, ClientCertificate, ConnectionSlot, Rules};
-use crate::time::now_ms;
 
 /// Within so many milliseconds, further uses of a token are not noted.
 const LAST_USED_COARSE_MS: u64 = 60_000;
@@ -219,7 +218,7 @@ impl Peer {
             None => self.by_certificate()?,
         };
         match found {
-            Some(identity) if identity.expires_at_ms != u64::MAX && identity.expires_at_ms <= now_ms() => {
+            Some(identity) if identity.left().is_some_and(|left| left.is_zero()) => {
                 Err(Denied::unauthenticated(format!("what {:?} has shown has expired", &*identity.name)))
             }
             found => Ok(found),
@@ -233,7 +232,7 @@ impl Peer {
         })?;
         let rules = self.with_seen(|seen| Arc::clone(&seen.rules));
         let known = rules.tokens.get(id).filter(|known| known.token.is(text)).ok_or_else(unknown)?;
-        let (now_ms, used_ms) = (now_ms(), &known.token.last_used_ms);
+        let (now_ms, used_ms) = (known.identity.clock.now_ms(), &known.token.last_used_ms);
         if now_ms.saturating_sub(used_ms.load(Ordering::Relaxed)) > LAST_USED_COARSE_MS {
             used_ms.store(now_ms, Ordering::Relaxed);
         }

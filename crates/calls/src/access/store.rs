@@ -15,7 +15,6 @@ use super::scope::{Scope, check_name};
 use super::tokens::{NewToken, Secret, Token};
 use super::{Access, KnownToken, Rules};
 use crate::system::{Entry, OnceKey, SystemList, Version};
-use crate::time::now_ms;
 
 const TOKENS: SystemList = SystemList("tokens");
 const USED: &str = "used:";
@@ -52,6 +51,7 @@ impl Access {
     /// # Errors
     /// `overloaded`, `shutting_down`.
     pub async fn load_tokens(&self, node: &Node) -> Result<(), Error> {
+        self.shared.clock.get_or_init(|| node.clock().clone());
         let (mut tokens, mut unreadable) = (Vec::new(), 0);
         for entry in TOKENS.all(node).await? {
             match read(&entry) {
@@ -116,8 +116,9 @@ impl Access {
         let mut seen = self.shared.token_changes.lock().await;
         // A leader may be new.
         self.look_again(node, &mut seen).await?;
-        self.check(&new)?;
-        let (token, secret) = Token::make(new, by, now_ms())
+        let now_ms = node.clock().now_ms();
+        self.check(&new, now_ms)?;
+        let (token, secret) = Token::make(new, by, now_ms)
             .ok_or_else(|| Error::Internal { reason: "the system gives no random numbers".to_owned() })?;
         TOKENS.add(node, &written(&token), OnceKey::default()).await?;
         let token = Arc::new(token);
@@ -203,13 +204,13 @@ impl Access {
         (Arc::clone(&token.id), KnownToken { token, identity })
     }
 
-    fn check(&self, new: &NewToken) -> Result<(), AccessError> {
+    fn check(&self, new: &NewToken, now_ms: u64) -> Result<(), AccessError> {
         let invalid = |field: &str, reason| Error::InvalidArgument { field: field.to_owned(), reason };
         check_name(&new.name).map_err(|reason| invalid("name", reason))?;
         if new.scopes.len() > SCOPES_MAX {
             return Err(invalid("scopes", format!("{} are more than {SCOPES_MAX}", new.scopes.len())).into());
         }
-        if new.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms()) {
+        if new.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             return Err(invalid("expires_at_ms", "it is over already".to_owned()).into());
         }
         let tokens = self.tokens();

@@ -13,7 +13,6 @@ use super::right::Right;
 use super::store::{AccessError, admin_needed};
 use super::{Access, STORED_COUNTS, cannot_be_used};
 use crate::system::{Entry, OnceKey, SystemList};
-use crate::time::now_ms;
 
 const POLICY: SystemList = SystemList("policy");
 
@@ -102,7 +101,7 @@ impl Access {
         }
         self.rules().1.policy.check_next(&policy).map_err(invalid)?;
         self.check_admin(&change, &policy)?;
-        let set_at_ms = now_ms();
+        let set_at_ms = node.clock().now_ms();
         let set_by = change.caller.name().to_owned();
         let value = json!({"text": text, "set_at_ms": set_at_ms, "set_by": set_by});
         let id = POLICY.add(node, &value, OnceKey::default()).await?;

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use sluice_engine::{Engine, Error, Outcome};
 use tokio::sync::Notify;
 
+use crate::agreed_clock::AgreedClock;
 use crate::api::EventOptions;
 use crate::clock::{Alarm, Clock, LogClock};
 use crate::in_force::InForce;
@@ -195,6 +196,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Leader of the shard, for other threads.
     pub fn leader(&self) -> &Leader {
         &self.place.leader
+    }
+
+    /// Clock that follows the time of the log, for other threads.
+    pub(crate) fn agreed_clock(&self) -> &AgreedClock {
+        &self.place.agreed_clock
     }
 
     /// Number of records that are proposed and not yet applied.

@@ -15,6 +15,7 @@ use super::held::Held;
 use super::leader::Leader;
 use super::request::{Proof, Request};
 use super::store::{Standing, Store};
+use crate::agreed_clock::AgreedClock;
 use crate::clock::Clock;
 use crate::mailbox::Letter;
 use crate::plant::{self, Plant};
@@ -44,6 +45,8 @@ pub(super) struct Place {
     standing: Standing,
     /// The leader by `standing`, for other threads.
     pub(super) leader: Leader,
+    /// Set to the time of the log, for other threads.
+    pub(super) agreed_clock: AgreedClock,
     /// Epoch of a leadership that has not begun yet.
     beginning: Option<u64>,
     /// Requests that wait for a leader or a confirmation.
@@ -67,6 +70,7 @@ impl Place {
         Place {
             standing,
             leader: Leader::new(standing),
+            agreed_clock: AgreedClock::default(),
             beginning: None,
             held: Held::default(),
             rounds: 0,
@@ -139,7 +143,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         true
     }
 
-    /// Tells the other replicas the clocks of this one.
+    /// Tells the other replicas the clocks of this one, and other threads the time of the log.
     pub(super) fn tell_clocks(&mut self) {
         if self.is_alone() {
             return;
@@ -149,8 +153,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
             let time = LogTime { term: self.term(), now_us: self.now_us };
             self.clocks.lead(time, monotonic_us);
         }
-        let wall_us = self.clock.wall_us();
-        self.store.tell_clocks(Clocks { wall_us, log: self.clocks.time(monotonic_us) });
+        let (wall_us, log) = (self.clock.wall_us(), self.clocks.time(monotonic_us));
+        if let Some(log) = log {
+            self.place.agreed_clock.set(log.now_us, wall_us);
+        }
+        self.store.tell_clocks(Clocks { wall_us, log });
     }
 
     /// Takes in the clocks of the others: a follower keeps the time of the leader, and a leader lets its time

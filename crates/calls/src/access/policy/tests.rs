@@ -54,6 +54,7 @@ fn namespaces_and_queues_may_be_left_out() {
         proof: crate::access::Proof::Token("t".into()),
         grants: policy.grants_of("a").collect(),
         expires_at_ms: u64::MAX,
+        clock: sluice_node::AgreedClock::default(),
         limiter: None,
     }));
     assert!(caller.may(Right::Send, Target::Queue("default", "q")).is_ok());
