@@ -12,7 +12,6 @@ use super::nodes::ListedNode;
 use super::{Roster, TOKENS};
 use crate::error::CallError;
 use crate::system::{Entry, OnceKey};
-use crate::time::now_ms;
 
 /// Largest number of tokens that are valid at once.
 const TOKENS_MAX: usize = 100;
@@ -43,11 +42,11 @@ impl Roster {
         if let Some(number) = replaces {
             self.expect_present(node, number).await?;
         }
-        if drop_expired(node).await? >= TOKENS_MAX {
+        if self.drop_expired(node).await? >= TOKENS_MAX {
             let message = format!("there are {TOKENS_MAX} join tokens, the maximum: they end by themselves");
             return Err(CallError::new("limit_exceeded", message));
         }
-        let made = JoinToken::make(fingerprint, now_ms() + ttl_ms, replaces);
+        let made = JoinToken::make(fingerprint, node.clock().now_ms() + ttl_ms, replaces);
         let (token, secret) =
             made.ok_or_else(|| Error::Internal { reason: "the system gives no random numbers".to_owned() })?;
         TOKENS.add(node, &written(&token), OnceKey::default()).await?;
@@ -89,24 +88,27 @@ impl Roster {
             Some(ListedNode { number, address, .. }) => Err(refused(format!(
                 "the join token was used by node {number} at {address}: make another with `sluice cluster add`"
             ))),
-            None if token.expires_at_ms <= now_ms() => {
+            None if token.expires_at_ms <= node.clock().now_ms() => {
                 Err(refused("the join token has expired: make another with `sluice cluster add`".to_owned()))
             }
             None => self.add(node, machine.address, token.replaces, &token.id, &hash).await,
         }
     }
-}
 
-/// Takes away tokens that have expired; returns the number of those that are left.
-async fn drop_expired(node: &Node) -> Result<usize, Error> {
-    let mut left = 0;
-    for entry in TOKENS.all(node).await? {
-        match read(&entry) {
-            Some(token) if token.expires_at_ms > now_ms() => left += 1,
-            _ => entry.remove(node).await?,
+    /// Takes away tokens that have expired, but those of nodes, whose machines may not have their answers yet;
+    /// returns the number of those that are left and can still be used.
+    async fn drop_expired(&self, node: &Node) -> Result<usize, CallError> {
+        let (nodes, now_ms, mut left) = (self.nodes(node).await?, node.clock().now_ms(), 0);
+        let is_of_node = |id: &str| nodes.iter().any(|listed| listed.token == id);
+        for entry in TOKENS.all(node).await? {
+            match read(&entry) {
+                Some(token) if token.expires_at_ms > now_ms => left += 1,
+                Some(token) if is_of_node(&token.id) => {}
+                _ => entry.remove(node).await?,
+            }
         }
+        Ok(left)
     }
-    Ok(left)
 }
 
 fn written(token: &JoinToken) -> Value {
@@ -131,6 +133,8 @@ fn read(entry: &Entry) -> Option<JoinToken> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::testing;
 
@@ -190,6 +194,21 @@ mod tests {
         }
         let made = roster.create_token(&node, &[7; 32], 1, Some(2)).await;
         assert_eq!(made.unwrap_err().code(), "node_not_found");
+    }
+
+    #[tokio::test]
+    async fn a_machine_whose_join_was_cut_may_ask_again_when_its_token_has_expired() {
+        let (node, roster) = (testing::node(), Roster::new("5b0c"));
+        roster.begin(&node, 1, "one:1").await.unwrap();
+        let made = roster.create_token(&node, &[7; 32], 0, None).await.unwrap();
+        let [expired, text] = [made.1.0, token(&roster, &node, 1_000, None).await];
+        assert_eq!(TOKENS.all(&node).await.unwrap().len(), 1, "the first has expired");
+        let joined = roster.join(&node, &text, machine("two:1", "m")).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        token(&roster, &node, 60_000, None).await;
+        assert_eq!(roster.join(&node, &text, machine("two:1", "m")).await.unwrap(), joined);
+        assert_eq!(code(&roster, &node, &expired, machine("three:1", "n")).await, "unauthenticated");
+        assert_eq!(TOKENS.all(&node).await.unwrap().len(), 2);
     }
 
     #[tokio::test]
