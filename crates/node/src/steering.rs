@@ -74,11 +74,14 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> 
     }
     // A shard may have counted on a node unseen by the one that took note of its removal.
     let leaving = [wants(Wanted::Leaving), wants(Wanted::Removed)];
-    match leaving.iter().flatten().find(|node| members.contains(**node)) {
-        Some(node) if *node == own => Some(Step::HandOver),
-        Some(node) if is_redundant(members, *node, voters.len()) => Some(Step::Change(Change::Remove(*node))),
-        _ => None,
-    }
+    let mut leaving = leaving.iter().flatten().filter(|node| members.contains(**node));
+    // One that has to stay until others vote does not keep those that take their room.
+    leaving.find_map(|node| {
+        if *node == own {
+            return Some(Step::HandOver);
+        }
+        is_redundant(members, *node, voters.len()).then_some(Step::Change(Change::Remove(*node)))
+    })
 }
 
 /// True when nothing is to be done: in each shard those who are to vote do, and nobody else is a member.
@@ -224,6 +227,12 @@ mod tests {
         assert_eq!(next(&all, &full(&[]), id(1)), None);
         all[6].wanted = Wanted::Leaving;
         assert_eq!(next(&all, &full(&[]), id(1)), Some(Step::Change(Change::Remove(id(7)))));
+        // A voter that leaves has to wait for those who are to vote, which wait for room.
+        let mut few = [1, 2, 3, 8, 9].map(|number| listed(number, Wanted::Voter)).to_vec();
+        few[1].wanted = Wanted::Leaving;
+        few.extend([4, 5, 6, 7].map(|number| listed(number, Wanted::Leaving)));
+        let full = shard(&[1, 2, 3], &[4, 5, 6, 7], 7, &[]);
+        assert_eq!(next(&few, &full, id(1)), Some(Step::Change(Change::Remove(id(4)))));
     }
 
     #[test]
