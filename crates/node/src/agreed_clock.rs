@@ -1,5 +1,5 @@
-//! The wall clock on which the nodes of a cluster agree: what they decide by the time of day does not depend on
-//! which of them decides, nor on one whose own clock is wrong.
+//! The wall clock on which the nodes of a cluster agree: what they decide by the time of day does not depend
+//! on which of them decides, nor on one whose own clock is wrong.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

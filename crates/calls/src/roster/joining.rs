@@ -95,8 +95,8 @@ impl Roster {
         }
     }
 
-    /// Takes away tokens that have expired, but those of nodes, whose machines may not have their answers yet;
-    /// returns the number of those that are left and can still be used.
+    /// Takes away tokens that have expired, but those of nodes, whose machines may not have their answers
+    /// yet; returns the number of those that are left and can still be used.
     async fn drop_expired(&self, node: &Node) -> Result<usize, CallError> {
         let (nodes, now_ms, mut left) = (self.nodes(node).await?, node.clock().now_ms(), 0);
         let is_of_node = |id: &str| nodes.iter().any(|listed| listed.token == id);

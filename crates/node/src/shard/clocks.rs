@@ -20,8 +20,8 @@ const DRIFT_DIVISOR: u64 = 1_000;
 /// it may have been behind them before, by what messages took to followers that led next.
 const BEHIND_US: u64 = 1_000_000;
 
-/// Time for which the clocks of a replica count that is not heard of, in microseconds: it may have been removed,
-/// and may be here under another number.
+/// Time for which the clocks of a replica count that is not heard of, in microseconds: it may have been
+/// removed, and may be here under another number.
 const HEARD_US_MAX: u64 = 3_600_000_000;
 
 /// Lead of the time of one leadership over the monotonic clock here, by the message that tells most.

@@ -163,8 +163,8 @@ pub(crate) fn members_of(durable: &Durable) -> (Members, u64) {
 }
 
 /// The highest number that was given to a node, as far as this state tells, in a change that is under way as
-/// well. Changes that the members hold already may be those of another cluster, from whose backup this one was
-/// made.
+/// well. Changes that the members hold already may be those of another cluster, from whose backup this one
+/// was made.
 pub(super) fn highest(durable: &Durable) -> u64 {
     let given = |change: Change| match change {
         Change::Add(node) | Change::Replace { new: node, .. } => node.get(),
