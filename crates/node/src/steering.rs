@@ -76,12 +76,8 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> 
     let leaving = [wants(Wanted::Leaving), wants(Wanted::Removed)];
     let mut leaving = leaving.iter().flatten().filter(|node| members.contains(**node));
     // One that has to stay until others vote does not keep those that take their room.
-    leaving.find_map(|node| {
-        if *node == own {
-            return Some(Step::HandOver);
-        }
-        is_redundant(members, *node, voters.len()).then_some(Step::Change(Change::Remove(*node)))
-    })
+    let node = leaving.find(|node| is_redundant(members, **node, voters.len()))?;
+    Some(if *node == own { Step::HandOver } else { Step::Change(Change::Remove(*node)) })
 }
 
 /// True when nothing is to be done: in each shard those who are to vote do, and nobody else is a member.
@@ -266,6 +262,12 @@ mod tests {
         assert_eq!(next(&all, &shard(&[1, 2], &[3, 4], 4, &[]), id(1)), None);
         let remove = Some(Step::Change(Change::Remove(id(2))));
         assert_eq!(next(&all, &shard(&[1, 2, 3], &[4], 4, &[]), id(1)), remove);
+        // Leaders that leave would hand the shard to each other meanwhile.
+        all[2].wanted = Wanted::Leaving;
+        for leader in [2, 3] {
+            assert_eq!(next(&all, &shard(&[2, 3], &[1, 4], 4, &[]), id(leader)), None);
+        }
+        all[2].wanted = Wanted::Voter;
         // One that never came to vote may go.
         assert_eq!(next(&all, &shard(&[1], &[2, 3, 4], 4, &[]), id(1)), remove);
         all[2].wanted = Wanted::Removed;
