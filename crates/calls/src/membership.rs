@@ -165,8 +165,8 @@ impl Unary for Join {
 }
 
 /// Error of a machine that cannot work together with the cluster.
-fn node_refused(reason: String) -> Result<(), CallError> {
-    Err(CallError::new("node_refused", reason))
+fn node_refused(reason: String) -> CallError {
+    CallError::new("node_refused", reason)
 }
 
 /// Checks the wall clock of a machine, in milliseconds since the Unix epoch, against that of this one.
@@ -174,9 +174,9 @@ fn check_clock(now: u64) -> Result<(), CallError> {
     let apart = now.abs_diff(now_ms());
     if apart > CLOCK_MS_MAX {
         let seconds = apart / 1_000;
-        return node_refused(format!(
+        return Err(node_refused(format!(
             "the machine's clock and that of the node which leads are {seconds} s apart: set the wrong one right"
-        ));
+        )));
     }
     Ok(())
 }
@@ -185,7 +185,7 @@ fn check_clock(now: u64) -> Result<(), CallError> {
 fn check_shards(shards: u64, own: u64) -> Result<(), CallError> {
     if shards != own {
         let own = counted(own, "shard");
-        return node_refused(format!("the cluster has {own}, and the machine {shards}: set shards"));
+        return Err(node_refused(format!("the cluster has {own}, and the machine {shards}: set shards")));
     }
     Ok(())
 }
@@ -202,13 +202,10 @@ fn check_protocols(oldest: u8, newest: u8) -> Result<(), CallError> {
     } else {
         ("newer", "upgrade the nodes of the cluster first")
     };
-    Err(CallError::new(
-        "node_refused",
-        format!(
-            "the machine's program is {program} than that of the node which it asks: it speaks {theirs} of the \
-             protocol between nodes, and the node {own}: {advice}"
-        ),
-    ))
+    Err(node_refused(format!(
+        "the machine's program is {program} than that of the node which it asks: it speaks {theirs} of the \
+         protocol between nodes, and the node {own}: {advice}"
+    )))
 }
 
 /// Checks that a machine's program knows the behaviour versions in force.
@@ -216,15 +213,12 @@ fn check_behaviours(known: &RangeInclusive<u64>, in_force: &[u16]) -> Result<(),
     let unknown = in_force.iter().map(|version| u64::from(*version)).find(|version| !known.contains(version));
     let Some(in_force) = unknown else { return Ok(()) };
     let program = if *known.start() > in_force { "newer" } else { "older" };
-    Err(CallError::new(
-        "node_refused",
-        format!(
-            "the machine's program is {program} than the cluster's: it knows the behaviour versions {} to {}, and in \
-             the cluster version {in_force} is in force",
-            known.start(),
-            known.end()
-        ),
-    ))
+    Err(node_refused(format!(
+        "the machine's program is {program} than the cluster's: it knows the behaviour versions {} to {}, and in \
+         the cluster version {in_force} is in force",
+        known.start(),
+        known.end()
+    )))
 }
 
 /// A node to remove for good.
