@@ -64,3 +64,20 @@ async fn a_mailbox_is_bounded_in_bytes_and_settling_comes_last() {
     assert_eq!(sent, 8);
     send_a_mib(&node).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn figures_of_a_shard_whose_mailbox_is_full_come_later_and_in_their_place() {
+    let node = Node::start(Options { mailbox_requests: 1, shards: 2, ..options(None) }).unwrap();
+    let release = block(&node);
+    let mailbox = node.mailbox(NamespaceId::DEFAULT).unwrap();
+    mailbox.push(Request::Read(Read(Box::new(|_| {})))).unwrap();
+    assert!(mailbox.push(Request::Read(Read(Box::new(|_| {})))).is_err(), "it is full");
+    let metrics = {
+        let node = node.clone();
+        begin(async move { node.metrics().await }).await
+    };
+    assert!(!metrics.is_finished(), "it waits for room");
+    drop(release);
+    let shards = metrics.await.unwrap().shards;
+    assert_eq!(shards.len(), 2);
+}
