@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::wall_us;
 
 /// Wall clock of the server: that of the machine, and in a cluster the time of the log of shard 0 as soon as
 /// this node has heard it; clones share it.
@@ -17,8 +17,7 @@ pub struct AgreedClock {
 impl AgreedClock {
     /// The time, in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> u64 {
-        let wall_us = SystemClock::default().wall_us();
-        wall_us.saturating_add_signed(self.ahead_us.load(Ordering::Relaxed)) / 1_000
+        wall_us().saturating_add_signed(self.ahead_us.load(Ordering::Relaxed)) / 1_000
     }
 
     /// Sets it to the time of the log, which was read together with the machine's wall clock; both in
@@ -36,9 +35,9 @@ mod tests {
 
     #[test]
     fn the_clock_is_as_far_from_the_machines_as_the_log_was_when_it_was_heard() {
-        let (clock, machine) = (AgreedClock::default(), SystemClock::default());
+        let clock = AgreedClock::default();
         let is_off_by = |expected_us: i64| {
-            let off_us = (clock.now_ms() * 1_000).wrapping_sub(machine.wall_us()).cast_signed();
+            let off_us = (clock.now_ms() * 1_000).wrapping_sub(wall_us()).cast_signed();
             (off_us - expected_us).abs() < 10_000_000
         };
         assert!(is_off_by(0), "nothing was heard");

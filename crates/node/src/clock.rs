@@ -36,8 +36,13 @@ impl Clock for SystemClock {
     }
 
     fn wall_us(&self) -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+        wall_us()
     }
+}
+
+/// Wall clock of the machine, in microseconds since the Unix epoch; may jump.
+pub(crate) fn wall_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }
 
 /// Origin of terms: 2026-01-01, in microseconds since the Unix epoch.

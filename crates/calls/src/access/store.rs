@@ -46,7 +46,7 @@ impl From<Error> for AccessError {
 }
 
 impl Access {
-    /// Reads the tokens that the journal has.
+    /// Reads the tokens that the journal has. From the first time on, credentials end by the node's clock.
     ///
     /// # Errors
     /// `overloaded`, `shutting_down`.
