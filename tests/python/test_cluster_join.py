@@ -470,6 +470,34 @@ def test_a_backup_of_a_cluster_begins_a_server_alone_or_another_cluster(machines
         assert machine.payloads() == ["a", "b", "c", "d"]
 
 
+def test_a_cluster_begun_with_a_backup_of_another_has_its_own_members(machines):
+    one = begun(machines)
+    two = joined(machines, "two", one)
+    assert two.run("cluster", "remove", "1", "--yes").returncode == 0
+    until(lambda: list(two.members()) == [2], "only the second node is a member")
+    until_sent(two, "d")
+    done = two.run("backup", "copy")
+    assert done.returncode == 0, done.stderr
+    first = machines("first")
+    shutil.copy(two.directory / "data.key", first.directory)
+    restored = first.run("restore", str(two.directory / "copy"), "data", "--key-source", "file:data.key")
+    assert restored.returncode == 0, restored.stderr
+    assert first.json("cluster", "init", "--listen", first.listen, "--data-dir", "data")["node"] == 1
+    first.start()
+    until_sent(first, "e")
+
+    second = joined(machines, "second", first)
+    until(lambda: "voters=[1, 2]" in (second.directory / "log").read_text(), "the second machine votes")
+    until_sent(second, "f")
+    # A majority of the two: neither goes on alone, and what it was sent meanwhile may be stored later.
+    assert first.stop() == 0
+    assert not second.send("unknown")
+    first.start()
+    until_sent(first, "g")
+    stored = [payload for payload in second.payloads() if payload != "unknown"]
+    assert stored == ["a", "b", "c", "d", "e", "f", "g"]
+
+
 def test_a_node_keeps_the_number_of_its_shards(machines):
     one = begun(machines)
     two = joined(machines, "two", one)

@@ -224,7 +224,8 @@ pub enum Refused {
         /// The node.
         node: NodeId,
     },
-    /// The state is older than what has been forgotten, or newer than what is applied.
+    /// The state is older than what has been forgotten, or than the beginning of this cluster with another's
+    /// backup, or newer than what is applied.
     SnapshotUnfit {
         /// Index up to which it has applied the log.
         index: u64,

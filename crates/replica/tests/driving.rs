@@ -344,3 +344,31 @@ fn numbers_that_another_cluster_gave_in_the_log_of_a_backup_are_free() {
     assert_eq!(renewed(2), Ok(()), "the members hold all changes up to there");
     assert_eq!(renewed(1), Err(StartError::Forgetful { node: node(4) }));
 }
+
+#[test]
+fn a_state_of_another_cluster_whose_backup_this_one_began_with_is_not_sent() {
+    // A leader that is alone, and that began with the backup of a cluster of three at index 3.
+    let entry = |index| Entry { position: Position { term: 1, index }, content: Content::Begin };
+    let others = Members::new((1..=3).map(node).collect(), Vec::new(), 3).unwrap();
+    let entries = vec![entry(2), entry(3)];
+    let mut replica =
+        Replica::new(&config(1), &Durable { entries, changed: 3, applied: 3, ..first(1) }, 1).unwrap();
+    campaign(&mut replica);
+    sync(&mut replica);
+    replica.applied(4);
+    replica.propose_members(Change::Add(node(2))).unwrap();
+    sync(&mut replica);
+    replica.applied(5);
+    // A new node has nothing.
+    let refused = Body::AppendRefused { previous: 4, hint: Position::default(), commit: 0 };
+    replica.step(&from(2, refused)).unwrap();
+    sync(&mut replica);
+
+    for index in [2, 3] {
+        let of_three = Snapshot { position: Position { term: 1, index }, members: others.clone() };
+        assert_eq!(replica.send_snapshot(node(2), &of_three), Err(Refused::SnapshotUnfit { index }));
+    }
+    let snapshot = replica.snapshot().unwrap();
+    assert_eq!((snapshot.position.index, snapshot.members.voters()), (5, &[node(1)][..]));
+    replica.send_snapshot(node(2), &snapshot).unwrap();
+}

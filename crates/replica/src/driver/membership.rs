@@ -142,10 +142,15 @@ impl Replica {
     }
 }
 
+/// Index up to which the base's members hold all changes.
+pub(super) fn held(durable: &Durable) -> u64 {
+    durable.base.position.index.max(durable.changed)
+}
+
 /// The members in force behind what is applied at a start, and the index since which they are, or a later
 /// one.
 pub(super) fn at_start(durable: &Durable) -> (Members, u64) {
-    let mut at = (durable.base.members.clone(), durable.base.position.index.max(durable.changed));
+    let mut at = (durable.base.members.clone(), held(durable));
     let open = at.1 + 1..=durable.applied;
     for entry in durable.entries.iter().filter(|entry| open.contains(&entry.position.index)) {
         if let Some(after) = entry.change().and_then(|change| at.0.after(change))
@@ -170,7 +175,7 @@ pub(super) fn highest(durable: &Durable) -> u64 {
         Change::Add(node) | Change::Replace { new: node, .. } => node.get(),
         Change::Promote(_) | Change::Demote(_) | Change::Remove(_) => 0,
     };
-    let held = durable.base.position.index.max(durable.changed);
+    let held = held(durable);
     let open = durable.entries.iter().filter(|entry| entry.position.index > held);
     let changed = open.filter_map(Entry::change).map(given);
     changed.fold(durable.base.members.highest(), u64::max)

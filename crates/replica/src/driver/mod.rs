@@ -52,6 +52,9 @@ pub struct Replica {
     members: Members,
     /// Index of the last change of the members that is applied, or a later one.
     changed: u64,
+    /// Index and members with which the log began to count: what is before it may name the members of another
+    /// cluster, from whose backup this one was made.
+    began: (u64, Members),
     /// Highest commit index that the owner was given to write.
     commit_seen: u64,
     /// Number of the last write that keeps a commit index for good.
@@ -130,6 +133,7 @@ impl Replica {
             id: config.id,
             members,
             changed,
+            began: (membership::held(durable), durable.base.members.clone()),
             commit_seen: 0,
             commit_kept: 0,
             timeouts: Timeouts::new(seed, config.election_ticks),

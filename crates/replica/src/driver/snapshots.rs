@@ -1,5 +1,7 @@
 //! States for followers that need what the leader has forgotten, and their installation.
 
+use std::cmp::Ordering;
+
 use raft::{ProgressState, SnapshotStatus, StateRole};
 
 use super::{Replica, check};
@@ -31,7 +33,9 @@ impl Replica {
             return Err(Refused::NotAMember { node: to });
         }
         let Position { term, index } = snapshot.position;
-        if index > self.library.raft.raft_log.applied || self.library.store().term_at(index) != Some(term) {
+        let is_in_log =
+            index <= self.library.raft.raft_log.applied && self.library.store().term_at(index) == Some(term);
+        if !is_in_log || !self.has_our_members(snapshot) {
             return Err(Refused::SnapshotUnfit { index });
         }
         if !self.is_lagging(to) {
@@ -48,6 +52,17 @@ impl Replica {
         self.lagging.retain(|node| *node != to);
         self.settle();
         if is_sent { Ok(()) } else { Err(Refused::NotLagging { node: to }) }
+    }
+
+    /// True: all changes of the members behind this state are of this cluster. One that is older than the
+    /// beginning may have another's members, and be followed by another's changes.
+    fn has_our_members(&self, snapshot: &Snapshot) -> bool {
+        let (index, members) = &self.began;
+        match snapshot.position.index.cmp(index) {
+            Ordering::Less => false,
+            Ordering::Equal => snapshot.members == *members,
+            Ordering::Greater => true,
+        }
     }
 
     /// Takes in how the transfer of a state has ended. Until then nothing else is sent to the node. When it
