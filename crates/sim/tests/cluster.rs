@@ -64,6 +64,11 @@ fn full_disks_lose_nothing_and_refuse_what_has_no_room() {
 }
 
 #[test]
+fn a_follower_that_was_removed_while_it_needed_a_state_keeps_nobody_awake() {
+    run(like(70_000_228, None)).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[test]
 fn a_seed_means_the_same_run_each_time() {
     let go = || run(like(11, None)).expect("a clean seed");
     assert_eq!(go(), go());

@@ -106,6 +106,9 @@ impl Member {
             self.sending.transfers.remove(&to);
             self.replica.transferred(to, false);
         }
+        // Those that were removed meanwhile need none.
+        let members = self.replica.members();
+        self.sending.lagging.retain(|node| members.contains(*node));
         for to in std::mem::take(&mut self.sending.lagging) {
             self.offer(to);
         }
