@@ -27,6 +27,15 @@ impl fmt::Debug for Applied {
     }
 }
 
+/// Members, as nodes have told of them.
+#[derive(Debug)]
+struct Known {
+    members: Members,
+    /// Number of the first batch behind which they may have been in force: a node that was killed before it
+    /// told of them does so when it starts again.
+    since: u64,
+}
+
 /// The log as it was first applied, and what nodes said of themselves.
 #[derive(Debug, Default)]
 pub(super) struct Checker {
@@ -35,8 +44,8 @@ pub(super) struct Checker {
     leaders: BTreeMap<u64, (usize, u64)>,
     /// Digest of the state behind each record, by the first node that was there.
     digests: BTreeMap<u64, u64>,
-    /// Members, each with the number of the first batch behind which they were in force.
-    members: BTreeMap<u64, Members>,
+    /// Members, each with the number of the first batch behind which some node had them.
+    members: BTreeMap<u64, Known>,
     /// Number of the last batch behind which they are known.
     compared: u64,
 }
@@ -105,28 +114,42 @@ impl Checker {
         if number == 0 && *members == Members::default() {
             return Ok(());
         }
-        let known = self.members.range(..=number).next_back().map(|(_, known)| known);
-        if known == Some(members) {
-            self.compared = self.compared.max(number);
-            return Ok(());
-        }
-        if number <= self.compared {
+        let next = self.members.range(number + 1..).next().map(|(at, next)| (*at, next.since));
+        let changed_from = next.map_or(self.compared + 1, |(_, since)| since);
+        let known = self.members.range(..=number).next_back().map(|(_, known)| &known.members);
+        let is_known = known == Some(members);
+        if !is_known && number < changed_from {
             return Err(format!("node {node} has {members:?} behind batch {number}, another had {known:?}"));
         }
-        self.compared = number;
-        self.members.insert(number, members.clone());
+        self.compared = self.compared.max(number);
+        if let Some((at, since)) = next {
+            self.has_next(at, since.max(number + 1), members);
+        }
+        if !is_known {
+            let known = Known { members: members.clone(), since: changed_from };
+            self.members.insert(number, known);
+        }
         Ok(())
+    }
+
+    /// Notes that the members of this batch were in force since another at the earliest, unless a node had
+    /// them before, which are these.
+    fn has_next(&mut self, at: u64, since: u64, before: &Members) {
+        match self.members.get_mut(&at) {
+            Some(next) if next.members != *before => next.since = since,
+            _ => drop(self.members.remove(&at)),
+        }
     }
 
     /// Members by whom the batch with this number may be committed: those in force before it, and before the
     /// last change, of which its leader may not have known.
     pub(super) fn members_before(&self, number: u64) -> impl Iterator<Item = &Members> {
-        self.members.range(..number).rev().map(|(_, members)| members).take(2)
+        self.members.range(..number).rev().map(|(_, known)| &known.members).take(2)
     }
 
     /// The newest members.
     pub(super) fn members(&self) -> Members {
-        self.members.values().next_back().cloned().unwrap_or_default()
+        self.members.values().next_back().map(|known| known.members.clone()).unwrap_or_default()
     }
 
     /// A node says that it leads.
