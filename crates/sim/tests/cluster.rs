@@ -69,6 +69,15 @@ fn a_follower_that_was_removed_while_it_needed_a_state_keeps_nobody_awake() {
 }
 
 #[test]
+fn late_news_and_crossing_calls_are_no_faults() {
+    // In the first a node was killed before it told of a change of members, and told of it 12 batches later.
+    // In the second a message was extended while its consumer asked to go on with it.
+    for seed in [80_000_470, 90_001_204] {
+        run(like(seed, None)).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
+#[test]
 fn a_seed_means_the_same_run_each_time() {
     let go = || run(like(11, None)).expect("a clean seed");
     assert_eq!(go(), go());

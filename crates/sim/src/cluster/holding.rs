@@ -38,6 +38,27 @@ pub(super) struct Hold {
     pub(super) lease: Lease,
     /// The attached consumer that holds it; `None`: it was received.
     pub(super) holder: Option<ConsumerId>,
+    /// True: an extension was asked for, which may come after other calls with this receipt.
+    pub(super) is_extended: bool,
+}
+
+impl Hold {
+    pub(super) fn new(receipt: Receipt, lease: Lease, holder: Option<ConsumerId>) -> Hold {
+        Hold { receipt, lease, holder, is_extended: false }
+    }
+
+    /// An extension may be done without an answer; then a longer lease ends with it.
+    pub(super) fn may_be_extended(&mut self, begun_us: u64) {
+        self.lease = self.lease.sooner(Lease::asked(begun_us, 0));
+        self.is_extended = true;
+    }
+
+    /// A consumer goes on with it, under a lease until then unless an extension came later.
+    pub(super) fn is_resumed(&mut self, consumer: ConsumerId, until: End) {
+        let lease = Lease { until, told_us: 0 };
+        self.lease = if self.is_extended { self.lease.sooner(lease) } else { lease };
+        self.holder = Some(consumer);
+    }
 }
 
 /// A consumer that was attached.

@@ -109,7 +109,11 @@ impl Judge {
                 self.released.insert(receipt.token);
                 self.holds.remove(&receipt.id);
             }
-            Call::Extend(receipt, _) => self.may_shorten(receipt, waiting.begun_us),
+            Call::Extend(receipt, _) => {
+                if let Some(hold) = self.held_with(receipt) {
+                    hold.may_be_extended(waiting.begun_us);
+                }
+            }
             Call::Pull { .. }
             | Call::Attach { .. }
             | Call::Resume { .. }
@@ -314,7 +318,7 @@ impl Judge {
                 return Err(format!("{id} was delivered again {early_us} us before the end of its lease"));
             }
         }
-        self.holds.insert(id, Hold { receipt, lease, holder });
+        self.holds.insert(id, Hold::new(receipt, lease, holder));
         Ok(())
     }
 

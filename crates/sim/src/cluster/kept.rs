@@ -5,19 +5,12 @@ use sluice_engine::Error;
 use sluice_engine::id::{ConsumerId, Receipt};
 
 use super::calls::CONSUMER_LEASE_MS;
-use super::holding::{Hold, Lease};
+use super::holding::Hold;
 use super::judge::Judge;
 use super::promised::End;
 use crate::model::Checked;
 
 impl Judge {
-    /// An extension may be done without an answer; then a longer lease ends with it.
-    pub(super) fn may_shorten(&mut self, receipt: &Receipt, begun_us: u64) {
-        if let Some(hold) = self.held_with(receipt) {
-            hold.lease = hold.lease.sooner(Lease::asked(begun_us, 0));
-        }
-    }
-
     pub(super) fn held_with(&mut self, receipt: &Receipt) -> Option<&mut Hold> {
         self.holds.get_mut(&receipt.id).filter(|hold| hold.receipt == *receipt)
     }
@@ -52,7 +45,7 @@ impl Judge {
             self.stats.resumed += 1;
             let until = End::after(begun_us, CONSUMER_LEASE_MS * 1_000);
             if let Some(hold) = self.held_with(receipt) {
-                (hold.lease, hold.holder) = (Lease { until, told_us: 0 }, Some(consumer));
+                hold.is_resumed(consumer, until);
             }
         }
         Ok(())
