@@ -78,6 +78,11 @@ fn late_news_and_crossing_calls_are_no_faults() {
 }
 
 #[test]
+fn the_time_of_the_log_does_not_go_on_from_a_message_of_a_former_term() {
+    run(like(110_001_206, None)).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[test]
 fn a_seed_means_the_same_run_each_time() {
     let go = || run(like(11, None)).expect("a clean seed");
     assert_eq!(go(), go());

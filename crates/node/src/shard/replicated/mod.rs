@@ -193,9 +193,10 @@ impl Replicated {
                     self.leaderless_ticks += 1;
                 }
                 Input::Envelope(envelope) => {
-                    let (from, clocks) = (envelope.message.from, envelope.report.clocks);
+                    let (from, term) = (envelope.message.from, envelope.message.term);
+                    let clocks = envelope.report.clocks;
                     match self.member.step(*envelope) {
-                        Ok(()) => self.hear(from, clocks),
+                        Ok(()) => self.hear(from, term, clocks),
                         Err(why) => self.carrier.dropped(from, why),
                     }
                 }
@@ -271,9 +272,12 @@ impl Replicated {
         true
     }
 
-    /// Keeps the clocks of another member for the shard.
-    fn hear(&mut self, from: NodeId, clocks: Clocks) {
+    /// Keeps the clocks of another member for the shard. Those of a former term are as late as their message.
+    fn hear(&mut self, from: NodeId, sent_term: u64, clocks: Clocks) {
         let sluice_replica::Standing { term, leader, .. } = self.member.standing();
+        if sent_term < term {
+            return;
+        }
         let is_of_leader = leader == Some(from) && clocks.log.is_some_and(|log| log.term == term);
         self.heard.push_back(Heard { from, is_of_leader, clocks });
     }
