@@ -157,11 +157,13 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     /// Ends the leadership of this shard, which goes on: see [`Leading::step_down`]. Receives end empty and
-    /// waits for results with the state of now, as they would at the end of their time.
+    /// waits for results with the state of now, as they would at the end of their time. A receive that was
+    /// about to be proposed anew hears that nothing was done.
     pub(super) fn step_down(&mut self) {
         if !plant::is(Plant::ForgetWaiters) {
             self.end_all_waits();
         }
+        self.drop_unproposed();
         self.leading.step_down();
         self.watch_nothing();
     }

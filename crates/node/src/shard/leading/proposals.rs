@@ -236,6 +236,12 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
+    /// Refuses what is not handed to the journal at the end of the leadership. Applied records can bring such
+    /// records forth before the shard looks at its place again: a receive that found nothing is proposed anew.
+    pub(super) fn drop_unproposed(&mut self) {
+        self.drop_batch(&Error::NoLeader {});
+    }
+
     /// Refuses the next `records` records in flight, which did not enter the log or may not have.
     pub(in crate::shard) fn refuse_in_flight(&mut self, records: u32, before_index: u64, error: &Error) {
         for _ in 0..records {
