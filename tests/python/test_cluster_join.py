@@ -540,6 +540,23 @@ def test_the_key_of_another_node_does_not_open_here_and_the_advice_says_so(machi
     assert "another node's copy of the key is sealed" in told and "move its whole folder" not in told
 
 
+def test_a_node_stays_until_the_others_have_all_shards(machines):
+    one = begun(machines, "--shards=2")
+    assert one.run("namespace", "create", "shop", "--shard", "1").returncode == 0
+    count = 6_000
+    with (one.directory / "lines").open("w") as lines:
+        lines.writelines(f"{number:040000}\n" for number in range(count))
+    assert one.run("-n", "shop", "send", "big", "--lines", "-f", "lines", "-q").returncode == 0
+    two = machines("two")
+    two.settings = one.settings
+    two.join(one.token(), one)
+    # Shard 0 is small: the machine that joins leads it long before it has the other one.
+    until(lambda: two.run("cluster", "remove", "1", "--yes").returncode == 0, "the first node is to leave")
+    assert one.process.wait(40) == 9
+    until(lambda: two.members() == {2: [0, 1]}, "the second node leads all")
+    assert two.json("-n", "shop", "queue", "show", "big")["counts"]["ready"] == count
+
+
 def test_a_removed_leader_ends_soon_and_is_not_to_be_started_again(machines):
     one = begun(machines)
     two, three = joined(machines, "two", one), joined(machines, "three", one)

@@ -134,7 +134,8 @@ pub fn check_removal(listed: &[Part], number: u64, connected: &[u64]) -> Result<
     if reached.len() > lost.len() { Ok(()) } else { Err(NoMajority { reached: reached.len(), lost }) }
 }
 
-/// Nodes that no shard counts on any more: of each shard that is led here a majority knows it.
+/// Nodes that no shard counts on any more: of each shard that is led here a majority knows it. The members
+/// have to be read behind [`crate::Node::catch_up`]: whoever lags may not have heard of a member yet.
 pub fn gone(listed: &[Part], shards: &[ShardMembers]) -> Vec<u64> {
     let is_open = |shard: &ShardMembers| shard.is_changing && !shard.followers.is_empty();
     let is_member = |number: &u64| {

@@ -85,10 +85,7 @@ impl Following {
             return Ok(());
         }
         *settled = None;
-        let mut shards = Vec::new();
-        for number in 0..leads.len() {
-            shards.extend(self.node.members(number as u16).await);
-        }
+        let shards = self.members().await;
         let parts: Vec<Part> = listed.iter().map(ListedNode::part).collect();
         if shards.len() == leads.len() && are_settled(&parts, &shards) {
             *settled = Some(Settled { listed, leads, at: Instant::now() });
@@ -97,10 +94,20 @@ impl Following {
         for (number, shard) in shards.iter().enumerate().filter(|(number, _)| leads[*number]) {
             self.step(&parts, number as u16, shard).await?;
         }
-        if leads[0] && shards.len() == leads.len() {
-            self.tidy(&parts, &shards).await?;
+        let has_come = !gone(&parts, &shards).is_empty() || replaced(&parts, &shards).is_some();
+        if leads[0] && has_come {
+            self.tidy(&parts).await?;
         }
         Ok(())
+    }
+
+    /// Members of the shards, as this node knows them; less than there are shards where one has stopped.
+    async fn members(&self) -> Vec<ShardMembers> {
+        let mut shards = Vec::new();
+        for number in 0..self.node.leaders().len() {
+            shards.extend(self.node.members(number as u16).await);
+        }
+        shards
     }
 
     /// Connects to the nodes that are listed. A list without this node is older than its join.
@@ -146,13 +153,22 @@ impl Following {
         }
     }
 
-    /// Notes what has come to pass in all shards.
-    async fn tidy(&self, listed: &[Part], shards: &[ShardMembers]) -> Result<(), String> {
-        for number in gone(listed, shards) {
+    /// Notes what has come to pass in all shards. This node may lag in those that it does not lead, where it
+    /// takes in first what their leaders know: one that has just joined knows of no member yet.
+    async fn tidy(&self, listed: &[Part]) -> Result<(), String> {
+        for shard in 0..self.node.leaders().len() {
+            let is_current = self.node.catch_up(shard as u32).await;
+            is_current.map_err(|e| format!("the members of shard {shard} are not known for sure: {e}"))?;
+        }
+        let shards = self.members().await;
+        if shards.len() < self.node.leaders().len() {
+            return Ok(());
+        }
+        for number in gone(listed, &shards) {
             self.roster.removed(&self.node, number).await.map_err(|e| e.to_string())?;
             tracing::info!("node {number} was removed from the cluster");
         }
-        if let Some(number) = replaced(listed, shards) {
+        if let Some(number) = replaced(listed, &shards) {
             let mut connected: Vec<u64> = self.peers.connected().iter().map(|peer| peer.node.get()).collect();
             connected.push(self.own.get());
             let marked = self.roster.remove(&self.node, number, &connected).await;
