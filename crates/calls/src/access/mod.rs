@@ -43,6 +43,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use sluice_engine::MessageId;
 use sluice_node::AgreedClock;
 use tokio::sync::watch;
 
@@ -124,8 +125,8 @@ struct Rules {
     file: Arc<Policy>,
     stored: Option<Arc<StoredPolicy>>,
     tokens: HashMap<Arc<str>, KnownToken>,
-    /// Tokens that are stored and cannot be read: they admit nobody, and still there are identities.
-    unreadable: usize,
+    /// Messages with tokens that cannot be read: they admit nobody, and still there are identities.
+    unreadable: Vec<MessageId>,
 }
 
 /// A token, and its identity by the rules in force.
@@ -262,7 +263,7 @@ impl Access {
         self.shared.options.certificates
             || rules.policy.has_rules()
             || !rules.tokens.is_empty()
-            || rules.unreadable > 0
+            || !rules.unreadable.is_empty()
     }
 
     fn identity_of_token(&self, policy: &Policy, token: &Token) -> Identity {

@@ -52,18 +52,18 @@ impl Access {
     /// `overloaded`, `shutting_down`.
     pub async fn load_tokens(&self, node: &Node) -> Result<(), Error> {
         self.shared.clock.get_or_init(|| node.clock().clone());
-        let (mut tokens, mut unreadable) = (Vec::new(), 0);
+        let (mut tokens, mut unreadable) = (Vec::new(), Vec::new());
         for entry in TOKENS.all(node).await? {
             match read(&entry) {
                 Some(token) => tokens.push(Arc::new(token)),
-                None => {
-                    unreadable += 1;
-                    tracing::error!("the token in message {} cannot be read: it admits nobody", entry.id);
-                }
+                None => unreadable.push(entry.id),
             }
         }
         self.replace(|rules| {
-            rules.unreadable = unreadable;
+            let known = std::mem::replace(&mut rules.unreadable, unreadable);
+            for id in rules.unreadable.iter().filter(|id| !known.contains(id)) {
+                tracing::error!("the token in message {id} cannot be read: it admits nobody until it can");
+            }
             for token in &tokens {
                 if let Some(known) = rules.tokens.get(&token.id) {
                     // A use that is not written down yet.
@@ -75,7 +75,8 @@ impl Access {
         Ok(())
     }
 
-    /// Reads the tokens again if some were made or revoked through another node of the cluster.
+    /// Reads the tokens again if some were made or revoked through another node of the cluster, or could not
+    /// be read: what a node lacks behind the state of another comes with the log, or from a peer.
     ///
     /// # Errors
     /// As [`Access::load_tokens`].
@@ -86,7 +87,8 @@ impl Access {
 
     async fn look_again(&self, node: &Node, seen: &mut Version) -> Result<(), Error> {
         let version = TOKENS.version(node).await?;
-        if *seen != version {
+        let is_whole = self.rules().1.unreadable.is_empty();
+        if *seen != version || !is_whole {
             self.load_tokens(node).await?;
             *seen = version;
         }
@@ -293,6 +295,8 @@ fn read(entry: &Entry) -> Option<Token> {
 
 #[cfg(test)]
 mod tests {
+    use sluice_engine::MessageId;
+
     use super::*;
     use crate::testing::node;
 
@@ -312,5 +316,17 @@ mod tests {
         assert_eq!(there.tokens().iter().map(|it| &*it.name).collect::<Vec<_>>(), ["other"]);
         there.refresh_tokens(&node.stale()).await.unwrap();
         assert_eq!(there.tokens().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_read_is_read_again() {
+        let (node, access) = (node(), Access::default());
+        let id = TOKENS.add(&node, &json!({}), OnceKey::default()).await.unwrap();
+        access.refresh_tokens(&node.stale()).await.unwrap();
+        assert_eq!(access.rules().1.unreadable, [id]);
+        // As if one more had been unreadable, and had come from a peer: the list itself is as it was.
+        access.replace(|rules| rules.unreadable.push(MessageId { sequence: id.sequence + 1, ..id }));
+        access.refresh_tokens(&node.stale()).await.unwrap();
+        assert_eq!(access.rules().1.unreadable, [id]);
     }
 }
