@@ -106,6 +106,17 @@ def test_a_look_at_what_a_node_has_writes_nothing(machines):
     assert all("not stopped in order" not in (it.directory / "log").read_text() for it in (one, two))
 
 
+def test_a_directory_in_which_no_node_has_run_is_to_be_started(machines):
+    one = machines("one")
+    one.start("--tls", "auto")
+    assert one.send("a") and one.stop() == 0
+    one.json("cluster", "init", "--listen", one.listen, "--data-dir", "data")
+    code, shown, error = recover(one, "--dry-run")
+    assert code != 0 and not shown and "no node of a cluster has written the log; start the server" in error
+    one.start()
+    until(lambda: one.payloads() == ["a"], "it goes on with its data")
+
+
 def test_a_recovery_that_was_interrupted_is_finished_by_the_next(machines):
     one, two, three = lost(machines, "--shards=2")
     three.kill()

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sluice_journal::{Commit, Disk, DiskJournal, FsDisk, Journal, Opened, Overlay, Writer, holds_journal};
-use sluice_replica::{Members, NodeId, Remains, Start};
+use sluice_replica::{Members, NodeId, Remains, Start, StartError as MemberError};
 
 use crate::api::{Options, StartError};
 use crate::directory::{self, SHARDS_MAX, shard_dir};
@@ -136,9 +136,11 @@ impl Shard {
         let start = start
             .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;
         let remains = Remains::of(start, &journal).map_err(|error| {
-            StartError::Refused(format!(
-                "shard {shard} has no log that can go on alone, recover another node: {error}"
-            ))
+            let advice = match error {
+                MemberError::NoVoters => "start the server: it goes on with a directory that was restored",
+                _ => "recover another node",
+            };
+            StartError::Refused(format!("shard {shard} has no log that can go on alone: {error}; {advice}"))
         })?;
         let end = ShardEnd {
             shard,

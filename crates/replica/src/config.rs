@@ -49,6 +49,8 @@ pub struct Durable {
 pub enum StartError {
     /// There are entries or a base without members, or members without a base.
     Members,
+    /// No member of a cluster has written the log.
+    NoVoters,
     /// The ticks are out of their range.
     Ticks,
     /// A node that may have forgotten its promises starts under a number that was given before.
@@ -78,6 +80,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Members => f.write_str("a log has a base with members, and a new node has neither"),
+            StartError::NoVoters => f.write_str("no node of a cluster has written the log"),
             StartError::Ticks => {
                 f.write_str("heartbeats need at least 1 tick, elections more than heartbeats")
             }

@@ -45,7 +45,7 @@ impl Remains {
         let durable = Durable { base, changed, entries, applied: last.index, ..Durable::default() };
         let (members, highest) = driver::members_of(&durable);
         if members.voters().is_empty() {
-            return Err(StartError::Members);
+            return Err(StartError::NoVoters);
         }
         Ok(Remains { members, highest, last, id: saved.id, term })
     }
