@@ -97,14 +97,14 @@ impl Roster {
     /// the nodes that are connected now, the one that is asked among them.
     ///
     /// # Errors
-    /// `node_not_found`; `wrong_state`: it is the last one, or the nodes that are left have no majority that
-    /// is connected; those of [`Roster::nodes`].
+    /// `node_not_found`; `wrong_state`: it is the last one, no node is listed, or those that are left have no
+    /// majority that is connected; those of [`Roster::nodes`].
     pub async fn remove(&self, node: &Node, number: u64, connected: &[u64]) -> Result<ListedNode, CallError> {
         let _turn = self.changes.lock().await;
         let mut entries = self.entries(node).await?;
         let parts: Vec<Part> = entries.iter().map(|(_, listed)| listed.part()).collect();
         let at = entries.iter().position(|(_, listed)| listed.number == number);
-        let at = at.ok_or_else(|| no_such_node(number))?;
+        let at = at.ok_or_else(|| no_such_node(number, parts.is_empty()))?;
         let (entry, listed) = entries.swap_remove(at);
         if listed.wanted != Wanted::Voter {
             return Ok(listed);
@@ -117,8 +117,8 @@ impl Roster {
     /// Sets the address of a node that is to stay.
     ///
     /// # Errors
-    /// `node_not_found`; `node_exists`: another node has the address; `invalid_argument`; those of
-    /// [`Roster::nodes`].
+    /// `node_not_found`; `wrong_state`: no node is listed; `node_exists`: another node has the address;
+    /// `invalid_argument`; those of [`Roster::nodes`].
     pub async fn set_address(
         &self,
         node: &Node,
@@ -194,11 +194,12 @@ impl Roster {
     /// The node with this number, which is to stay.
     ///
     /// # Errors
-    /// `node_not_found`; those of [`Roster::nodes`].
+    /// `node_not_found`; `wrong_state`: no node is listed; those of [`Roster::nodes`].
     pub(super) async fn expect_present(&self, node: &Node, number: u64) -> Result<ListedNode, CallError> {
-        let mut nodes = self.nodes(node).await?.into_iter();
-        let present = nodes.find(|listed| listed.number == number && listed.wanted == Wanted::Voter);
-        present.ok_or_else(|| no_such_node(number))
+        let nodes = self.nodes(node).await?;
+        let is_fixed = nodes.is_empty();
+        let is_present = |listed: &ListedNode| listed.number == number && listed.wanted == Wanted::Voter;
+        nodes.into_iter().find(is_present).ok_or_else(|| no_such_node(number, is_fixed))
     }
 
     async fn entries(&self, node: &Node) -> Result<Vec<(Entry, ListedNode)>, Error> {
@@ -256,7 +257,13 @@ fn listed(value: &Value, tags: &[String]) -> Option<ListedNode> {
     })
 }
 
-fn no_such_node(number: u64) -> CallError {
+/// The refusal of a number; `is_fixed`: no node is listed, since the settings name them all.
+fn no_such_node(number: u64, is_fixed: bool) -> CallError {
+    if is_fixed {
+        let message = "the nodes of this cluster are those of cluster_members: that setting says where they are, \
+                       and none can be removed";
+        return CallError::new("wrong_state", message);
+    }
     let message = format!("no node has the number {number}: `sluice cluster members` shows them");
     CallError::new("node_not_found", message)
 }
@@ -318,7 +325,10 @@ fn check_room(address: &str, replaces: Option<u64>, nodes: &[ListedNode]) -> Res
 /// Checks that no node has this address.
 fn check_free<'n>(address: &str, mut nodes: impl Iterator<Item = &'n ListedNode>) -> Result<(), CallError> {
     let Some(other) = nodes.find(|listed| listed.address == address) else { return Ok(()) };
-    let message = format!("node {} has the address {address} already: remove it first", other.number);
+    let message = format!(
+        "node {} has the address {address} already: choose another, or remove that node first",
+        other.number
+    );
     Err(CallError::new("node_exists", message))
 }
 
@@ -338,6 +348,14 @@ mod tests {
         assert!(matches!(roster.nodes(&node).await, Err(Error::Internal { .. })));
         let entry = Entry { id: NODES.all(&node).await.unwrap()[0].id, value: None, tags: Vec::new() };
         assert!(matches!(roster.read(&entry), Err(Error::Internal { .. })));
+    }
+
+    #[tokio::test]
+    async fn nodes_that_the_settings_name_stay_as_they_are() {
+        let (node, roster) = (testing::node(), Roster::new("5b0c"));
+        let removed = roster.remove(&node, 3, &[1, 2, 3]).await.unwrap_err();
+        let moved = roster.set_address(&node, 3, "three:1").await.unwrap_err();
+        assert_eq!((removed.code(), moved.code()), ("wrong_state", "wrong_state"));
     }
 
     #[test]
