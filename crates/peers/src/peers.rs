@@ -140,7 +140,8 @@ impl Peers {
     pub async fn accept(&self, stream: server::TlsStream<TcpStream>) {
         let shared = &self.0.shared;
         let stream = TlsStream::Server(stream);
-        let address = address_of(&stream).map_or_else(|| "?".to_owned(), |it| it.ip().to_string());
+        let address =
+            address_of(&stream).map_or_else(|| "an unknown address".to_owned(), |it| it.ip().to_string());
         let end = tokio::select! {
             () = shared.stopped() => return,
             end = shared.accept(stream) => end,

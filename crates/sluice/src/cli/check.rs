@@ -51,7 +51,8 @@ pub(super) fn run(args: &CheckArgs, out: Out) -> Result<u8> {
     }
     Err(CliError::of(Fault::Damaged, format!("{} is damaged", args.data_dir.display()))
         .hint("Keep a copy of the directory before you change anything.")
-        .hint("Look for disk errors, and restore the latest backup with `sluice restore`."))
+        .hint("Look for disk errors. A node of a cluster gets the data from the others: start it.")
+        .hint("For a server alone, restore the latest backup with `sluice restore`."))
 }
 
 /// The directories of the shards, by number.

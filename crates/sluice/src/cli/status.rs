@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use sluice_client::{Counts, Queue};
 
-use super::connect::ServerFlags;
+use super::connect::ReadFlags;
 use super::format::{counted, length, size};
 use super::output::Table;
 use super::{Out, Result};
@@ -13,10 +13,12 @@ use super::{Out, Result};
 const NAMED_MAX: usize = 5;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 0: the server answers, whatever its state; 7: it cannot be reached.")]
+#[command(
+    after_help = "Exit code 0: the server answers, whatever its state; 7: no answer, or no node leads."
+)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
-    server: ServerFlags,
+    server: ReadFlags,
 }
 
 /// Requests the status of the server and the queues of the namespace.

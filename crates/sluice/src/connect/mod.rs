@@ -155,6 +155,9 @@ impl Connection {
             ClientError::Server { code, .. } if code == "forbidden" => {
                 told.hint("`sluice whoami` shows your identity and your rights.")
             }
+            ClientError::Server { code, .. } if code == "no_leader" => {
+                told.hint("`sluice cluster status` says which nodes are missing, and what to do.")
+            }
             ClientError::Protocol { .. } => told.hint(format!("The address comes from {}.", self.origin)),
             _ => told,
         }
