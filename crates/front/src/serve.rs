@@ -16,7 +16,7 @@ use crate::net::body::{Body, Inbound};
 use crate::net::context::Context;
 use crate::net::listener::{self, Stopped};
 use crate::net::options::HttpOptions;
-use crate::net::passing::sender_of;
+use crate::net::passing::take_sender;
 use crate::net::service::Service;
 
 /// Serves HTTP/1.1 and HTTP/2 on `listener` until `shutdown` resolves: over TLS when [`HttpOptions::tls`] is
@@ -49,9 +49,9 @@ impl Service for Protocols {
         context: Arc<Context>,
         activity: Arc<Activity>,
         peer: Arc<Peer>,
-        request: Request<Inbound>,
+        mut request: Request<Inbound>,
     ) -> Response<Body> {
-        let peer = sender_of(peer, request.headers());
+        let peer = take_sender(peer, request.headers_mut());
         if grpc::is_call(request.headers()) {
             return grpc::handle(context, activity, peer, request).await;
         }

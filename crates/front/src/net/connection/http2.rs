@@ -42,9 +42,16 @@ impl Served<'_> {
 }
 
 /// The limits of a connection of another node, over which the clients of that node end their requests early.
+/// The largest head of a client has its place beside the fields with which it is passed on.
 fn of_node(limits: &Limits) -> Limits {
     let unlimited = Allowance { burst: u32::MAX, per_second: u32::MAX };
-    Limits { resets: unlimited, late_frames: unlimited, ..limits.clone() }
+    Limits {
+        resets: unlimited,
+        late_frames: unlimited,
+        header_list_bytes: 2 * limits.header_list_bytes,
+        header_block_bytes: 2 * limits.header_block_bytes,
+        ..limits.clone()
+    }
 }
 
 /// A function as a service.

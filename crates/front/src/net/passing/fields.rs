@@ -46,11 +46,7 @@ pub(super) fn fields_for(peer: &Peer, headers: &HeaderMap, at_once: bool) -> Hea
     for name in HOP_BY_HOP {
         fields.remove(name);
     }
-    let forged: Vec<HeaderName> =
-        fields.keys().filter(|name| name.as_str().starts_with(PREFIX)).cloned().collect();
-    for name in forged {
-        fields.remove(name);
-    }
+    remove_forwarding(&mut fields);
     // gRPC asks for it of every hop; here trailers are always passed back.
     if headers.contains_key(TE) {
         fields.insert(TE, HeaderValue::from_static("trailers"));
@@ -72,11 +68,26 @@ pub(super) fn fields_for(peer: &Peer, headers: &HeaderMap, at_once: bool) -> Hea
     fields
 }
 
-/// The peer whose request this is: the client that a node has passed it on for, or the peer itself.
-pub(crate) fn sender_of(peer: Arc<Peer>, headers: &HeaderMap) -> Arc<Peer> {
+/// Takes the fields of a forwarding node out of a request: those of a client say nothing.
+fn remove_forwarding(fields: &mut HeaderMap) {
+    let found = fields.keys().filter(|name| name.as_str().starts_with(PREFIX));
+    for name in found.cloned().collect::<Vec<_>>() {
+        fields.remove(name);
+    }
+}
+
+/// Takes out of a request whose it is: the client that a node has passed it on for, or the peer itself. A
+/// call sees the fields that the client has sent, as at the node that was asked.
+pub(crate) fn take_sender(peer: Arc<Peer>, headers: &mut HeaderMap) -> Arc<Peer> {
     if !peer.is_node() {
         return peer;
     }
+    let sender = sender_of(peer, headers);
+    remove_forwarding(headers);
+    sender
+}
+
+fn sender_of(peer: Arc<Peer>, headers: &HeaderMap) -> Arc<Peer> {
     let Some(address) = headers.get(FOR) else { return peer };
     let address = address.to_str().ok().and_then(|text| text.parse::<IpAddr>().ok());
     // One that cannot be read is a certificate of nobody.

@@ -39,7 +39,7 @@ use super::head::hosts::host_of;
 use super::links::{AnswerBody, LinkBody, Unanswered};
 use super::nodes::Nodes;
 
-pub(crate) use self::fields::sender_of;
+pub(crate) use self::fields::take_sender;
 
 /// Longest pause before such a request is tried again.
 const PAUSE_MAX: Duration = Duration::from_millis(50);

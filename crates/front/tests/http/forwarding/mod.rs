@@ -65,6 +65,23 @@ async fn errors_and_heads_come_back_as_the_leader_gives_them() {
 }
 
 #[tokio::test]
+async fn a_raw_payload_and_its_fields_come_to_the_leader_as_the_client_has_sent_them() {
+    let cluster = Cluster::new().await;
+    let headers = [("content-type", "text/plain"), ("sluice-priority", "7"), ("sluice-header-order", "4711")];
+    let send = ("POST", "/v1/queues/jobs/messages/raw");
+    let sent = cluster.ask(&cluster.asked, Some(&cluster.ops), send, &headers, "a").await;
+    assert_eq!(sent.status, 201, "{:?}", sent.json());
+    let received = cluster.ops("POST", "/v1/queues/jobs/receive", "{}").await.json();
+    let message = &received["messages"][0];
+    assert_eq!((&message["payload"], &message["priority"]), (&json!("a"), &json!(7)));
+    assert_eq!(message["headers"], json!({"order": "4711"}));
+    // One that nobody knows is refused, and named as the client has sent it.
+    let headers = [("sluice-prioritaet", "7")];
+    let refused = cluster.ask(&cluster.asked, Some(&cluster.ops), send, &headers, "a").await;
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("sluice-prioritaet"));
+}
+
+#[tokio::test]
 async fn an_id_of_a_request_is_that_of_both_nodes() {
     let cluster = Cluster::new().await;
     let headers = [("x-request-id", "mine")];
