@@ -165,8 +165,8 @@ impl Client {
         Ok(())
     }
 
-    /// Like [`Client::open`], repeated until it succeeds, fails with an error that does not pass, or the time
-    /// for repeating has passed.
+    /// Begins to read an answer piece by piece, repeated until it succeeds, fails with an error that does not
+    /// pass, or the time for repeating has passed.
     pub(crate) async fn open_again(&self, call: &Call) -> Result<Download, ClientError> {
         let mut tries = self.tries();
         loop {
@@ -177,10 +177,6 @@ impl Client {
                 Err(error) => self.before_next(&mut tries, asked, error, Safety::Repeatable).await?,
             }
         }
-    }
-
-    pub(crate) async fn open(&self, call: Call) -> Result<Download, ClientError> {
-        open(self.asked(), &call).await
     }
 }
 

@@ -64,7 +64,8 @@ impl Tries {
         self.delays += u32::from(!self.is_elsewhere);
     }
 
-    /// Delay before the next try; `None`: the error is final.
+    /// Delay before the next try; `None`: the error is final. Each server is asked once, however long the
+    /// others have taken.
     pub(crate) fn next_delay(
         &self,
         error: &ClientError,
@@ -80,6 +81,10 @@ impl Tries {
         };
         if !worth_repeating(error, safety) {
             return None;
+        }
+        // A node that is cut off from the leader takes seconds to say so.
+        if self.is_elsewhere && self.delays == 0 && !limit.is_zero() {
+            return Some(Duration::ZERO);
         }
         let delay = if self.is_elsewhere { Duration::ZERO } else { self.delay(error) };
         (self.started.elapsed() + delay <= limit).then_some(delay)
@@ -166,6 +171,27 @@ mod tests {
             tries.next_delay(&error, Safety::Once, &Options::default()).expect("it may be repeated").is_zero()
         };
         assert_eq!([next(), next(), next(), next()], [true, true, false, true]);
+    }
+
+    #[test]
+    fn each_server_is_asked_once_however_long_the_others_have_taken() {
+        let error = server(503, "no_leader", None);
+        let started =
+            Instant::now().checked_sub(Duration::from_secs(40)).expect("this machine runs for longer");
+        let mut tries = Tries { count: 1, started, ..Tries::new(2) };
+        let mut next = |options: &Options| {
+            tries.passes_on(true);
+            tries.next_delay(&error, Safety::Once, options)
+        };
+        let options = Options::default();
+        assert_eq!(
+            [next(&options), next(&options), next(&options)],
+            [Some(Duration::ZERO), Some(Duration::ZERO), None]
+        );
+        let never = Options { retry_for: Duration::ZERO, ..Options::default() };
+        let mut tries = Tries { count: 1, started, ..Tries::new(2) };
+        tries.passes_on(true);
+        assert_eq!(tries.next_delay(&error, Safety::Once, &never), None);
     }
 
     #[test]

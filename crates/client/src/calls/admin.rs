@@ -84,7 +84,7 @@ impl Client {
     pub async fn backup(&self) -> Result<Download, ClientError> {
         let mut call = self.call(Method::GET, "/v1/admin/backup".to_owned(), "");
         call.timeout = Duration::MAX;
-        self.open(call).await
+        self.open_again(&call).await
     }
 }
 

@@ -34,8 +34,8 @@ pub(crate) struct ServerFlags {
     /// Namespace of the queues [default: default; env: SLUICE_NAMESPACE].
     #[arg(long, short, value_name = "NAME", value_parser = not_empty)]
     namespace: Option<String>,
-    /// Time for which to retry when the server is busy or cannot be reached [default: 10s if busy, 300ms if
-    /// unreachable].
+    /// Time for which to retry when the server is busy or cannot be reached; of several each is asked once in
+    /// any case, unless it is 0 [default: 10s if busy, 300ms if unreachable].
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     retry_for: Option<Duration>,
     #[command(flatten)]

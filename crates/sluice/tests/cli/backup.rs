@@ -23,6 +23,14 @@ fn a_backup_under_load_restores_what_was_there() {
     assert!(told.starts_with("wrote copy.sluice, "), "{told}");
     assert!(told.ends_with(&format!(": {key}\n")), "the key that a restore takes: {told}");
     sending.join().unwrap();
+    let url = server.ready["url"].as_str().unwrap();
+    let (_, port) = url.rsplit_once(':').unwrap();
+    server.ok(&[
+        "backup",
+        "second.sluice",
+        "--server",
+        &format!("http://127.0.0.1:1,http://127.0.0.1:{port}"),
+    ]);
     let mode = std::os::unix::fs::PermissionsExt::mode(
         &std::fs::metadata(server.path("copy.sluice")).unwrap().permissions(),
     );
