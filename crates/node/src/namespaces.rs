@@ -31,8 +31,7 @@ use tokio::sync::oneshot;
 use crate::asks::{Answer, Question};
 use crate::handle::Node;
 use crate::placement::NamespacePlace;
-use crate::shard::request::unexpected;
-use crate::shard::request::{Proposal, ReplyTo, Request};
+use crate::shard::request::{Proposal, ReplyTo, Request, of_done, unexpected};
 
 /// Pause before a step that has to be done, and could not be, is tried again.
 const STEP_PAUSE: Duration = Duration::from_millis(20);
@@ -238,7 +237,7 @@ impl Node {
         loop {
             match self.view_of_change(name).await {
                 Err(Error::Overloaded { .. }) => tokio::time::sleep(STEP_PAUSE).await,
-                seen => return seen,
+                seen => return of_done(seen),
             }
         }
     }

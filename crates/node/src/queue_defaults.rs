@@ -8,7 +8,7 @@ use sluice_engine::query::DefaultsView;
 use sluice_engine::settings::QueuePatch;
 
 use crate::handle::Node;
-use crate::shard::request::unexpected;
+use crate::shard::request::{of_done, unexpected};
 
 impl Node {
     /// Sets all that queues begin with which are made from here on with a name that matches. Tells whether
@@ -24,7 +24,7 @@ impl Node {
     ) -> Result<(DefaultsView, bool), Error> {
         let command = Command::DefaultsSet { namespace, pattern, patch };
         match self.propose(namespace, &command).await?.result? {
-            Reply::Defaults { created } => Ok((self.defaults(namespace, pattern).await?, created)),
+            Reply::Defaults { created } => Ok((of_done(self.defaults(namespace, pattern).await)?, created)),
             other => Err(unexpected(&other)),
         }
     }

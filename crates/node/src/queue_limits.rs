@@ -10,7 +10,7 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::{LimitKeyView, LimitView, Page};
 
 use crate::handle::Node;
-use crate::shard::request::unexpected;
+use crate::shard::request::{of_done, unexpected};
 
 /// A listing that finds few keys looks on for so long before it gives out a page that is not full.
 const PAGE_TIME: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ impl Node {
     ) -> Result<(LimitView, bool), Error> {
         let command = Command::LimitSet { namespace, limit, rules };
         match self.propose(namespace, &command).await?.result? {
-            Reply::Limit { created } => Ok((self.limit(namespace, limit).await?, created)),
+            Reply::Limit { created } => Ok((of_done(self.limit(namespace, limit).await)?, created)),
             other => Err(unexpected(&other)),
         }
     }

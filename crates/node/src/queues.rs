@@ -8,7 +8,7 @@ use sluice_engine::query::QueueView;
 use sluice_engine::settings::QueuePatch;
 
 use crate::handle::Node;
-use crate::shard::request::unexpected;
+use crate::shard::request::{of_done, unexpected};
 
 impl Node {
     /// Changes settings; with `create` makes a missing queue. Tells whether it is new.
@@ -24,7 +24,7 @@ impl Node {
     ) -> Result<(QueueView, bool), Error> {
         let command = Command::QueueSet { namespace, queue, patch, create };
         match self.propose(namespace, &command).await?.result? {
-            Reply::Queue { created, .. } => Ok((self.queue(namespace, queue).await?, created)),
+            Reply::Queue { created, .. } => Ok((of_done(self.queue(namespace, queue).await)?, created)),
             other => Err(unexpected(&other)),
         }
     }

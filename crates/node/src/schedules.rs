@@ -11,7 +11,7 @@ use sluice_engine::query::ScheduleView;
 use crate::blobs;
 use crate::handle::Node;
 use crate::schedule::ScheduleSpec;
-use crate::shard::request::unexpected;
+use crate::shard::request::{of_done, unexpected};
 use crate::shard::store;
 
 /// Schedules that one look gives, so that no look delays the shard.
@@ -45,7 +45,7 @@ impl Node {
         let spec = &spec.to_bytes();
         let put = SchedulePut { namespace, schedule, queue, spec, next_at_us, item };
         match self.propose(namespace, &Command::SchedulePut(put)).await?.result? {
-            Reply::Schedule { created } => Ok((self.schedule(namespace, schedule).await?, created)),
+            Reply::Schedule { created } => Ok((of_done(self.schedule(namespace, schedule).await)?, created)),
             other => Err(unexpected(&other)),
         }
     }
@@ -76,7 +76,7 @@ impl Node {
         };
         let command = Command::SchedulePause { namespace, schedule, paused, next_at_us };
         self.propose(namespace, &command).await?.result?;
-        self.schedule(namespace, schedule).await
+        of_done(self.schedule(namespace, schedule).await)
     }
 
     /// Sends a schedule's message now. Tells its id, and whether it is one that was there with the same

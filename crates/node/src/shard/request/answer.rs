@@ -42,7 +42,32 @@ pub enum Completion {
     Given(u64, Result<Vec<Given>, Error>),
 }
 
+/// Answer to a change that is done, as read behind it: what is refused by then may not say that nothing was.
+pub(crate) fn of_done<T>(seen: Result<T, Error>) -> Result<T, Error> {
+    seen.map_err(|error| match error {
+        Error::NotLeader { .. } | Error::NoLeader {} | Error::Overloaded { .. } | Error::ShuttingDown {} => {
+            Error::OutcomeUnknown {}
+        }
+        other => other,
+    })
+}
+
 /// The error of a reply that does not belong to its command.
 pub(crate) fn unexpected(reply: &Reply) -> Error {
     Error::Internal { reason: format!("the engine answered {reply:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_is_done_is_not_told_to_be_refused() {
+        for refused in [Error::NotLeader { leader: 2 }, Error::NoLeader {}, Error::ShuttingDown {}] {
+            assert_eq!(of_done::<()>(Err(refused)), Err(Error::OutcomeUnknown {}));
+        }
+        let gone = Error::QueueNotFound { queue: "a".to_owned() };
+        assert_eq!(of_done::<()>(Err(gone.clone())), Err(gone));
+        assert_eq!(of_done(Ok(1)), Ok(1));
+    }
 }

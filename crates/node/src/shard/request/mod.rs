@@ -12,8 +12,8 @@ mod watch;
 use sluice_engine::command::Command;
 use sluice_journal::Batch;
 
-pub(crate) use answer::unexpected;
 pub use answer::{Answer, Completion};
+pub(crate) use answer::{of_done, unexpected};
 pub use attach::Attaching;
 pub(super) use proposal::class_of;
 pub use proposal::{Proposal, ReplyTo, write_record};
