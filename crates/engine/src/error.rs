@@ -153,7 +153,8 @@ errors! {
         "consumer {consumer} is not attached: it was detached, or the server has restarted since: attach again";
     /// No bulk with this id.
     BulkNotFound { bulk: String } "bulk_not_found" Caller
-        "bulk {bulk} does not exist: it was never started, or ended more than an hour ago or before a restart";
+        "bulk {bulk} does not exist: it was never started, or ended more than an hour ago, or before a restart or \
+         another leader: start it again, which does the rest";
     /// A message that another one is to wait for is not here.
     ParentNotFound { field: String, id: String } "parent_not_found" Caller
         "{field}: message {id} is not here: it was never sent, or is gone; a finished one counts while it is kept, see \

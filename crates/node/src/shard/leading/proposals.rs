@@ -236,8 +236,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         }
     }
 
-    /// Refuses what is not handed to the journal at the end of the leadership. Applied records can bring such
-    /// records forth before the shard looks at its place again: a receive that found nothing is proposed anew.
+    /// Refuses what is not handed to the journal at the end of the leadership. Such records can come of the
+    /// records that are applied before the shard looks at its place: a receive that found nothing is proposed
+    /// anew.
     pub(super) fn drop_unproposed(&mut self) {
         self.drop_batch(&Error::NoLeader {});
     }
