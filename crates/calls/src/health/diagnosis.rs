@@ -107,7 +107,11 @@ fn leaderless(views: &[(u64, &View)]) -> Vec<String> {
     let count = views.iter().map(|(_, view)| view.shards.len()).max().unwrap_or(0);
     let known =
         |number: usize| views.iter().filter_map(move |(node, view)| Some((*node, view.shards.get(number)?)));
-    let led = |number: usize| known(number).any(|(node, shard)| shard.leader == Some(node));
+    // Of a leader that is not reached from here others know.
+    let is_seen = |node: u64| views.iter().any(|(seen, _)| *seen == node);
+    let led = |number: usize| {
+        known(number).any(|(node, shard)| shard.leader.is_some_and(|it| it == node || !is_seen(it)))
+    };
     let sentence = |number: usize| {
         let since_ms = known(number).map(|(_, shard)| shard.leaderless_ms).min().unwrap_or(0);
         format!(
@@ -343,6 +347,24 @@ pub(super) mod tests {
             "shard 0 has had no leader for 5 s",
         ];
         assert_eq!(beginnings(&seen)[..2], told);
+    }
+
+    #[test]
+    fn a_shard_has_a_leader_that_others_hear_though_this_node_does_not() {
+        let mut seen = well();
+        lose(0, &mut seen);
+        let shard = |seen: &mut [Seen], place: usize, leader, leaderless_ms| {
+            let shard = &mut seen[place].view.as_mut().unwrap().shards[0];
+            (shard.leader, shard.leaderless_ms) = (leader, leaderless_ms);
+        };
+        shard(&mut seen, 1, None, 40_000);
+        shard(&mut seen, 2, Some(1), 0);
+        let is_leaderless =
+            |seen: &[Seen]| beginnings(seen).iter().any(|told| told.starts_with("shard 0 has had no leader"));
+        assert!(!is_leaderless(&seen));
+        // It is lost for both.
+        shard(&mut seen, 2, None, 2_000);
+        assert!(is_leaderless(&seen));
     }
 
     #[test]
