@@ -47,9 +47,35 @@ pub struct NoMajority {
     pub lost: Vec<u64>,
 }
 
+/// What the members of a shard owe to those of others. Tokens, the policy and the list of nodes live in shard
+/// 0: whoever leads another shard has to have it, and to hear of its changes.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'p> {
+    /// Shard 0, with the nodes that are members of another shard: these stay in it.
+    First(&'p BTreeSet<NodeId>),
+    /// Another shard, with the members of shard 0, of which only voters come to vote in it.
+    Other(&'p Members),
+}
+
+impl Place<'_> {
+    fn may_vote(self, node: NodeId) -> bool {
+        match self {
+            Place::First(_) => true,
+            Place::Other(first) => first.voters().contains(&node),
+        }
+    }
+
+    fn may_leave(self, node: NodeId) -> bool {
+        match self {
+            Place::First(elsewhere) => !elsewhere.contains(&node),
+            Place::Other(_) => true,
+        }
+    }
+}
+
 /// The next step of a leader with the number `own`; `None`: the members are as they are listed, or a node has
 /// to catch up first, also where another is to be removed.
-pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> {
+pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId, place: Place<'_>) -> Option<Step> {
     let members = &shard.members;
     if shard.is_changing || !listed.iter().any(|node| node.number == own.get()) {
         return None;
@@ -67,7 +93,8 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> 
     }
     let is_ready = |node: &&NodeId| {
         let follower = shard.followers.iter().find(|follower| follower.node == **node);
-        voters.contains(node) && follower.is_some_and(|follower| follower.is_heard && follower.is_caught_up)
+        let is_current = follower.is_some_and(|follower| follower.is_heard && follower.is_caught_up);
+        voters.contains(node) && is_current && place.may_vote(**node)
     };
     if let Some(node) = members.learners().iter().find(is_ready) {
         return Some(Step::Change(Change::Promote(*node)));
@@ -76,7 +103,8 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> 
     let leaving = [wants(Wanted::Leaving), wants(Wanted::Removed)];
     let mut leaving = leaving.iter().flatten().filter(|node| members.contains(**node));
     // One that has to stay until others vote does not keep those that take their room.
-    let node = leaving.find(|node| is_redundant(members, **node, voters.len()))?;
+    let may_go = |node: NodeId| node == own || place.may_leave(node);
+    let node = leaving.find(|node| is_redundant(members, **node, voters.len()) && may_go(**node))?;
     Some(if *node == own { Step::HandOver } else { Step::Change(Change::Remove(*node)) })
 }
 
@@ -161,6 +189,11 @@ mod tests {
         NodeId::new(number).unwrap()
     }
 
+    /// The next step in the only shard.
+    fn step(listed: &[Part], shard: &ShardMembers, own: NodeId) -> Option<Step> {
+        next(listed, shard, own, Place::First(&BTreeSet::new()))
+    }
+
     fn listed(number: u64, wanted: Wanted) -> Part {
         Part { number, replaces: None, wanted }
     }
@@ -188,16 +221,16 @@ mod tests {
     fn a_node_that_is_listed_is_added_and_promoted_when_it_has_caught_up() {
         let all = [1, 2, 3].map(|number| listed(number, Wanted::Voter));
         let change = |change| Some(Step::Change(change));
-        assert_eq!(next(&all, &shard(&[1], &[], 1, &[]), id(1)), change(Change::Add(id(2))));
-        assert_eq!(next(&all, &shard(&[1], &[2], 2, &[2]), id(1)), change(Change::Add(id(3))));
-        assert_eq!(next(&all, &shard(&[1], &[2, 3], 3, &[3]), id(1)), change(Change::Promote(id(3))));
-        assert_eq!(next(&all, &shard(&[1, 3], &[2], 3, &[]), id(1)), None);
-        assert_eq!(next(&all, &shard(&[1, 2, 3], &[], 3, &[2, 3]), id(1)), None);
+        assert_eq!(step(&all, &shard(&[1], &[], 1, &[]), id(1)), change(Change::Add(id(2))));
+        assert_eq!(step(&all, &shard(&[1], &[2], 2, &[2]), id(1)), change(Change::Add(id(3))));
+        assert_eq!(step(&all, &shard(&[1], &[2, 3], 3, &[3]), id(1)), change(Change::Promote(id(3))));
+        assert_eq!(step(&all, &shard(&[1, 3], &[2], 3, &[]), id(1)), None);
+        assert_eq!(step(&all, &shard(&[1, 2, 3], &[], 3, &[2, 3]), id(1)), None);
         let changing = ShardMembers { is_changing: true, ..shard(&[1], &[], 1, &[]) };
-        assert_eq!(next(&all, &changing, id(1)), None);
+        assert_eq!(step(&all, &changing, id(1)), None);
         // A list that this node is not in yet is not its own.
-        assert_eq!(next(&all[1..], &shard(&[1], &[], 1, &[]), id(1)), None);
-        assert_eq!(next(&[], &shard(&[1], &[], 1, &[]), id(1)), None);
+        assert_eq!(step(&all[1..], &shard(&[1], &[], 1, &[]), id(1)), None);
+        assert_eq!(step(&[], &shard(&[1], &[], 1, &[]), id(1)), None);
     }
 
     #[test]
@@ -220,16 +253,16 @@ mod tests {
     fn where_there_is_no_room_for_a_node_others_are_done_first() {
         let mut all = [1, 2, 3, 4, 5, 6, 7, 8].map(|number| listed(number, Wanted::Voter));
         let full = |caught_up| shard(&[1, 2, 3, 4, 5], &[6, 7], 7, caught_up);
-        assert_eq!(next(&all, &full(&[6]), id(1)), Some(Step::Change(Change::Promote(id(6)))));
-        assert_eq!(next(&all, &full(&[]), id(1)), None);
+        assert_eq!(step(&all, &full(&[6]), id(1)), Some(Step::Change(Change::Promote(id(6)))));
+        assert_eq!(step(&all, &full(&[]), id(1)), None);
         all[6].wanted = Wanted::Leaving;
-        assert_eq!(next(&all, &full(&[]), id(1)), Some(Step::Change(Change::Remove(id(7)))));
+        assert_eq!(step(&all, &full(&[]), id(1)), Some(Step::Change(Change::Remove(id(7)))));
         // A voter that leaves has to wait for those who are to vote, which wait for room.
         let mut few = [1, 2, 3, 8, 9].map(|number| listed(number, Wanted::Voter)).to_vec();
         few[1].wanted = Wanted::Leaving;
         few.extend([4, 5, 6, 7].map(|number| listed(number, Wanted::Leaving)));
         let full = shard(&[1, 2, 3], &[4, 5, 6, 7], 7, &[]);
-        assert_eq!(next(&few, &full, id(1)), Some(Step::Change(Change::Remove(id(4)))));
+        assert_eq!(step(&few, &full, id(1)), Some(Step::Change(Change::Remove(id(4)))));
     }
 
     #[test]
@@ -237,43 +270,43 @@ mod tests {
         let mut all = [1, 2, 3].map(|number| listed(number, Wanted::Voter));
         all[2].wanted = Wanted::Leaving;
         let whole = shard(&[1, 2, 3], &[], 3, &[2, 3]);
-        assert_eq!(next(&all, &whole, id(1)), Some(Step::Change(Change::Remove(id(3)))));
-        assert_eq!(next(&all, &whole, id(3)), Some(Step::HandOver));
+        assert_eq!(step(&all, &whole, id(1)), Some(Step::Change(Change::Remove(id(3)))));
+        assert_eq!(step(&all, &whole, id(3)), Some(Step::HandOver));
         assert_eq!(gone(&all, &[shard(&[1, 2], &[], 3, &[]), whole]), Vec::<u64>::new());
         let without = shard(&[1, 2], &[], 3, &[]);
         assert_eq!(gone(&all, &[without.clone(), without.clone()]), [3]);
-        assert_eq!(next(&all, &without, id(1)), None);
+        assert_eq!(step(&all, &without, id(1)), None);
         let open = ShardMembers { is_changing: true, ..without.clone() };
         assert_eq!(gone(&all, &[without.clone(), open]), [0; 0]);
         // It was taken for removed where this shard had not counted on it yet.
         all[2].wanted = Wanted::Removed;
         assert_eq!(
-            next(&all, &shard(&[1, 2, 3], &[], 3, &[2, 3]), id(1)),
+            step(&all, &shard(&[1, 2, 3], &[], 3, &[2, 3]), id(1)),
             Some(Step::Change(Change::Remove(id(3))))
         );
         // A number that was given before never comes back.
         all[2].wanted = Wanted::Voter;
-        assert_eq!(next(&all, &without, id(1)), None);
+        assert_eq!(step(&all, &without, id(1)), None);
     }
 
     #[test]
     fn a_voter_is_removed_once_a_majority_of_the_nodes_that_stay_vote_without_it() {
         let mut all = [1, 2, 3, 4].map(|number| listed(number, Wanted::Voter));
         all[1].wanted = Wanted::Leaving;
-        assert_eq!(next(&all, &shard(&[1, 2], &[3, 4], 4, &[]), id(1)), None);
+        assert_eq!(step(&all, &shard(&[1, 2], &[3, 4], 4, &[]), id(1)), None);
         let remove = Some(Step::Change(Change::Remove(id(2))));
-        assert_eq!(next(&all, &shard(&[1, 2, 3], &[4], 4, &[]), id(1)), remove);
+        assert_eq!(step(&all, &shard(&[1, 2, 3], &[4], 4, &[]), id(1)), remove);
         // Leaders that leave would hand the shard to each other meanwhile.
         all[2].wanted = Wanted::Leaving;
         for leader in [2, 3] {
-            assert_eq!(next(&all, &shard(&[2, 3], &[1, 4], 4, &[]), id(leader)), None);
+            assert_eq!(step(&all, &shard(&[2, 3], &[1, 4], 4, &[]), id(leader)), None);
         }
         all[2].wanted = Wanted::Voter;
         // One that never came to vote may go.
-        assert_eq!(next(&all, &shard(&[1], &[2, 3, 4], 4, &[]), id(1)), remove);
+        assert_eq!(step(&all, &shard(&[1], &[2, 3, 4], 4, &[]), id(1)), remove);
         all[2].wanted = Wanted::Removed;
         all[3].wanted = Wanted::Removed;
-        assert_eq!(next(&all, &shard(&[1, 2], &[], 4, &[]), id(1)), remove, "one is wanted");
+        assert_eq!(step(&all, &shard(&[1, 2], &[], 4, &[]), id(1)), remove, "one is wanted");
     }
 
     #[test]
@@ -315,5 +348,27 @@ mod tests {
         assert_eq!(replaced(&all, &both_learn), Some(4));
         all[3].wanted = Wanted::Leaving;
         assert_eq!(replaced(&all, &both_learn), None);
+    }
+
+    #[test]
+    fn whoever_may_lead_another_shard_has_the_first_one() {
+        let mut all = [1, 2, 3].map(|number| listed(number, Wanted::Voter));
+        let joining = shard(&[1], &[2, 3], 3, &[2, 3]);
+        let first = |voters: &[u64], learners: &[u64]| shard(voters, learners, 3, &[]).members;
+        let other = |first: &Members| next(&all, &joining, id(1), Place::Other(first));
+        assert_eq!(other(&first(&[1], &[2, 3])), None);
+        assert_eq!(other(&first(&[1, 3], &[2])), Some(Step::Change(Change::Promote(id(3)))));
+        // Whoever leaves is a member of the first shard until it is one of no other.
+        all[2].wanted = Wanted::Leaving;
+        let whole = shard(&[1, 2, 3], &[], 3, &[2, 3]);
+        let first = |own, elsewhere: &[u64]| {
+            let elsewhere = elsewhere.iter().map(|number| id(*number)).collect();
+            next(&all, &whole, id(own), Place::First(&elsewhere))
+        };
+        assert_eq!(first(1, &[1, 2, 3]), None);
+        assert_eq!(first(1, &[1, 2]), Some(Step::Change(Change::Remove(id(3)))));
+        assert_eq!(first(3, &[1, 2, 3]), Some(Step::HandOver), "others may lead");
+        let other = next(&all, &whole, id(1), Place::Other(&whole.members));
+        assert_eq!(other, Some(Step::Change(Change::Remove(id(3)))));
     }
 }

@@ -3,8 +3,10 @@
 //! In a server the list is a part of the log. Here it is a row of versions, each of which a node knows that
 //! has applied the log up to where the version would stand.
 
+use std::collections::BTreeSet;
+
 use sluice_node::NotChanged;
-use sluice_node::steering::{Part, Step, Wanted, former, gone, next, replaced};
+use sluice_node::steering::{Part, Place, Step, Wanted, former, gone, next, replaced};
 use sluice_replica::NodeId;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::oneshot::{self, Receiver};
@@ -106,7 +108,7 @@ impl ClusterWorld {
         let (applied, life, own) = (self.nodes[node].applied, self.nodes[node].life, self.nodes[node].id());
         let (Ok(shard), Some(operator)) = (answer.try_recv(), &mut self.operator) else { return Ok(()) };
         let listed = operator.listing.known(applied).to_vec();
-        if let Some(step) = next(&listed, &shard, own) {
+        if let Some(step) = next(&listed, &shard, own, Place::First(&BTreeSet::new())) {
             let longest = if operator.rng.chance(1, 10) { 400_000 } else { 2_000 };
             let delay = operator.rng.below(longest);
             self.at(delay, Event::Steer { node, life, step });

@@ -1,13 +1,13 @@
 //! Follows the list of the cluster's nodes: connections go to those that are listed, and the leader of each
 //! shard brings its members into line with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sluice_calls::roster::{ListedNode, Roster};
-use sluice_node::steering::{Part, Step, Wanted, are_settled, gone, next, replaced};
+use sluice_node::steering::{Part, Place, Step, Wanted, are_settled, gone, next, replaced};
 use sluice_node::{Node, ShardMembers};
 use sluice_peers::{NodeTable, Peers};
 use sluice_replica::NodeId;
@@ -85,14 +85,18 @@ impl Following {
             return Ok(());
         }
         *settled = None;
-        let shards = self.members().await;
+        let shards = self.members().await?;
         let parts: Vec<Part> = listed.iter().map(ListedNode::part).collect();
-        if shards.len() == leads.len() && are_settled(&parts, &shards) {
+        if are_settled(&parts, &shards) {
             *settled = Some(Settled { listed, leads, at: Instant::now() });
             return Ok(());
         }
+        let elsewhere =
+            if leads[0] { self.members_elsewhere(&parts, &shards).await } else { BTreeSet::new() };
         for (number, shard) in shards.iter().enumerate().filter(|(number, _)| leads[*number]) {
-            self.step(&parts, number as u16, shard).await?;
+            let first = &shards[0].members;
+            let place = if number == 0 { Place::First(&elsewhere) } else { Place::Other(first) };
+            self.step(number as u16, next(&parts, shard, self.own, place)).await?;
         }
         let has_come = !gone(&parts, &shards).is_empty() || replaced(&parts, &shards).is_some();
         if leads[0] && has_come {
@@ -101,13 +105,13 @@ impl Following {
         Ok(())
     }
 
-    /// Members of the shards, as this node knows them; less than there are shards where one has stopped.
-    async fn members(&self) -> Vec<ShardMembers> {
-        let mut shards = Vec::new();
-        for number in 0..self.node.leaders().len() {
+    /// Members of all shards, as this node knows them.
+    async fn members(&self) -> Result<Vec<ShardMembers>, String> {
+        let (mut shards, all) = (Vec::new(), self.node.leaders().len());
+        for number in 0..all {
             shards.extend(self.node.members(number as u16).await);
         }
-        shards
+        if shards.len() < all { Err(format!("{} of {all} shards run", shards.len())) } else { Ok(shards) }
     }
 
     /// Connects to the nodes that are listed. A list without this node is older than its join.
@@ -139,8 +143,8 @@ impl Following {
         }
     }
 
-    async fn step(&self, listed: &[Part], number: u16, shard: &ShardMembers) -> Result<(), String> {
-        match next(listed, shard, self.own) {
+    async fn step(&self, number: u16, step: Option<Step>) -> Result<(), String> {
+        match step {
             Some(Step::Change(change)) => {
                 let changed = self.node.change_members(number, change).await;
                 changed.map_err(|e| format!("{change:?} in shard {number}: {e}"))
@@ -153,17 +157,33 @@ impl Following {
         }
     }
 
-    /// Notes what has come to pass in all shards. This node may lag in those that it does not lead, where it
-    /// takes in first what their leaders know: one that has just joined knows of no member yet.
-    async fn tidy(&self, listed: &[Part]) -> Result<(), String> {
+    /// Members of the shards, as their leaders know them. This node may lag in those that it does not lead:
+    /// one that has just joined knows of no member yet.
+    async fn current_members(&self) -> Result<Vec<ShardMembers>, String> {
         for shard in 0..self.node.leaders().len() {
             let is_current = self.node.catch_up(shard as u32).await;
             is_current.map_err(|e| format!("the members of shard {shard} are not known for sure: {e}"))?;
         }
-        let shards = self.members().await;
-        if shards.len() < self.node.leaders().len() {
-            return Ok(());
+        self.members().await
+    }
+
+    /// Nodes that are members of a shard other than the first, as far as they leave the first one; all that
+    /// leave, where that cannot be known now.
+    async fn members_elsewhere(&self, listed: &[Part], shards: &[ShardMembers]) -> BTreeSet<NodeId> {
+        let leaving = listed.iter().filter(|node| node.wanted != Wanted::Voter);
+        let leaving = leaving.filter_map(|node| NodeId::new(node.number));
+        let leaving: BTreeSet<NodeId> = leaving.filter(|node| shards[0].members.contains(*node)).collect();
+        if leaving.is_empty() || shards.len() == 1 {
+            return BTreeSet::new();
         }
+        let Ok(shards) = self.current_members().await else { return leaving };
+        let is_elsewhere = |node: &NodeId| shards[1..].iter().any(|shard| shard.members.contains(*node));
+        leaving.into_iter().filter(is_elsewhere).collect()
+    }
+
+    /// Notes what has come to pass in all shards.
+    async fn tidy(&self, listed: &[Part]) -> Result<(), String> {
+        let shards = self.current_members().await?;
         for number in gone(listed, &shards) {
             self.roster.removed(&self.node, number).await.map_err(|e| e.to_string())?;
             tracing::info!("node {number} was removed from the cluster");
