@@ -47,8 +47,8 @@ pub struct NoMajority {
     pub lost: Vec<u64>,
 }
 
-/// What the members of a shard owe to those of others. Tokens, the policy and the list of nodes live in shard
-/// 0: whoever leads another shard has to have it, and to hear of its changes.
+/// Bounds for the members of a shard, by those of others. Tokens, the policy and the list of nodes live in
+/// shard 0: whoever leads another shard has to have it, and to hear of its changes.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'p> {
     /// Shard 0, with the nodes that are members of another shard: these stay in it.
