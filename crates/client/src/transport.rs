@@ -1,5 +1,6 @@
 //! Connections: HTTP/1.1 for calls, pooled up to a limit; HTTP/2 for sessions, one connection each.
 
+use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -272,6 +273,9 @@ impl Transport {
         let stream = BufReader::with_capacity(READ_BYTES, stream);
         match timeout(self.connect_timeout, connector.connect(tls.name.clone(), stream)).await {
             Ok(Ok(stream)) => Ok(Box::new(stream)),
+            Ok(Err(e)) if has_ended(&e) => {
+                Err(failure(format!("the connection ended in the TLS handshake: {e}")))
+            }
             Ok(Err(e)) => {
                 let (fault, reason) = TlsFault::of(&e);
                 Err(Failure { kind: TransportKind::Tls(fault), reason })
@@ -331,6 +335,12 @@ fn seconds(time: Duration) -> String {
         Ok(tenths) if tenths >= 10 => format!("{:?}", Duration::from_millis(tenths * 100)),
         _ => format!("{time:?}"),
     }
+}
+
+/// True for a handshake that the other side left without a word, as a server does whose process ends.
+fn has_ended(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
 impl Failure {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::{Reply, client, serve};
-use sluice_client::{Client, ClientError, Message, TransportKind};
+use sluice_client::{Client, ClientError, Message, Options, TransportKind};
 use tokio::sync::Notify;
 
 #[tokio::test]
@@ -28,6 +28,21 @@ async fn a_send_is_repeated_under_one_key_through_breaks_and_refusals() {
     let keys = keys.lock().unwrap();
     assert_eq!(keys.len(), 3);
     assert!(keys.iter().all(|k| *k == keys[0]), "{keys:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_ends_within_the_handshake_could_not_be_reached() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((connection, _)) = listener.accept().await {
+            drop(connection);
+        }
+    });
+    let options = Options { connect_retry_for: Duration::ZERO, ..Options::default() };
+    let client = Client::with_options(&format!("https://{address}"), options).unwrap();
+    let error = client.peek("q", 1).await.unwrap_err();
+    assert!(matches!(error, ClientError::Transport { kind: TransportKind::Connect, .. }), "{error}");
 }
 
 #[tokio::test]
