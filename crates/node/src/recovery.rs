@@ -137,7 +137,9 @@ impl Shard {
             .map_err(|error| StartError::Failed(format!("the log could not be read back: {error:?}")))?;
         let remains = Remains::of(start, &journal).map_err(|error| {
             let advice = match error {
-                MemberError::NoVoters => "start the server: it goes on with a directory that was restored",
+                MemberError::NoVoters => {
+                    "start the server if this directory was restored or just begun, otherwise recover another node"
+                }
                 _ => "recover another node",
             };
             StartError::Refused(format!("shard {shard} has no log that can go on alone: {error}; {advice}"))
