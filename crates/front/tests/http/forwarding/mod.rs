@@ -76,9 +76,9 @@ async fn a_raw_payload_and_its_fields_come_to_the_leader_as_the_client_has_sent_
     assert_eq!((&message["payload"], &message["priority"]), (&json!("a"), &json!(7)));
     assert_eq!(message["headers"], json!({"order": "4711"}));
     // One that nobody knows is refused, and named as the client has sent it.
-    let headers = [("sluice-prioritaet", "7")];
+    let headers = [("sluice-urgency", "7")];
     let refused = cluster.ask(&cluster.asked, Some(&cluster.ops), send, &headers, "a").await;
-    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("sluice-prioritaet"));
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("sluice-urgency"));
 }
 
 #[tokio::test]
