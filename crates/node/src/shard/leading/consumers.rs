@@ -110,8 +110,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
             }
         };
         let has_reader = channel.open(consumer);
-        if self.follows() {
-            // The next leader's epoch detaches it.
+        if !self.leads() {
+            // The epoch that comes next detaches it: that of another leader, or of this node when it leads
+            // again before the record of its last leadership is applied.
             drop(channel.end(DetachedBy::SteppedDown));
             let _ = reply.send(Ok(consumer));
             return;
@@ -127,10 +128,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let _ = reply.send(Ok(consumer));
     }
 
-    /// Hands out the deliveries of the last applied record. A follower's are the leader's to hand out.
+    /// Hands out the deliveries of the last applied record. Without an epoch of this node they are the
+    /// leader's to hand out, or nobody's: the next epoch detaches all consumers.
     #[cold]
     pub(super) fn hand_to_consumers(&mut self) {
-        if self.follows() {
+        if !self.leads() {
             return;
         }
         self.leading.handed_name = None;
