@@ -255,7 +255,7 @@ fn peers(corpus: &Corpus) {
         ("state-ask-content", state(StateBody::AskContent { offset: 7, is_again: true })),
         ("state-ask-blobs", state(StateBody::AskBlobs { keys: vec![key, key] })),
         ("state-content", state(StateBody::Content { head, offset: 7, bytes: content, end: Some(9) })),
-        ("state-blobs", state(StateBody::Blobs { given: 40, blobs })),
+        ("state-blobs", state(StateBody::Blobs { whole_from: 40, blobs })),
     ];
     let encoded = |frame: &Frame| {
         let mut bytes = Vec::new();

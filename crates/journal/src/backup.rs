@@ -32,7 +32,7 @@ use crate::keys::keyring::KEYRING;
 use crate::lock::lock;
 use crate::log::files::Pin;
 use crate::log::header::Position;
-use crate::log::manifest::{FORMAT_VERSION, MANIFEST, Manifest};
+use crate::log::manifest::{FORMAT_VERSION, MANIFEST, Manifest, NUMBER_MAX};
 use crate::log::shared::Shared;
 
 pub use restore::{Incoming, RestoreError, restore, restore_on};
@@ -79,6 +79,10 @@ impl Backups {
         }
         manifest.synced_to = committed;
         manifest.committed = self.shared.committed_index();
+        if manifest.committed < manifest.whole_from {
+            // A copy goes its own way: what releases the blobs that are missing here never comes there.
+            manifest.whole_from = NUMBER_MAX;
+        }
         // A copy has not voted.
         manifest.hard_state.clear();
         manifest.closed = true;

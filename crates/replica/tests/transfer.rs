@@ -23,7 +23,7 @@ fn messages() -> Vec<StateMessage> {
         StateBody::AskBlobs { keys: vec![key, BlobKey { item: 2, ..key }] },
         StateBody::Content { head: head.clone(), offset: 9, bytes: content, end: Some(11) },
         StateBody::Content { head, offset: 9, bytes: Bytes::new(), end: None },
-        StateBody::Blobs { given: 41, blobs: blobs.clone().map(|blob| (key, blob)).to_vec() },
+        StateBody::Blobs { whole_from: 41, blobs: blobs.clone().map(|blob| (key, blob)).to_vec() },
         StateBody::AskCopies { keys: vec![key] },
         StateBody::Copies { blobs: blobs.map(|blob| (key, blob)).to_vec() },
     ];
@@ -78,7 +78,7 @@ fn a_message_is_read_in_the_version_in_which_it_was_written_and_in_no_other() {
 fn the_blob_of_the_largest_record_goes_into_one_message() {
     let [from, to] = [1, 2].map(|id| NodeId::new(id).unwrap());
     let blob = SentBlob::Whole(vec![7; RECORD_BYTES_MAX as usize].into());
-    let body = StateBody::Blobs { given: 1, blobs: vec![(BlobKey { index: 1, item: 0 }, blob)] };
+    let body = StateBody::Blobs { whole_from: 1, blobs: vec![(BlobKey { index: 1, item: 0 }, blob)] };
     let message = StateMessage { from, to, state: Position { term: 1, index: 1 }, body };
     assert_eq!(decode(&bytes(&message).into(), PROTOCOL_NEWEST), Ok(message));
 }

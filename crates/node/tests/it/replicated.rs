@@ -1,6 +1,7 @@
 //! Three shards in one process, each over a member of one replicated log with a journal on disk. The log has
 //! begun as that of one node.
 
+mod damage;
 mod room;
 mod time;
 mod waiting;

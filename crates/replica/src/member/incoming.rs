@@ -181,7 +181,7 @@ impl Incoming {
     }
 
     /// Takes in answers for blobs.
-    pub(super) fn blobs(&mut self, given: u64, answers: Vec<(BlobKey, SentBlob)>) {
+    pub(super) fn blobs(&mut self, whole_from: u64, answers: Vec<(BlobKey, SentBlob)>) {
         let Stage::Blobs(blobs) = &mut self.stage else { return };
         for (key, blob) in answers {
             let Some((_, len)) = blobs.needed.get(blobs.next).filter(|needed| needed.0 == key) else {
@@ -194,7 +194,7 @@ impl Incoming {
                     self.unreadable.push(key);
                     blobs.arrive(key, len, None);
                 }
-                SentBlob::Gone => self.whole_from = self.whole_from.max(given),
+                SentBlob::Gone => self.whole_from = self.whole_from.max(whole_from),
                 SentBlob::Whole(_) => return,
             }
             blobs.next += 1;

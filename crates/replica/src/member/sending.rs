@@ -149,8 +149,9 @@ impl Member {
             StateBody::AskBlobs { keys } if transfer.answers < PARTS_IN_FLIGHT => {
                 transfer.answers += 1;
                 let blobs = keys.into_iter().map(|key| (key, self.journal.read(key))).collect();
-                let given = self.given_index();
-                self.work.push(Work(Task::ReadBlobs { to: from, state, given, blobs }));
+                // What this node was sent without goes on to the follower in the same way.
+                let whole_from = self.given_index().max(self.journal.whole_from());
+                self.work.push(Work(Task::ReadBlobs { to: from, state, whole_from, blobs }));
             }
             StateBody::AskBlobs { .. } | StateBody::Busy => {}
             StateBody::Content { .. }
@@ -191,7 +192,7 @@ impl Member {
         &mut self,
         to: NodeId,
         state: Position,
-        given: u64,
+        whole_from: u64,
         mut blobs: Vec<(sluice_journal::BlobKey, SentBlob)>,
     ) {
         if let Some(transfer) = self.sending.transfers.get_mut(&to) {
@@ -208,7 +209,7 @@ impl Member {
         let count = blobs.iter().take_while(|blob| fits(blob)).count();
         blobs.truncate(count);
         if count > 0 {
-            self.tell(to, state, StateBody::Blobs { given, blobs });
+            self.tell(to, state, StateBody::Blobs { whole_from, blobs });
         }
     }
 

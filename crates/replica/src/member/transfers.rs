@@ -27,7 +27,7 @@ impl Member {
             (StateBody::Content { head, offset, bytes, end }, Some(incoming)) => {
                 incoming.content(head, offset, bytes, end);
             }
-            (StateBody::Blobs { given, blobs }, Some(incoming)) => incoming.blobs(given, blobs),
+            (StateBody::Blobs { whole_from, blobs }, Some(incoming)) => incoming.blobs(whole_from, blobs),
             (StateBody::Content { .. } | StateBody::Blobs { .. }, None) => {}
             (body @ (StateBody::Busy | StateBody::AskContent { .. } | StateBody::AskBlobs { .. }), _) => {
                 self.answer(StateMessage { body, ..message });
@@ -53,7 +53,9 @@ impl Member {
         let incoming = self.incoming.as_mut();
         let is_well = match worked.0 {
             Done::Read { to, reader, offset, part } => return self.part_read(to, reader, offset, part),
-            Done::ReadBlobs { to, state, given, blobs } => return self.blobs_read(to, state, given, blobs),
+            Done::ReadBlobs { to, state, whole_from, blobs } => {
+                return self.blobs_read(to, state, whole_from, blobs);
+            }
             Done::ReadCopies { to, blobs } => return self.copies_read(to, blobs),
             Done::Taken { attempt, taken } => match incoming.filter(|it| is_ours(it, attempt)) {
                 Some(incoming) => incoming.taken(attempt, taken),

@@ -31,8 +31,8 @@ pub(super) struct Attempt {
 pub(super) enum Task {
     /// Read the part of a state that begins with this offset.
     Read { to: NodeId, reader: Box<StateReader>, offset: u64 },
-    /// Read blobs; `given` is the sender's last record.
-    ReadBlobs { to: NodeId, state: Position, given: u64, blobs: Vec<(BlobKey, BlobRead)> },
+    /// Read blobs: see [`crate::StateBody::Blobs`].
+    ReadBlobs { to: NodeId, state: Position, whole_from: u64, blobs: Vec<(BlobKey, BlobRead)> },
     /// Read blobs that are damaged on the disk of another member.
     ReadCopies { to: NodeId, blobs: Vec<(BlobKey, BlobRead)> },
     /// Write what has come.
@@ -54,7 +54,7 @@ pub(super) enum Arrived {
 #[derive(Debug)]
 pub(super) enum Done {
     Read { to: NodeId, reader: Box<StateReader>, offset: u64, part: Option<StatePart> },
-    ReadBlobs { to: NodeId, state: Position, given: u64, blobs: Vec<(BlobKey, SentBlob)> },
+    ReadBlobs { to: NodeId, state: Position, whole_from: u64, blobs: Vec<(BlobKey, SentBlob)> },
     ReadCopies { to: NodeId, blobs: Vec<(BlobKey, SentBlob)> },
     Taken { attempt: Attempt, taken: Taken },
     Finished { attempt: Attempt, received: Option<Box<Received>> },
@@ -94,8 +94,8 @@ impl Work {
                 let part = reader.read(offset, PART_BYTES).ok();
                 Done::Read { to, reader, offset, part }
             }
-            Task::ReadBlobs { to, state, given, blobs } => {
-                Done::ReadBlobs { to, state, given, blobs: read_blobs(blobs) }
+            Task::ReadBlobs { to, state, whole_from, blobs } => {
+                Done::ReadBlobs { to, state, whole_from, blobs: read_blobs(blobs) }
             }
             Task::ReadCopies { to, blobs } => Done::ReadCopies { to, blobs: read_blobs(blobs) },
             Task::Take { attempt, receiving, arrived } => {

@@ -72,8 +72,9 @@ pub enum StateBody {
     },
     /// The first of the blobs that were asked for, at least one.
     Blobs {
-        /// Index of a record from which on the leader's state refers to none of those that are gone.
-        given: u64,
+        /// Index of a record from which on the leader's state refers to none of those that are gone; greater
+        /// than any record's when it always will.
+        whole_from: u64,
         /// Each with its key.
         blobs: Vec<(BlobKey, SentBlob)>,
     },
@@ -94,7 +95,7 @@ pub enum StateBody {
 pub enum SentBlob {
     /// Its bytes.
     Whole(Bytes),
-    /// Nothing: it was released meanwhile.
+    /// Nothing: it was released meanwhile, or the sender itself has never got it.
     Gone,
     /// Nothing: it cannot be read.
     Damaged,

@@ -84,8 +84,8 @@ fn body(writer: &mut Writer<'_>, body: &StateBody) {
             writer.u8(u8::from(end.is_some()));
             end.iter().for_each(|sum| writer.u32(*sum));
         }
-        StateBody::Blobs { given, blobs } => {
-            writer.u64(*given);
+        StateBody::Blobs { whole_from, blobs } => {
+            writer.u64(*whole_from);
             sent(writer, blobs);
         }
         StateBody::Copies { blobs } => sent(writer, blobs),
@@ -183,8 +183,8 @@ impl Bodies<'_, '_> {
                 StateBody::Content { head, offset, bytes, end: self.end()? }
             }
             5 => {
-                let given = self.reader.u64()?;
-                StateBody::Blobs { given, blobs: self.blobs()? }
+                let whole_from = self.reader.u64()?;
+                StateBody::Blobs { whole_from, blobs: self.blobs()? }
             }
             6 => StateBody::AskCopies { keys: self.keys()? },
             7 => StateBody::Copies { blobs: self.blobs()? },

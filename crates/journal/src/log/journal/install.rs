@@ -88,6 +88,13 @@ impl DiskJournal {
         Ok(())
     }
 
+    /// Index of the record up to which the log releases the blobs that may be missing since a state was
+    /// installed. It is greater than any record's when what releases them will never come
+    /// ([`DiskJournal::go_on_without_blobs`]); 0: none may be missing.
+    pub fn whole_from(&self) -> u64 {
+        self.whole_from
+    }
+
     /// True: blobs may be missing since a state was installed, and the log does not reach to where the last
     /// of them is released.
     pub fn may_miss_blobs(&self) -> bool {
