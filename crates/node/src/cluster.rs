@@ -202,7 +202,12 @@ impl Ways {
 
     /// Start of the member of a shard whose journal was replayed, with its hard state. Blocks.
     pub(crate) fn start(&self, journal: &DiskJournal, hard_state: &[u8]) -> Result<Start, BlobError> {
-        Start::read(journal, self.options.members.clone(), hard_state, OWN_RECORDS, self.kept_bytes)
+        let members = self.options.members.clone();
+        let start = Start::read(journal, members, hard_state, OWN_RECORDS, self.kept_bytes)?;
+        if let Some(error) = start.unreadable() {
+            tracing::warn!(?error, "the log before the snapshot is damaged: it is not kept for other nodes");
+        }
+        Ok(start)
     }
 
     /// Lets go what is kept of a damaged shard, if these members count on this one: it has everything then.

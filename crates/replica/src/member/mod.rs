@@ -156,7 +156,7 @@ impl Member {
         start: Start,
         seed: u64,
     ) -> Result<Member, StartError> {
-        let Start { started, records, kept_bytes, has_lost, kept } = start;
+        let Start { started, records, kept_bytes, has_lost, kept, .. } = start;
         let Started { saved, base, changed, mut entries } = started?;
         let given = entries.last().map_or(base.position, |entry| entry.position);
         for batch in journal.tail(0) {

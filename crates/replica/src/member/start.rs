@@ -22,6 +22,8 @@ pub struct Start {
     pub(super) has_lost: bool,
     /// Part of what the member acknowledges from now on that its journal keeps.
     pub(super) kept: Kept,
+    /// Damage in what was kept for followers.
+    pub(super) unreadable: Option<BlobError>,
 }
 
 /// Log of a member, as far as it is committed, and its hard state.
@@ -39,10 +41,11 @@ impl Start {
     /// The start of a member whose journal was replayed. It knows the last `kept_bytes` bytes of the log, in
     /// whole segments, which followers that are behind may still get from it. `first` are in force in a log
     /// that was never a member's, `hard_state` is the journal's, and `records` are the same on all members.
-    /// Reads that part of the log, and blocks.
+    /// Reads that part of the log, and blocks. Where the part before the newest snapshot cannot be read, the
+    /// member does without it: followers that need it get a state.
     ///
     /// # Errors
-    /// A batch is damaged, or the operating system failed.
+    /// A batch that the member needs is damaged, or the operating system failed.
     pub fn read(
         journal: &DiskJournal,
         first: Members,
@@ -50,11 +53,20 @@ impl Start {
         records: OwnRecords,
         kept_bytes: u64,
     ) -> Result<Start, BlobError> {
+        let mut unreadable = None;
         let started = match Known::of(journal, first, hard_state) {
-            Some(known) => known.read(journal, records, kept_bytes)?,
             None => Err(StartError::HardState),
+            Some(known) => known.read(journal, records, kept_bytes).or_else(|error| {
+                unreadable = Some(error);
+                known.read(journal, records, 0)
+            })?,
         };
-        Ok(Start { started, records, kept_bytes, has_lost: false, kept: Kept::All })
+        Ok(Start { started, records, kept_bytes, has_lost: false, kept: Kept::All, unreadable })
+    }
+
+    /// Why the log that is kept for followers could not be read; `None`: it was, or there is none.
+    pub fn unreadable(&self) -> Option<&BlobError> {
+        self.unreadable.as_ref()
     }
 
     /// The same start of a node with this memory. Without one everything counts as kept.
@@ -65,6 +77,7 @@ impl Start {
 }
 
 /// Newest members of which the journal knows that they were in force behind a record.
+#[derive(Clone)]
 struct Known {
     saved: Saved,
     /// Index of the record.
@@ -91,12 +104,12 @@ impl Known {
 
     /// Reads the committed log that is kept for followers, and all of it behind the record.
     fn read(
-        self,
+        &self,
         journal: &DiskJournal,
         records: OwnRecords,
         kept_bytes: u64,
     ) -> Result<Result<Started, StartError>, BlobError> {
-        let Known { saved, since, members } = self;
+        let Known { saved, since, members } = self.clone();
         let (number, term) = journal.before_last(kept_bytes, since);
         let mut reader = LogReader::new(number + 1);
         let end = journal.tail(0).next().map_or(journal.next_number(), |batch| batch.number);
