@@ -1,12 +1,18 @@
 """Machines of a cluster that lose power before what they acknowledged was synced."""
 
-import re
-import time
 import uuid
 
 import pytest
 from conftest import ALONE, unshare_is_missing, until
-from test_cluster_join import Machine, begun, joined, machines, numbers, until_sent  # noqa: F401
+from test_cluster_join import (  # noqa: F401
+    Machine,
+    begun,
+    join_without_a_server,
+    joined,
+    machines,
+    numbers,
+    until_sent,
+)
 from test_cluster_recover import recover
 
 pytestmark = pytest.mark.skipif(bool(unshare_is_missing()), reason=unshare_is_missing())
@@ -133,23 +139,6 @@ def test_a_cluster_of_one_node_goes_on_with_what_was_synced(machines):  # noqa: 
     one.start()
     until_sent(one, "d")
     assert numbers(one) == [1] and FORGOTTEN not in log(one)
-
-
-def join_without_a_server(one: Machine):
-    """Lets a machine join that never starts: it only learns."""
-    asked = {"token": one.token(), "address": "127.0.0.1:9", "machine": "m", "shards": 1}
-    asked |= {"behaviour": 1, "oldest_behaviour": 1, "protocol": 255, "oldest_protocol": 1}
-    for _ in range(2):
-        now_ms = int(time.time() * 1000)
-        status, answer = one.request("POST", "/v1/cluster/join", {**asked, "now_ms": now_ms})
-        if status == 200:
-            return
-        told = answer["error"]["message"]
-        if version := re.search(r"in the cluster version (\d+)", told):
-            asked["behaviour"] = asked["oldest_behaviour"] = int(version[1])
-        else:
-            raise AssertionError(told)
-    raise AssertionError("the machine cannot join")
 
 
 def test_a_sole_voter_with_a_node_that_learns_is_recovered(machines):  # noqa: F811

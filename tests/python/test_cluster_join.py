@@ -2,12 +2,14 @@
 
 import json
 import pathlib
+import re
 import shlex
 import shutil
 import signal
 import socket
 import ssl
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
@@ -276,6 +278,23 @@ def test_the_command_that_is_printed_lets_a_machine_join(machines):
     replacing = words(one.run("cluster", "replace", "1").stdout)
     assert replacing[replacing.index("--join") + 1] == two.url
     assert one.run("cluster", "replace", "9").returncode == 3
+
+
+def join_without_a_server(one: Machine):
+    """Lets a machine join that never starts: it only learns."""
+    asked = {"token": one.token(), "address": f"127.0.0.1:{free_port()}", "machine": "m", "shards": 1}
+    asked |= {"behaviour": 1, "oldest_behaviour": 1, "protocol": 255, "oldest_protocol": 1}
+    for _ in range(2):
+        now_ms = int(time.time() * 1000)
+        status, answer = one.request("POST", "/v1/cluster/join", {**asked, "now_ms": now_ms})
+        if status == 200:
+            return
+        told = answer["error"]["message"]
+        if version := re.search(r"in the cluster version (\d+)", told):
+            asked["behaviour"] = asked["oldest_behaviour"] = int(version[1])
+        else:
+            raise AssertionError(told)
+    raise AssertionError("the machine cannot join")
 
 
 def joined(make, name, first, *arguments):
@@ -555,6 +574,19 @@ def test_a_node_stays_until_the_others_have_all_shards(machines):
     assert one.process.wait(40) == 9
     until(lambda: two.members() == {2: [0, 1]}, "the second node leads all")
     assert two.json("-n", "shop", "queue", "show", "big")["counts"]["ready"] == count
+
+
+def test_machines_that_died_before_they_voted_are_removed_one_after_the_other(machines):
+    one = begun(machines)
+    for _ in range(2):
+        join_without_a_server(one)
+    until(lambda: list(one.members()) == [1, 2, 3], "both are listed")
+    for number in ("2", "3"):
+        done = one.run("cluster", "remove", number, "--yes")
+        assert done.returncode == 0, done.stderr
+    until(lambda: list(one.members()) == [1], "the first node is alone again")
+    refused = one.run("cluster", "remove", "1", "--yes")
+    assert refused.returncode != 0 and "the last node" in refused.stderr
 
 
 def test_a_removed_leader_ends_soon_and_is_not_to_be_started_again(machines):

@@ -121,6 +121,20 @@ impl Node {
         answer.await.ok()
     }
 
+    /// Members of all shards, as their leaders know them. This node may lag in those that it does not lead: one
+    /// that has just joined knows of no member yet.
+    ///
+    /// # Errors
+    /// Those of [`Node::catch_up`]; `shutting_down` as well of a node that is alone.
+    pub async fn current_members(&self) -> Result<Vec<ShardMembers>, Error> {
+        let mut shards = Vec::with_capacity(self.leaders().len());
+        for shard in 0..self.leaders().len() {
+            self.catch_up(shard as u32).await?;
+            shards.push(self.members(shard as u16).await.ok_or(Error::ShuttingDown {})?);
+        }
+        Ok(shards)
+    }
+
     /// Leaders of the shards, in their order.
     pub fn leaders(&self) -> &[Leader] {
         &self.inner.leaders

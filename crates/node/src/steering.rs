@@ -47,6 +47,13 @@ pub struct NoMajority {
     pub lost: Vec<u64>,
 }
 
+impl NoMajority {
+    /// True when nobody is left.
+    pub fn is_last(&self) -> bool {
+        self.reached == 0 && self.lost.is_empty()
+    }
+}
+
 /// Bounds for the members of a shard, by those of others. Tokens, the policy and the list of nodes live in
 /// shard 0: whoever leads another shard has to have it, and to hear of its changes.
 #[derive(Clone, Copy, Debug)]
@@ -130,11 +137,8 @@ fn is_redundant(members: &Members, node: NodeId, wanted: usize) -> bool {
 /// The node that is to be removed next since another comes in its place: that one votes in all shards, or the
 /// former has not come to vote in any.
 pub fn replaced(listed: &[Part], shards: &[ShardMembers]) -> Option<u64> {
-    let votes = |shard: &ShardMembers, node: &Part| {
-        NodeId::new(node.number).is_some_and(|number| shard.members.voters().contains(&number))
-    };
-    let votes_in_all = |node: &Part| shards.iter().all(|shard| votes(shard, node));
-    let votes_in_none = |node: &Part| !shards.iter().any(|shard| votes(shard, node));
+    let votes_in_all = |node: &Part| shards.iter().all(|shard| votes_in(shard, node.number));
+    let votes_in_none = |node: &Part| !votes(shards, node.number);
     let present = |node: &&Part| node.wanted == Wanted::Voter;
     let pairs = listed.iter().filter(present).flat_map(|new| {
         let former = former(listed, new.replaces).filter(present);
@@ -144,6 +148,15 @@ pub fn replaced(listed: &[Part], shards: &[ShardMembers]) -> Option<u64> {
     replaced.next().map(|(_, former)| former.number)
 }
 
+/// True when a node votes in a shard.
+pub fn votes(shards: &[ShardMembers], number: u64) -> bool {
+    shards.iter().any(|shard| votes_in(shard, number))
+}
+
+fn votes_in(shard: &ShardMembers, number: u64) -> bool {
+    NodeId::new(number).is_some_and(|number| shard.members.voters().contains(&number))
+}
+
 /// The nodes in the place of which one comes that replaces this number: that node, and those in the place of
 /// which it was to come itself.
 pub fn former(listed: &[Part], replaces: Option<u64>) -> impl Iterator<Item = &Part> {
@@ -151,7 +164,8 @@ pub fn former(listed: &[Part], replaces: Option<u64>) -> impl Iterator<Item = &P
     std::iter::successors(numbered(replaces), move |node| numbered(node.replaces))
 }
 
-/// Checks that of the nodes which are left without one those that are `connected` are a majority.
+/// Checks that of the nodes which are left without one those that are `connected` are a majority. One that
+/// [`votes`] in no shard may go all the same, unless it is the last one.
 ///
 /// # Errors
 /// They are none; see [`NoMajority`].

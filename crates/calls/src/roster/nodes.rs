@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use sluice_engine::Error;
 use sluice_node::Node;
-use sluice_node::steering::{NoMajority, Part, Wanted, check_removal, former};
+use sluice_node::steering::{NoMajority, Part, Wanted, check_removal, former, votes};
 
 use super::{Roster, TOKENS};
 use crate::error::CallError;
@@ -97,8 +97,8 @@ impl Roster {
     /// the nodes that are connected now, the one that is asked among them.
     ///
     /// # Errors
-    /// `node_not_found`; `wrong_state`: it is the last one, no node is listed, or those that are left have no
-    /// majority that is connected; those of [`Roster::nodes`].
+    /// `node_not_found`; `wrong_state`: it is the last one, no node is listed, or it votes in a shard and those
+    /// that are left have no majority that is connected; those of [`Roster::nodes`].
     pub async fn remove(&self, node: &Node, number: u64, connected: &[u64]) -> Result<ListedNode, CallError> {
         let _turn = self.changes.lock().await;
         let mut entries = self.entries(node).await?;
@@ -109,7 +109,11 @@ impl Roster {
         if listed.wanted != Wanted::Voter {
             return Ok(listed);
         }
-        check_removal(&parts, number, connected).map_err(|why| no_majority(number, &why))?;
+        if let Err(why) = check_removal(&parts, number, connected)
+            && (why.is_last() || counts_on(node, number).await)
+        {
+            return Err(no_majority(number, &why));
+        }
         entry.set_tags(node, &[LEAVING]).await?;
         Ok(ListedNode { wanted: Wanted::Leaving, ..listed })
     }
@@ -272,10 +276,11 @@ fn no_such_node(number: u64, is_fixed: bool) -> CallError {
 }
 
 /// The refusal to remove a node.
-fn no_majority(number: u64, NoMajority { reached, lost }: &NoMajority) -> CallError {
-    if *reached + lost.len() == 0 {
+fn no_majority(number: u64, why: &NoMajority) -> CallError {
+    if why.is_last() {
         return CallError::new("wrong_state", "the last node of a cluster cannot be removed");
     }
+    let NoMajority { reached, lost } = why;
     let left = *reached + lost.len();
     let lost: Vec<String> = lost.iter().map(u64::to_string).collect();
     CallError::new(
@@ -286,6 +291,11 @@ fn no_majority(number: u64, NoMajority { reached, lost }: &NoMajority) -> CallEr
             lost.join(", node ")
         ),
     )
+}
+
+/// True when a node votes in a shard, or that is not known.
+async fn counts_on(node: &Node, number: u64) -> bool {
+    node.current_members().await.map_or(true, |shards| votes(&shards, number))
 }
 
 /// Checks that a text is an address at which other machines may reach one.

@@ -157,16 +157,6 @@ impl Following {
         }
     }
 
-    /// Members of the shards, as their leaders know them. This node may lag in those that it does not lead:
-    /// one that has just joined knows of no member yet.
-    async fn current_members(&self) -> Result<Vec<ShardMembers>, String> {
-        for shard in 0..self.node.leaders().len() {
-            let is_current = self.node.catch_up(shard as u32).await;
-            is_current.map_err(|e| format!("the members of shard {shard} are not known for sure: {e}"))?;
-        }
-        self.members().await
-    }
-
     /// Nodes that are members of a shard other than the first, as far as they leave the first one; all that
     /// leave, where that cannot be known now.
     async fn members_elsewhere(&self, listed: &[Part], shards: &[ShardMembers]) -> BTreeSet<NodeId> {
@@ -176,14 +166,15 @@ impl Following {
         if leaving.is_empty() || shards.len() == 1 {
             return BTreeSet::new();
         }
-        let Ok(shards) = self.current_members().await else { return leaving };
+        let Ok(shards) = self.node.current_members().await else { return leaving };
         let is_elsewhere = |node: &NodeId| shards[1..].iter().any(|shard| shard.members.contains(*node));
         leaving.into_iter().filter(is_elsewhere).collect()
     }
 
     /// Notes what has come to pass in all shards.
     async fn tidy(&self, listed: &[Part]) -> Result<(), String> {
-        let shards = self.current_members().await?;
+        let shards = self.node.current_members().await;
+        let shards = shards.map_err(|e| format!("the members of the shards are not known for sure: {e}"))?;
         for number in gone(listed, &shards) {
             self.roster.removed(&self.node, number).await.map_err(|e| e.to_string())?;
             tracing::info!("node {number} was removed from the cluster");
