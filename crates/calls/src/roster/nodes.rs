@@ -180,6 +180,7 @@ impl Roster {
         machine: &str,
     ) -> Result<ListedNode, CallError> {
         let nodes = self.nodes(node).await?;
+        let replaces = replaces.map(|number| renewed(&nodes, number).last().unwrap_or(number));
         check_room(address, replaces, &nodes)?;
         let number = nodes.iter().map(|listed| listed.number).max().unwrap_or(0) + 1;
         let (token, machine) = (token.to_owned(), machine.to_owned());
@@ -291,6 +292,17 @@ fn no_majority(number: u64, why: &NoMajority) -> CallError {
             lost.join(", node ")
         ),
     )
+}
+
+/// Numbers that the node with this one has got since ([`super::renewal`]), the newest last.
+pub(super) fn renewed(nodes: &[ListedNode], number: u64) -> impl Iterator<Item = u64> {
+    let next = |number: u64| {
+        let is_renewed = |listed: &&ListedNode| {
+            listed.replaces == Some(number) && listed.token.is_empty() && listed.wanted == Wanted::Voter
+        };
+        nodes.iter().find(is_renewed).map(|listed| listed.number)
+    };
+    std::iter::successors(next(number), move |number| next(*number))
 }
 
 /// True when a node votes in a shard, or that is not known.

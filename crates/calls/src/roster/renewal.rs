@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use sluice_node::Node;
-use sluice_node::steering::Wanted;
 
 use super::Roster;
-use super::nodes::ListedNode;
+use super::nodes::{ListedNode, renewed};
 use crate::error::CallError;
 
 /// The question.
@@ -49,10 +48,8 @@ impl Roster {
         let _turn = self.changes.lock().await;
         let former = self.expect_present(node, number).await?;
         let nodes = self.nodes(node).await?;
-        let is_renewed = |listed: &ListedNode| {
-            listed.replaces == Some(number) && listed.token.is_empty() && listed.wanted == Wanted::Voter
-        };
-        match nodes.into_iter().find(is_renewed) {
+        let given = renewed(&nodes, number).next();
+        match nodes.into_iter().find(|listed| Some(listed.number) == given) {
             Some(listed) => Ok(listed),
             None => self.add(node, &former.address, Some(number), "", "").await,
         }
@@ -62,6 +59,7 @@ impl Roster {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::roster::Machine;
     use crate::testing;
 
     #[tokio::test]
@@ -78,5 +76,21 @@ mod tests {
         for gone in [4, 9] {
             assert!(roster.answer_renewal(&node, gone).await.is_empty());
         }
+    }
+
+    #[tokio::test]
+    async fn who_replaces_a_node_replaces_the_number_that_it_has_got_since() {
+        let (node, roster) = (testing::node(), Roster::new("5b0c"));
+        roster.begin(&node, 1, "one:1").await.unwrap();
+        let token = async |replaces| {
+            let made = roster.create_token(&node, &[7; 32], 60_000, replaces).await;
+            made.unwrap().1.0
+        };
+        let machine = |address| Machine { address, secret: address };
+        let two = roster.join(&node, &token(None).await, machine("two:1")).await.unwrap();
+        let instead_of_two = token(Some(two.number)).await;
+        let renewed = roster.renew(&node, two.number).await.unwrap();
+        let three = roster.join(&node, &instead_of_two, machine("three:1")).await.unwrap();
+        assert_eq!(three.replaces, Some(renewed.number));
     }
 }
