@@ -106,6 +106,9 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId, place: Place<'_>
     if let Some(node) = members.learners().iter().find(is_ready) {
         return Some(Step::Change(Change::Promote(*node)));
     }
+    if shard.is_repairing {
+        return None;
+    }
     // A shard may have counted on a node unseen by the one that took note of its removal.
     let leaving = [wants(Wanted::Leaving), wants(Wanted::Removed)];
     let mut leaving = leaving.iter().flatten().filter(|node| members.contains(**node));
@@ -228,7 +231,7 @@ mod tests {
         };
         let members = Members::new(ids(voters), ids(learners), highest).unwrap();
         let followers = members.iter().map(|node| follower(&node)).collect();
-        ShardMembers { members, followers, is_changing: false }
+        ShardMembers { members, followers, is_changing: false, is_repairing: false }
     }
 
     #[test]
@@ -286,6 +289,7 @@ mod tests {
         let whole = shard(&[1, 2, 3], &[], 3, &[2, 3]);
         assert_eq!(step(&all, &whole, id(1)), Some(Step::Change(Change::Remove(id(3)))));
         assert_eq!(step(&all, &whole, id(3)), Some(Step::HandOver));
+        assert_eq!(step(&all, &ShardMembers { is_repairing: true, ..whole.clone() }, id(1)), None);
         assert_eq!(gone(&all, &[shard(&[1, 2], &[], 3, &[]), whole]), Vec::<u64>::new());
         let without = shard(&[1, 2], &[], 3, &[]);
         assert_eq!(gone(&all, &[without.clone(), without.clone()]), [3]);

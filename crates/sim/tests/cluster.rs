@@ -71,6 +71,13 @@ fn a_follower_that_was_removed_while_it_needed_a_state_keeps_nobody_awake() {
 }
 
 #[test]
+fn members_that_go_take_no_payload_with_them_that_is_damaged_elsewhere() {
+    for seed in [150_000_780, 150_001_087] {
+        run(like(seed, None)).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
+#[test]
 fn late_news_and_crossing_calls_are_no_faults() {
     // In the first a node was killed before it told of a change of members, and told of it 12 batches later.
     // In the second a message was extended while its consumer asked to go on with it.

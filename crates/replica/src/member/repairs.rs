@@ -1,7 +1,8 @@
 //! Whole copies of blobs that are damaged on this node's disk, from other members.
 //!
 //! The members are asked in turn, voters and learners, until one sends the blob: it goes into the journal,
-//! from which it is read at once. It is lost when each of them has answered that it has no whole copy either.
+//! from which it is read at once. It is lost when each of them has answered that it has no whole copy either,
+//! since the members are the present ones.
 //! One that does not answer, or has not applied the record yet, may have one: then nothing is decided, and
 //! the question ends after [`TICKS_MAX`]. Whoever finds the damage again asks again.
 
@@ -47,6 +48,8 @@ pub(super) struct Repairs {
     questions: BTreeMap<BlobKey, Question>,
     /// Lost blobs of which the owner has not heard.
     lost: Vec<BlobKey>,
+    /// Members that were asked last.
+    members: Members,
     /// Number of answers that are being read.
     answers: usize,
     counts: RepairCounts,
@@ -122,6 +125,15 @@ impl Repairs {
         asked.into_iter().map(|(node, (_, keys))| (node, keys)).collect()
     }
 
+    /// Begins to ask all of these members anew, if they are others than before: one that had no copy may have
+    /// got it from a member that is gone.
+    fn ask_of(&mut self, members: &Members) {
+        if self.members != *members {
+            self.members = members.clone();
+            self.questions.values_mut().for_each(|question| question.without.clear());
+        }
+    }
+
     /// Notes that a member has no whole copy.
     fn without(&mut self, key: BlobKey, node: NodeId) {
         if let Some(question) = self.questions.get_mut(&key) {
@@ -146,6 +158,11 @@ impl Member {
     /// Counts of what was damaged here, and of what came of it.
     pub fn repair_counts(&self) -> RepairCounts {
         self.repairs.counts()
+    }
+
+    /// True: this member looks for whole copies of blobs that are damaged here.
+    pub fn is_repairing(&self) -> bool {
+        !self.repairs.is_idle()
     }
 
     /// Takes note of a damaged blob, and asks the others for a whole copy.
@@ -174,6 +191,7 @@ impl Member {
         let journal = &self.journal;
         self.repairs.questions.retain(|key, _| journal.blob_len(*key).is_some());
         let members = self.in_force.clone();
+        self.repairs.ask_of(&members);
         for key in self.repairs.decide(&members, self.id) {
             self.journal.lose(key);
         }
@@ -232,5 +250,29 @@ impl Member {
             }
         }
         self.ask_for_copies();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_had_no_copy_is_asked_again_when_another_member_is_gone() {
+        let [one, two, three] = [1, 2, 3].map(|number| NodeId::new(number).unwrap());
+        let members = |voters: &[NodeId]| Members::new(voters.to_vec(), Vec::new(), 3).unwrap();
+        let (all, left) = (members(&[one, two, three]), members(&[one, two]));
+        let (key, mut repairs) = (BlobKey { index: 7, item: 0 }, Repairs::default());
+        let question = Question { len: 1, without: BTreeSet::new(), asked: None, ticks: 0 };
+        repairs.questions.insert(key, question);
+        repairs.ask_of(&all);
+        repairs.without(key, two);
+        assert_eq!(repairs.decide(&all, one), [], "the third may have it");
+        // It may have given it to the second before it was removed.
+        repairs.ask_of(&left);
+        assert_eq!(repairs.decide(&left, one), []);
+        repairs.without(key, two);
+        repairs.ask_of(&left);
+        assert_eq!(repairs.decide(&left, one), [key]);
     }
 }

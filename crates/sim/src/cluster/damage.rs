@@ -1,8 +1,8 @@
 //! Damage to payloads on the disk of one node, of which the others have whole copies: whoever reads them gets
 //! what was sent, and nothing is lost.
 //!
-//! A machine that loses power may take the last whole copy with it. So one that has it loses none, and of a
-//! payload that others have lost nothing is damaged.
+//! A machine that loses power, or that is removed, may take the last whole copy with it. So one that has it
+//! does neither, and of a payload that others have lost nothing is damaged.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ impl ClusterWorld {
         }
         let key = *self.rng.pick(&live);
         let BlobRead::OnDisk(location) = server.shard.store().read(key) else { return Ok(()) };
-        if location.is_empty() || self.power.renumbers() && !self.has_copy_besides(self.bad_disk, key) {
+        if location.is_empty() || !self.has_copy_besides(self.bad_disk, key) {
             return Ok(());
         }
         let (path, first) = location.place();
@@ -79,10 +79,13 @@ impl ClusterWorld {
         damaged.iter().all(|key| self.has_copy_besides(node, *key))
     }
 
-    /// True: another node that has lost no power has a whole copy.
+    /// True: another node that is to stay and has lost no power has a whole copy.
     fn has_copy_besides(&mut self, node: usize, key: BlobKey) -> bool {
-        let others = self.nodes.iter_mut().enumerate().filter(|(place, _)| *place != node);
-        others.filter(|(_, other)| !other.has_lost_power).any(|(_, other)| other.has_whole(key))
+        let others: Vec<usize> = self.present().filter(|place| *place != node).collect();
+        others.into_iter().any(|place| {
+            let other = &mut self.nodes[place];
+            !other.has_lost_power && other.has_whole(key)
+        })
     }
 
     /// Looks for the copies that are awaited.

@@ -109,11 +109,14 @@ impl ClusterWorld {
         Ok(())
     }
 
-    /// Marks a node that is to be removed, unless too few would be left. False: it is not marked.
+    /// Marks a node that is to be removed, unless too few would be left, or it has what others have damaged.
+    /// False: it is not marked.
     pub(super) fn remove(&mut self, leader: usize, number: u64) -> bool {
         let Some(operator) = &self.operator else { return false };
         let connected = self.connected(leader);
-        let may_go = check_removal(operator.listing.newest(), number, &connected).is_ok();
+        let is_majority = check_removal(operator.listing.newest(), number, &connected).is_ok();
+        let place = self.nodes.iter().position(|node| node.id().get() == number);
+        let may_go = is_majority && place.is_none_or(|place| self.has_copies_besides(place));
         if may_go {
             self.set_wanted(number, Wanted::Leaving);
         }

@@ -15,6 +15,9 @@ pub struct ShardMembers {
     pub followers: Vec<Follower>,
     /// True: the last change is under way, and another one would be refused.
     pub is_changing: bool,
+    /// True: this node looks for whole copies of payloads that are damaged on its disk. A member that is
+    /// removed could have the only one.
+    pub is_repairing: bool,
 }
 
 /// Reason for which a change of the members is not known to be in force.

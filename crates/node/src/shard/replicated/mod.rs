@@ -219,9 +219,9 @@ impl Replicated {
                 Input::Members(answer) => {
                     let member = &self.member;
                     let (members, followers) = (member.members().clone(), member.followers());
-                    let is_changing = member.is_changing();
+                    let (is_changing, is_repairing) = (member.is_changing(), member.is_repairing());
                     // Who has asked may be gone.
-                    let _ = answer.send(ShardMembers { members, followers, is_changing });
+                    let _ = answer.send(ShardMembers { members, followers, is_changing, is_repairing });
                 }
                 Input::HandOver => self.member.hand_over(),
                 Input::Transfer(to) => {
