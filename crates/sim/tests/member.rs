@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sluice_journal::{
-    Batch, Class, Commit, DiskJournal, Event, Journal, Maintenance, Opened, Options, SealedBatch, Writer,
+    Batch, Class, Commit, DiskJournal, Durability, Event, Journal, Maintenance, Opened, Options, SealedBatch,
+    Writer,
 };
 use sluice_replica::{
     Body, BootId, Change, Config, Content, Dropped, Entry, Envelope, Member, MemberEvent, Members, Memory,
@@ -46,7 +47,11 @@ fn config(id: u64) -> Config {
 }
 
 fn open(disk: &SimDisk) -> Opened {
-    let mut options = Options::new(PathBuf::from("/data"));
+    open_with(disk, Durability::Always)
+}
+
+fn open_with(disk: &SimDisk, durability: Durability) -> Opened {
+    let mut options = Options { durability, ..Options::new(PathBuf::from("/data")) };
     (options.commit, options.reserve_bytes, options.identity) = (Commit::Told, 0, 7);
     options.segment_bytes = SEGMENT_BYTES;
     DiskJournal::open(Arc::new(disk.for_next_process()), options).expect("a disk without damage")
@@ -63,8 +68,12 @@ struct Rig {
 impl Rig {
     /// The member with number `id` of a log whose voters have the numbers up to `voters`.
     fn new(id: u64, voters: u64) -> Rig {
-        let disk = SimDisk::new(Path::new("/"), 1 << 30, Rng::new(1));
-        let Opened { mut journal, writer, maintenance, .. } = open(&disk);
+        Rig::with(Durability::Always, 1, id, voters)
+    }
+
+    fn with(durability: Durability, seed: u64, id: u64, voters: u64) -> Rig {
+        let disk = SimDisk::new(Path::new("/"), 1 << 30, Rng::new(seed));
+        let Opened { mut journal, writer, maintenance, .. } = open_with(&disk, durability);
         let first = SealedBatch::received(1, 1, 0, OWN_RECORDS.begin()).expect("one whole record");
         journal.append(1, first).expect("a journal that works");
         writer.step();
@@ -191,6 +200,23 @@ fn a_member_reads_the_members_back_from_its_journal() {
     disk.crash(Crash::Power);
     let member = start_again(&disk, 1).expect("a whole state");
     assert_eq!(*member.members(), members(&[1], &[2], 2));
+}
+
+#[test]
+fn a_member_keeps_no_members_of_a_log_that_may_be_lost() {
+    for seed in 0..20 {
+        let mut rig = Rig::with(Durability::Os, seed, 1, 1);
+        lead(&mut rig);
+        rig.member.propose_members(Change::Add(node(2))).expect("a sole voter that leads");
+        (0..3).for_each(|_| rig.write());
+        let Rig { disk, member, .. } = rig;
+        let (added, next) = (members(&[1], &[2], 2), member.journal().next_index());
+        assert_eq!(*member.members(), added);
+        drop(member);
+        disk.crash(Crash::Power);
+        let member = start_again(&disk, 1).expect("a whole state");
+        assert_eq!((member.members(), member.journal().next_index()), (&added, next), "seed {seed}");
+    }
 }
 
 #[test]

@@ -36,7 +36,10 @@ impl Writer {
     pub(super) fn carry_out(&self, state: &mut WriterState) -> Result<bool, String> {
         let done = match state.todo.front() {
             Some(Order::Cut(index)) => self.cut(state, *index)?,
-            Some(Order::HardState(kept)) => self.keep(kept)?,
+            Some(Order::HardState(kept)) => {
+                let kept = kept.clone();
+                self.keep(state, kept)?
+            }
             Some(Order::Write(_) | Order::Install(_)) | None => return Ok(true),
         };
         if done {
@@ -46,9 +49,12 @@ impl Writer {
         Ok(done)
     }
 
-    /// Keeps a hard state in the manifest; `false` when there is no room.
-    fn keep(&self, kept: &[u8]) -> Result<bool, String> {
-        let kept = kept.to_vec();
+    /// Keeps a hard state in the manifest; `false` when there is no room. It may tell of batches before it,
+    /// which are synced first.
+    fn keep(&self, state: &mut WriterState, kept: Vec<u8>) -> Result<bool, String> {
+        if state.synced < state.written {
+            self.sync_held(state)?;
+        }
         if plant::is(Plant::HardStateUnsynced) {
             lock(&self.shared.manifest).hard_state = kept;
             return Ok(true);
