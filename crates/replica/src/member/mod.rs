@@ -61,6 +61,10 @@ use crate::message::Body;
 use crate::ready::{Follower, Read, Refused, Role, Standing};
 use crate::transfer::StateMessage;
 
+/// Upper limit of batches of the log that are kept for followers: a description of each is in memory, of some
+/// 64 bytes.
+const KEPT_BATCHES_MAX: u64 = 1 << 20;
+
 /// A member of a shard's replicated log.
 pub struct Member {
     id: NodeId,
@@ -199,8 +203,7 @@ impl Member {
         let vote = hard_state.vote.filter(|_| !has_forgotten);
         member.save(Saved { id: Some(config.id), term: hard_state.term, vote, kept, ..member.saved.clone() });
         member.label();
-        let (before, _) = member.journal.before_last(kept_bytes, u64::MAX);
-        member.forget_before(before);
+        member.forget_before(member.before_kept(kept_bytes));
         member.settle(Vec::new());
         Ok(member)
     }
@@ -466,12 +469,20 @@ impl Member {
     /// Makes room for a snapshot that the owner begins of its state behind the batches that it was given.
     /// Keeps the last `bytes` bytes of the log for followers that are behind, in whole segments and at least
     /// the one that grows, and forgets what is before it; while a state is on its way to a follower, what
-    /// that will need next is kept too, up to `transfer_bytes`.
+    /// that will need next is kept too, up to `transfer_bytes`. Of the last batches at most
+    /// [`KEPT_BATCHES_MAX`] are kept otherwise.
     pub fn begin_snapshot(&mut self, bytes: u64, transfer_bytes: u64) {
-        let (before, _) = self.journal.before_last(bytes, u64::MAX);
+        let before = self.before_kept(bytes);
         let (oldest, _) = self.journal.before_last(transfer_bytes, u64::MAX);
         let held = self.held_from(before).map_or(before, |from| from.max(oldest).min(before));
         self.forget_before(held);
+    }
+
+    /// Number of the batch behind which the log is kept for followers: the last `bytes` bytes of it, and at
+    /// most [`KEPT_BATCHES_MAX`] batches.
+    fn before_kept(&self, bytes: u64) -> u64 {
+        let (before, _) = self.journal.before_last(bytes, u64::MAX);
+        before.max(self.given.index.saturating_sub(KEPT_BATCHES_MAX))
     }
 
     fn forget_before(&mut self, number: u64) {
