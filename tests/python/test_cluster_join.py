@@ -531,6 +531,20 @@ def test_a_node_keeps_the_number_of_its_shards(machines):
     until_sent(two, "d")
 
 
+def test_a_node_whose_disk_is_not_mounted_does_not_start_as_a_server_alone(machines):
+    one = begun(machines)
+    assert one.stop() == 0
+    data, away = one.directory / "data", one.directory / "away"
+    data.rename(away)
+    for _ in range(2):
+        assert "is its disk mounted?" in one.refused()
+        data.mkdir(exist_ok=True)
+    data.rmdir()
+    away.rename(data)
+    one.start()
+    until_sent(one, "d")
+
+
 def test_a_node_goes_on_without_the_key_of_the_ca_and_not_without_the_ca(machines):
     one = begun(machines)
     two = joined(machines, "two", one)

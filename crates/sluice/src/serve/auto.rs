@@ -221,6 +221,11 @@ pub(super) fn folder(config: &Config) -> Folder {
     Folder::new(path, RootKeyStore::new(&config.key_source, &config.data_dir))
 }
 
+/// The server's certificate that the server makes, or has made earlier.
+pub(super) fn server_certificate(config: &Config) -> PathBuf {
+    folder(config).files(SERVER).cert
+}
+
 fn default_folder(config: &Config) -> PathBuf {
     let mut name = config.data_dir.file_name().unwrap_or("sluice".as_ref()).to_owned();
     name.push(AUTO_SUFFIX);

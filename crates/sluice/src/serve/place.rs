@@ -1,13 +1,14 @@
 //! The place of the server in a cluster, as its files or its settings have it.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use sluice_front::tls::first_certificate;
 use sluice_peers::{ClusterId, Identity, NodeTable, PeerFiles};
 use sluice_replica::{Members, NodeId};
 
-use super::auto::AutoCertificates;
+use super::auto::{self, AutoCertificates};
 use super::node_file::{Membership, NodeFile};
 use crate::config::Config;
 use crate::terminal::{CliError, Result};
@@ -43,7 +44,10 @@ impl Place {
     pub(super) fn of(config: &Config, file: Option<&NodeFile>) -> Result<Option<Place>> {
         match file.and_then(|file| Some((file, file.joined.as_ref()?))) {
             Some((file, joined)) => Place::of_file(file, joined).map(Some),
-            None => Place::of_settings(config),
+            None => match Place::of_settings(config)? {
+                None => expect_no_node(config).map(|()| None),
+                place => Ok(place),
+            },
         }
     }
 
@@ -102,7 +106,24 @@ impl Place {
     }
 }
 
+/// Checks that no certificate of a node lies beside a data directory in which there is nothing: its disk may
+/// not be mounted, and a server alone would take messages in its place.
+fn expect_no_node(config: &Config) -> Result<()> {
+    let has_data = fs::read_dir(&config.data_dir).is_ok_and(|mut files| files.next().is_some());
+    let cert = auto::server_certificate(config);
+    match identity(&cert) {
+        Ok(identity) if !has_data && !config.memory => Err(CliError::usage(format!(
+            "{} is the certificate of node {} of a cluster, whose data are not in {}: is its disk mounted? If they are              lost, `sluice cluster replace {}` on another node says how this machine joins in its place. For a server              that belongs to no cluster move the folder of the certificates away",
+            cert.display(),
+            identity.node.get(),
+            config.data_dir.display(),
+            identity.node.get()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn identity(cert: &Path) -> std::result::Result<Identity, String> {
-    let pem = std::fs::read(cert).map_err(|error| error.to_string())?;
+    let pem = fs::read(cert).map_err(|error| error.to_string())?;
     Identity::of_certificate(&first_certificate(&pem)?).map_err(|error| error.to_string())
 }
