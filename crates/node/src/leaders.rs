@@ -121,8 +121,8 @@ impl Node {
         answer.await.ok()
     }
 
-    /// Members of all shards, as their leaders know them. This node may lag in those that it does not lead: one
-    /// that has just joined knows of no member yet.
+    /// Members of all shards, as their leaders know them. This node may lag in those that it does not lead:
+    /// one that has just joined knows of no member yet.
     ///
     /// # Errors
     /// Those of [`Node::catch_up`]; `shutting_down` as well of a node that is alone.

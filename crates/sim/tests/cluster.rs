@@ -55,8 +55,8 @@ fn machines_that_forget_what_they_had_not_synced_lose_nothing() {
 
 #[test]
 fn full_disks_lose_nothing_and_refuse_what_has_no_room() {
-    // In the last the disk of a leader hangs and goes on, so that it leads twice in one term; what it proposed
-    // the first time is decided in the second.
+    // In the last the disk of a leader hangs and goes on, so that it leads twice in one term; what it
+    // proposed the first time is decided in the second.
     let mut sum = Stats::default();
     for seed in (0..SEEDS_CLEAN / 2).chain([216_279_114_485_073]) {
         let run = run(Run { kind: Kind::BadDisks, ..like(seed, None) });

@@ -97,8 +97,8 @@ impl Roster {
     /// the nodes that are connected now, the one that is asked among them.
     ///
     /// # Errors
-    /// `node_not_found`; `wrong_state`: it is the last one, no node is listed, or it votes in a shard and those
-    /// that are left have no majority that is connected; those of [`Roster::nodes`].
+    /// `node_not_found`; `wrong_state`: it is the last one, no node is listed, or it votes in a shard and
+    /// those that are left have no majority that is connected; those of [`Roster::nodes`].
     pub async fn remove(&self, node: &Node, number: u64, connected: &[u64]) -> Result<ListedNode, CallError> {
         let _turn = self.changes.lock().await;
         let mut entries = self.entries(node).await?;
