@@ -74,7 +74,7 @@ fn a_state_takes_the_place_of_the_log_and_brings_the_blobs_that_are_missing() {
     follower.append(3, b"never committed");
     let received = send(&mut leader, &follower, &[4, 6, 8]);
     assert_eq!(received.head().label, b"members");
-    follower.journal.hard_state(b"before");
+    follower.journal.hard_state(b"before", false);
     // Blobs 2 and 7 are released; 5 is gone, since record 10 releases it.
     follower.journal.install(received, 10, live([1, 3, 4, 5, 6, 8])).unwrap();
     assert_eq!((follower.journal.next_index(), follower.journal.next_number()), (9, 9));

@@ -367,9 +367,9 @@ fn a_hard_state_is_synced_before_what_is_proposed_after_it() {
     let options = Options { durability: Durability::Os, ..settings(dir.path()) };
     let mut told = Told::open(options.clone());
     assert_eq!(told.hard_state, b"");
-    told.journal.hard_state(b"term 1");
+    told.journal.hard_state(b"term 1", false);
     told.append(1, b"a");
-    told.journal.hard_state(b"term 2, voted");
+    told.journal.hard_state(b"term 2, voted", false);
     assert_eq!(told.journal.durable_orders(), 0);
     told.writer.step();
     assert_eq!((told.journal.durable_orders(), told.journal.durable_index()), (3, 0), "before it is polled");
@@ -466,7 +466,7 @@ fn whoever_waits_is_woken_for_each_durable_order() {
     told.journal.set_waker(Arc::new(move || _ = counted.fetch_add(1, Relaxed)));
     for order in 1..4 {
         let before = woken.load(Relaxed);
-        told.journal.hard_state(b"term and vote");
+        told.journal.hard_state(b"term and vote", false);
         assert_eq!(told.journal.orders(), order);
         assert!(told.writer.step());
         assert_eq!(told.journal.durable_orders(), order);

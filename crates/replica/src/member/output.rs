@@ -66,7 +66,7 @@ impl Member {
         if let Some(HardState { commit, .. }) = write.hard_state.filter(|_| write.keeps_commit) {
             // The manifest that takes the hard state notes the commit as well.
             self.commit(commit);
-            self.journal.hard_state(&self.saved.encode());
+            self.journal.hard_state(&self.saved.encode(), true);
         }
         // What a failed journal has refused is never synced, whatever its last order is.
         if write.must_sync && is_given {
@@ -78,9 +78,11 @@ impl Member {
     /// Lets the journal keep this state, if it does not yet.
     pub(super) fn save(&mut self, saved: Saved) {
         if saved != self.saved {
-            self.saved = saved;
+            let before = std::mem::replace(&mut self.saved, saved);
+            let tells_of_log =
+                (before.since, before.members) != (self.saved.since, self.saved.members.clone());
             if !plant::is(Plant::HardStateNotKept) {
-                self.journal.hard_state(&self.saved.encode());
+                self.journal.hard_state(&self.saved.encode(), tells_of_log);
             }
         }
     }

@@ -77,7 +77,7 @@ impl Remains {
         }
         let term = self.term + TERMS_LEFT_OUT;
         let saved = Saved { id: Some(id), term, vote: None, kept: Kept::All, since, members };
-        journal.hard_state(&saved.encode());
+        journal.hard_state(&saved.encode(), true);
         writer.step();
         writer.finish()
     }

@@ -128,7 +128,8 @@ impl OwnerWorld {
 
     pub(super) fn hard_state(&mut self) -> Checked {
         let Some(server) = &mut self.server else { return Ok(()) };
-        server.journal.hard_state(&self.model.hard_state().to_le_bytes());
+        let state = self.model.hard_state();
+        server.journal.hard_state(&state.to_le_bytes(), state.is_multiple_of(8));
         Ok(())
     }
 

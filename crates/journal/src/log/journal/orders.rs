@@ -130,17 +130,18 @@ impl DiskJournal {
 
     /// Keeps a hard state of up to 128 bytes, such as term and vote, in place of the one before. It is synced
     /// whatever the durability, before any batch that is proposed later is written;
-    /// [`DiskJournal::durable_orders`] tells when.
+    /// [`DiskJournal::durable_orders`] tells when. One that `tells_of_log` is kept when the batches before it
+    /// are synced, whatever the durability.
     ///
     /// # Panics
     /// When it is longer.
-    pub fn hard_state(&mut self, state: &[u8]) {
+    pub fn hard_state(&mut self, state: &[u8], tells_of_log: bool) {
         let len = state.len();
         assert!(
             len <= HARD_STATE_BYTES_MAX,
             "a hard state has at most {HARD_STATE_BYTES_MAX} bytes, not {len}"
         );
-        self.order(Order::HardState(state.to_vec()));
+        self.order(Order::HardState { state: state.to_vec(), tells_of_log });
     }
 
     /// Number of the last order given since the opening; 0: none. Orders are batches with records, cuts and

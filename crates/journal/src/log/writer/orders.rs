@@ -36,9 +36,12 @@ impl Writer {
     pub(super) fn carry_out(&self, state: &mut WriterState) -> Result<bool, String> {
         let done = match state.todo.front() {
             Some(Order::Cut(index)) => self.cut(state, *index)?,
-            Some(Order::HardState(kept)) => {
-                let kept = kept.clone();
-                self.keep(state, kept)?
+            Some(Order::HardState { state: kept, tells_of_log }) => {
+                let (kept, tells_of_log) = (kept.clone(), *tells_of_log);
+                if tells_of_log && state.synced < state.written {
+                    self.sync_held(state)?;
+                }
+                self.keep(kept)?
             }
             Some(Order::Write(_) | Order::Install(_)) | None => return Ok(true),
         };
@@ -49,12 +52,8 @@ impl Writer {
         Ok(done)
     }
 
-    /// Keeps a hard state in the manifest; `false` when there is no room. It may tell of batches before it,
-    /// which are synced first.
-    fn keep(&self, state: &mut WriterState, kept: Vec<u8>) -> Result<bool, String> {
-        if state.synced < state.written {
-            self.sync_held(state)?;
-        }
+    /// Keeps a hard state in the manifest; `false` when there is no room.
+    fn keep(&self, kept: Vec<u8>) -> Result<bool, String> {
         if plant::is(Plant::HardStateUnsynced) {
             lock(&self.shared.manifest).hard_state = kept;
             return Ok(true);
