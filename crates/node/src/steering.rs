@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use sluice_replica::{Change, MEMBERS_MAX, Members, NodeId};
+use sluice_replica::{Change, Follower, MEMBERS_MAX, Members, NodeId};
 
 use crate::shard::replicated::changes::ShardMembers;
 
@@ -80,8 +80,16 @@ impl Place<'_> {
     }
 }
 
+impl ShardMembers {
+    /// True when a node that is reached may have the only whole copy of a payload that is damaged here.
+    fn needs_copies_of(&self, node: NodeId) -> bool {
+        let is_heard = |follower: &Follower| follower.node == node && follower.is_heard;
+        self.may_have_copies.contains(&node) && self.followers.iter().any(is_heard)
+    }
+}
+
 /// The next step of a leader with the number `own`; `None`: the members are as they are listed, or a node has
-/// to catch up first, also where another is to be removed.
+/// to catch up first, also where another is to be removed, or that one may have what is damaged here.
 pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId, place: Place<'_>) -> Option<Step> {
     let members = &shard.members;
     if shard.is_changing || !listed.iter().any(|node| node.number == own.get()) {
@@ -106,14 +114,11 @@ pub fn next(listed: &[Part], shard: &ShardMembers, own: NodeId, place: Place<'_>
     if let Some(node) = members.learners().iter().find(is_ready) {
         return Some(Step::Change(Change::Promote(*node)));
     }
-    if shard.is_repairing {
-        return None;
-    }
     // A shard may have counted on a node unseen by the one that took note of its removal.
     let leaving = [wants(Wanted::Leaving), wants(Wanted::Removed)];
     let mut leaving = leaving.iter().flatten().filter(|node| members.contains(**node));
     // One that has to stay until others vote does not keep those that take their room.
-    let may_go = |node: NodeId| node == own || place.may_leave(node);
+    let may_go = |node: NodeId| node == own || place.may_leave(node) && !shard.needs_copies_of(node);
     let node = leaving.find(|node| is_redundant(members, **node, voters.len()) && may_go(**node))?;
     Some(if *node == own { Step::HandOver } else { Step::Change(Change::Remove(*node)) })
 }
@@ -198,8 +203,6 @@ pub fn gone(listed: &[Part], shards: &[ShardMembers]) -> Vec<u64> {
 mod tests {
     use std::slice::from_ref;
 
-    use sluice_replica::Follower;
-
     use super::*;
 
     fn id(number: u64) -> NodeId {
@@ -231,7 +234,7 @@ mod tests {
         };
         let members = Members::new(ids(voters), ids(learners), highest).unwrap();
         let followers = members.iter().map(|node| follower(&node)).collect();
-        ShardMembers { members, followers, is_changing: false, is_repairing: false }
+        ShardMembers { members, followers, is_changing: false, may_have_copies: BTreeSet::new() }
     }
 
     #[test]
@@ -289,7 +292,11 @@ mod tests {
         let whole = shard(&[1, 2, 3], &[], 3, &[2, 3]);
         assert_eq!(step(&all, &whole, id(1)), Some(Step::Change(Change::Remove(id(3)))));
         assert_eq!(step(&all, &whole, id(3)), Some(Step::HandOver));
-        assert_eq!(step(&all, &ShardMembers { is_repairing: true, ..whole.clone() }, id(1)), None);
+        // It is asked for a copy of a damaged payload first, unless it cannot be reached.
+        let mut repairing = ShardMembers { may_have_copies: [id(3)].into(), ..whole.clone() };
+        assert_eq!(step(&all, &repairing, id(1)), None);
+        repairing.followers.iter_mut().for_each(|follower| follower.is_heard = false);
+        assert_eq!(step(&all, &repairing, id(1)), Some(Step::Change(Change::Remove(id(3)))));
         assert_eq!(gone(&all, &[shard(&[1, 2], &[], 3, &[]), whole]), Vec::<u64>::new());
         let without = shard(&[1, 2], &[], 3, &[]);
         assert_eq!(gone(&all, &[without.clone(), without.clone()]), [3]);

@@ -160,9 +160,14 @@ impl Member {
         self.repairs.counts()
     }
 
-    /// True: this member looks for whole copies of blobs that are damaged here.
-    pub fn is_repairing(&self) -> bool {
-        !self.repairs.is_idle()
+    /// Other members that have not answered that they have no whole copy of a blob that is damaged here.
+    pub fn may_have_copies(&self) -> BTreeSet<NodeId> {
+        let others = self.in_force.iter().filter(|node| *node != self.id);
+        let may_have = |node: &NodeId| {
+            let mut questions = self.repairs.questions.values();
+            questions.any(|question| !question.without.contains(node))
+        };
+        others.filter(may_have).collect()
     }
 
     /// Takes note of a damaged blob, and asks the others for a whole copy.

@@ -1,9 +1,10 @@
 //! Changes of the members, as their callers see them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use sluice_journal::Committed;
-use sluice_replica::{Follower, Members, Position, Refused};
+use sluice_replica::{Follower, Members, NodeId, Position, Refused};
 use tokio::sync::oneshot;
 
 /// Members of a shard, as one node sees them.
@@ -15,9 +16,8 @@ pub struct ShardMembers {
     pub followers: Vec<Follower>,
     /// True: the last change is under way, and another one would be refused.
     pub is_changing: bool,
-    /// True: this node looks for whole copies of payloads that are damaged on its disk. A member that is
-    /// removed could have the only one.
-    pub is_repairing: bool,
+    /// Other members that may have the only whole copies of payloads that are damaged on this node's disk.
+    pub may_have_copies: BTreeSet<NodeId>,
 }
 
 /// Reason for which a change of the members is not known to be in force.

@@ -219,9 +219,9 @@ impl Replicated {
                 Input::Members(answer) => {
                     let member = &self.member;
                     let (members, followers) = (member.members().clone(), member.followers());
-                    let (is_changing, is_repairing) = (member.is_changing(), member.is_repairing());
+                    let (is_changing, may_have_copies) = (member.is_changing(), member.may_have_copies());
                     // Who has asked may be gone.
-                    let _ = answer.send(ShardMembers { members, followers, is_changing, is_repairing });
+                    let _ = answer.send(ShardMembers { members, followers, is_changing, may_have_copies });
                 }
                 Input::HandOver => self.member.hand_over(),
                 Input::Transfer(to) => {
