@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use sluice_node::Node;
+use sluice_node::steering::Wanted;
 
 use super::Roster;
 use super::nodes::{ListedNode, renewed};
@@ -43,11 +44,18 @@ impl Roster {
     /// Enters a node anew, in the place of its former number. The same again gives the same number.
     ///
     /// # Errors
-    /// `node_not_found`: it was removed, or is about to be; those of [`Roster::nodes`].
+    /// `node_not_found`: it was removed, or is about to be, or another machine replaces it; those of
+    /// [`Roster::nodes`].
     async fn renew(&self, node: &Node, number: u64) -> Result<ListedNode, CallError> {
         let _turn = self.changes.lock().await;
         let former = self.expect_present(node, number).await?;
         let nodes = self.nodes(node).await?;
+        let is_successor =
+            |listed: &ListedNode| listed.replaces == Some(number) && listed.wanted == Wanted::Voter;
+        if nodes.iter().any(|listed| is_successor(listed) && !listed.token.is_empty()) {
+            let message = format!("another machine comes in the place of node {number}");
+            return Err(CallError::new("node_not_found", message));
+        }
         let given = renewed(&nodes, number).next();
         match nodes.into_iter().find(|listed| Some(listed.number) == given) {
             Some(listed) => Ok(listed),
@@ -92,5 +100,7 @@ mod tests {
         let renewed = roster.renew(&node, two.number).await.unwrap();
         let three = roster.join(&node, &instead_of_two, machine("three:1")).await.unwrap();
         assert_eq!(three.replaces, Some(renewed.number));
+        let replaced = roster.renew(&node, renewed.number).await.unwrap_err();
+        assert_eq!(replaced.code(), "node_not_found");
     }
 }
