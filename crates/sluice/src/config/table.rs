@@ -148,8 +148,9 @@ settings! {
         "Address at which clients and other nodes reach this node of a cluster. Empty: that of `listen`. Used \
         by `sluice cluster init` and when the server joins.";
     cluster_log "cluster_log": Size = "1GiB" in Between(MIB, 1024 * GIB),
-        "Log of each shard that is kept for nodes that are behind, a quarter of the disk and 1,048,576 batches at \
-        most. A node that has missed more gets the state of the shard, and the messages that it lacks.";
+        "Log of each shard that is kept for nodes that are behind, a quarter of the disk at most, and of \
+        small batches about the last million. A node that has missed more gets the state of the shard, and the \
+        messages that it lacks.";
     grace "grace": Duration = "30s" in Between(Duration::ZERO, seconds(3600)),
         "Longest time for running requests to finish after SIGTERM or SIGINT. A second signal ends the \
         process at once.";

@@ -8,6 +8,7 @@ use sluice_node::Node;
 
 use super::auto::AutoCertificates;
 use super::node_file::{Membership, NodeFile, own_address};
+use super::place::expect_no_node;
 use super::{LAST_SYNC, not_started, options};
 use crate::config::{self, Config, SettingFlags, Sources, TlsMode};
 use crate::root_keys::ServerEncryption;
@@ -48,6 +49,7 @@ pub(crate) async fn run(args: InitArgs, out: Out) -> Result<()> {
             return Err(CliError::of(Fault::Exists, there));
         }
         None => {
+            expect_no_node(&config)?;
             let address = own_address(&config)?;
             let chosen = make_data(&config).await?;
             (first(address), Some(chosen))

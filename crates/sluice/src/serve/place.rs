@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use sluice_front::tls::first_certificate;
+use sluice_journal::holds_journal;
 use sluice_peers::{ClusterId, Identity, NodeTable, PeerFiles};
 use sluice_replica::{Members, NodeId};
 
@@ -106,21 +107,24 @@ impl Place {
     }
 }
 
-/// Checks that no certificate of a node lies beside a data directory in which there is nothing: its disk may
-/// not be mounted, and a server alone would take messages in its place.
-fn expect_no_node(config: &Config) -> Result<()> {
-    let has_data = fs::read_dir(&config.data_dir).is_ok_and(|mut files| files.next().is_some());
+/// Checks that no certificate of a node lies beside a data directory without data: its disk may not be
+/// mounted, and a server alone would take messages in its place.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub(super) fn expect_no_node(config: &Config) -> Result<()> {
+    let has_data = config.memory || holds_journal(&config.data_dir.join("shard-000"));
     let cert = auto::server_certificate(config);
-    match identity(&cert) {
-        Ok(identity) if !has_data && !config.memory => Err(CliError::usage(format!(
-            "{} is the certificate of node {} of a cluster, whose data are not in {}: is its disk mounted? If they are              lost, `sluice cluster replace {}` on another node says how this machine joins in its place. For a server              that belongs to no cluster move the folder of the certificates away",
-            cert.display(),
-            identity.node.get(),
-            config.data_dir.display(),
-            identity.node.get()
-        ))),
-        _ => Ok(()),
-    }
+    let Some(identity) = identity(&cert).ok().filter(|_| !has_data) else { return Ok(()) };
+    let (cert, node, data) = (cert.display(), identity.node.get(), config.data_dir.display());
+    let told = format!("{cert} is the certificate of node {node} of a cluster, whose data are not in {data}");
+    Err(CliError::usage(told)
+        .hint("Mount the disk with the data, if it is not mounted.")
+        .hint(format!(
+            "If they are lost: `sluice cluster replace {node}` on another node lets this machine join in its place, and \
+             `sluice cluster add` if it was removed."
+        ))
+        .hint("For a server of no cluster name another folder with --tls-dir, or move this one away."))
 }
 
 fn identity(cert: &Path) -> std::result::Result<Identity, String> {
