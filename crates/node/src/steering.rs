@@ -172,8 +172,8 @@ pub fn former(listed: &[Part], replaces: Option<u64>) -> impl Iterator<Item = &P
     std::iter::successors(numbered(replaces), move |node| numbered(node.replaces))
 }
 
-/// Checks that of the nodes which are left without one those that are `connected` are a majority. One that
-/// [`votes`] in no shard may go all the same, unless it is the last one.
+/// Checks that of the nodes which are left without one those that are `connected` are a majority. Nothing
+/// depends on one that [`votes`] in no shard: callers let it go all the same, unless it is the last one.
 ///
 /// # Errors
 /// They are none; see [`NoMajority`].

@@ -295,7 +295,7 @@ fn no_majority(number: u64, why: &NoMajority) -> CallError {
 }
 
 /// Numbers that the node with this one has got since ([`super::renewal`]), the newest last.
-pub(super) fn renewed(nodes: &[ListedNode], number: u64) -> impl Iterator<Item = u64> {
+fn renewed(nodes: &[ListedNode], number: u64) -> impl Iterator<Item = u64> {
     let next = |number: u64| {
         let is_renewed = |listed: &&ListedNode| {
             listed.replaces == Some(number) && listed.token.is_empty() && listed.wanted == Wanted::Voter

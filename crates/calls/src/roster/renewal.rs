@@ -9,7 +9,7 @@ use sluice_node::Node;
 use sluice_node::steering::Wanted;
 
 use super::Roster;
-use super::nodes::{ListedNode, renewed};
+use super::nodes::ListedNode;
 use crate::error::CallError;
 
 /// The question.
@@ -52,14 +52,13 @@ impl Roster {
         let nodes = self.nodes(node).await?;
         let is_successor =
             |listed: &ListedNode| listed.replaces == Some(number) && listed.wanted == Wanted::Voter;
-        if nodes.iter().any(|listed| is_successor(listed) && !listed.token.is_empty()) {
-            let message = format!("another machine comes in the place of node {number}");
-            return Err(CallError::new("node_not_found", message));
-        }
-        let given = renewed(&nodes, number).next();
-        match nodes.into_iter().find(|listed| Some(listed.number) == given) {
-            Some(listed) => Ok(listed),
+        match nodes.into_iter().find(is_successor) {
             None => self.add(node, &former.address, Some(number), "", "").await,
+            Some(listed) if listed.token.is_empty() => Ok(listed),
+            Some(listed) => {
+                let message = format!("node {} comes in the place of node {number}", listed.number);
+                Err(CallError::new("node_not_found", message))
+            }
         }
     }
 }

@@ -69,8 +69,8 @@ pub(crate) enum Order {
     Write(Proposal),
     /// Cut the uncommitted tail from this record on, durably. A batch of the tail begins with it.
     Cut(u64),
-    /// Keep the owner's hard state, durably, before anything later is written; if it tells of the log, when
-    /// everything before it is synced.
+    /// Keep the owner's hard state, durably, before anything later is written. If it tells of the log,
+    /// everything before it is synced first.
     HardState { state: Vec<u8>, tells_of_log: bool },
     /// Put a state in place of the former one and of its log, durably.
     Install(Box<Installation>),

@@ -469,8 +469,8 @@ impl Member {
     /// Makes room for a snapshot that the owner begins of its state behind the batches that it was given.
     /// Keeps the last `bytes` bytes of the log for followers that are behind, in whole segments and at least
     /// the one that grows, and forgets what is before it; while a state is on its way to a follower, what
-    /// that will need next is kept too, up to `transfer_bytes`. Of the last batches at most
-    /// [`KEPT_BATCHES_MAX`] are kept otherwise.
+    /// that will need next is kept too, up to `transfer_bytes`. Without that at most
+    /// [`KEPT_BATCHES_MAX`] batches are kept.
     pub fn begin_snapshot(&mut self, bytes: u64, transfer_bytes: u64) {
         let before = self.before_kept(bytes);
         let (oldest, _) = self.journal.before_last(transfer_bytes, u64::MAX);

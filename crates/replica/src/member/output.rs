@@ -79,8 +79,7 @@ impl Member {
     pub(super) fn save(&mut self, saved: Saved) {
         if saved != self.saved {
             let before = std::mem::replace(&mut self.saved, saved);
-            let tells_of_log =
-                (before.since, before.members) != (self.saved.since, self.saved.members.clone());
+            let tells_of_log = before.since != self.saved.since || before.members != self.saved.members;
             if !plant::is(Plant::HardStateNotKept) {
                 self.journal.hard_state(&self.saved.encode(), tells_of_log);
             }

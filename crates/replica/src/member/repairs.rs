@@ -1,8 +1,8 @@
 //! Whole copies of blobs that are damaged on this node's disk, from other members.
 //!
 //! The members are asked in turn, voters and learners, until one sends the blob: it goes into the journal,
-//! from which it is read at once. It is lost when each of them has answered that it has no whole copy either,
-//! since the members are the present ones.
+//! from which it is read at once. It is lost when each of them has answered that it has no whole copy either;
+//! when the members change, all of them are asked again.
 //! One that does not answer, or has not applied the record yet, may have one: then nothing is decided, and
 //! the question ends after [`TICKS_MAX`]. Whoever finds the damage again asks again.
 

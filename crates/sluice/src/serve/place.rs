@@ -121,8 +121,8 @@ pub(super) fn expect_no_node(config: &Config) -> Result<()> {
     Err(CliError::usage(told)
         .hint("Mount the disk with the data, if it is not mounted.")
         .hint(format!(
-            "If they are lost: `sluice cluster replace {node}` on another node lets this machine join in its place, and \
-             `sluice cluster add` if it was removed."
+            "If they are lost: `sluice cluster replace {node}` on another node lets this machine join in its place, \
+             and `sluice cluster add` if it was removed."
         ))
         .hint("For a server of no cluster name another folder with --tls-dir, or move this one away."))
 }

@@ -130,8 +130,8 @@ impl DiskJournal {
 
     /// Keeps a hard state of up to 128 bytes, such as term and vote, in place of the one before. It is synced
     /// whatever the durability, before any batch that is proposed later is written;
-    /// [`DiskJournal::durable_orders`] tells when. One that `tells_of_log` is kept when the batches before it
-    /// are synced, whatever the durability.
+    /// [`DiskJournal::durable_orders`] tells when. `tells_of_log`: it refers to batches before it,
+    /// which are synced first.
     ///
     /// # Panics
     /// When it is longer.
