@@ -49,7 +49,7 @@ impl Roster {
         let made = JoinToken::make(fingerprint, node.clock().now_ms() + ttl_ms, replaces);
         let (token, secret) =
             made.ok_or_else(|| Error::Internal { reason: "the system gives no random numbers".to_owned() })?;
-        TOKENS.add(node, &written(&token), OnceKey::default()).await?;
+        TOKENS.add(node, &self.written_token(&token), OnceKey::default()).await?;
         Ok((token, secret))
     }
 
@@ -63,7 +63,7 @@ impl Roster {
         let refused = |message: String| CallError::new("unauthenticated", message);
         let parts = parts(text).map_err(refused)?;
         let entries = TOKENS.all(node).await?;
-        let mut tokens = entries.iter().filter_map(read);
+        let mut tokens = entries.iter().filter_map(|entry| self.token_of(entry));
         let token = tokens.find(|token| token.id == parts.id && token.is(text));
         let unknown = || refused("the join token is not one of this cluster's, or is over".to_owned());
         let token = token.ok_or_else(unknown)?;
@@ -102,7 +102,7 @@ impl Roster {
         let voters = || nodes.iter().filter(|listed| listed.wanted == Wanted::Voter);
         let is_of_voter = |id: &str| voters().any(|listed| listed.token == id);
         for entry in TOKENS.all(node).await? {
-            match read(&entry) {
+            match self.token_of(&entry) {
                 Some(token) if token.expires_at_ms > now_ms => left += 1,
                 Some(token) if is_of_voter(&token.id) => {}
                 _ => entry.remove(node).await?,
@@ -110,26 +110,31 @@ impl Roster {
         }
         Ok(left)
     }
-}
 
-fn written(token: &JoinToken) -> Value {
-    json!({
-        "id": token.id,
-        "sha256": HEXLOWER.encode(&token.hash),
-        "expires_at_ms": token.expires_at_ms,
-        "replaces": token.replaces,
-    })
-}
+    fn written_token(&self, token: &JoinToken) -> Value {
+        json!({
+            "cluster": *self.cluster,
+            "id": token.id,
+            "sha256": HEXLOWER.encode(&token.hash),
+            "expires_at_ms": token.expires_at_ms,
+            "replaces": token.replaces,
+        })
+    }
 
-fn read(entry: &Entry) -> Option<JoinToken> {
-    let value = entry.value.as_ref()?;
-    let text = |name: &str| value.get(name)?.as_str();
-    Some(JoinToken {
-        id: text("id")?.to_owned(),
-        expires_at_ms: value.get("expires_at_ms")?.as_u64()?,
-        replaces: value.get("replaces")?.as_u64(),
-        hash: HEXLOWER.decode(text("sha256")?.as_bytes()).ok()?.try_into().ok()?,
-    })
+    /// The token of an entry; `None`: it is damaged, or that of another cluster.
+    pub(super) fn token_of(&self, entry: &Entry) -> Option<JoinToken> {
+        let value = entry.value.as_ref()?;
+        let text = |name: &str| value.get(name)?.as_str();
+        if text("cluster")? != &*self.cluster {
+            return None;
+        }
+        Some(JoinToken {
+            id: text("id")?.to_owned(),
+            expires_at_ms: value.get("expires_at_ms")?.as_u64()?,
+            replaces: value.get("replaces")?.as_u64(),
+            hash: HEXLOWER.decode(text("sha256")?.as_bytes()).ok()?.try_into().ok()?,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -175,11 +180,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_token_that_is_made_before_the_list_begins_is_taken() {
-        let (node, roster) = (testing::node(), Roster::new("5b0c"));
-        let text = token(&roster, &node, 60_000, None).await;
-        assert_eq!(code(&roster, &node, &text, machine("two:1", "m")).await, "no_leader");
-        roster.begin(&node, 1, "one:1").await.unwrap();
-        assert_eq!(roster.join(&node, &text, machine("two:1", "m")).await.unwrap().number, 2);
+        let (node, former, roster) = (testing::node(), Roster::new("77"), Roster::new("5b0c"));
+        // The second time with the data of another cluster.
+        for has_former in [false, true] {
+            if has_former {
+                former.begin(&node, 1, "former:1").await.unwrap();
+                token(&former, &node, 60_000, None).await;
+            }
+            let roster = if has_former { Roster::new("5b0d") } else { roster.clone() };
+            let text = token(&roster, &node, 60_000, None).await;
+            assert_eq!(code(&roster, &node, &text, machine("two:1", "m")).await, "no_leader");
+            roster.begin(&node, 1, "one:1").await.unwrap();
+            assert_eq!(roster.join(&node, &text, machine("two:1", "m")).await.unwrap().number, 2);
+            assert_eq!(TOKENS.all(&node).await.unwrap().len(), 1, "those of the former cluster are gone");
+        }
     }
 
     #[tokio::test]
@@ -202,9 +216,9 @@ mod tests {
         let text = token(&roster, &node, 60_000, None).await;
         let joined = roster.join(&node, &text, machine("two:1", "m")).await.unwrap();
         let entry = TOKENS.all(&node).await.unwrap().remove(0);
-        let expired = JoinToken { expires_at_ms: 1, ..read(&entry).unwrap() };
+        let expired = JoinToken { expires_at_ms: 1, ..roster.token_of(&entry).unwrap() };
         entry.remove(&node).await.unwrap();
-        TOKENS.add(&node, &written(&expired), OnceKey::default()).await.unwrap();
+        TOKENS.add(&node, &roster.written_token(&expired), OnceKey::default()).await.unwrap();
         let count = async || TOKENS.all(&node).await.unwrap().len();
         // Of those that expire at once the next one takes away the former.
         for _ in 0..3 {

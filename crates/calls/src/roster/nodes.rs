@@ -85,8 +85,9 @@ impl Roster {
         }
         let mut former = NODES.all(node).await?;
         former.retain(|entry| matches!(self.read(entry), Ok(None)));
-        // Tokens without a former list are of this cluster: they may be made before it begins.
-        let tokens = if former.is_empty() { Vec::new() } else { TOKENS.all(node).await? };
+        let mut tokens = TOKENS.all(node).await?;
+        // Those of this cluster may be made before it begins.
+        tokens.retain(|entry| self.token_of(entry).is_none());
         for entry in tokens.iter().chain(&former) {
             entry.remove(node).await?;
         }
