@@ -8,7 +8,7 @@ use sluice_replica::{Body, Dropped, Members, NodeId, Role, Work};
 use super::node::{Fault, Outgoing, Server, TICK_US};
 use super::packet::Packet;
 use super::witness::Given;
-use super::{ClusterWorld, Event, SECOND_US, checker};
+use super::{ClusterWorld, Event, checker};
 use crate::disk::Crash;
 use crate::model::Checked;
 
@@ -278,8 +278,7 @@ impl ClusterWorld {
             return Ok(());
         }
         if let Some(delay) = self.disk_pause(node) {
-            // A pause can end before its time.
-            self.at(delay.min(SECOND_US), Event::Work { node, life });
+            self.at(delay, Event::Work { node, life });
             return Ok(());
         }
         self.input(node, |server| {

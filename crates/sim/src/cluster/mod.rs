@@ -69,6 +69,10 @@ const SECOND_US: u64 = 1_000_000;
 /// Time between two looks at a disk that hangs, in microseconds.
 const HANG_US: u64 = 20_000;
 
+/// Longest time after which work of a paused node is looked at again, since faults can end early, in
+/// microseconds. Longer than most pauses.
+const LOOK_AGAIN_US: u64 = 3 * SECOND_US;
+
 /// Largest time that a clock wins or loses in a second, in microseconds.
 const DRIFT_US: u64 = 200;
 
@@ -442,9 +446,10 @@ impl ClusterWorld {
         }
     }
 
-    /// Time that the node is still paused, in microseconds.
+    /// Time after which to look again whether the node is still paused, in microseconds; `None`: it is not.
     fn pause(&self, node: usize) -> Option<u64> {
-        self.nodes[node].paused_until_us.checked_sub(self.now_us).filter(|left| *left > 0)
+        let left = self.nodes[node].paused_until_us.checked_sub(self.now_us).filter(|left| *left > 0);
+        left.map(|left| left.min(LOOK_AGAIN_US))
     }
 
     /// Time after which to look again whether something can be written: the node is paused, or its disk
