@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import random
 import re
 import shlex
 import shutil
@@ -18,9 +19,14 @@ from conftest import Process, binary, until
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """A port that no connection gets from the system before its server listens: below those."""
+    while True:
+        with socket.socket() as found:
+            try:
+                found.bind(("127.0.0.1", random.randrange(20_000, 32_000)))
+                return found.getsockname()[1]
+            except OSError:
+                continue
 
 
 class Machine(Process):
@@ -56,7 +62,9 @@ class Machine(Process):
             return self.spawn(*self.settings, *arguments, log=log)
 
     def start(self, *arguments: str):
-        assert "url" in json.loads(self.begin(*arguments)), (self.directory / "log").read_text()
+        first_line = self.begin(*arguments)
+        assert first_line, (self.directory / "log").read_text()
+        assert "url" in json.loads(first_line), first_line
 
     def join(self, token: str, at: "Machine"):
         self.start("--join", at.url, "--join-token", token)
@@ -544,6 +552,24 @@ def test_a_node_whose_disk_is_not_mounted_does_not_start_as_a_server_alone(machi
     away.rename(data)
     one.start()
     until_sent(one, "d")
+
+
+def test_a_node_whose_disk_is_not_mounted_does_not_join_with_its_used_token(machines):
+    one, two = begun(machines), machines("two")
+    token = one.token()
+    two.join(token, one)
+    until(lambda: two.payloads() == ["a", "b", "c"], "the second node has the data")
+    assert two.stop() == 0
+    data, away = two.directory / "data", two.directory / "away"
+    data.rename(away)
+    data.mkdir()
+    told = two.refused("--join", one.url, "--join-token", token)
+    assert "was used by node 2" in told and "whose data are not in data" in told
+    assert list(data.iterdir()) == []
+    # What is said to do when they are lost.
+    two.join(one.json("cluster", "replace", "2")["token"], one)
+    until(lambda: two.payloads() == ["a", "b", "c"], "the machine has the data again")
+    until(lambda: numbers(two) == [1, 3], "it has come in the place of the former")
 
 
 def test_a_node_goes_on_without_the_key_of_the_ca_and_not_without_the_ca(machines):

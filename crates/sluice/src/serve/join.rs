@@ -27,6 +27,7 @@ use tokio_rustls::rustls::{ClientConfig, Error as TlsError};
 use super::auto::folder;
 use super::node_file::{Membership, NodeFile, own_address};
 use super::pinned::PinnedCa;
+use super::place::expect_no_node;
 use crate::cert::{Pair, pem};
 use crate::config::Config;
 use crate::root_keys::ServerEncryption;
@@ -140,13 +141,17 @@ async fn join(
     let Parts { fingerprint, .. } = parts(token).map_err(CliError::usage)?;
     // A former try may have named another address.
     let address = own_address(config)?;
+    let is_first_try = file.is_none();
     let mut file = match file {
         Some(file) => NodeFile { address, ..file },
         None => NodeFile { address, machine: random()?, joined: None, recovering: None, is_removed: false },
     };
-    file.write(&config.data_dir)?;
     let ca = ca_of(url, fingerprint).await.map_err(|e| e.context(&format!("cannot join at {url}")))?;
-    let joined = ask(config, url, token, ca, &file).await?;
+    file.write(&config.data_dir)?;
+    let joined = match ask(config, url, token, ca, &file).await {
+        Err(error) if error.code() == "unauthenticated" => return refused(config, error, is_first_try),
+        answer => answer?,
+    };
     let chosen = ServerEncryption::choose(config).map_err(|e| CliError::start(&e))?;
     keep_ca(config, &joined, &chosen.encryption)?;
     tracing::info!("joined the cluster {} as node {}", joined.cluster, joined.node);
@@ -155,6 +160,16 @@ async fn join(
     file.joined = Some(Membership { cluster, node, is_new: true, nodes, recovered_from: None });
     file.write(&config.data_dir)?;
     Ok((file, chosen))
+}
+
+/// The refusal of a join token. A first try leaves no file behind, which could lie in the mount point of a
+/// disk, and where it looks like one it is said: the flags may be those of a node that has joined before.
+fn refused<T>(config: &Config, error: CliError, is_first_try: bool) -> Result<T> {
+    if is_first_try {
+        NodeFile::remove(&config.data_dir)?;
+    }
+    expect_no_node(config).map_err(|unmounted| unmounted.context(error.message()))?;
+    Err(error)
 }
 
 /// The CA of the cluster that is reached at a URL, as PEM.

@@ -98,6 +98,12 @@ impl NodeFile {
         };
         write().map_err(|error| CliError::unwritable(&path, &error))
     }
+
+    /// Removes the file of a data directory.
+    pub(super) fn remove(data_dir: &Path) -> Result<()> {
+        let path = path(data_dir);
+        fs::remove_file(&path).map_err(|error| CliError::unwritable(&path, &error))
+    }
 }
 
 impl Membership {
