@@ -44,26 +44,37 @@ pub(super) struct Starts {
     latest: BTreeMap<usize, u64>,
     /// The voters, of whom a majority elects a leader and so knows the time of the log.
     voters: BTreeSet<usize>,
+    /// Latest time since which a majority of those that were voters then has started anew, in microseconds;
+    /// who is a voter changes.
+    majority_us: u64,
 }
 
 impl Starts {
     /// Takes in that a node has started.
     pub(super) fn add(&mut self, node: usize, now_us: u64) {
         self.latest.insert(node, now_us);
+        self.see_majority();
     }
 
     /// Takes in that these nodes are the voters from now on.
     pub(super) fn set_voters(&mut self, voters: BTreeSet<usize>) {
         self.voters = voters;
+        self.see_majority();
+    }
+
+    fn see_majority(&mut self) {
+        let latest = |voter| self.latest.get(voter).copied().unwrap_or_default();
+        let mut started: Vec<u64> = self.voters.iter().map(latest).collect();
+        started.sort_unstable_by(|a, b| b.cmp(a));
+        let of_majority = started.get(started.len() / 2).copied().unwrap_or_default();
+        self.majority_us = self.majority_us.max(of_majority);
     }
 
     /// Time by which it is too soon for this end, in microseconds. `told_us` is the end by the time of the
     /// log, in microseconds since the Unix epoch. Where a majority of the voters has started anew since, that
     /// time may have gone on by their wall clocks: then the end may come when these have passed it.
     pub(super) fn early_us(&self, end: End, told_us: u64, now_us: u64) -> u64 {
-        let started = self.voters.iter().filter_map(|voter| self.latest.get(voter));
-        let anew = started.filter(|started_us| **started_us > end.begun_us).count();
         let is_past = START_US + now_us + RIGHT_US >= told_us;
-        if anew * 2 > self.voters.len() && is_past { 0 } else { end.until_us.saturating_sub(now_us) }
+        if self.majority_us > end.begun_us && is_past { 0 } else { end.until_us.saturating_sub(now_us) }
     }
 }
