@@ -146,6 +146,7 @@ pub const TABLE: &[Code] = &[
     conflict("version_mismatch", grpc::ABORTED),
     conflict("unique_key_taken", grpc::ALREADY_EXISTS),
     conflict("lease_lost", grpc::ABORTED),
+    conflict("lock_held", grpc::ABORTED),
     conflict("cancelled", grpc::ABORTED),
     conflict("already_settled", grpc::ALREADY_EXISTS),
     conflict("idempotency_mismatch", grpc::FAILED_PRECONDITION),
@@ -167,6 +168,7 @@ pub const TABLE: &[Code] = &[
     ),
     unled("not_leader"),
     unled("no_leader"),
+    conflict("not_in_force", grpc::FAILED_PRECONDITION),
     row("outcome_unknown", 503, grpc::UNKNOWN, mqtt::UNSPECIFIED, amqp::INTERNAL_ERROR, exit::UNAVAILABLE),
     row(
         "journal_failed",

@@ -6,6 +6,8 @@ use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey
 pub use crate::item::{Deliver, SendItem};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
+pub use crate::locks::LockAcquire;
+use crate::locks::{LockTicket, LockToken};
 use crate::settings::{QueuePatch, Quotas};
 
 /// Takes the bytes of a record: first the body in any number of pieces, then the blobs in order.
@@ -248,6 +250,38 @@ pub enum Command<'a> {
         namespace: NamespaceId,
         /// Name of the schedule.
         schedule: &'a str,
+    },
+    /// See [`LockAcquire`].
+    LockAcquire(LockAcquire<'a>),
+    /// Begins the time of a grant anew.
+    LockRenew {
+        /// Namespace of the keys.
+        namespace: NamespaceId,
+        /// Token of the grant.
+        token: LockToken,
+        /// Time for which it holds its keys from now on and by later renewals, in milliseconds; 0: as before.
+        ttl_ms: u32,
+    },
+    /// Ends a grant; one that its holder has released before is no error.
+    LockRelease {
+        /// Namespace of the keys.
+        namespace: NamespaceId,
+        /// Token of the grant.
+        token: LockToken,
+    },
+    /// Ends all grants of a key.
+    LockBreak {
+        /// Namespace of the key.
+        namespace: NamespaceId,
+        /// The key.
+        key: &'a str,
+    },
+    /// Lets a claim wait on; proposed by the node. Nothing happens if it does not wait any more.
+    LockWait {
+        /// The claim.
+        ticket: LockTicket,
+        /// Time for which it waits from now on, in milliseconds; 0: it leaves its lines.
+        wait_ms: u32,
     },
     /// Holds a message whose payload could not be read back; proposed by the node.
     HoldDamaged {

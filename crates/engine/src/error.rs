@@ -62,6 +62,11 @@ fn counted(count: u64, plural: &str) -> String {
     format!("{count} {noun}")
 }
 
+fn held(owner: &str, waiting: u64) -> String {
+    let holder = if owner.is_empty() { "held".to_owned() } else { format!("held by {owner:?}") };
+    if waiting == 0 { holder } else { format!("{holder}, and {waiting} wait for it") }
+}
+
 fn too_many(more: u64) -> String {
     format!("{more} more {} too many", if more == 1 { "is" } else { "are" })
 }
@@ -168,6 +173,13 @@ errors! {
     /// The lease has ended or has gone to another holder.
     LeaseLost { receipt: String } "lease_lost" Caller
         "the lease behind receipt {receipt} is over: the message was or will be given to another consumer, or is gone";
+    /// The grant of a lock has ended.
+    LockLost { token: String } "lease_lost" Caller
+        "the lock behind token {token} is not held any more: its time is over, or it was broken or released";
+    /// A lock is held, or others wait for it.
+    LockHeld { key: String, owner: String, waiting: u64 } "lock_held" Caller
+        "lock {key:?} is {held}: wait for it, or come back later",
+        held = held(owner, *waiting);
     /// The message was cancelled while it was leased: stop working on it, and settle it in any way.
     Cancelled { receipt: String } "cancelled" Caller
         "the message behind receipt {receipt} was cancelled: stop working on it and settle it in any way";
@@ -213,6 +225,9 @@ errors! {
     /// No node is known to lead the shard, or its leader changed before the command was in the log. Nothing
     /// was done.
     NoLeader {} "no_leader" Operator "no node leads the shard at present: nothing was done; retry";
+    /// The command belongs to a behaviour version that is not in force yet.
+    NotInForce { in_force: u64, since: u64 } "not_in_force" Operator
+        "this needs behaviour version {since}, and version {in_force} is in force: when all nodes run a program that          knows it, run `sluice cluster finalize`";
     /// Unknown outcome: the command may or may not have taken effect. Repeating it does no harm, except a
     /// send without an idempotency key.
     OutcomeUnknown {} "outcome_unknown" Operator

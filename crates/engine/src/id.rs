@@ -53,6 +53,64 @@ pub struct Receipt {
     pub tag: u64,
 }
 
+/// Proof of a grant, and its fencing token: the numbers of later grants are larger, and their printed forms
+/// sort as the numbers do. Printed as 32 lower-case base32hex characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LockToken {
+    /// The fencing token as a number.
+    pub number: u64,
+    /// Place of the grant in the state.
+    pub(crate) slot: u32,
+    /// Tag that only the server can make.
+    pub(crate) tag: u64,
+}
+
+impl LockToken {
+    fn to_bytes(self) -> [u8; 20] {
+        let mut bytes = [0; 20];
+        bytes[..8].copy_from_slice(&self.number.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.slot.to_be_bytes());
+        bytes[12..].copy_from_slice(&self.tag.to_be_bytes());
+        bytes
+    }
+}
+
+impl fmt::Display for LockToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text: [u8; 32] = encode_base32hex(self.to_bytes());
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+impl FromStr for LockToken {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let invalid = || {
+            let given = clip(text);
+            let expected = "expected 32 characters of 0-9 a-v, as given with the grant";
+            let reason = format!("{given:?} is not the token of a lock: {expected}");
+            Error::InvalidArgument { field: "token".to_owned(), reason }
+        };
+        let bytes = decode_base32hex::<20, 32>(text.as_bytes()).ok_or_else(invalid)?;
+        let (number, rest) = bytes.split_first_chunk::<8>().ok_or_else(invalid)?;
+        let (slot, tag) = rest.split_first_chunk::<4>().ok_or_else(invalid)?;
+        let tag = tag.first_chunk::<8>().ok_or_else(invalid)?;
+        Ok(LockToken {
+            number: u64::from_be_bytes(*number),
+            slot: u32::from_be_bytes(*slot),
+            tag: u64::from_be_bytes(*tag),
+        })
+    }
+}
+
+/// Number of a claim that waits; never reused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LockTicket {
+    pub(crate) number: u64,
+    pub(crate) slot: u32,
+}
+
 /// The secret of a log from which the tags of receipts are made; all zero: none yet. It is a record of the
 /// log, so that receipts survive restarts.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -69,6 +127,17 @@ impl ReceiptKey {
             place.copy_from_slice(&u64::to_le_bytes(word));
         }
         Receipt { id, token, tag: SipHasher13::new_with_key(&self.0).hash(&bytes) }
+    }
+
+    /// The token of a grant.
+    pub(crate) fn lock_token(&self, namespace: NamespaceId, number: u64, slot: u32) -> LockToken {
+        // Longer than what the tag of a receipt is made of, so that none of them is one of a receipt.
+        let mut bytes = [0; 32];
+        let words = [u64::MAX, namespace.0.into(), number, slot.into()];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&u64::to_le_bytes(word));
+        }
+        LockToken { number, slot, tag: SipHasher13::new_with_key(&self.0).hash(&bytes) }
     }
 
     /// True if a receipt was made with this key. Tags are compared as one word, which takes the same time
@@ -309,5 +378,19 @@ mod tests {
         let mut other = text.into_bytes();
         other[19] += 1; // sets one of the four bits beyond the 96
         assert!(std::str::from_utf8(&other).unwrap_or_default().parse::<MessageId>().is_err());
+    }
+
+    #[test]
+    fn tokens_print_and_parse_and_sort_by_their_numbers() {
+        let earlier = LockToken { number: 7 << 22, slot: 9, tag: u64::MAX };
+        let later = LockToken { number: (7 << 22) + 1, slot: 3, tag: 5 };
+        for token in [earlier, later] {
+            assert_eq!(token.to_string().parse::<LockToken>(), Ok(token));
+            assert_eq!(token.to_string().len(), 32);
+        }
+        assert!(earlier.to_string() < later.to_string());
+        for bad in ["", "0", &"w".repeat(32), &"0".repeat(33)] {
+            assert!(bad.parse::<LockToken>().is_err(), "{bad}");
+        }
     }
 }

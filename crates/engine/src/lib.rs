@@ -10,12 +10,12 @@
 //!
 //! Words that all folders share: [`command`] what can be asked of the engine, [`outcome`] and [`event`] what
 //! an apply gives, [`query`] and [`flow`] what reads give, [`blob`] content type, headers and payload as one
-//! blob, [`item`] a message to send, [`change`] changes to messages,
+//! blob, [`item`] a message to send, [`change`] changes to messages, [`locks`] locks,
 //! [`settings`], [`limit`] and [`limits`], [`error`] every error, [`id`] ids, numbers and receipts.
 //!
 //! Folders, each using only those before it: `store` containers, `core` what modules share, `queue` the
-//! module of queues, `record` commands as bytes, `engine` the whole ([`Engine`]). Behaviour is told by
-//! `tests/golden`.
+//! module of queues, `lock` that of locks, `record` commands as bytes, `engine` the whole ([`Engine`]).
+//! Behaviour is told by `tests/golden`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -33,6 +33,8 @@ pub mod item;
 mod layout;
 pub mod limit;
 pub mod limits;
+mod lock;
+pub mod locks;
 pub mod outcome;
 #[cfg(feature = "plant")]
 pub mod plant;
@@ -58,7 +60,7 @@ pub use record::{changed_namespace, check_behaviour, check_known, consensus_entr
 
 /// Newest version of the rules by which records apply, and of the formats that go with them. A new log
 /// follows it; another one follows its own version until [`Command::Raise`].
-pub const BEHAVIOUR_VERSION: u16 = 12;
+pub const BEHAVIOUR_VERSION: u16 = 13;
 
 /// Oldest version that a log may follow; an older log is refused.
 ///
@@ -66,4 +68,5 @@ pub const BEHAVIOUR_VERSION: u16 = 12;
 /// |---|---|
 /// | 11 | consumers are attached with their grace period, which a new epoch gives them |
 /// | 12 | snapshots tell the version in force |
+/// | 13 | locks |
 pub const BEHAVIOUR_OLDEST: u16 = 11;

@@ -25,6 +25,20 @@ pub const CREDIT_MAX: u32 = 10_000;
 pub const STICKY_KEYS_MAX: u32 = 100_000;
 /// Consumers of one shard, names under which messages are pulled included.
 pub const CONSUMERS_MAX: u32 = 20_000;
+/// Longest key of a lock, in bytes.
+pub const LOCK_KEY_BYTES_MAX: usize = 255;
+/// Most keys of one claim to locks.
+pub const LOCK_KEYS_MAX: usize = 64;
+/// Most holders of a lock that is shared or counts.
+pub const LOCK_HOLDERS_MAX: u16 = 1_000;
+/// Most claims to locks of one shard, those that wait included.
+pub const LOCK_CLAIMS_MAX: u32 = 1_000_000;
+/// Longest time for which a lock is held without renewal, in milliseconds: half an hour.
+pub const LOCK_TTL_MS_MAX: u32 = 30 * 60 * 1000;
+/// Longest time for which a claim waits unless it is said that it still does, in milliseconds.
+pub const LOCK_WAIT_MS_MAX: u32 = 30_000;
+/// Time within which a grant that was waited for has to be renewed, in milliseconds; it ends then.
+pub const LOCK_TAKE_MS: u32 = 10_000;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Longest error text of a nack or reject, in bytes; longer text is cut by the fronts.

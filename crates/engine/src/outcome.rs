@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::event::Event;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
+use crate::locks::{LockGrant, LockNotice, LockTicket};
 use crate::state::State;
 
 /// Everything that one apply brought about. Cleared by the engine at the start of each apply.
@@ -35,6 +36,8 @@ pub struct Outcome {
     /// Events of messages, in order; filled while the node watches: see
     /// [`crate::Engine::watch_events`].
     pub events: Vec<Event>,
+    /// Claims to locks that waited and do not any more, in order.
+    pub locks: Vec<LockNotice>,
     /// Queues in which messages became ready, each at most once in a row; the node wakes waiting receives.
     pub ready: Vec<QueueId>,
 }
@@ -55,6 +58,7 @@ impl Outcome {
         self.released.clear();
         self.ended.clear();
         self.events.clear();
+        self.locks.clear();
         self.ready.clear();
     }
 
@@ -121,6 +125,21 @@ pub enum Reply {
     Consumer {
         /// Its number.
         consumer: ConsumerId,
+    },
+    /// Lock acquire and renew: the grant.
+    LockGranted {
+        /// Token and end.
+        grant: LockGrant,
+    },
+    /// Lock acquire: it waits, see [`Outcome::locks`].
+    LockWaits {
+        /// The claim.
+        ticket: LockTicket,
+    },
+    /// Lock break: how many held it.
+    LockBroken {
+        /// Holders whose grants have ended.
+        holders: u32,
     },
     /// Purge, delete, redrive: how many messages it concerns, counted at once even if done in slices.
     Count {

@@ -62,10 +62,23 @@ pub(crate) trait HeadPart: Sized {
 
 /// The format of snapshots under [`crate::BEHAVIOUR_VERSION`]. When it grows, that version grows too: a
 /// journal asks for that one before it changes anything.
-pub(crate) const FORMAT: u8 = 10;
+pub(crate) const FORMAT: u8 = 11;
+
+/// The first format of snapshots that has locks.
+pub(crate) const FORMAT_WITH_LOCKS: u8 = 11;
 
 /// The format of snapshots that do not tell the behaviour version, and the one under which they are written.
 pub(crate) const WITHOUT_BEHAVIOUR: (u8, u16) = (9, 11);
+
+/// The format of snapshots that are written under a behaviour version: programs that know this version and
+/// no later one read it.
+pub(crate) fn format_under(behaviour: u16) -> u8 {
+    let (without, oldest) = WITHOUT_BEHAVIOUR;
+    match behaviour {
+        0 => FORMAT,
+        _ => behaviour.saturating_sub(oldest).min(u16::from(FORMAT - without)) as u8 + without,
+    }
+}
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {

@@ -25,7 +25,9 @@ mod script;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use sluice_engine::command::LockAcquire;
 use sluice_engine::id::{NamespaceId, QueueId};
+use sluice_engine::locks::LockMode;
 use sluice_engine::{BEHAVIOUR_OLDEST, BEHAVIOUR_VERSION, Command, Engine, Error, Outcome, check_known};
 
 use common::Driver;
@@ -34,12 +36,24 @@ const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 /// Commands that give a record of each kind.
 const ALL_RECORDS: &str = include_str!("golden/all_records.txt");
 /// The kinds, as the first byte of a record's body tells them.
-const KINDS: [u8; 36] = [
+const KINDS: [u8; 41] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 28, 34, 40, 41, 42, 45, 46, 47, 48,
-    50, 51, 52, 53, 54, 55, 56, 57,
+    50, 51, 52, 53, 54, 55, 56, 57, 60, 61, 62, 63, 64,
 ];
-/// A log and a snapshot of behaviour version 11, under which snapshots do not tell the version in force.
-const OF_VERSION_11: &str = include_str!("fixtures/all_records_11.txt");
+/// Behaviour versions before the newest, each with a log and a snapshot: under 11 snapshots do not tell the
+/// version in force, and under 12 they have no locks.
+const OF_OLDER_VERSIONS: [(u16, &str); 2] =
+    [(11, include_str!("fixtures/all_records_11.txt")), (12, include_str!("fixtures/all_records_12.txt"))];
+
+const ACQUIRE: Command<'_> = Command::LockAcquire(LockAcquire {
+    namespace: NAMESPACE,
+    keys: &["k"],
+    owner: "",
+    mode: LockMode::Exclusive,
+    ttl_ms: 1,
+    wait_ms: 0,
+    request: [0; 2],
+});
 
 #[test]
 fn the_fixture_is_read() {
@@ -135,6 +149,12 @@ fn state(engine: &Engine) -> Vec<String> {
         let (queue, next, paused) = (&schedule.queue, schedule.next_at_us, schedule.paused);
         lines.push(format!("schedule {} to {queue} next {next:?} paused {paused}", schedule.name));
     }
+    for lock in engine.locks_after(NAMESPACE, "", None, 100) {
+        lines.push(format!(
+            "lock {} held by {} waited for by {}",
+            lock.key, lock.holder_count, lock.waiter_count
+        ));
+    }
     for limit in engine.limits_of(NAMESPACE, None, 100) {
         let (in_flight, waiting) = (limit.in_flight, limit.waiting);
         lines.push(format!(
@@ -175,23 +195,28 @@ fn a_record_of_each_kind_is_there() {
 
 #[test]
 fn an_older_version_stays_in_force_and_is_written_until_it_is_raised() {
-    read_both(OF_VERSION_11);
     let mut out = Outcome::default();
-    for mut engine in [replay(OF_VERSION_11), restore(OF_VERSION_11).unwrap()] {
-        assert_eq!(engine.behaviour(), 11);
-        assert_eq!(snapshot_line(&mut engine), line(OF_VERSION_11, "snapshot "));
-        let mut raise = |engine: &mut Engine, command: &Command<'_>| {
-            let index = engine.applied_index() + 1;
-            engine.apply(engine.time_us(), index, &body(command), &mut out);
-            (engine.behaviour(), out.error.is_some())
-        };
-        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: 12 }), (12, false));
-        let restored = restore(&format!("snapshot {}", snapshot_line(&mut engine))).unwrap();
-        assert_eq!((restored.behaviour(), restored.digest()), (12, engine.digest()));
-        let number = engine.next_epoch();
-        assert_eq!(raise(&mut engine, &Command::Epoch { number, behaviour: 11 }), (12, false));
-        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: 11 }), (12, false));
-        assert_eq!(raise(&mut engine, &Command::Raise { behaviour: BEHAVIOUR_VERSION + 1 }), (12, true));
+    for (version, text) in OF_OLDER_VERSIONS {
+        read_both(text);
+        for mut engine in [replay(text), restore(text).unwrap()] {
+            assert_eq!(engine.behaviour(), version);
+            assert_eq!(snapshot_line(&mut engine), line(text, "snapshot "));
+            let mut apply = |engine: &mut Engine, command: &Command<'_>| {
+                let index = engine.applied_index() + 1;
+                engine.apply(engine.time_us(), index, &body(command), &mut out);
+                (engine.behaviour(), out.error.is_some())
+            };
+            let newest = BEHAVIOUR_VERSION;
+            assert_eq!(apply(&mut engine, &ACQUIRE), (version, true), "locks are there since version 13");
+            assert_eq!(apply(&mut engine, &Command::Raise { behaviour: newest }), (newest, false));
+            let restored = restore(&format!("snapshot {}", snapshot_line(&mut engine))).unwrap();
+            assert_eq!((restored.behaviour(), restored.digest()), (newest, engine.digest()));
+            let number = engine.next_epoch();
+            assert_eq!(apply(&mut engine, &Command::Epoch { number, behaviour: version }), (newest, false));
+            assert_eq!(apply(&mut engine, &Command::Raise { behaviour: version }), (newest, false));
+            assert_eq!(apply(&mut engine, &Command::Raise { behaviour: newest + 1 }), (newest, true));
+            assert_eq!(apply(&mut engine, &ACQUIRE), (newest, false));
+        }
     }
 }
 

@@ -25,6 +25,8 @@ mod events;
 mod groups;
 #[path = "random/lives.rs"]
 mod lives;
+#[path = "random/locks.rs"]
+mod locks;
 #[path = "random/manage.rs"]
 mod manage;
 #[path = "random/odd.rs"]
@@ -46,6 +48,7 @@ use common::Driver;
 use deliveries::Deliveries;
 use groups::Groups;
 use lives::Lives;
+use locks::Locks;
 use shadow::Shadow;
 use sluice_engine::command::ScheduleFire;
 use sluice_engine::event::Event;
@@ -97,6 +100,7 @@ struct Run {
     deliveries: Deliveries,
     lives: Lives,
     groups: Groups,
+    locks: Locks,
     shadow: Shadow,
 }
 
@@ -117,6 +121,7 @@ impl Run {
             deliveries: Deliveries::new(seed % 5 == 1),
             lives: Lives::default(),
             groups: Groups::default(),
+            locks: Locks::default(),
             shadow: Shadow::default(),
         };
         run.driver.engine.watch_events(true);
@@ -149,6 +154,7 @@ impl Run {
         }
         self.deliveries.follow(self.now_us, out, engine);
         self.lives.follow(&out.events);
+        self.locks.follow(self.now_us, command, out);
         self.shadow.follow(&self.driver);
         let pushed = out.pushed.iter().map(|(_, delivery)| delivery);
         self.receipts.extend(out.deliveries.iter().chain(pushed).map(|delivery| delivery.receipt));
@@ -175,7 +181,8 @@ impl Run {
             self.now_us += self.numbers.below(reach);
         }
         match self.numbers.below(100) {
-            0..=25 => self.send(),
+            0..=20 => self.send(),
+            21..=25 => self.lock(),
             26..=27 => self.odd(),
             28..=29 if !self.deliveries.in_order => self.group(),
             30..=54 => self.receive(),
@@ -196,6 +203,7 @@ impl Run {
         balance::check_queues(engine, &self.lives.refused);
         self.lives.check(engine);
         if !self.is_working() {
+            self.locks.check(self.now_us);
             self.groups.check(&self.lives, &self.driver.engine);
         }
         let live: BTreeSet<_> = self.driver.engine.live_blobs().collect();

@@ -78,6 +78,23 @@ impl Core {
         self.epoch.max(latest >> EPOCH_SHIFT) + 1
     }
 
+    /// Puts limits into force.
+    pub(crate) fn configure(&mut self, limits: Limits) -> Result<(), Error> {
+        limits.check().map_err(internal)?;
+        self.limits = limits;
+        Ok(())
+    }
+
+    /// Refuses a command that programs which know only the behaviour version in force do not know.
+    pub(crate) fn expect_behaviour(&self, since: u16) -> Result<(), Error> {
+        let in_force = self.behaviour;
+        if in_force >= since {
+            Ok(())
+        } else {
+            Err(Error::NotInForce { in_force: in_force.into(), since: since.into() })
+        }
+    }
+
     /// Sets the key of receipts. A log keeps its key: with another one no receipt would count that was given
     /// before.
     ///

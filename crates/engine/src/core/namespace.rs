@@ -24,6 +24,8 @@ pub(crate) struct Namespace {
     /// Queues, the deleted ones that are not swept yet included.
     pub(crate) queue_slots: u32,
     pub(crate) deleted: bool,
+    /// Modules that still hold something of it, once it is deleted. Derived.
+    pub(crate) sweeping: u8,
     next_vacant: Option<NamespaceSlot>,
 }
 
@@ -40,6 +42,7 @@ impl Namespace {
             last_sequence: 0,
             queue_slots: 0,
             deleted: false,
+            sweeping: 0,
             next_vacant: None,
         }
     }

@@ -71,8 +71,8 @@ impl Core {
         Ok(())
     }
 
-    /// Marks a namespace as deleted: nobody finds it any more. What modules hold of it is swept in slices,
-    /// then it is removed by [`Core::remove_namespace`].
+    /// Marks a namespace as deleted: nobody finds it any more. What modules hold of it is swept in slices:
+    /// the last one that ends removes it.
     pub(crate) fn mark_deleted(&mut self, slot: NamespaceSlot) {
         let namespace = self.namespaces.get_mut(slot);
         namespace.deleted = true;
@@ -80,10 +80,20 @@ impl Core {
         self.namespace_names.remove(name_hash(&namespace.name), slot);
     }
 
-    /// Removes a namespace of which no module holds anything.
-    pub(crate) fn remove_namespace(&mut self, slot: NamespaceSlot) {
-        self.namespace_numbers.remove(u64::from(self.namespaces.get(slot).number));
-        self.namespaces.remove(slot);
+    /// A module begins to sweep what it holds of a deleted namespace. Each begins before any ends.
+    pub(crate) fn begin_sweep(&mut self, slot: NamespaceSlot) {
+        self.namespaces.get_mut(slot).sweeping += 1;
+    }
+
+    /// A module holds nothing more of a deleted namespace; the last one removes it.
+    pub(crate) fn end_sweep(&mut self, slot: NamespaceSlot) {
+        let namespace = self.namespaces.get_mut(slot);
+        namespace.sweeping -= 1;
+        if namespace.sweeping == 0 {
+            let number = u64::from(namespace.number);
+            self.namespace_numbers.remove(number);
+            self.namespaces.remove(slot);
+        }
     }
 
     /// Slot of a namespace that exists.

@@ -2,8 +2,9 @@
 //!
 //! Here is what concerns more than one module: `dispatch` of a record to its module, `namespaces`,
 //! `snapshot`, `restore` and `recount` of the whole, blobs that live, and the reads that the node makes
-//! (`queue_reads`).
+//! (`queue_reads`, `lock_reads`).
 
+mod lock_reads;
 mod namespaces;
 mod queue_reads;
 mod recount;
@@ -11,13 +12,14 @@ mod restore;
 mod snapshot;
 mod texts;
 
+use crate::core::Core;
 use crate::core::namespace::Namespace;
-use crate::core::{Core, internal};
 use crate::engine::snapshot::Snapshot;
 use crate::error::Error;
 use crate::event::Watched;
 use crate::id::{BlobRef, MessageId, NamespaceId, Receipt};
 use crate::limits::Limits;
+use crate::lock::LockModule;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
 use crate::queue::record::consumer::DetachRecord;
@@ -32,6 +34,7 @@ use crate::settings::Quotas;
 pub struct Engine {
     core: Core,
     queue: QueueModule,
+    locks: LockModule,
     /// The snapshot that runs. Volatile.
     snapshot: Option<Snapshot>,
 }
@@ -44,6 +47,7 @@ impl Engine {
             engine.core.add_namespace(Namespace::new(number.0, name, 0, Quotas::default(), 0));
         }
         engine.queue.cover_namespaces(&engine.core);
+        engine.locks.cover_namespaces(&engine.core);
         engine.core.tokens.begin(0);
         engine
     }
@@ -65,7 +69,7 @@ impl Engine {
 
     #[inline(always)]
     fn dispatch(&mut self, body: &[u8], out: &mut Outcome) -> Result<(), Error> {
-        let Engine { core, queue: queues, snapshot: _ } = self;
+        let Engine { core, queue: queues, locks, snapshot: _ } = self;
         match kind_of(body)? {
             Kind::Send => {
                 let record = decode::send(body)?;
@@ -82,6 +86,7 @@ impl Engine {
             Kind::Extend => queues.extend(&decode::extend(body)?, core, out),
             Kind::Tick if body.len() == 2 => {
                 queues.tick(core, out);
+                locks.tick(core, out);
                 Ok(())
             }
             Kind::Tick | Kind::Rare => self.dispatch_rare(decode::rare(body)?, out),
@@ -90,17 +95,13 @@ impl Engine {
 
     #[cold]
     fn dispatch_rare(&mut self, record: RareRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        let Engine { core, queue: queues, snapshot: _ } = self;
+        let Engine { core, queue: queues, locks, snapshot: _ } = self;
         match record {
             RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
             RareRecord::Raise { behaviour } => self.raise(behaviour),
             RareRecord::Consensus { entry: _ } => Ok(()),
             RareRecord::ReceiptKey(key) => core.begin_receipts(key),
-            RareRecord::Configure(limits) => {
-                limits.check().map_err(internal)?;
-                core.limits = limits;
-                Ok(())
-            }
+            RareRecord::Configure(limits) => core.configure(limits),
             RareRecord::NamespaceCreate { number, name, shard, quotas } => {
                 self.namespace_create(number, name, shard, quotas, out)
             }
@@ -153,6 +154,13 @@ impl Engine {
                 queues.detach_consumer(namespace, consumer, grace_ms, reached, core, out)
             }
             RareRecord::Resume(resume) => queues.resume(&resume, core, out),
+            RareRecord::LockAcquire(acquire) => locks.acquire(&acquire, core, out),
+            RareRecord::LockRenew { namespace, token, ttl_ms } => {
+                locks.renew(namespace, token, ttl_ms, core, out)
+            }
+            RareRecord::LockRelease { namespace, token } => locks.release(namespace, token, core, out),
+            RareRecord::LockBreak { namespace, key } => locks.break_key(namespace, key, core, out),
+            RareRecord::LockWait { ticket, wait_ms } => locks.wait(ticket, wait_ms, core, out),
         }
     }
 
@@ -176,7 +184,8 @@ impl Engine {
     /// Time at which a `Tick` is due, in microseconds; a time that is past while consequences or work in
     /// slices are left. `None`: nothing waits.
     pub fn next_deadline(&self) -> Option<u64> {
-        self.queue.next_deadline(&self.core)
+        let deadlines = [self.queue.next_deadline(&self.core), self.locks.next_deadline(&self.core)];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Index of the latest record applied.

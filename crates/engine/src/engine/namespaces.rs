@@ -20,6 +20,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let namespace = self.core.namespace_create(number, name, shard, quotas)?;
         self.queue.cover_namespaces(&self.core);
+        self.locks.cover_namespaces(&self.core);
         out.reply = Reply::Namespace { namespace };
         Ok(())
     }
@@ -44,7 +45,10 @@ impl Engine {
         }
         let messages = found.messages;
         self.core.mark_deleted(slot);
+        // Both begin before one of them may end.
+        self.locks.begin_sweep(slot, &mut self.core);
         self.queue.delete_namespace(namespace, slot, &mut self.core, out);
+        self.locks.sweep_slice(&mut self.core, out);
         out.reply = Reply::Count { messages };
         Ok(())
     }

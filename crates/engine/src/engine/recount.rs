@@ -9,8 +9,9 @@ impl Engine {
     /// # Errors
     /// A sentence that tells what does not agree.
     pub fn recount(&self) -> Result<(), String> {
-        let Engine { core, queue, snapshot: _ } = self;
+        let Engine { core, queue, locks, snapshot: _ } = self;
         core.recount(queue.owned_blobs())?;
-        queue.recount(core)
+        queue.recount(core)?;
+        locks.recount(core)
     }
 }

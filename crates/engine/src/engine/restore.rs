@@ -57,7 +57,8 @@ impl Engine {
             return Err(damaged(&format!("{left} block(s) of section {section} are missing")));
         }
         engine.core.rebuild();
-        engine.queue.rebuild(&engine.core);
+        engine.queue.rebuild(&mut engine.core);
+        engine.locks.rebuild(&mut engine.core);
         Ok(engine)
     }
 
@@ -104,7 +105,7 @@ fn read_state(format: u8, reader: &mut Reader<'_>) -> Option<Engine> {
     let mut engine = Engine::default();
     let (without, behaviour) = WITHOUT_BEHAVIOUR;
     engine.core.behaviour = if format == without { behaviour } else { reader.u16()? };
-    each_part!(&mut engine, part => *part = HeadPart::read_head(reader)?);
+    each_part!(&mut engine, format, part => *part = HeadPart::read_head(reader)?);
     Some(engine)
 }
 

@@ -7,7 +7,7 @@
 use crate::engine::Engine;
 use crate::hash::{hash, mix};
 use crate::store::slab::frame;
-use crate::wire::{FORMAT, HeadPart, Put, WITHOUT_BEHAVIOUR};
+use crate::wire::{HeadPart, Put, WITHOUT_BEHAVIOUR, format_under};
 
 /// The first bytes of a head; the version of the format follows.
 pub(crate) const MAGIC: &[u8; 7] = b"sluiceS";
@@ -44,6 +44,9 @@ pub(crate) mod section {
     pub(crate) const HOLDS: u8 = 29;
     pub(crate) const STICKY: u8 = 30;
     pub(crate) const PENDING_SENDS: u8 = 38;
+    pub(crate) const LOCK_CLAIMS: u8 = 39;
+    pub(crate) const LOCK_PLACES: u8 = 40;
+    pub(crate) const LOCKS: u8 = 41;
     pub(crate) const END: u8 = 255;
 }
 
@@ -54,7 +57,17 @@ macro_rules! each_slab {
         use $crate::core::Core;
         use $crate::engine::snapshot::section;
         use $crate::queue::QueueModule;
-        let Engine { core, queue, snapshot: _ } = $engine;
+        use $crate::lock::LockModule;
+        let Engine { core, queue, locks, snapshot: _ } = $engine;
+        let LockModule {
+            claims,
+            places,
+            locks,
+            // Written into the head, or derived.
+            woken: _,
+            swept: _,
+            order: _,
+        } = locks;
         let Core {
             namespaces,
             tokens,
@@ -131,6 +144,9 @@ macro_rules! each_slab {
         each_slab!(@one [$($mut)?] $slab, $section, flows.chains, section::CHAINS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, *queue_defaults, section::DEFAULTS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, *pending_sends, section::PENDING_SENDS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, claims.slots, section::LOCK_CLAIMS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, *places, section::LOCK_PLACES, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, locks.slots, section::LOCKS, $do);
     }};
     (@one [$($mut:tt)?] $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &$($mut)? $place;
@@ -144,11 +160,11 @@ pub(super) use each_slab;
 /// Does the same with each part of an engine's head, in the order of a snapshot. It destructures engine, core
 /// and modules without `..`: a field that is new has to be named here, as a part or with why it is none.
 macro_rules! each_part {
-    ($engine:expr, $part:ident => $do:expr) => {{
+    ($engine:expr, $format:expr, $part:ident => $do:expr) => {{
         use $crate::core::Core;
         use $crate::queue::QueueModule;
         use $crate::queue::state::extras::AllExtras;
-        let Engine { core, queue, snapshot: _ } = $engine;
+        let Engine { core, queue, locks, snapshot: _ } = $engine;
         let Core {
             applied_index,
             now_us,
@@ -201,6 +217,9 @@ macro_rules! each_part {
             shared_blobs lanes unique expiry results changed consumers queue_limits origins schedules flows
             queue_defaults pending_sends
         );
+        if $format >= $crate::wire::FORMAT_WITH_LOCKS {
+            each_part!(@each $part => $do; locks);
+        }
     }};
     (@each $part:ident => $do:expr; $($place:ident)*) => {
         $({
@@ -264,13 +283,12 @@ impl Engine {
     }
 
     fn write_head(&self, out: &mut Vec<u8>) {
+        let (format, behaviour) = (format_under(self.core.behaviour), self.core.behaviour);
         out.raw(MAGIC);
-        if self.core.behaviour == WITHOUT_BEHAVIOUR.1 {
-            out.u8(WITHOUT_BEHAVIOUR.0);
-        } else {
-            out.u8(FORMAT);
-            out.u16(self.core.behaviour);
+        out.u8(format);
+        if format != WITHOUT_BEHAVIOUR.0 {
+            out.u16(behaviour);
         }
-        each_part!(self, part => part.write_head(out));
+        each_part!(self, format, part => part.write_head(out));
     }
 }

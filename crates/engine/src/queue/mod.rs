@@ -160,7 +160,7 @@ impl QueueModule {
     }
 
     /// Derives what a snapshot leaves out, after all slots were read.
-    pub(crate) fn rebuild(&mut self, core: &Core) {
+    pub(crate) fn rebuild(&mut self, core: &mut Core) {
         self.indexes.cover(core.namespaces.slots());
         let queues: Vec<_> = self.queues.iter().map(|(slot, _)| slot).collect();
         queues.into_iter().for_each(|slot| self.index_queue(slot));
@@ -201,5 +201,10 @@ impl QueueModule {
         }
         self.unique.rebuild();
         self.derive_consumers();
+        for work in &self.work {
+            if let Work::Namespace(slot) = work {
+                core.begin_sweep(*slot);
+            }
+        }
     }
 }

@@ -26,6 +26,7 @@ impl QueueModule {
         core: &mut Core,
         out: &mut Outcome,
     ) {
+        core.begin_sweep(slot);
         self.detach_all(Some(namespace), core, out);
         self.begin_work(Work::Namespace(slot), core, out);
     }

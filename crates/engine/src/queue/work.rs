@@ -234,7 +234,7 @@ impl QueueModule {
             && self.drop_schedules_of(slot, budget, core, out)
             && self.drop_defaults_of(slot, budget);
         if done {
-            core.remove_namespace(slot);
+            core.end_sweep(slot);
             self.indexes.clear(slot);
         }
         done

@@ -4,6 +4,7 @@
 use crate::command::{CONSENSUS_BYTES_MAX, Command};
 use crate::error::Error;
 use crate::limits::{LEASE_MS_MAX, Limits, REDRIVE_PER_SECOND_MAX};
+use crate::lock::check::{check_acquire, check_key, check_renewal, check_wait};
 use crate::queue::change::check::check_change;
 use crate::queue::check::check_rules;
 use crate::queue::consumer::check::{check_attach, check_credit, check_grace};
@@ -45,6 +46,11 @@ impl Command<'_> {
             Command::Attach(attach) => check_attach(attach),
             Command::Credit { credit, .. } => check_credit(*credit),
             Command::Detach { grace_ms, .. } => check_grace(*grace_ms),
+            Command::LockAcquire(acquire) => check_acquire(acquire),
+            Command::LockRenew { ttl_ms, .. } => check_renewal(*ttl_ms),
+            Command::LockRelease { .. } => Ok(()),
+            Command::LockBreak { key, .. } => check_key("key", key),
+            Command::LockWait { wait_ms, .. } => check_wait(*wait_ms),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),

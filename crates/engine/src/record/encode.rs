@@ -3,6 +3,7 @@
 
 use crate::command::{Command, RecordSink, SettleItem};
 use crate::layout::list_head;
+use crate::lock::record::encode_acquire;
 use crate::queue::record::delivery::{encode_extend, encode_receive, encode_settle};
 use crate::queue::record::send::encode_send;
 use crate::queue::record::{chain, change, consumer as consumers, group, report, schedule};
@@ -31,6 +32,7 @@ impl Command<'_> {
             | Command::Receive(_)
             | Command::Extend { .. }
             | Command::Attach(_)
+            | Command::LockAcquire(_)
             | Command::Detach { .. }
             | Command::Resume { .. }
             | plain_commands!() => 0,
@@ -45,6 +47,7 @@ impl Command<'_> {
             Command::Send(send) => encode_send(head::SEND, send, sink),
             Command::Receive(receive) => encode_receive(head::RECEIVE, receive, sink),
             Command::Group(group) => group::encode(head::GROUP, group, sink),
+            Command::LockAcquire(acquire) => encode_acquire(head::LOCK_ACQUIRE, acquire, sink),
             Command::Settle { namespace, items } => encode_settle(head::SETTLE, *namespace, items, sink),
             Command::Extend { namespace, items } => encode_extend(head::EXTEND, *namespace, items, sink),
             Command::Report { namespace, items } => {

@@ -9,6 +9,9 @@ use crate::core::field::{ReadField, WriteField};
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
+use crate::lock::record as lock;
+use crate::lock::record::AcquireRecord;
+use crate::locks::{LockTicket, LockToken};
 use crate::queue::record::change::ChangeRecord;
 use crate::queue::record::consumer::{AttachRecord, DetachRecord, ResumeRecord};
 use crate::queue::record::dead::Ids;
@@ -101,6 +104,7 @@ records! {
         RESUME Resume(ResumeRecord<'a>) = 48, 2, consumers::decode_resume;
         SCHEDULE_PUT SchedulePut(SchedulePutRecord<'a>) = 50, 1, schedule::decode_put;
         GROUP Group(GroupRecord<'a>) = 55, 1, group::decode;
+        LOCK_ACQUIRE LockAcquire(AcquireRecord<'a>) = 60, 1, lock::decode_acquire;
     }
     whole {
         Configure(Limits) = 2, 1;
@@ -128,6 +132,10 @@ records! {
         SchedulePause { namespace: NamespaceId, schedule: &'a str, paused: bool, next_at_us: u64 } = 52, 1;
         Consensus { entry: &'a [u8] } = 56, 1;
         Raise { behaviour: u16 } = 57, 1;
+        LockRenew { namespace: NamespaceId, token: LockToken, ttl_ms: u32 } = 61, 1;
+        LockRelease { namespace: NamespaceId, token: LockToken } = 62, 1;
+        LockBreak { namespace: NamespaceId, key: &'a str } = 63, 1;
+        LockWait { ticket: LockTicket, wait_ms: u32 } = 64, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }
 }

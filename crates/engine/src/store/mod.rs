@@ -10,6 +10,7 @@ pub(crate) mod key_index;
 pub(crate) mod list;
 pub(crate) mod slab;
 pub(crate) mod slot;
+pub(crate) mod sorted_index;
 
 /// No number or index.
 pub(crate) const NIL: u32 = u32::MAX;

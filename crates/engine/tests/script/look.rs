@@ -62,6 +62,7 @@ impl Player {
                 let found = engine.consumers(namespace, after, limit);
                 found.iter().map(|view| print::consumer(view, |us| self.time(us))).collect()
             }
+            "locks" => self.show_locks(line, limit),
             "totals" => print::counters(&engine.totals()),
             _ => panic!("cannot look at {line:?}"),
         }
@@ -79,6 +80,7 @@ impl Player {
                 None => vec!["no such queue".into()],
             },
             "limit" => self.show_limit(line, name),
+            "lock" => self.show_lock(line, name),
             "schedule" => match engine.schedule(self.namespace(line), name) {
                 Some(view) => self.schedule_view(&view),
                 None => vec!["no such schedule".into()],

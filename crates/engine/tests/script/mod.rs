@@ -11,6 +11,8 @@
 //! payload as `copies=` says. `first_OPTION=` (`first_expires_at_ms=500`, `first_chain=next`) is for the
 //! first of them alone; `unique=a,-` gives each its own key, `-` none. `step_OPTION=` is for every step of a
 //! chain, `member_OPTION=` for every member of a group, of which the line's own options are the callback's.
+//! Grants of locks are called l1, l2, ..., claims that wait w1, w2, ...
+//!
 //! What a command brings about:
 //!
 //! - `refused CODE: ...` by the check before it is proposed, or `error CODE: ...` when it is applied;
@@ -19,6 +21,7 @@
 //! - `released` the blobs let go of, as RECORD#ITEM; `ready` the queues in which messages became ready.
 
 mod line;
+mod locks;
 mod look;
 mod manage;
 mod parse;
@@ -41,12 +44,18 @@ struct Player {
     now_us: u64,
     deliveries: Vec<Receipt>,
     names: HashMap<String, Receipt>,
+    locks: locks::Named,
 }
 
 /// Plays a script and returns it with what came of each command, and the log and the state that it gave.
 pub(crate) fn play(script: &str) -> (String, Driver) {
-    let mut player =
-        Player { driver: Driver::new(), now_us: START_US, deliveries: Vec::new(), names: HashMap::new() };
+    let mut player = Player {
+        driver: Driver::new(),
+        now_us: START_US,
+        deliveries: Vec::new(),
+        names: HashMap::new(),
+        locks: locks::Named::default(),
+    };
     player.driver.apply(START_US, &Command::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION });
     let mut text = String::new();
     for line in script.lines().filter(|line| !line.starts_with(' ')) {

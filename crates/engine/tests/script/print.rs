@@ -21,10 +21,12 @@ impl Player {
     /// What the last command brought about.
     pub(super) fn outcome(&mut self) -> Vec<String> {
         let names = self.name_deliveries();
+        let locks = self.lock_lines();
         let out = &self.driver.out;
         let mut lines = Vec::new();
         lines.extend(out.error.as_ref().map(|error| format!("error {}: {error}", error.code())));
         lines.extend(self.reply(out.reply));
+        lines.extend(locks);
         lines.extend(out.results.iter().map(|result| match result {
             Ok(()) => "ok".into(),
             Err(error) => format!("{}: {error}", error.code()),
@@ -83,7 +85,9 @@ impl Player {
 
     fn reply(&self, reply: Reply) -> Option<String> {
         Some(match reply {
-            Reply::None => return None,
+            Reply::None | Reply::LockGranted { .. } | Reply::LockWaits { .. } | Reply::LockBroken { .. } => {
+                return None;
+            }
             Reply::Sent { first, count, duplicate } => {
                 if !self.driver.out.duplicates.is_empty() {
                     return Some(self.sent_unique(duplicate));
@@ -399,7 +403,7 @@ pub(super) fn consumer(view: &ConsumerView, time: impl Fn(u64) -> String) -> Str
     )
 }
 
-fn sequence(sequence: u64) -> String {
+pub(super) fn sequence(sequence: u64) -> String {
     format!("{}.{}", sequence >> EPOCH_SHIFT, sequence & ((1 << EPOCH_SHIFT) - 1))
 }
 

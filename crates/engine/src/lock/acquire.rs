@@ -1,0 +1,142 @@
+//! Acquire: a claim is granted, or waits, or is refused.
+
+use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
+use crate::error::Error;
+use crate::limits::LOCK_CLAIMS_MAX;
+use crate::lock::record::AcquireRecord;
+use crate::lock::state::claim::Claim;
+use crate::lock::state::place::Place;
+use crate::lock::state::{ClaimSlot, LockSlot, PlaceSlot};
+use crate::lock::{LOCKS_SINCE, LockModule, SLICE_CLAIMS};
+use crate::locks::LockTicket;
+use crate::outcome::{Outcome, Reply};
+
+impl LockModule {
+    pub(crate) fn acquire(
+        &mut self,
+        record: &AcquireRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        core.expect_behaviour(LOCKS_SINCE)?;
+        let namespace = core.find_namespace(record.namespace)?;
+        let mut budget = SLICE_CLAIMS;
+        self.end_due(&mut budget, core, out);
+        self.grant_woken(&mut budget, core, out);
+        if let Some(claim) = self.known(record, namespace, core) {
+            return self.repeat(claim, record, core, out);
+        }
+        if self.claims.slots.used() >= LOCK_CLAIMS_MAX {
+            return Err(Error::LimitExceeded { what: "lock claims", limit: LOCK_CLAIMS_MAX.into() });
+        }
+        let mut claim = Claim::new(record.owner, record.mode, record.request);
+        let of_key = |key| self.locks.find(namespace, key);
+        let mut taken = record.keys().filter_map(of_key).filter(|lock| !self.is_open(*lock, &claim));
+        let taken = taken.next();
+        if let Some(lock) = taken
+            && record.wait_ms == 0
+        {
+            return Err(self.held(lock));
+        }
+        let number = core.tokens.give().ok_or_else(no_tokens)?;
+        (claim.number, claim.ttl_ms, claim.waits) = (number, record.ttl_ms, taken.is_some());
+        let wait_ms = if taken.is_some() { record.wait_ms } else { record.ttl_ms };
+        let slot = self.add(claim, record, namespace);
+        self.claims.start(slot, core.now_us + u64::from(wait_ms) * 1_000, core.now_us);
+        out.reply = self.standing(slot, record.namespace, core);
+        Ok(())
+    }
+
+    /// The claim that was made by the same request, and has not ended.
+    fn known(&self, record: &AcquireRecord<'_>, namespace: NamespaceSlot, core: &Core) -> Option<ClaimSlot> {
+        let lock_of = |claim: ClaimSlot| self.places.get(self.claims.slots.get(claim).places).lock;
+        let is_of_namespace = |claim| self.locks.slots.get(lock_of(claim)).namespace == namespace;
+        let found = self.claims.by_request(record.request, is_of_namespace);
+        found.filter(|claim| self.claims.slots.get(*claim).due_us > core.now_us)
+    }
+
+    /// A request that was made before: it has its grant, whose time begins anew, or waits on in its place.
+    fn repeat(
+        &mut self,
+        slot: ClaimSlot,
+        record: &AcquireRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let waits = self.claims.slots.get(slot).waits;
+        if waits && record.wait_ms == 0 {
+            let lock = self.places.get(self.claims.slots.get(slot).places).lock;
+            self.end_claim(slot, out);
+            let held = self.held(lock);
+            self.grant_woken(&mut { SLICE_CLAIMS }, core, out);
+            return Err(held);
+        }
+        let left_ms = if waits { record.wait_ms } else { record.ttl_ms };
+        self.claims.set_due(slot, core.now_us + u64::from(left_ms) * 1_000, core.now_us);
+        out.reply = self.standing(slot, record.namespace, core);
+        Ok(())
+    }
+
+    /// The reply to who made a claim.
+    fn standing(&self, slot: ClaimSlot, namespace: crate::NamespaceId, core: &Core) -> Reply {
+        let claim = self.claims.slots.get(slot);
+        if claim.waits {
+            Reply::LockWaits { ticket: LockTicket { number: claim.number, slot: slot.index() } }
+        } else {
+            Reply::LockGranted { grant: self.grant_of(slot, namespace, core) }
+        }
+    }
+
+    /// True if a claim that comes now is granted the lock at once.
+    fn is_open(&self, lock: LockSlot, claim: &Claim) -> bool {
+        self.locks.slots.get(lock).waiting.is_empty() && self.has_room(lock, claim)
+    }
+
+    /// Enters a claim among the holders of its keys, or at the end of their lines.
+    fn add(&mut self, claim: Claim, record: &AcquireRecord<'_>, namespace: NamespaceSlot) -> ClaimSlot {
+        let waits = claim.waits;
+        let slot = self.claims.add(claim);
+        let mut next = PlaceSlot::NIL;
+        for key in record.keys() {
+            let (lock, is_new) = self.locks.enter(namespace, key);
+            if is_new {
+                self.order.insert(lock, &self.locks);
+            }
+            next = self.places.insert(Place::new(slot, lock, next));
+            self.enter_place(next, waits);
+        }
+        self.claims.slots.get_mut(slot).places = next;
+        slot
+    }
+
+    /// Puts a place at the end of a list of its lock.
+    pub(crate) fn enter_place(&mut self, place: PlaceSlot, waits: bool) {
+        let lock = self.locks.slots.get_mut(self.places.get(place).lock);
+        if waits {
+            lock.waiting.push_back(&mut self.places, place);
+            lock.waiting_count += 1;
+        } else {
+            lock.holders.push_back(&mut self.places, place);
+            lock.holder_count += 1;
+        }
+    }
+
+    /// The refusal of a claim that does not wait.
+    fn held(&self, lock: LockSlot) -> Error {
+        let lock = self.locks.slots.get(lock);
+        let holder = lock.holders.iter(&self.places).next();
+        let owner = holder.map_or_else(String::new, |place| self.claim_of(place).owner());
+        let key = String::from_utf8_lossy(&lock.key).into_owned();
+        Error::LockHeld { key, owner, waiting: lock.waiting_count.into() }
+    }
+
+    pub(crate) fn claim_of(&self, place: PlaceSlot) -> &Claim {
+        self.claims.slots.get(self.places.get(place).claim)
+    }
+}
+
+#[cold]
+fn no_tokens() -> Error {
+    Error::Internal { reason: "there are no more fencing tokens".into() }
+}

@@ -1,0 +1,104 @@
+//! Renew, release and break: what becomes of grants.
+
+use crate::core::Core;
+use crate::error::Error;
+use crate::id::NamespaceId;
+use crate::lock::state::ClaimSlot;
+use crate::lock::{LockModule, SLICE_CLAIMS};
+use crate::locks::{LockGrant, LockToken};
+use crate::outcome::{Outcome, Reply};
+use crate::store::slot::Slot;
+
+impl LockModule {
+    /// Begins the time of a grant anew; 0: with the time that it had.
+    pub(crate) fn renew(
+        &mut self,
+        namespace: NamespaceId,
+        token: LockToken,
+        ttl_ms: u32,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let slot = self.granted(namespace, token, core)?;
+        let claim = self.claims.slots.get_mut(slot);
+        if ttl_ms > 0 {
+            claim.ttl_ms = ttl_ms;
+        }
+        let until_us = core.now_us + u64::from(claim.ttl_ms) * 1_000;
+        self.claims.set_due(slot, until_us, core.now_us);
+        out.reply = Reply::LockGranted { grant: LockGrant { token, until_us } };
+        Ok(())
+    }
+
+    /// Ends a grant. One that was released with this token before is no error.
+    pub(crate) fn release(
+        &mut self,
+        namespace: NamespaceId,
+        token: LockToken,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        match self.granted(namespace, token, core) {
+            Ok(slot) => {
+                self.end_claim(slot, out);
+                core.tokens.settle(token.number);
+                self.grant_woken(&mut { SLICE_CLAIMS }, core, out);
+                Ok(())
+            }
+            Err(Error::LockLost { .. })
+                if is_made(namespace, token, core) && core.tokens.is_settled(token.number) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends all grants of a key.
+    pub(crate) fn break_key(
+        &mut self,
+        namespace: NamespaceId,
+        key: &str,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let namespace = core.find_namespace(namespace)?;
+        let mut holders = 0;
+        if let Some(lock) = self.locks.find(namespace, key) {
+            while let head = self.locks.slots.get(lock).holders.head
+                && head != Slot::NIL
+            {
+                holders += u32::from(self.claim_of(head).due_us > core.now_us);
+                self.end_claim(self.places.get(head).claim, out);
+            }
+        }
+        self.grant_woken(&mut { SLICE_CLAIMS }, core, out);
+        out.reply = Reply::LockBroken { holders };
+        Ok(())
+    }
+
+    /// The claim that this token proves to be granted.
+    fn granted(&self, namespace: NamespaceId, token: LockToken, core: &mut Core) -> Result<ClaimSlot, Error> {
+        core.find_namespace(namespace)?;
+        let is_good = |slot: &ClaimSlot| {
+            let claim = self.claims.slots.get(*slot);
+            !claim.waits && claim.due_us > core.now_us
+        };
+        let found = self.claims.numbered(token.slot, token.number).filter(is_good);
+        found
+            .filter(|_| is_made(namespace, token, core))
+            .ok_or_else(|| Error::LockLost { token: token.to_string() })
+    }
+
+    /// The grant of a claim that holds its keys.
+    pub(crate) fn grant_of(&self, slot: ClaimSlot, namespace: NamespaceId, core: &Core) -> LockGrant {
+        let claim = self.claims.slots.get(slot);
+        let token = core.receipt_key.lock_token(namespace, claim.number, slot.index());
+        LockGrant { token, until_us: claim.due_us }
+    }
+}
+
+/// True if the server has made a token for this namespace.
+fn is_made(namespace: NamespaceId, token: LockToken, core: &Core) -> bool {
+    core.receipt_key.lock_token(namespace, token.number, token.slot).tag ^ token.tag == 0
+}

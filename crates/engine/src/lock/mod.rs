@@ -1,0 +1,123 @@
+//! The module of locks: keys that are held for a time, under a fencing token.
+//!
+//! - `state`: what is kept, and its layout in a snapshot; `record`: the layouts of commands in the log.
+//! - Rooms: `acquire`; `holding` renew, release and break; `waiting` the lines of those that wait, and who
+//!   is next; `namespaces` deletion. `check` is what is refused whatever the state is.
+//! - For others: `view` reads, `recount`.
+//!
+//! Decided here:
+//!
+//! - Who waits holds nothing. A claim is granted when it is the first in the line of each of its keys and all
+//!   of them have room. All lines have one order, that of coming, so there is always one that can go on.
+//! - Nobody goes past a line: a reader that comes behind a waiting writer waits too.
+//! - A grant from a line ends after [`LOCK_TAKE_MS`](crate::limits::LOCK_TAKE_MS), unless it is renewed:
+//!   whoever waited may be gone.
+//! - Whether a grant is over is a question of the time, not of whether its timer has fired.
+
+pub(crate) mod acquire;
+pub(crate) mod check;
+pub(crate) mod holding;
+pub(crate) mod namespaces;
+pub(crate) mod record;
+pub(crate) mod recount;
+pub(crate) mod state;
+pub(crate) mod view;
+pub(crate) mod waiting;
+
+use std::collections::VecDeque;
+
+use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
+use crate::lock::state::LockSlot;
+use crate::lock::state::claim::Claims;
+use crate::lock::state::index::LockOrder;
+use crate::lock::state::lock::Locks;
+use crate::lock::state::place::Places;
+use crate::outcome::Outcome;
+use crate::store::slab::Slab;
+use crate::store::slot::Slot;
+use crate::wire::{HeadPart, Put, Reader};
+
+/// The behaviour version since which there are locks.
+pub(crate) const LOCKS_SINCE: u16 = 13;
+
+/// Claims that one record ends or grants at most; the rest is left to ticks.
+const SLICE_CLAIMS: usize = 256;
+
+/// The state of the module.
+#[derive(Debug, Default)]
+pub(crate) struct LockModule {
+    pub(crate) claims: Claims,
+    pub(crate) places: Places,
+    pub(crate) locks: Locks,
+    /// Locks of which the next ones in line may be granted, or which may be free, in turn.
+    pub(crate) woken: VecDeque<LockSlot>,
+    /// Deleted namespaces whose claims are still to be ended.
+    pub(crate) swept: VecDeque<NamespaceSlot>,
+    /// Locks in the order of their keys. Derived.
+    pub(crate) order: LockOrder,
+}
+
+impl HeadPart for LockModule {
+    fn write_head(&self, out: &mut Vec<u8>) {
+        let LockModule { claims, places, locks, woken, swept, order: _ } = self;
+        claims.write_head(out);
+        places.write_head(out);
+        locks.write_head(out);
+        write_slots(woken, out);
+        write_slots(swept, out);
+    }
+
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(LockModule {
+            claims: Claims::read_head(reader)?,
+            places: Slab::read_head(reader)?,
+            locks: Locks::read_head(reader)?,
+            woken: read_slots(reader)?,
+            swept: read_slots(reader)?,
+            order: LockOrder::default(),
+        })
+    }
+}
+
+impl LockModule {
+    /// Ends what is over, grants what may go on, and ends claims of deleted namespaces, a slice at a time.
+    pub(crate) fn tick(&mut self, core: &mut Core, out: &mut Outcome) {
+        let mut budget = SLICE_CLAIMS;
+        self.end_due(&mut budget, core, out);
+        self.sweep(&mut budget, core, out);
+        self.grant_woken(&mut budget, core, out);
+    }
+
+    /// Time at which a `Tick` is due, in microseconds; a time that is past while a slice is left.
+    pub(crate) fn next_deadline(&self, core: &Core) -> Option<u64> {
+        if !self.woken.is_empty() || !self.swept.is_empty() {
+            return Some(core.now_us);
+        }
+        self.claims.wheel.next_us(&self.claims.slots)
+    }
+
+    /// Derives what a snapshot leaves out, after all slots were read.
+    pub(crate) fn rebuild(&mut self, core: &mut Core) {
+        self.order.cover(core.namespaces.slots());
+        self.claims.rebuild();
+        self.locks.rebuild();
+        let slots: Vec<LockSlot> = self.locks.slots.iter().map(|(slot, _)| slot).collect();
+        slots.into_iter().for_each(|slot| self.order.insert(slot, &self.locks));
+        self.swept.iter().for_each(|slot| core.begin_sweep(*slot));
+    }
+
+    /// Makes room for what new namespaces will hold.
+    pub(crate) fn cover_namespaces(&mut self, core: &Core) {
+        self.order.cover(core.namespaces.slots());
+    }
+}
+
+fn write_slots<T>(slots: &VecDeque<Slot<T>>, out: &mut Vec<u8>) {
+    out.u32(slots.len() as u32);
+    slots.iter().for_each(|slot| slot.write(out));
+}
+
+fn read_slots<T>(reader: &mut Reader<'_>) -> Option<VecDeque<Slot<T>>> {
+    (0..reader.u32()?).map(|_| Slot::read(reader)).collect()
+}
