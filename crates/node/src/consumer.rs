@@ -14,14 +14,11 @@ use sluice_engine::query::{ConsumerView, HeldView};
 use tokio::sync::oneshot;
 
 use crate::api::Delivered;
-use crate::handle::Node;
+use crate::handle::{LOOK_ITEMS, Node};
 use crate::receiving::{give_back, give_back_later, load, take_all};
 use crate::shard::channel::{Channel, DetachedBy, Handed, News};
 use crate::shard::request::Attaching;
 use crate::shard::request::{Given, Request, ShardView};
-
-/// Messages or consumers that one look touches, so that no look delays the shard.
-const LOOK_ITEMS: usize = 200;
 
 /// Event of a consumer.
 #[derive(Debug)]

@@ -29,6 +29,8 @@ use crate::shard::request::{Answer, Proposal, Read, ReplyTo, Request, ShardView}
 const RETRY_AFTER_MS: u64 = 500;
 /// Pause before a shard whose mailbox was full is looked at again.
 const FULL_PAUSE: Duration = Duration::from_millis(10);
+/// Items of a list that one look touches, so that no look delays the shard.
+pub(crate) const LOOK_ITEMS: usize = 200;
 
 /// A running node; clones share it.
 #[derive(Clone)]

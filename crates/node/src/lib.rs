@@ -11,7 +11,7 @@
 //! - [`bulk`] one change to many messages as a state machine; `placement` which shard a namespace lives on;
 //!   `in_force` the limits.
 //! - `handle` the handle itself. What it can be asked: `messages`, `queues`, `reads`, `results`, `events`,
-//!   `consumer`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
+//!   `consumer`, `locks`, `changes`, `flows`, `schedules`, `namespaces`, `queue_defaults`, `queue_limits`,
 //!   `bulk_calls`, `metrics`, `leaders`, [`backup`], [`keys`]. `asks` what nodes of a cluster ask each other,
 //!   `following` the namespaces of its shards, `spreading` their leaders, [`steering`] their members,
 //!   `raising` the behaviour version, `configuring` the limits.
@@ -41,6 +41,7 @@ mod handle;
 mod in_force;
 pub mod keys;
 mod leaders;
+mod locks;
 mod log_limiter;
 pub mod mailbox;
 mod messages;

@@ -9,13 +9,11 @@ use sluice_engine::limit::LimitRules;
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::{LimitKeyView, LimitView, Page};
 
-use crate::handle::Node;
+use crate::handle::{LOOK_ITEMS, Node};
 use crate::shard::request::{of_done, unexpected};
 
 /// A listing that finds few keys looks on for so long before it gives out a page that is not full.
 const PAGE_TIME: Duration = Duration::from_millis(100);
-/// Limits or keys that one look gives, so that no look delays the shard.
-const LOOK_ITEMS: usize = 200;
 
 impl Node {
     /// Creates a limit, or replaces what it allows. Tells whether it is new.

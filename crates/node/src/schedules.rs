@@ -9,13 +9,11 @@ use sluice_engine::outcome::Reply;
 use sluice_engine::query::ScheduleView;
 
 use crate::blobs;
-use crate::handle::Node;
+use crate::handle::{LOOK_ITEMS, Node};
 use crate::schedule::ScheduleSpec;
 use crate::shard::request::{of_done, unexpected};
 use crate::shard::store;
 
-/// Schedules that one look gives, so that no look delays the shard.
-const LOOK_ITEMS: usize = 200;
 /// Most instants that are told ahead.
 pub const NEXT_MAX: usize = 100;
 

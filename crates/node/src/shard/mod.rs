@@ -312,6 +312,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             Request::Pull(pull) => self.take_pull(pull),
             Request::Await(wait) => self.take_await(wait),
             Request::Attach(attaching) => self.take_attaching(attaching),
+            Request::Acquire(acquiring) => self.take_acquiring(acquiring),
             Request::Watch(watch) => self.take_watch(*watch),
             Request::Unwatch(left) => self.end_watch(&left),
             Request::Cancel { ticket } => self.cancel(ticket),

@@ -16,6 +16,7 @@ mod halfway;
 mod keys;
 mod largest;
 mod limits;
+mod locks;
 mod namespaces;
 mod newer;
 mod overload;

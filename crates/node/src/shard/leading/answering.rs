@@ -19,6 +19,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
         if !self.outcome.events.is_empty() {
             self.tell_events(index);
         }
+        if !self.outcome.locks.is_empty() {
+            self.tell_locks();
+        }
         let concerns_consumers = self.outcome.concerns_consumers();
         if concerns_consumers {
             self.tell_consumers();
@@ -52,6 +55,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 reply.send(self.answer());
                 self.leading.queues_removed = true;
             }
+            Pending::Acquire(acquiring) => self.finish_acquiring(acquiring),
             Pending::Attach(attaching) => self.finish_attaching(*attaching),
             Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
         }

@@ -8,6 +8,7 @@ mod answering;
 pub mod begin;
 mod consumers;
 mod feeds;
+mod lock_waits;
 mod proposals;
 mod pulls;
 mod result_waits;
@@ -27,6 +28,7 @@ use crate::plant::{self, Plant};
 use crate::shard::channel::DetachedBy;
 use consumers::Consumers;
 use feeds::Feeds;
+use lock_waits::LockWaits;
 use proposals::Proposals;
 use pulls::Pulls;
 use result_waits::ResultWaits;
@@ -43,7 +45,9 @@ pub(super) struct Leading {
     pulls: Pulls,
     /// Waits for the end of a message.
     results: ResultWaits,
-    /// Upper limit of waiting pulls, and of waits for results.
+    /// Waits for locks.
+    locks: LockWaits,
+    /// Upper limit of waiting pulls, of waits for results, and of those for locks.
     waiting_max: usize,
     /// Attached consumers and their delivery channels.
     consumers: Consumers,
@@ -67,6 +71,7 @@ impl Leading {
             proposals: Proposals::default(),
             pulls: Pulls::default(),
             results: ResultWaits::default(),
+            locks: LockWaits::default(),
             waiting_max,
             consumers: Consumers::default(),
             feeds: Feeds::new(events),
@@ -84,6 +89,7 @@ impl Leading {
     /// | who waits | answer |
     /// |---|---|
     /// | a command, or a consumer to be attached, whose record is in flight | `outcome_unknown` |
+    /// | a wait for a lock | `outcome_unknown` |
     /// | a receive, and a wait for a result | `shutting_down` |
     /// | the reader of an attached consumer's channel | [`DetachedBy::ShardEnded`] |
     /// | a reader of events | [`super::feed::Heard::Ended`] |
@@ -105,6 +111,7 @@ impl Leading {
     fn end_waiting(&mut self, by: DetachedBy) {
         self.pulls.end();
         self.results.end();
+        self.locks.end();
         self.consumers.end(by);
         self.feeds.end();
         self.schedules = Schedules::default();
@@ -181,6 +188,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.end_waits();
         self.end_awaits(self.monotonic_us);
         self.end_feeds();
+        self.renew_lock_waits();
         self.detach_stalled();
         self.serve_woken();
         let worked = self.hold_damaged();
@@ -203,9 +211,10 @@ impl<S: Store, C: Clock> Shard<S, C> {
         let until = |end: Option<u64>| end.map(|end_us| end_us.saturating_sub(self.monotonic_us));
         let wait = until(self.leading.pulls.waiting.next_end_us());
         let results = until(self.leading.results.next_end_us());
+        let locks = until(self.leading.locks.next_us());
         let feeds = until(self.leading.feeds.look_us());
         let look = self.leading.consumers.look_us().map(|at_us| at_us.saturating_sub(self.now_us));
-        [timer, firing, owed, wait, results, look, feeds].into_iter().flatten().min()
+        [timer, firing, owed, wait, results, locks, look, feeds].into_iter().flatten().min()
     }
 
     /// True when owed records could be proposed now.
@@ -213,10 +222,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
         !self.leading.proposals.owed.is_empty() && !self.waits_for_room()
     }
 
-    /// Removes a waiting pull, or a wait for a result, whose caller has gone.
+    /// Removes a waiting pull, or a wait for a result or for locks, whose caller has gone.
     pub(super) fn cancel(&mut self, ticket: u64) {
         self.leading.pulls.waiting.cancel(ticket);
         self.cancel_await(ticket);
+        self.cancel_acquiring(ticket);
     }
 
     /// Ends all waits, and lets nothing wait any more.
@@ -227,11 +237,13 @@ impl<S: Store, C: Clock> Shard<S, C> {
         self.end_all_waits();
     }
 
-    /// Ends waiting receives empty, and waits for results with the state of now.
+    /// Ends waiting receives empty, waits for results with the state of now, and those for locks with an
+    /// unknown outcome.
     fn end_all_waits(&mut self) {
         while let Some(waiter) = self.leading.pulls.waiting.pop_any() {
             let _ = waiter.pull.reply.send(Ok(Vec::new()));
         }
         self.end_awaits(u64::MAX);
+        self.leading.locks.end();
     }
 }

@@ -14,7 +14,7 @@ use super::waiting_pulls::{Claims, WaitingPull};
 use crate::clock::Clock;
 use crate::plant::{self, Plant};
 use crate::shard::Shard;
-use crate::shard::request::{Answer, Attaching, Proposal, ReplyTo, class_of, write_record};
+use crate::shard::request::{Acquiring, Answer, Attaching, Proposal, ReplyTo, class_of, write_record};
 use crate::shard::store::Store;
 
 /// Size from which a step's batch takes no further request, in bytes.
@@ -45,6 +45,8 @@ pub(super) enum Pending {
     Removal(ReplyTo),
     /// A consumer that is to be attached.
     Attach(Box<Attaching>),
+    /// The caller of a claim to locks: its record, or one that takes what was granted.
+    Acquire(Box<Acquiring>),
     /// A pull, with the ready messages that it claimed.
     Pull(WaitingPull, Claims),
 }
@@ -60,6 +62,7 @@ impl Pending {
                 reply.send(Answer::refused(Error::OutcomeUnknown {}));
             }
             Pending::Attach(attaching) => attaching.refuse(&Error::OutcomeUnknown {}),
+            Pending::Acquire(acquiring) => acquiring.refuse(&Error::OutcomeUnknown {}),
             Pending::Pull(waiter, _) => {
                 let _ = waiter.pull.reply.send(Err(Error::ShuttingDown {}));
             }
@@ -263,6 +266,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 let _ = waiter.pull.reply.send(Err(error.clone()));
             }
             Pending::Attach(attaching) => attaching.refuse(error),
+            Pending::Acquire(acquiring) => acquiring.refuse(error),
             Pending::Tick => {
                 self.leading.proposals.tick_in_flight = false;
                 self.leading.proposals.room_at_us = self.monotonic_us + RETRY_US;

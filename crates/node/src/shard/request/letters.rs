@@ -18,6 +18,7 @@ impl Letter for Request {
                 Request::Pull(pull) => pull.queues.len() * PULL_QUEUE_BYTES,
                 Request::Surely(record) => record.bytes(),
                 Request::Attach(attaching) => attaching.bytes(),
+                Request::Acquire(acquiring) => acquiring.record.bytes(),
                 Request::Await(_)
                 | Request::Watch(_)
                 | Request::Unwatch(_)
@@ -40,6 +41,7 @@ impl Letter for Request {
             Request::Pull(_)
             | Request::Await(_)
             | Request::Attach(_)
+            | Request::Acquire(_)
             | Request::Watch(_)
             | Request::Read(_)
             | Request::ReadStale(_) => false,
@@ -58,6 +60,7 @@ impl Letter for Request {
                 let _ = wait.reply.send(Err(why.clone()));
             }
             Request::Attach(attaching) => attaching.refuse(why),
+            Request::Acquire(acquiring) => acquiring.refuse(why),
             Request::Watch(watch) => {
                 let _ = watch.reply.send(Err(why.clone()));
             }

@@ -1,5 +1,6 @@
 //! Requests to a shard, and their answers.
 
+mod acquiring;
 mod answer;
 mod attach;
 mod letters;
@@ -12,6 +13,7 @@ mod watch;
 use sluice_engine::command::Command;
 use sluice_journal::Batch;
 
+pub use acquiring::Acquiring;
 pub use answer::{Answer, Completion};
 pub(crate) use answer::{of_done, unexpected};
 pub use attach::Attaching;
@@ -33,15 +35,17 @@ pub enum Request {
     Pull(Box<Pull>),
     /// Answer when a message has ended.
     Await(ResultWait),
+    /// Make a claim to locks, and answer when it is granted or its time of waiting is over.
+    Acquire(Box<Acquiring>),
     /// Attach a consumer: deliver messages as they become ready.
     Attach(Box<Attaching>),
     /// Begin to read a feed of events.
     Watch(Box<Watch>),
     /// End reading a feed of events.
     Unwatch(Box<Left>),
-    /// Forget a pull or a wait, whose caller has gone.
+    /// Forget a pull, a wait or a claim to locks, whose caller has gone.
     Cancel {
-        /// Ticket of the pull or wait.
+        /// Ticket of the pull, wait or claim.
         ticket: u64,
     },
     /// Propose exactly one draining record without an answer. A full disk delays it; it is proposed until it
@@ -80,7 +84,7 @@ impl Request {
     /// The proof that it needs. A pull that finds messages becomes a record as well.
     pub(super) fn proof(&self) -> Proof {
         match self {
-            Request::Propose(_) | Request::Attach(_) => Proof::Record,
+            Request::Propose(_) | Request::Attach(_) | Request::Acquire(_) => Proof::Record,
             Request::Pull(_) | Request::Await(_) | Request::Watch(_) | Request::Read(_) => {
                 Proof::Confirmation
             }

@@ -34,7 +34,12 @@ impl Proposal {
         let removes_queues = matches!(command, Command::QueueDelete { .. } | Command::NamespaceDelete { .. });
         let relieves = matches!(
             command,
-            Command::Settle { .. } | Command::Extend { .. } | Command::Resume { .. } | Command::Detach { .. }
+            Command::Settle { .. }
+                | Command::Extend { .. }
+                | Command::Resume { .. }
+                | Command::Detach { .. }
+                | Command::LockRenew { .. }
+                | Command::LockRelease { .. }
         );
         Proposal { record, class: class_of(command), reply, removes_queues, relieves }
     }
@@ -126,6 +131,10 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
         | Command::DeadDelete { .. }
         | Command::ScheduleDelete { .. }
         | Command::SchedulePause { .. }
+        | Command::LockRenew { .. }
+        | Command::LockRelease { .. }
+        | Command::LockBreak { .. }
+        | Command::LockWait { .. }
         | Command::HoldDamaged { .. } => Class::Draining,
         _ => Class::Growing,
     }

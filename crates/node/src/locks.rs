@@ -1,0 +1,138 @@
+//! Caller's side of locks.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sluice_engine::command::{Command, LockAcquire};
+use sluice_engine::locks::{LockGrant, LockToken, LockView};
+use sluice_engine::outcome::Reply;
+use sluice_engine::{Error, NamespaceId};
+use tokio::sync::oneshot;
+
+use crate::handle::{LOOK_ITEMS, Node};
+use crate::shard::request::{Acquiring, Request, unexpected};
+
+/// Gives the grant back, or leaves the lines, when the caller goes before the answer.
+struct Waiting<'a> {
+    node: &'a Node,
+    shard: u32,
+    namespace: NamespaceId,
+    ticket: u64,
+    receiver: Option<oneshot::Receiver<Result<LockGrant, Error>>>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(mut receiver) = self.receiver.take() else { return };
+        // Closed before the cancellation, which may overtake the request: the shard makes no closed claim.
+        receiver.close();
+        self.node.push_surely(self.shard, Request::Cancel { ticket: self.ticket });
+        if let Ok(Ok(LockGrant { token, .. })) = receiver.try_recv() {
+            let release = Command::LockRelease { namespace: self.namespace, token };
+            self.node.push_surely(self.shard, Request::surely(&release));
+        }
+    }
+}
+
+impl Node {
+    /// Acquires locks, waiting for them for `wait` at most; `wait_ms` of the request does not count. Dropping
+    /// the future gives up: what was granted meanwhile is released.
+    ///
+    /// # Errors
+    /// `lock_held` when they were not free in time; `limit_exceeded`; `overloaded` when too many wait;
+    /// `outcome_unknown` when the leader changed: the same request, made again, has its place in line.
+    pub async fn lock_acquire(&self, acquire: LockAcquire<'_>, wait: Duration) -> Result<LockGrant, Error> {
+        let namespace = acquire.namespace;
+        let shard = self.inner.placement.shard_of(namespace)?;
+        Command::LockAcquire(LockAcquire { wait_ms: 0, ..acquire }).check(&self.limits())?;
+        let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
+        let (reply, receiver) = oneshot::channel();
+        self.push(shard, Request::Acquire(Box::new(Acquiring::new(ticket, acquire, wait, reply))))?;
+        let mut waiting = Waiting { node: self, shard, namespace, ticket, receiver: Some(receiver) };
+        let Some(receiver) = &mut waiting.receiver else { return Err(Error::ShuttingDown {}) };
+        let answer = receiver.await;
+        waiting.receiver = None;
+        answer.map_err(|_| Error::OutcomeUnknown {})?
+    }
+
+    /// Begins the time of a grant anew, in milliseconds; 0: with the time that it had.
+    ///
+    /// # Errors
+    /// `lease_lost`.
+    pub async fn lock_renew(
+        &self,
+        namespace: NamespaceId,
+        token: LockToken,
+        ttl_ms: u32,
+    ) -> Result<LockGrant, Error> {
+        let renew = Command::LockRenew { namespace, token, ttl_ms };
+        match self.propose(namespace, &renew).await?.result? {
+            Reply::LockGranted { grant } => Ok(grant),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Ends a grant; one that was released with this token before is no error.
+    ///
+    /// # Errors
+    /// `lease_lost`.
+    pub async fn lock_release(&self, namespace: NamespaceId, token: LockToken) -> Result<(), Error> {
+        self.propose(namespace, &Command::LockRelease { namespace, token }).await?.result.map(|_| ())
+    }
+
+    /// Ends all grants of a key; the number of holders that it had.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub async fn lock_break(&self, namespace: NamespaceId, key: &str) -> Result<u32, Error> {
+        match self.propose(namespace, &Command::LockBreak { namespace, key }).await?.result? {
+            Reply::LockBroken { holders } => Ok(holders),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The lock of a key with the first `detail` of its holders and of those that wait; `None`: it is free.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub async fn lock(
+        &self,
+        namespace: NamespaceId,
+        key: &str,
+        detail: usize,
+    ) -> Result<Option<LockView>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let key = key.to_owned();
+        self.look(shard, move |at| at.engine.lock(namespace, &key, detail)).await
+    }
+
+    /// Locks that are not free, by key after `after`, at most `limit`.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub async fn locks(
+        &self,
+        namespace: NamespaceId,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<LockView>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let (mut locks, mut after) = (Vec::new(), after.map(str::to_owned));
+        while locks.len() < limit {
+            let (from, most) = (after.clone(), LOOK_ITEMS.min(limit - locks.len()));
+            let prefix = prefix.to_owned();
+            let look = move |engine: &sluice_engine::Engine| {
+                engine.locks_after(namespace, &prefix, from.as_deref(), most)
+            };
+            let page = self.look(shard, move |at| look(at.engine)).await?;
+            let is_full = page.len() == most;
+            after = page.last().map(|lock| lock.key.clone());
+            locks.extend(page);
+            if !is_full {
+                break;
+            }
+        }
+        Ok(locks)
+    }
+}

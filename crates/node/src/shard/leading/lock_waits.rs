@@ -1,0 +1,211 @@
+//! Waits for locks. A claim that waits is part of the state, and ends there soon: this is the caller's part
+//! of it, which says that the caller is still there, and takes the grant.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+use sluice_engine::command::Command;
+use sluice_engine::limits::{LOCK_TAKE_MS, LOCK_WAIT_MS_MAX};
+use sluice_engine::locks::{LockGrant, LockNotice, LockTicket};
+use sluice_engine::outcome::Reply;
+use sluice_engine::{Error, NamespaceId};
+
+use super::proposals::Pending;
+use crate::clock::Clock;
+use crate::shard::Shard;
+use crate::shard::request::Acquiring;
+use crate::shard::store::Store;
+
+/// Time after which a claim is said to wait on, in microseconds: soon enough for two tries.
+const RENEW_US: u64 = LOCK_WAIT_MS_MAX as u64 * 1_000 / 3;
+/// Wait suggested to a caller that found too many waiting, in milliseconds.
+const RETRY_AFTER_MS: u64 = 1_000;
+
+/// A caller that waits.
+#[derive(Debug)]
+struct Wait {
+    acquiring: Box<Acquiring>,
+    /// Monotonic time until which it waits, in microseconds.
+    until_us: u64,
+    /// Monotonic time at which its claim is said to wait on, in microseconds; `None`: its end is near.
+    renew_us: Option<u64>,
+}
+
+/// All callers that wait for locks, by their claims.
+#[derive(Debug, Default)]
+pub(super) struct LockWaits {
+    waits: FxHashMap<LockTicket, Wait>,
+    /// Claims by the number of their callers.
+    callers: FxHashMap<u64, LockTicket>,
+    /// Claims whose callers have gone, until they have left their lines.
+    leaving: FxHashMap<LockTicket, NamespaceId>,
+    renewals: BTreeSet<(u64, LockTicket)>,
+}
+
+impl LockWaits {
+    pub(super) fn len(&self) -> usize {
+        self.waits.len()
+    }
+
+    /// A caller that asks again takes the place of the former one, who is gone.
+    fn push(&mut self, ticket: LockTicket, wait: Wait) {
+        self.remove(ticket);
+        self.callers.insert(wait.acquiring.ticket, ticket);
+        self.renewals.extend(wait.renew_us.map(|at_us| (at_us, ticket)));
+        self.waits.insert(ticket, wait);
+    }
+
+    fn remove(&mut self, ticket: LockTicket) -> Option<Wait> {
+        let wait = self.waits.remove(&ticket)?;
+        self.callers.remove(&wait.acquiring.ticket);
+        self.forget_renewal(ticket, wait.renew_us);
+        Some(wait)
+    }
+
+    fn forget_renewal(&mut self, ticket: LockTicket, renew_us: Option<u64>) {
+        if let Some(at_us) = renew_us {
+            self.renewals.remove(&(at_us, ticket));
+        }
+    }
+
+    /// Takes what is to be said of the next claim by now: the time for which it waits on, in milliseconds.
+    fn pop_renewal(&mut self, monotonic_us: u64) -> Option<(LockTicket, u32)> {
+        let &(at_us, ticket) = self.renewals.first()?;
+        if at_us > monotonic_us {
+            return None;
+        }
+        self.renewals.pop_first();
+        let wait = self.waits.get_mut(&ticket)?;
+        wait.renew_us = next_renewal(monotonic_us, wait.until_us);
+        self.renewals.extend(wait.renew_us.map(|at_us| (at_us, ticket)));
+        let left_ms = wait.until_us.saturating_sub(monotonic_us) / 1_000;
+        Some((ticket, left_ms.clamp(1, LOCK_WAIT_MS_MAX.into()) as u32))
+    }
+
+    /// Monotonic time of the next renewal, in microseconds.
+    pub(super) fn next_us(&self) -> Option<u64> {
+        self.renewals.first().map(|&(at_us, _)| at_us)
+    }
+
+    /// Answers every caller; claims stay in their lines, so that who asks again has its place.
+    pub(super) fn end(&mut self) {
+        for (_, wait) in std::mem::take(self).waits {
+            wait.acquiring.refuse(&Error::OutcomeUnknown {});
+        }
+    }
+}
+
+/// The time of the next renewal; `None`: the claim waits until the end without one.
+fn next_renewal(now_us: u64, until_us: u64) -> Option<u64> {
+    let is_far = until_us.saturating_sub(now_us) > u64::from(LOCK_WAIT_MS_MAX) * 1_000;
+    is_far.then_some(now_us + RENEW_US)
+}
+
+impl<S: Store, C: Clock> Shard<S, C> {
+    pub(in crate::shard) fn take_acquiring(&mut self, acquiring: Box<Acquiring>) {
+        let waits = acquiring.wait_us > 0;
+        if waits && self.leading.draining {
+            return acquiring.refuse(&Error::ShuttingDown {});
+        }
+        if waits && self.leading.locks.len() >= self.leading.waiting_max {
+            let (what, retry_after_ms) = ("waits for locks", RETRY_AFTER_MS);
+            return acquiring.refuse(&Error::Overloaded { what, retry_after_ms });
+        }
+        // Its cancellation may have overtaken it.
+        if !acquiring.reply.is_closed() {
+            let proposals = &mut self.leading.proposals;
+            proposals.batch.append(&acquiring.record);
+            proposals.batch_pending.push((acquiring.class, Pending::Acquire(acquiring)));
+        }
+    }
+
+    /// Answers the caller whose claim was applied, or lets it wait.
+    pub(super) fn finish_acquiring(&mut self, acquiring: Box<Acquiring>) {
+        match self.outcome.error.take() {
+            // It was granted, and that has ended before it was taken.
+            Some(Error::LockLost { .. }) => return acquiring.refuse(&Error::OutcomeUnknown {}),
+            Some(error) => return acquiring.refuse(&error),
+            None => {}
+        }
+        match self.outcome.reply {
+            Reply::LockGranted { grant } => self.hand_grant(*acquiring, grant),
+            Reply::LockWaits { ticket } if self.leads() && !self.leading.draining => {
+                self.wait_for_locks(ticket, acquiring);
+            }
+            _ => acquiring.refuse(&Error::OutcomeUnknown {}),
+        }
+    }
+
+    fn wait_for_locks(&mut self, ticket: LockTicket, acquiring: Box<Acquiring>) {
+        if acquiring.reply.is_closed() {
+            return self.leave_line(ticket, acquiring.namespace);
+        }
+        let until_us = self.monotonic_us.saturating_add(acquiring.wait_us);
+        let renew_us = next_renewal(self.monotonic_us, until_us);
+        self.leading.locks.push(ticket, Wait { acquiring, until_us, renew_us });
+    }
+
+    /// Answers the callers of claims that the last applied record granted or ended.
+    pub(super) fn tell_locks(&mut self) {
+        for LockNotice { ticket, grant } in std::mem::take(&mut self.outcome.locks) {
+            if let Some(namespace) = self.leading.locks.leaving.remove(&ticket) {
+                if let Some(LockGrant { token, .. }) = grant {
+                    self.owe(&Command::LockRelease { namespace, token });
+                }
+                continue;
+            }
+            let Some(Wait { acquiring, .. }) = self.leading.locks.remove(ticket) else { continue };
+            match grant {
+                Some(grant) if acquiring.ttl_ms <= LOCK_TAKE_MS => self.hand_grant(*acquiring, grant),
+                Some(LockGrant { token, .. }) => {
+                    // The caller hears of a time that it has.
+                    let namespace = acquiring.namespace;
+                    let renew = Command::LockRenew { namespace, token, ttl_ms: 0 };
+                    self.propose(&renew, Pending::Acquire(acquiring));
+                }
+                None => {
+                    let held = self.held(&acquiring);
+                    acquiring.refuse(&held);
+                }
+            }
+        }
+    }
+
+    /// Gives a caller its grant; where it has gone, the grant goes back.
+    fn hand_grant(&mut self, acquiring: Acquiring, grant: LockGrant) {
+        if acquiring.reply.send(Ok(grant)).is_err() {
+            self.owe(&Command::LockRelease { namespace: acquiring.namespace, token: grant.token });
+        }
+    }
+
+    /// The refusal of a claim whose time of waiting is over.
+    fn held(&self, acquiring: &Acquiring) -> Error {
+        let key = acquiring.key.to_string();
+        let view = self.engine.lock(acquiring.namespace, &key, 1);
+        let waiting = view.as_ref().map_or(0, |view| view.waiter_count.into());
+        let owner = view.and_then(|view| view.holders.into_iter().next()).map(|holder| holder.owner);
+        Error::LockHeld { key, owner: owner.unwrap_or_default(), waiting }
+    }
+
+    fn leave_line(&mut self, ticket: LockTicket, namespace: NamespaceId) {
+        self.leading.locks.leaving.insert(ticket, namespace);
+        self.owe(&Command::LockWait { ticket, wait_ms: 0 });
+    }
+
+    /// Lets the claim of a caller that has gone leave its lines.
+    pub(super) fn cancel_acquiring(&mut self, caller: u64) {
+        let ticket = self.leading.locks.callers.get(&caller).copied();
+        if let Some(ticket) = ticket
+            && let Some(wait) = self.leading.locks.remove(ticket)
+        {
+            self.leave_line(ticket, wait.acquiring.namespace);
+        }
+    }
+
+    /// Says of claims whose callers are there that they wait on.
+    pub(super) fn renew_lock_waits(&mut self) {
+        while let Some((ticket, wait_ms)) = self.leading.locks.pop_renewal(self.monotonic_us) {
+            self.owe(&Command::LockWait { ticket, wait_ms });
+        }
+    }
+}
