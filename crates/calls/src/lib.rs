@@ -39,6 +39,7 @@ pub mod hot;
 pub mod keys;
 mod leading;
 pub mod limits;
+pub mod locks;
 pub mod membership;
 pub mod messages;
 pub mod namespaces;

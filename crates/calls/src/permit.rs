@@ -40,7 +40,7 @@ pub struct CallName<'c> {
     pub operation: Operation,
     /// The namespace that it names; `None`: the default one.
     pub namespace: Option<&'c str>,
-    /// The queue, message id, limit, schedule or namespace that it names; empty if none.
+    /// The queue, message id, limit, schedule, key or namespace that it names; empty if none.
     pub name: &'c str,
     /// True: the answer may be behind, of an operation with [`Trait::Stale`].
     pub is_stale: bool,
@@ -137,6 +137,8 @@ impl<'c> CallName<'c> {
             Subject::Namespace => Target::Namespace(namespace),
             Subject::Queue => Target::Queue(namespace, self.name),
             Subject::SomeQueue => Target::SomeQueue(namespace),
+            Subject::Key => Target::Key(namespace, self.name),
+            Subject::SomeKey => Target::SomeKey(namespace),
         };
         (Some(namespace), target)
     }
@@ -253,6 +255,20 @@ impl<'c> Permit<'c> {
     /// `forbidden`, or `unauthenticated`.
     pub(crate) fn allow_queue(&self, right: Right, queue: &str) -> Result<(), CallError> {
         let target = Target::Queue(self.namespace_name(), queue);
+        self.caller().may(right, target).map_err(|denied| self.refused(denied))
+    }
+
+    /// True if the caller has a right with a key of the namespace.
+    pub(crate) fn may_key(&self, right: Right, key: &str) -> bool {
+        self.caller().may(right, Target::Key(self.namespace_name(), key)).is_ok()
+    }
+
+    /// Checks a right with a key that the request does not name.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub(crate) fn allow_key(&self, right: Right, key: &str) -> Result<(), CallError> {
+        let target = Target::Key(self.namespace_name(), key);
         self.caller().may(right, target).map_err(|denied| self.refused(denied))
     }
 

@@ -11,7 +11,8 @@ use crate::operation::{Operation, unary_operations};
 use crate::permit::Permit;
 use crate::{
     bulk, changes, cluster, cluster_limits, consumers, dead, finalize, flows, groups, health, keys, limits,
-    membership, messages, namespaces, policy, queue_defaults, queues, results, schedules, status, tokens,
+    locks, membership, messages, namespaces, policy, queue_defaults, queues, results, schedules, status,
+    tokens,
 };
 
 macro_rules! unary {

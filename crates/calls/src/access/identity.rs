@@ -24,6 +24,10 @@ pub enum Target<'a> {
     SomeQueue(&'a str),
     /// A queue of a namespace.
     Queue(&'a str, &'a str),
+    /// At least one key of a namespace; each key is checked once it is known.
+    SomeKey(&'a str),
+    /// A key of a namespace.
+    Key(&'a str, &'a str),
 }
 
 /// The roles that a rule or scope grants in namespaces and queues.
@@ -34,6 +38,7 @@ pub(crate) struct Grant {
     pub(crate) roles: Roles,
     pub(crate) namespaces: Patterns,
     pub(crate) queues: Patterns,
+    pub(crate) keys: Patterns,
 }
 
 /// The credential by which a caller was authenticated.
@@ -223,16 +228,18 @@ impl Grant {
             roles: scope.roles(),
             namespaces: scope.namespaces().clone(),
             queues: Patterns::any(),
+            keys: Patterns::any(),
         }
     }
 
     fn allows(&self, right: Right, target: Target<'_>) -> bool {
         self.roles.allow(right)
             && match target {
-                Target::Server => self.namespaces.fit_all() && self.queues.fit_all(),
+                Target::Server => self.namespaces.fit_all() && self.queues.fit_all() && self.keys.fit_all(),
                 Target::Namespace(namespace) => self.namespaces.fit(namespace) && self.queues.fit_all(),
-                Target::SomeQueue(namespace) => self.namespaces.fit(namespace),
+                Target::SomeQueue(namespace) | Target::SomeKey(namespace) => self.namespaces.fit(namespace),
                 Target::Queue(namespace, queue) => self.namespaces.fit(namespace) && self.queues.fit(queue),
+                Target::Key(namespace, key) => self.namespaces.fit(namespace) && self.keys.fit(key),
             }
     }
 }
@@ -242,7 +249,10 @@ impl fmt::Display for Target<'_> {
         match self {
             Target::Server => f.write_str("on this server as a whole"),
             Target::Namespace(namespace) => write!(f, "in all of namespace {namespace:?}"),
-            Target::SomeQueue(namespace) => write!(f, "in namespace {namespace:?}"),
+            Target::SomeQueue(namespace) | Target::SomeKey(namespace) => {
+                write!(f, "in namespace {namespace:?}")
+            }
+            Target::Key(namespace, key) => write!(f, "with key {key:?} of namespace {namespace:?}"),
             Target::Queue(namespace, queue) => write!(f, "in queue {queue:?} of namespace {namespace:?}"),
         }
     }
@@ -267,6 +277,7 @@ mod tests {
                 roles: Roles::of(roles),
                 namespaces: Patterns::new(&[namespace]).unwrap(),
                 queues: Patterns::new(&[queue]).unwrap(),
+                keys: Patterns::new(&[queue]).unwrap(),
             })
         });
         Caller::Known(Arc::new(Identity {
@@ -290,6 +301,11 @@ mod tests {
         assert!(!may(Right::Send, Target::Namespace("shop")) && !caller.may_everywhere(Right::Send, "shop"));
         assert!(may(Right::Observe, Target::Server) && !may(Right::Admin, Target::Server));
         assert!(!may(Right::Receive, Target::Queue("shop", "orders.new")));
+        let caller = self::caller(&[(&[Role::Coordinator], "shop", "orders/*")]);
+        let may = |target| caller.may(Right::Coordinate, target).is_ok();
+        assert!(may(Target::SomeKey("shop")) && may(Target::Key("shop", "orders/17")));
+        assert!(!may(Target::SomeKey("other")) && !may(Target::Key("shop", "stock/17")));
+        assert!(!may(Target::Server));
     }
 
     #[test]

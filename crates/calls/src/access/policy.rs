@@ -203,17 +203,23 @@ impl<'t> Reading<'t> {
     }
 
     fn rule(&mut self, fields: &Fields<'_, 't>, names: &mut HashSet<String>) -> Option<Rule> {
-        self.known(fields.table, &fields.name, &["name", "identities", "role", "namespaces", "queues"]);
+        self.known(
+            fields.table,
+            &fields.name,
+            &["name", "identities", "role", "namespaces", "queues", "keys"],
+        );
         let name = self.rule_name(fields, names);
         let identities = self.patterns(fields, "identities", None);
         let role = self.role(fields);
         let namespaces = self.patterns(fields, "namespaces", Some("default"));
         let queues = self.patterns(fields, "queues", Some("*"));
+        let keys = self.patterns(fields, "keys", Some("*"));
         let grant = Grant {
             rule: format!("rule {:?} ({})", name?, role?.name()).into(),
             roles: Roles::of(&[role?]),
             namespaces: namespaces?,
             queues: queues?,
+            keys: keys?,
         };
         Some(Rule { identities: identities?, grant: Arc::new(grant) })
     }
@@ -364,8 +370,12 @@ impl<'t> Reading<'t> {
         };
         let field = format!("{}: {name}", fields.name);
         let texts = self.texts(value, &field)?;
-        // Those with a default are of names; identities may be URIs.
-        let read = if default.is_some() { Patterns::of_names(&texts) } else { Patterns::new(&texts) };
+        // Identities may be URIs, and keys are free.
+        let read = if matches!(name, "namespaces" | "queues") {
+            Patterns::of_names(&texts)
+        } else {
+            Patterns::new(&texts)
+        };
         match read {
             Ok(patterns) => Some(patterns),
             Err((at, reason)) => {

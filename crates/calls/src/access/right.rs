@@ -14,9 +14,11 @@ pub enum Right {
     Receive,
     /// To learn what became of a message, and its result: senders and receivers both may.
     Result,
-    /// To look at queues, messages, limits and figures without changing anything.
+    /// To acquire locks, and to renew and release what was granted.
+    Coordinate,
+    /// To look at queues, messages, limits, locks and figures without changing anything.
     Observe,
-    /// To change queues, messages that wait, limits and schedules.
+    /// To change queues, messages that wait, limits and schedules, and to break locks.
     Operate,
     /// To look after the server: namespaces, tokens, backups, the audit log.
     Admin,
@@ -24,11 +26,12 @@ pub enum Right {
 
 impl Right {
     /// All of them.
-    pub const ALL: [Right; 7] = [
+    pub const ALL: [Right; 8] = [
         Right::Open,
         Right::Send,
         Right::Receive,
         Right::Result,
+        Right::Coordinate,
         Right::Observe,
         Right::Operate,
         Right::Admin,
@@ -41,6 +44,7 @@ impl Right {
             Right::Send => "send",
             Right::Receive => "receive",
             Right::Result => "read results",
+            Right::Coordinate => "use locks",
             Right::Observe => "observe",
             Right::Operate => "operate",
             Right::Admin => "administrate",
@@ -59,13 +63,16 @@ pub enum Role {
     Producer,
     /// Receives and settles.
     Consumer,
+    /// Uses locks.
+    Coordinator,
     /// Looks, and changes nothing.
     Observer,
 }
 
 impl Role {
     /// All of them.
-    pub const ALL: [Role; 5] = [Role::Admin, Role::Operator, Role::Producer, Role::Consumer, Role::Observer];
+    pub const ALL: [Role; 6] =
+        [Role::Admin, Role::Operator, Role::Producer, Role::Consumer, Role::Coordinator, Role::Observer];
 
     /// The word used in policy files, tokens and answers.
     pub fn name(self) -> &'static str {
@@ -74,6 +81,7 @@ impl Role {
             Role::Operator => "operator",
             Role::Producer => "producer",
             Role::Consumer => "consumer",
+            Role::Coordinator => "coordinator",
             Role::Observer => "observer",
         }
     }
@@ -89,6 +97,7 @@ impl Role {
             Role::Operator => &[Right::Result, Right::Observe, Right::Operate],
             Role::Producer => &[Right::Send, Right::Result],
             Role::Consumer => &[Right::Receive, Right::Result],
+            Role::Coordinator => &[Right::Coordinate],
             Role::Observer => &[Right::Result, Right::Observe],
         }
     }
@@ -142,6 +151,7 @@ mod tests {
         assert_eq!(rights(Role::Operator), [Right::Open, Right::Result, Right::Observe, Right::Operate]);
         assert_eq!(rights(Role::Producer), [Right::Open, Right::Send, Right::Result]);
         assert_eq!(rights(Role::Consumer), [Right::Open, Right::Receive, Right::Result]);
+        assert_eq!(rights(Role::Coordinator), [Right::Open, Right::Coordinate]);
         assert_eq!(rights(Role::Observer), [Right::Open, Right::Result, Right::Observe]);
         assert!(Right::ALL.into_iter().skip(1).all(|right| !Roles::default().allow(right)));
     }

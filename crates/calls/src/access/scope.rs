@@ -1,7 +1,8 @@
 //! Scopes: what a certificate or a token allows by itself, as a URI.
 //!
-//! `sluice://ns/<namespace>?perm=r|w|rw|observer|operator|admin`, where the namespace may be a pattern. `r` receives and settles,
-//! `w` sends, the others are roles; in that namespace, with `*` in all of them.
+//! `sluice://ns/<namespace>?perm=r|w|rw|observer|operator|admin`, where the namespace may be a pattern. `r`
+//! receives and settles, `w` sends, `rw` does both and uses locks, the others are roles; in that namespace,
+//! with `*` in all of them.
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ const NAME_BYTES_MAX: usize = 128;
 const PERMS: [(&str, &[Role]); 6] = [
     ("r", &[Role::Consumer]),
     ("w", &[Role::Producer]),
-    ("rw", &[Role::Producer, Role::Consumer]),
+    ("rw", &[Role::Producer, Role::Consumer, Role::Coordinator]),
     ("observer", &[Role::Observer]),
     ("operator", &[Role::Operator]),
     ("admin", &[Role::Admin]),

@@ -417,6 +417,27 @@ operations! {
     /// It never comes back under its number. Its part in each shard ends in the background.
     ClusterRemove "cluster_remove" in "cluster": Server Admin Server []
         Delete V1 ["cluster" / "nodes" / "{node}"] => membership::Remove;
+    /// Acquire locks.
+    /// One key, or several, all or none. A repeat with the same `request_id` gets the same grant.
+    LockAcquire "lock_acquire" in "locks": Namespaced Coordinate SomeKey [Waits]
+        Post V1 ["locks"] "Locks/Acquire" => locks::Acquire;
+    /// Renew a grant.
+    LockRenew "lock_renew" in "locks": Namespaced Coordinate SomeKey [Relieves]
+        Post V1 ["grants" / "renew"] "Locks/Renew" => locks::Renew;
+    /// Release a grant.
+    /// One that was released before with this token is no error.
+    LockRelease "lock_release" in "locks": Namespaced Coordinate SomeKey [Relieves]
+        Post V1 ["grants" / "release"] "Locks/Release" => locks::Release;
+    /// List locks.
+    /// Those that are held or waited for, by key.
+    LockList "lock_list" in "locks": Namespaced Observe SomeKey [Long Stale]
+        Get V1 ["locks"] "Locks/List" => locks::List;
+    /// Show a lock, with its holders and those that wait.
+    LockShow "lock_show" in "locks": Namespaced Observe Key [Stale]
+        Get V1 ["locks" / "{key}"] "Locks/Show" => locks::Show;
+    /// Break a lock: its holders lose it.
+    LockBreak "lock_break" in "locks": Namespaced Operate Key []
+        Delete V1 ["locks" / "{key}"] "Locks/Break" => locks::Break;
     /// Show who the caller is to this server, and what they may do.
     WhoAmI "whoami" in "access": Server Open Server []
         Get V1 ["whoami"] => tokens::WhoAmI;
@@ -529,11 +550,13 @@ mod tests {
                 assert!(!matches!(right, Right::Send | Right::Receive), "{name}");
             } else if *operation != Operation::ClusterJoin {
                 // Who joins shows a token that was made for this alone.
-                let changes = [Right::Send, Right::Receive, Right::Operate, Right::Admin];
+                let changes = [Right::Send, Right::Receive, Right::Coordinate, Right::Operate, Right::Admin];
                 assert!(changes.contains(&right), "{name} changes something for whoever may look");
             }
-            // Settling and extending carry receipts and no queue.
-            let settles = right == Right::Receive && operation.http().segments.len() == 1;
+            // Settling and extending carry receipts and no queue, and grants have tokens and no key.
+            let segments = operation.http().segments;
+            let settles = right == Right::Receive && segments.len() == 1
+                || right == Right::Coordinate && segments.len() == 2;
             assert_eq!(
                 operation.is(Trait::Relieves),
                 *operation != Operation::ReceiveMany && settles,

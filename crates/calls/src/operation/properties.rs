@@ -88,6 +88,11 @@ pub enum Subject {
     /// Queues that are known only when the body is read or the message is found: at least one of the
     /// namespace, and each of them as it is found.
     SomeQueue,
+    /// The key of a lock that the call names.
+    Key,
+    /// Keys that are known only when the body is read: at least one of the namespace, and each of them as it
+    /// is found.
+    SomeKey,
 }
 
 /// A property of operations.
@@ -110,7 +115,7 @@ pub enum Trait {
     /// Shows state. The node that is asked answers from what it has, which may be behind, if the caller says
     /// that this will do.
     Stale = 64,
-    /// Waits for as long as its caller says, up to a minute.
+    /// Waits for as long as its caller says.
     Waits = 128,
 }
 

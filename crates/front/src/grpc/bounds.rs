@@ -5,7 +5,7 @@
 use sluice_calls::{Fault, Read};
 use sluice_engine::Error;
 use sluice_engine::item::STEPS_MAX;
-use sluice_engine::limits::{Limits, PARENTS_MAX, RECEIVE_QUEUES_MAX, TAGS_MAX};
+use sluice_engine::limits::{LOCK_KEYS_MAX, Limits, PARENTS_MAX, RECEIVE_QUEUES_MAX, TAGS_MAX};
 
 use super::schema::{Field, Kind, MessageType, schema};
 use super::wire::{INVALID, Raw, next_field};
@@ -112,6 +112,7 @@ fn most(field: &Field, limits: &Limits) -> u32 {
         "headers" => limits.headers,
         "tags" => TAGS_MAX as u32,
         "queues" => RECEIVE_QUEUES_MAX as u32,
+        "keys" => LOCK_KEYS_MAX as u32,
         "depends_on" => PARENTS_MAX as u32,
         "chain" => STEPS_MAX as u32,
         _ => limits.batch_items,

@@ -203,8 +203,7 @@ fn target(path: &str, namespace: &str, name: &str) -> String {
 
 /// The largest message of a call, in bytes. One that may wait keeps its message for as long.
 fn message_bytes_max(limits: BodyLimits, operation: Operation) -> usize {
-    let may_wait = matches!(operation, Operation::ReceiveMany | Operation::ResultShow);
-    if may_wait { SMALL_BODY_BYTES_MAX } else { limits.send }
+    if operation.is(Trait::Waits) { SMALL_BODY_BYTES_MAX } else { limits.send }
 }
 
 /// A request as its message has it.

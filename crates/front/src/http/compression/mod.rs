@@ -43,6 +43,8 @@ fn compressed_from(operation: Operation) -> Option<Compression> {
         | O::ConsumerShow
         | O::LimitList
         | O::LimitShow
+        | O::LockList
+        | O::LockShow
         | O::DefaultsList
         | O::NamespaceList => Some(Compression::On),
         O::MessageList

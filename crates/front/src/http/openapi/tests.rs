@@ -160,6 +160,7 @@ fn an_answer_requires_the_field_that_only_it_has() {
         ("Limit", "LimitShown", "keys"),
         ("Consumer", "ConsumerShown", "holds"),
         ("Schedule", "ScheduleShown", "message"),
+        ("Lock", "LockShown", "waiters"),
         ("Token", "TokenMade", "token"),
     ] {
         let requires = |name: &str| schemas[name]["required"].as_array().unwrap().contains(&json!(field));

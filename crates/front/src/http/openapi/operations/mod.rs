@@ -24,6 +24,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("limits", "How many messages may be in flight, and how fast"),
     ("flows", "Messages that wait for others"),
     ("schedules", "Messages that are sent at times of day, or again and again"),
+    ("locks", "Keys that are held for a time, under a fencing token"),
     ("namespaces", "Tenants and their quotas"),
     ("access", "Who may do what, and who has done what"),
     ("cluster", "The machines that hold the data together"),

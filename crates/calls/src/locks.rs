@@ -1,0 +1,505 @@
+//! Locks: acquire, renew, release, list, show, break.
+
+use std::time::Duration;
+
+use ring::digest::{Context, SHA256};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sluice_engine::NamespaceId;
+use sluice_engine::command::LockAcquire;
+use sluice_engine::limits::{LOCK_HOLDERS_MAX, LOCK_TTL_MS_MAX};
+use sluice_engine::locks::{LockGrant, LockHolderView, LockMode, LockToken, LockView, LockWaiterView};
+
+use crate::access::{Caller, Right};
+use crate::call::{Body, Done, Unary};
+use crate::error::CallError;
+use crate::fault::{Fault, Read};
+use crate::hot::AT_MS_EXAMPLE;
+use crate::permit::Permit;
+use crate::standing::Waited;
+use crate::value::{Nothing, PageSize, Shown, Whole, Within, Word, Words, cut_page, given, page_size, text};
+
+/// Longest wait for a lock, in milliseconds: a day.
+pub const LOCK_WAIT_MS_MAX: u64 = 24 * 3_600 * 1_000;
+/// Time for which a lock is held without renewal where no other is asked for, in milliseconds.
+pub const LOCK_TTL_MS_DEFAULT: u64 = 30_000;
+/// Holders, and those that wait, that one lock is shown with.
+const DETAIL_MAX: usize = 100;
+
+const TOKEN_EXAMPLE: &str = "0000pi8i3g00400000026ff81enfpmr0";
+const FENCING_EXAMPLE: &str = "7340032000001";
+
+/// The ways in which a lock is held, without a number of holders.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Mode {
+    /// By one holder.
+    #[default]
+    Exclusive,
+    /// By any number of holders that share it.
+    Shared,
+    /// By as many holders as each allows.
+    Counting,
+}
+
+impl Words for Mode {
+    const WORDS: &[(Mode, &'static str)] = &[
+        (Mode::Exclusive, LockMode::NAMES[0]),
+        (Mode::Shared, LockMode::NAMES[1]),
+        (Mode::Counting, LockMode::NAMES[2]),
+    ];
+    const NAMES: &'static [&'static str] = LockMode::NAMES;
+}
+
+impl From<LockMode> for Word<Mode> {
+    fn from(mode: LockMode) -> Word<Mode> {
+        Word(match mode {
+            LockMode::Exclusive => Mode::Exclusive,
+            LockMode::Shared => Mode::Shared,
+            LockMode::Counting { .. } => Mode::Counting,
+        })
+    }
+}
+
+type Ttl = Within<1, { LOCK_TTL_MS_MAX as u64 }>;
+type Holders = Within<1, { LOCK_HOLDERS_MAX as u64 }>;
+
+/// Locks to acquire: of one key, or of several together, all or none.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LockAcquireRequest")]
+#[schemars(example = json!({"key": "orders/17", "owner": "worker-3", "ttl_ms": 30_000, "wait_ms": 5_000}))]
+pub struct Acquire {
+    /// The key: 1 to 255 bytes of text without control characters.
+    key: Option<String>,
+    /// Several keys instead of one, at most 64.
+    keys: Option<Vec<String>>,
+    /// Name of who asks, for those who look.
+    owner: Option<String>,
+    /// `exclusive`, `shared`, or `counting` with `holders`; default `exclusive`.
+    mode: Word<Mode>,
+    /// Largest number of holders, this one among them: for `counting`.
+    holders: Option<Holders>,
+    /// Time after which the grant ends unless it is renewed, in milliseconds; default 30,000.
+    ttl_ms: Option<Ttl>,
+    /// Longest wait while others hold a lock or came before, in milliseconds; default 0.
+    wait_ms: Option<Within<0, LOCK_WAIT_MS_MAX>>,
+    /// Text that nobody else can guess, by which a repeat of this request is known: it gets the same grant,
+    /// or waits on in its place.
+    request_id: Option<String>,
+}
+
+/// A grant.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(example = grant_example())]
+pub struct Grant {
+    /// Proof of the grant: renews and releases it.
+    token: String,
+    /// Number to give to other systems with each write, in decimal digits: later grants have larger ones.
+    fencing_token: String,
+    /// When the grant ends unless it is renewed, in milliseconds since the Unix epoch.
+    expires_at_ms: u64,
+}
+
+fn grant_example() -> Value {
+    json!({"token": TOKEN_EXAMPLE, "fencing_token": FENCING_EXAMPLE, "expires_at_ms": AT_MS_EXAMPLE})
+}
+
+impl From<LockGrant> for Grant {
+    fn from(grant: LockGrant) -> Grant {
+        Grant {
+            token: grant.token.to_string(),
+            fencing_token: grant.token.number.to_string(),
+            expires_at_ms: grant.until_us / 1_000,
+        }
+    }
+}
+
+impl Acquire {
+    fn keys(&self) -> Read<Vec<&str>> {
+        match (&self.key, &self.keys) {
+            (Some(_), Some(_)) => Err(Fault::conflict("key", "keys")),
+            (Some(key), None) => Ok(vec![key]),
+            (None, Some(keys)) => Ok(keys.iter().map(String::as_str).collect()),
+            (None, None) => Err(Fault::missing("key", "a lock is that of a key: give key, or keys")),
+        }
+    }
+
+    fn mode(&self) -> Read<LockMode> {
+        match (self.mode.0, self.holders) {
+            (Mode::Exclusive, None) => Ok(LockMode::Exclusive),
+            (Mode::Shared, None) => Ok(LockMode::Shared),
+            (Mode::Counting, Some(holders)) => Ok(LockMode::Counting { holders: holders.get() as u16 }),
+            (Mode::Counting, None) => {
+                Err(Fault::missing("holders", "a counting lock has a largest number of holders"))
+            }
+            (_, Some(_)) => {
+                Err(Fault::invalid("only a lock with mode counting has a number of holders")
+                    .inside("holders"))
+            }
+        }
+    }
+
+    /// The digest by which a repeat of the request is known; zero: it is not. A caller cannot repeat the
+    /// request of another.
+    fn digest(&self, namespace: NamespaceId, keys: &[&str], mode: LockMode, caller: &Caller) -> [u64; 2] {
+        let Some(id) = given(self.request_id.as_deref()) else { return [0; 2] };
+        let mut context = Context::new(&SHA256);
+        let mut part = |bytes: &[u8]| {
+            context.update(&(bytes.len() as u64).to_le_bytes());
+            context.update(bytes);
+        };
+        part(id.as_bytes());
+        part(caller.name().as_bytes());
+        part(&namespace.0.to_le_bytes());
+        part(format!("{mode:?}").as_bytes());
+        part(self.owner.as_deref().unwrap_or_default().as_bytes());
+        keys.iter().for_each(|key| part(key.as_bytes()));
+        let digest = context.finish();
+        let word = |at: usize| digest.as_ref()[at..].first_chunk().map_or(1, |it| u64::from_le_bytes(*it));
+        [word(0), word(8)]
+    }
+}
+
+impl Unary for Acquire {
+    type Answer = Grant;
+    const BODY: Body = Body::Small;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Grant>, CallError> {
+        let (keys, mode) = (self.keys()?, self.mode()?);
+        keys.iter().try_for_each(|key| permit.allow_key(Right::Coordinate, key))?;
+        let namespace = permit.namespace_id()?;
+        let acquire = LockAcquire {
+            namespace,
+            keys: &keys,
+            owner: self.owner.as_deref().unwrap_or_default(),
+            mode,
+            ttl_ms: self.ttl_ms.map_or(LOCK_TTL_MS_DEFAULT, Within::get) as u32,
+            wait_ms: 0,
+            request: self.digest(namespace, &keys, mode, permit.caller()),
+        };
+        let wait_ms = self.wait_ms.map_or(0, Within::get);
+        let acquiring = permit.node().lock_acquire(acquire, Duration::from_millis(wait_ms));
+        if wait_ms == 0 {
+            return Ok(Grant::from(acquiring.await?).into());
+        }
+        let names = || Waited::Keys(keys.iter().map(|key| Box::from(*key)).collect());
+        let standing = permit.standing(Right::Coordinate, names);
+        tokio::select! {
+            biased;
+            denied = standing.lost() => Err(denied.into()),
+            grant = acquiring => Ok(Grant::from(grant?).into()),
+            () = permit.stopping() => Err(sluice_engine::Error::ShuttingDown {}.into()),
+        }
+    }
+}
+
+/// A grant to renew: its time begins anew.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LockRenewRequest")]
+#[schemars(example = json!({"token": TOKEN_EXAMPLE}))]
+pub struct Renew {
+    /// Token of the grant.
+    #[schemars(required)]
+    token: Option<String>,
+    /// Time after which it ends unless it is renewed again, in milliseconds; default: as before.
+    ttl_ms: Option<Ttl>,
+}
+
+impl Unary for Renew {
+    type Answer = Grant;
+    const BODY: Body = Body::Small;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Grant>, CallError> {
+        let ttl_ms = self.ttl_ms.map_or(0, Within::get) as u32;
+        let grant = permit.node().lock_renew(permit.namespace_id()?, token(self.token)?, ttl_ms).await?;
+        Ok(Grant::from(grant).into())
+    }
+}
+
+/// A grant to release.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LockReleaseRequest")]
+#[schemars(example = json!({"token": TOKEN_EXAMPLE}))]
+pub struct Release {
+    /// Token of the grant.
+    #[schemars(required)]
+    token: Option<String>,
+}
+
+impl Unary for Release {
+    type Answer = Nothing;
+    const BODY: Body = Body::Small;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
+        permit.node().lock_release(permit.namespace_id()?, token(self.token)?).await?;
+        Ok(Nothing {}.into())
+    }
+}
+
+fn token(given: Option<String>) -> Result<LockToken, CallError> {
+    let token = given.ok_or_else(|| Fault::missing("token", "a grant is known by its token"))?;
+    Ok(token.parse::<LockToken>()?)
+}
+
+/// A lock that is held or waited for.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(example = example())]
+pub struct Lock {
+    /// Its key.
+    key: String,
+    /// Number of holders.
+    holder_count: u64,
+    /// Number of those that wait.
+    waiter_count: u64,
+    /// Holders in the order of their grants: the first 100 of one lock, the first of each in a list.
+    holders: Vec<Holder>,
+    /// Waiting claims in their order, when one lock is shown: the first 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiters: Option<Vec<Waiter>>,
+}
+
+fn example() -> Value {
+    let holder = json!({
+        "owner": "worker-3", "mode": "exclusive", "fencing_token": FENCING_EXAMPLE,
+        "expires_at_ms": AT_MS_EXAMPLE, "keys": 1,
+    });
+    json!({"key": "orders/17", "holder_count": 1, "waiter_count": 2, "holders": [holder]})
+}
+
+impl Whole for Lock {
+    const NAME: &'static str = "LockShown";
+    const FIELD: &'static str = "waiters";
+
+    fn example() -> Value {
+        json!([{"owner": "worker-4", "mode": "exclusive", "keys": 1}])
+    }
+}
+
+/// A holder of a lock.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LockHolder")]
+pub struct Holder {
+    /// Name that it gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    /// Way in which it holds the lock.
+    mode: Word<Mode>,
+    /// Its fencing token, in decimal digits.
+    fencing_token: String,
+    /// When its grant ends unless it is renewed, in milliseconds since the Unix epoch.
+    expires_at_ms: u64,
+    /// Number of keys that its grant is for.
+    keys: u64,
+}
+
+/// One that waits for a lock.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LockWaiter")]
+pub struct Waiter {
+    /// Name that it gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    /// Way in which it will hold the lock.
+    mode: Word<Mode>,
+    /// Number of keys that it waits for.
+    keys: u64,
+}
+
+impl From<&LockHolderView> for Holder {
+    fn from(holder: &LockHolderView) -> Holder {
+        Holder {
+            owner: text(holder.owner.as_bytes()),
+            mode: holder.mode.into(),
+            fencing_token: holder.number.to_string(),
+            expires_at_ms: holder.until_us / 1_000,
+            keys: holder.keys.into(),
+        }
+    }
+}
+
+impl From<&LockWaiterView> for Waiter {
+    fn from(waiter: &LockWaiterView) -> Waiter {
+        let owner = text(waiter.owner.as_bytes());
+        Waiter { owner, mode: waiter.mode.into(), keys: waiter.keys.into() }
+    }
+}
+
+impl From<&LockView> for Lock {
+    fn from(lock: &LockView) -> Lock {
+        Lock {
+            key: lock.key.clone(),
+            holder_count: lock.holder_count.into(),
+            waiter_count: lock.waiter_count.into(),
+            holders: lock.holders.iter().map(Holder::from).collect(),
+            waiters: None,
+        }
+    }
+}
+
+/// The locks of a namespace that are held or waited for, by key.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LockListRequest")]
+pub struct List {
+    /// Only keys that begin with this.
+    prefix: Option<String>,
+    /// `next` of the page before.
+    after: Option<String>,
+    /// Most locks of the page.
+    limit: Option<PageSize>,
+}
+
+/// A page of locks.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LockList")]
+#[schemars(example = json!({"locks": [example()]}))]
+pub struct Locks {
+    /// By key.
+    locks: Vec<Lock>,
+    /// Key after which the next page begins; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl Unary for List {
+    type Answer = Locks;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Locks>, CallError> {
+        let (size, namespace) = (page_size(self.limit), permit.namespace_id()?);
+        let (prefix, after) = (self.prefix.as_deref().unwrap_or_default(), given(self.after.as_deref()));
+        let mut locks = permit.node().locks(namespace, prefix, after, size + 1).await?;
+        let next = cut_page(&mut locks, size, |lock| &lock.key);
+        locks.retain(|lock| permit.may_key(Right::Observe, &lock.key));
+        Ok(Locks { locks: locks.iter().map(Lock::from).collect(), next }.into())
+    }
+}
+
+/// A lock to show.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LockShowRequest")]
+pub struct Show {}
+
+impl Unary for Show {
+    type Answer = Shown<Lock>;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown<Lock>>, CallError> {
+        let lock = permit.node().lock(permit.namespace_id()?, permit.name(), DETAIL_MAX).await?;
+        let waiters = lock.iter().flat_map(|lock| &lock.waiters).map(Waiter::from).collect();
+        let free = Lock {
+            key: permit.name().to_owned(),
+            holder_count: 0,
+            waiter_count: 0,
+            holders: Vec::new(),
+            waiters: None,
+        };
+        let lock = lock.as_ref().map_or(free, Lock::from);
+        Ok(Shown(Lock { waiters: Some(waiters), ..lock }).into())
+    }
+}
+
+/// A lock to break: its holders lose it.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "LockBreakRequest")]
+pub struct Break {}
+
+/// The holders of a lock that was broken.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LockBroken")]
+#[schemars(example = json!({"holders": 1}))]
+pub struct Broken {
+    /// Number of holders whose grants have ended.
+    holders: u64,
+}
+
+impl Unary for Break {
+    type Answer = Broken;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Broken>, CallError> {
+        let holders = permit.node().lock_break(permit.namespace_id()?, permit.name()).await?;
+        Ok(Broken { holders: holders.into() }.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::Operation;
+    use crate::testing::Open;
+
+    fn acquire(key: &str, request_id: Option<&str>) -> Acquire {
+        let request_id = request_id.map(str::to_owned);
+        Acquire { key: Some(key.to_owned()), request_id, ..Acquire::default() }
+    }
+
+    #[tokio::test]
+    async fn a_lock_is_acquired_shown_renewed_and_released() {
+        let server = Open::new();
+        let permit = server.permit(Operation::LockAcquire, "");
+        let grant = acquire("k", Some("r")).run(&permit).await.unwrap().answer;
+        assert_eq!(acquire("k", Some("r")).run(&permit).await.unwrap().answer.token, grant.token);
+        for other in [Some("other"), None] {
+            assert_eq!(acquire("k", other).run(&permit).await.unwrap_err().code(), "lock_held");
+        }
+        let shown = Show::default().run(&server.permit(Operation::LockShow, "k")).await.unwrap().answer;
+        assert_eq!(shown.0.holders[0].fencing_token, grant.fencing_token);
+        let token = Some(grant.token.clone());
+        let renewed = Renew { token: token.clone(), ttl_ms: Some(Within::clamped(60_000)) };
+        let renewed = renewed.run(&permit).await.unwrap().answer;
+        assert!(renewed.token == grant.token && renewed.expires_at_ms > grant.expires_at_ms);
+        for _ in 0..2 {
+            Release { token: token.clone() }.run(&permit).await.unwrap();
+        }
+        let lost = Renew { token, ttl_ms: None }.run(&permit).await.unwrap_err();
+        assert_eq!(lost.code(), "lease_lost");
+        let free = Show::default().run(&server.permit(Operation::LockShow, "k")).await.unwrap().answer;
+        assert!(free.0.holders.is_empty() && free.0.key == "k");
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_or_contradicts_itself_is_told() {
+        let server = Open::new();
+        let permit = server.permit(Operation::LockAcquire, "");
+        let counting = Acquire { mode: Word(Mode::Counting), ..acquire("k", None) };
+        let shared =
+            Acquire { mode: Word(Mode::Shared), holders: Some(Within::clamped(2)), ..acquire("k", None) };
+        let both = Acquire { keys: Some(vec!["j".to_owned()]), ..acquire("k", None) };
+        for (wrong, code) in [
+            (Acquire::default(), "missing_field"),
+            (counting, "missing_field"),
+            (shared, "invalid_argument"),
+            (both, "conflicting_fields"),
+            (acquire("", None), "invalid_argument"),
+        ] {
+            assert_eq!(wrong.run(&permit).await.unwrap_err().code(), code);
+        }
+        assert_eq!(Renew::default().run(&permit).await.unwrap_err().code(), "missing_field");
+        let bad = Release { token: Some("x".to_owned()) };
+        assert_eq!(bad.run(&permit).await.unwrap_err().code(), "invalid_argument");
+    }
+
+    #[tokio::test]
+    async fn several_locks_are_listed_by_key_and_broken() {
+        let server = Open::new();
+        let permit = server.permit(Operation::LockAcquire, "");
+        let keys = ["a/1", "a/2", "b"].map(str::to_owned).to_vec();
+        Acquire { keys: Some(keys), ..Acquire::default() }.run(&permit).await.unwrap();
+        let list = List { prefix: Some("a/".to_owned()), limit: Some(Within::clamped(1)), after: None };
+        let permit = server.permit(Operation::LockList, "");
+        let page = list.clone().run(&permit).await.unwrap().answer;
+        assert_eq!((page.locks[0].key.as_str(), page.next.as_deref()), ("a/1", Some("a/1")));
+        let page = List { after: page.next, ..list }.run(&permit).await.unwrap().answer;
+        assert_eq!((page.locks[0].key.as_str(), page.next), ("a/2", None));
+        let broken = Break::default().run(&server.permit(Operation::LockBreak, "b")).await.unwrap();
+        assert_eq!(broken.answer.holders, 1);
+        let page = List::default().run(&permit).await.unwrap().answer;
+        assert!(page.locks.is_empty());
+    }
+}
