@@ -71,6 +71,18 @@ pub enum TransportKind {
 }
 
 impl ClientError {
+    /// The error of work whose lock was lost before it was done.
+    pub(crate) fn lost_lock() -> ClientError {
+        ClientError::Server {
+            status: 409,
+            code: "lease_lost".to_owned(),
+            message: "the lock was lost before the work was done: it was broken, or not renewed in time"
+                .to_owned(),
+            details: Value::Null,
+            retry_after: None,
+        }
+    }
+
     /// Code of the server's error; `None`: the error is not the server's.
     pub fn code(&self) -> Option<&str> {
         match self {

@@ -19,6 +19,7 @@
 //! | every call of the HTTP API | [`Client`] |
 //! | a loop that receives, runs a handler and settles | [`Worker`], with [`WorkerOptions`] |
 //! | messages over one gRPC stream each way | [`Client::session`], which gives a [`Session`] |
+//! | locks, renewed while they are held | [`Client::lock`], which gives a [`HeldLock`] |
 //! | events: what happens to messages, as it happens | [`Client::watch`], which gives a [`Watch`] |
 //! | a server with TLS, certificates and tokens | [`Credentials`] in [`Options`] |
 //!
@@ -51,8 +52,8 @@
 // Map: `client` the handle and its options, `calls` one method per call, `transport` connections,
 // `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again,
 // `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
-// `message` and `flows` what is sent, `session` streams over gRPC, `events` those of server-sent events,
-// `worker` the loop.
+// `message` and `flows` what is sent, `locks` what is held, `session` streams over gRPC, `events` those of
+// server-sent events, `worker` the loop.
 
 mod access;
 mod answers;
@@ -69,6 +70,7 @@ mod events;
 mod flows;
 mod json;
 mod limits;
+mod locks;
 mod message;
 mod options;
 mod outgoing;
@@ -97,6 +99,7 @@ pub use error::{ClientError, TransportKind};
 pub use events::{Event, Watch, WatchOptions};
 pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, QueueMessage};
 pub use limits::{Limit, LimitKey, LimitSettings, Rate};
+pub use locks::{HeldLock, Lock, LockGrant, LockHolder, LockMode, LockRequest, LockWaiter};
 pub use message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Step, Unique, WorkResult};
 pub use options::Options;
 pub use schedules::{Schedule, ScheduleSettings, Triggered};

@@ -15,6 +15,7 @@ mod cli;
 mod config;
 mod connect;
 mod dev_cluster;
+mod lock_run;
 mod root_keys;
 mod serve;
 mod terminal;

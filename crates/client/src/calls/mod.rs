@@ -8,6 +8,7 @@ mod consumers;
 mod events;
 mod flows;
 mod limits;
+mod locks;
 mod messages;
 pub(crate) mod queues;
 mod results;

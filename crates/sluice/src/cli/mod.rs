@@ -20,6 +20,7 @@ mod flag_errors;
 mod flow;
 mod key;
 mod limit;
+mod lock;
 mod message;
 mod namespace;
 mod policy;
@@ -105,6 +106,9 @@ enum Verb {
     /// List, set and delete limits on messages in flight and rates.
     #[command(subcommand)]
     Limit(limit::LimitVerb),
+    /// Run commands under locks; list, show, acquire and break locks.
+    #[command(subcommand)]
+    Lock(lock::LockVerb),
     /// Show messages without receiving them, and change them.
     #[command(subcommand)]
     Message(message::MessageVerb),
@@ -214,6 +218,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Group(verb) => talk(flow::run_group(verb, out)),
         Verb::Consumer(verb) => talk(consumer::run(verb, out)),
         Verb::Limit(verb) => talk(limit::run(verb, out)),
+        Verb::Lock(verb) => talk(lock::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),

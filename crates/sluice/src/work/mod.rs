@@ -203,8 +203,8 @@ async fn warn_about_queues(args: &WorkArgs, connection: &Connection, out: Out) {
     }
 }
 
-/// The default name of the consumer: `box-4711`.
-fn own_name() -> String {
+/// The default name of the consumer, or of the holder of a lock: `box-4711`.
+pub(crate) fn own_name() -> String {
     let uname = rustix::system::uname();
     let machine: String = uname.nodename().to_string_lossy().chars().take(MACHINE_CHARS_MAX).collect();
     format!("{machine}-{}", std::process::id())

@@ -1,0 +1,158 @@
+//! Locks.
+
+use std::future::Future;
+
+use http::Method;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::client::{Client, encoded};
+use crate::encode::millis;
+use crate::error::ClientError;
+use crate::locks::{HeldLock, Lock, LockGrant, LockMode, LockRequest};
+use crate::retry::Safety;
+use crate::types::parse;
+
+/// Locks per page of a listing.
+const PAGE: u32 = 500;
+
+impl Client {
+    /// Acquires locks, and leaves their renewal to the caller. A repeat after a lost answer gets the same
+    /// grant.
+    ///
+    /// # Errors
+    /// `lock_held`: they were not free in time.
+    pub async fn lock_acquire(&self, request: &LockRequest<'_>) -> Result<LockGrant, ClientError> {
+        let own = self.idempotency_key();
+        let wait = request.wait.min(LockRequest::WAIT_MAX);
+        let mut fields = json!({
+            "keys": request.keys,
+            "ttl_ms": millis(request.ttl),
+            "wait_ms": millis(wait),
+            "request_id": request.request_id.unwrap_or(&own),
+        });
+        if !request.owner.is_empty() {
+            fields["owner"] = json!(request.owner);
+        }
+        match request.mode {
+            LockMode::Exclusive => {}
+            LockMode::Shared => fields["mode"] = json!("shared"),
+            LockMode::Counting(holders) => {
+                fields["mode"] = json!("counting");
+                fields["holders"] = json!(holders);
+            }
+        }
+        let mut call = self.call(Method::POST, self.path("/locks"), fields.to_string());
+        call.timeout = call.timeout.saturating_add(wait);
+        let answer = self.run(call, Safety::Repeatable).await?;
+        parse(&answer.body)
+    }
+
+    /// Acquires locks, which are renewed in the background for as long as they are held.
+    ///
+    /// # Errors
+    /// `lock_held`: they were not free in time.
+    pub async fn lock(&self, request: &LockRequest<'_>) -> Result<HeldLock, ClientError> {
+        let began_at = Instant::now();
+        let grant = self.lock_acquire(request).await?;
+        // Who has waited does not know when the grant began: a renewal tells.
+        let is_new = began_at.elapsed() < request.ttl / 3;
+        let (grant, asked_at) = if is_new {
+            (grant, began_at)
+        } else {
+            let asked_at = Instant::now();
+            (self.lock_renew(&grant.token, None).await?, asked_at)
+        };
+        Ok(HeldLock::hold(self.clone(), grant, request.ttl, asked_at))
+    }
+
+    /// Does work while locks are held, and releases them then. The work is ended when they are lost.
+    ///
+    /// # Errors
+    /// `lock_held`: they were not free in time. `lease_lost`: they were lost before the work was done.
+    pub async fn with_lock<T, W>(
+        &self,
+        request: &LockRequest<'_>,
+        work: impl FnOnce(LockGrant) -> W,
+    ) -> Result<T, ClientError>
+    where
+        W: Future<Output = T>,
+    {
+        let held = self.lock(request).await?;
+        let done = tokio::select! {
+            biased;
+            () = held.lost() => None,
+            done = work(held.grant().clone()) => Some(done),
+        };
+        let released = held.release().await;
+        let done = done.ok_or_else(ClientError::lost_lock)?;
+        released.map(|()| done)
+    }
+
+    /// Begins the time of a grant anew, or another time.
+    ///
+    /// # Errors
+    /// `lease_lost`.
+    pub async fn lock_renew(
+        &self,
+        token: &str,
+        ttl: Option<std::time::Duration>,
+    ) -> Result<LockGrant, ClientError> {
+        let mut fields = json!({ "token": token });
+        if let Some(ttl) = ttl {
+            fields["ttl_ms"] = json!(millis(ttl));
+        }
+        let call = self.call(Method::POST, self.path("/grants/renew"), fields.to_string());
+        parse(&self.run(call, Safety::Repeatable).await?.body)
+    }
+
+    /// Releases a grant; one that was released before is no error.
+    ///
+    /// # Errors
+    /// `lease_lost`.
+    pub async fn lock_release(&self, token: &str) -> Result<(), ClientError> {
+        let body = json!({ "token": token }).to_string();
+        let call = self.call(Method::POST, self.path("/grants/release"), body);
+        self.run(call, Safety::Repeatable).await.map(|_| ())
+    }
+
+    /// The lock of a key with its holders and those that wait; one that is free has none.
+    pub async fn lock_show(&self, key: &str) -> Result<Lock, ClientError> {
+        self.look(self.path(&format!("/locks/{}", encoded(key)))).await
+    }
+
+    /// All locks of the namespace whose keys begin with `prefix` and that are held or waited for, by key.
+    pub async fn locks(&self, prefix: &str) -> Result<Vec<Lock>, ClientError> {
+        #[derive(Deserialize)]
+        struct Page {
+            locks: Vec<Lock>,
+            next: Option<String>,
+        }
+        let mut all = Vec::new();
+        let mut after = String::new();
+        loop {
+            let mut path = self.path(&format!("/locks?limit={PAGE}&prefix={}", encoded(prefix)));
+            if !after.is_empty() {
+                path.push_str(&format!("&after={}", encoded(&after)));
+            }
+            let page: Page = self.look(path).await?;
+            all.extend(page.locks);
+            match page.next {
+                Some(next) if next > after => after = next,
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    /// Breaks a lock, whose holders lose it; the number of them.
+    pub async fn lock_break(&self, key: &str) -> Result<u64, ClientError> {
+        #[derive(Deserialize)]
+        struct Broken {
+            holders: u64,
+        }
+        let path = self.path(&format!("/locks/{}", encoded(key)));
+        let answer = self.run(self.call(Method::DELETE, path, ""), Safety::Once).await?;
+        Ok(parse::<Broken>(&answer.body)?.holders)
+    }
+}
