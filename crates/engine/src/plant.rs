@@ -24,6 +24,18 @@ pub enum Plant {
     ExceedCredit,
     /// A message that waits for all of its parents goes on when one of them is done.
     FirstParentIsEnough,
+    /// A lock is granted to who comes, past those that wait.
+    PassLockLine,
+    /// A grant that is over can be renewed.
+    RenewEndedGrant,
+    /// An exclusive lock is granted beside those that share it.
+    ExclusiveBesideShared,
+    /// A grant that was waited for has the number of its claim as its token.
+    ReuseLockNumber,
+    /// The claims behind one that leaves its line are not looked at.
+    ForgetNextInLine,
+    /// A claim of several keys is granted when it is the first for one of them.
+    FirstKeyIsEnough,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch,
 }

@@ -88,6 +88,18 @@ plants! {
     ExceedCredit = "exceed_credit" in engine as ExceedCredit,
     /// A message that waits for all of its parents becomes ready when one of them is done.
     FirstParentIsEnough = "first_parent_is_enough" in engine as FirstParentIsEnough,
+    /// A lock is granted to who comes, past those that wait.
+    PassLockLine = "pass_lock_line" in engine as PassLockLine,
+    /// A grant that is over can be renewed.
+    RenewEndedGrant = "renew_ended_grant" in engine as RenewEndedGrant,
+    /// An exclusive lock is granted beside those that share it.
+    ExclusiveBesideShared = "exclusive_beside_shared" in engine as ExclusiveBesideShared,
+    /// A grant that was waited for has the number of its claim as its token.
+    ReuseLockNumber = "reuse_lock_number" in engine as ReuseLockNumber,
+    /// The claims behind one that leaves its line are not looked at.
+    ForgetNextInLine = "forget_next_in_line" in engine as ForgetNextInLine,
+    /// A claim of several keys is granted when it is the first for one of them.
+    FirstKeyIsEnough = "first_key_is_enough" in engine as FirstKeyIsEnough,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch = "end_grace_with_epoch" in engine as EndGraceWithEpoch,
     /// A unique key is free while its message is leased.

@@ -10,6 +10,7 @@ use crate::lock::state::{ClaimSlot, LockSlot, PlaceSlot};
 use crate::lock::{LockModule, SLICE_CLAIMS};
 use crate::locks::{LockMode, LockNotice, LockTicket};
 use crate::outcome::Outcome;
+use crate::plant::{self, Plant};
 use crate::store::slot::Slot;
 
 impl LockModule {
@@ -55,7 +56,9 @@ impl LockModule {
         while at != Slot::NIL {
             let lock = self.places.get(at).lock;
             self.leave_place(at, waits);
-            self.wake(lock);
+            if !(waits && plant::is(Plant::ForgetNextInLine)) {
+                self.wake(lock);
+            }
             let next = self.places.get(at).next;
             self.places.free(at);
             at = next;
@@ -112,7 +115,8 @@ impl LockModule {
         let claim = self.claims.slots.get(slot);
         let may_go = |place: PlaceSlot| {
             let lock = self.places.get(place).lock;
-            self.locks.slots.get(lock).waiting.head == place && self.has_room(lock, claim)
+            let is_first = self.locks.slots.get(lock).waiting.head == place;
+            (is_first || plant::is(Plant::FirstKeyIsEnough)) && self.has_room(lock, claim)
         };
         let is_there = !core.namespaces.get(lock.namespace).deleted;
         (is_there && self.places_of(claim).all(may_go)).then_some(slot)
@@ -125,6 +129,7 @@ impl LockModule {
         match (claim.mode(), self.claim_of(first).mode()) {
             (LockMode::Shared, LockMode::Shared) => lock.holder_count < LOCK_HOLDERS_MAX,
             (LockMode::Counting { holders }, LockMode::Counting { .. }) => lock.holder_count < holders,
+            (LockMode::Exclusive, LockMode::Shared) => plant::is(Plant::ExclusiveBesideShared),
             _ => false,
         }
     }
@@ -133,6 +138,7 @@ impl LockModule {
     fn grant(&mut self, slot: ClaimSlot, lock: LockSlot, core: &mut Core, out: &mut Outcome) {
         let Some(number) = core.tokens.give() else { return self.end_claim(slot, out) };
         let claim = self.claims.slots.get_mut(slot);
+        let number = if plant::is(Plant::ReuseLockNumber) { claim.number } else { number };
         let ticket = LockTicket { number: claim.number, slot: slot.index() };
         let (mut at, ttl_ms) = (claim.places, claim.ttl_ms.min(LOCK_TAKE_MS));
         (claim.number, claim.waits) = (number, false);

@@ -13,6 +13,7 @@
 //! - each step of a chain is sent once, when the one before it is acked; a callback comes after all members
 //!   of its group;
 //! - no schedule fires twice at an instant;
+//! - holders of a lock may hold it together, lines are served in order, and tokens only grow;
 //! - counters equal the events, and listings show the messages that have not ended.
 //!
 //! It does not check how soon consequences follow, which of several comes first, and which are left to a
@@ -22,6 +23,7 @@ mod answers;
 mod compare;
 mod follows;
 mod life;
+mod locks;
 mod order;
 #[cfg(test)]
 mod tests;
@@ -39,6 +41,7 @@ use crate::model::{Checked, ensure};
 use answers::Sends;
 use follows::{Demand, Demands};
 use life::{Life, Stage};
+use locks::Locks;
 
 /// The lives of the messages of one shard, up to some record.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +62,7 @@ pub struct Lives {
     steps_aside: BTreeSet<NamespaceId>,
     /// Number of messages sent so far.
     sent: u64,
+    locks: Locks,
 }
 
 /// An applied record and its outcome.
@@ -101,6 +105,7 @@ impl Lives {
         sends.are_all_told()?;
         self.are_met(record, demands)?;
         self.fires_once(record)?;
+        self.locks.follow(record)?;
         self.forget_namespace(record);
         Ok(())
     }

@@ -33,6 +33,12 @@ impl Apply<'_> {
             | Command::SchedulePause { .. }
             | Command::ScheduleTrigger { .. }
             | Command::ScheduleFire(_) => self.schedules(command)?,
+            // No message is concerned: `lives` follows them.
+            Command::LockAcquire(_)
+            | Command::LockRenew { .. }
+            | Command::LockRelease { .. }
+            | Command::LockBreak { .. }
+            | Command::LockWait { .. } => {}
             _ => self.administer(command)?,
         }
         let ticked = matches!(command, Command::Tick);

@@ -9,6 +9,7 @@ use sluice_engine::settings::{Backoff, BackoffKind};
 
 use super::flows::Relations;
 use super::keys::KEYED_QUEUES;
+use super::locks::LocksKnown;
 use super::names::QUEUES;
 use super::seen::Seen;
 use super::{Generator, Wanted};
@@ -24,8 +25,8 @@ const KEYED_MAX: usize = 32;
 type Draw = fn(&mut Generator, &Seen<'_>) -> Op;
 
 impl Generator {
-    /// Clients that hold nothing.
-    pub fn new(shard: u32, mixes: bool, mut rng: Rng) -> Generator {
+    /// Clients that hold nothing; `of_locks` gives the draws about locks.
+    pub fn new(shard: u32, mixes: bool, mut rng: Rng, of_locks: Rng) -> Generator {
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         let fair_only = rng.chance(1, 3);
         let relates = !fair_only && rng.chance(1, 2);
@@ -44,6 +45,7 @@ impl Generator {
             bounded: bounded || mixes,
             attaches,
             mixes,
+            locks: Some(of_locks).and_then(|mut rng| rng.chance(1, 2).then(|| LocksKnown::new(rng))),
         }
     }
 
@@ -69,6 +71,9 @@ impl Generator {
 
     /// The next request of a client.
     pub fn op(&mut self, seen: &Seen<'_>) -> Op {
+        if let Some(op) = self.lock(seen) {
+            return op;
+        }
         let settle = 2 + self.held.len().min(30) as u64;
         let mut kinds: Vec<(u64, Draw)> = vec![
             (20, Generator::send),

@@ -12,6 +12,7 @@ mod decode;
 mod flows;
 mod generate;
 mod keys;
+mod locks;
 mod names;
 mod op;
 mod queues;
@@ -29,6 +30,7 @@ use sluice_engine::limits::Limits;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
 use crate::rng::Rng;
+use locks::LocksKnown;
 
 pub use bulks::{BulkChange, BulkOp};
 pub use change::ChangeOp;
@@ -36,6 +38,7 @@ pub use consumers::ConsumerOp;
 pub use decode::decode;
 pub use flows::{GroupOp, Relations};
 pub use keys::LimitOp;
+pub use locks::LockOp;
 pub use names::QUEUES;
 pub use queues::QueueOp;
 pub use schedules::ScheduleOp;
@@ -160,6 +163,7 @@ pub enum Op {
     Queue(QueueOp),
     Group(GroupOp),
     Consumer(ConsumerOp),
+    Lock(LockOp),
 }
 
 /// A command that the node makes by itself.
@@ -230,4 +234,6 @@ pub struct Generator {
     attaches: bool,
     /// True when all features are mixed, with narrow limits. Such runs have no model.
     mixes: bool,
+    /// Locks; `None`: clients use none in this run.
+    locks: Option<LocksKnown>,
 }

@@ -45,6 +45,7 @@ impl Op {
             Op::Queue(op) => Some(op),
             Op::Group(op) => Some(op),
             Op::Consumer(op) => Some(op),
+            Op::Lock(op) => Some(op),
             _ => None,
         }
     }
@@ -143,7 +144,8 @@ impl Op {
             | Op::Bulk(_)
             | Op::Queue(_)
             | Op::Group(_)
-            | Op::Consumer(_) => self.with_feature(f),
+            | Op::Consumer(_)
+            | Op::Lock(_) => self.with_feature(f),
         }
     }
 

@@ -19,7 +19,7 @@ use super::consumers::Reader;
 use super::records::{bytes_of, give_back};
 use super::watchers::Watchers;
 use crate::model::Checked;
-use crate::workload::{ConsumerOp, Op, Wanted};
+use crate::workload::{ConsumerOp, LockOp, Op, Wanted};
 
 /// Capacity for answers that clients have not taken; more than one step can give.
 const COMPLETIONS: usize = 4_096;
@@ -290,6 +290,14 @@ impl World {
                         self.id_means(id, &item.payload)?;
                     }
                 }
+                Ok(())
+            }
+            (Ok(Reply::LockGranted { grant }), Some(Op::Lock(LockOp::Acquire { namespace, .. }))) => {
+                self.lanes[self.at].generator.granted(*namespace, grant.token);
+                Ok(())
+            }
+            (Ok(Reply::LockWaits { ticket }), _) => {
+                self.lanes[self.at].generator.waits_for_lock(*ticket);
                 Ok(())
             }
             _ => Ok(()),

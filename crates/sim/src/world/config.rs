@@ -152,6 +152,11 @@ impl Config {
         Space::new(Arc::new(disk.for_next_process()), dir, *reserve_bytes, *full_margin_bytes)
     }
 
+    /// The draws about locks on a shard: by the identity, so that the other draws of a seed do not change.
+    pub(super) fn draws_of_locks(&self, shard: u32) -> Rng {
+        Rng::new(self.journal.identity.rotate_left(shard + 1))
+    }
+
     /// Settings of a shard's journal, which shares this room with others (`None`: with none).
     pub(super) fn journal(&self, shard: u32, clock: &SimClock, space: Option<Arc<Space>>) -> Options {
         Options {

@@ -211,7 +211,8 @@ impl World {
         let lanes = (0..config.shards)
             .map(|shard| {
                 let history = History::new(config.limits.clone(), !config.mixes);
-                ShardWorld::new(history, Generator::new(shard, config.mixes, rng.fork()))
+                let of_locks = config.draws_of_locks(shard);
+                ShardWorld::new(history, Generator::new(shard, config.mixes, rng.fork(), of_locks))
             })
             .collect();
         let mut world = World {
