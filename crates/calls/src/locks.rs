@@ -179,7 +179,8 @@ impl Unary for Acquire {
             request: self.digest(namespace, &keys, mode, permit.caller()),
         };
         let wait_ms = self.wait_ms.map_or(0, Within::get);
-        let acquiring = permit.node().lock_acquire(acquire, Duration::from_millis(wait_ms));
+        let wait = Duration::from_millis(wait_ms);
+        let acquiring = permit.node().lock_acquire(acquire, wait, permit.stopping());
         if wait_ms == 0 {
             return Ok(Grant::from(acquiring.await?).into());
         }
@@ -189,7 +190,6 @@ impl Unary for Acquire {
             biased;
             denied = standing.lost() => Err(denied.into()),
             grant = acquiring => Ok(Grant::from(grant?).into()),
-            () = permit.stopping() => Err(sluice_engine::Error::ShuttingDown {}.into()),
         }
     }
 }

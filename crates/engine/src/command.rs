@@ -280,8 +280,16 @@ pub enum Command<'a> {
     LockWait {
         /// The claim.
         ticket: LockTicket,
-        /// Time for which it waits from now on, in milliseconds; 0: it leaves its lines.
+        /// Time for which it waits from now on, in milliseconds.
         wait_ms: u32,
+    },
+    /// Ends a claim whose caller has gone: it leaves its lines, or gives back what it was granted; proposed
+    /// by the node. Nothing happens if the same request was made again since, by a caller who may be there.
+    LockLeave {
+        /// The claim.
+        claim: LockTicket,
+        /// Number of times that it was asked for when that caller did.
+        calls: u16,
     },
     /// Holds a message whose payload could not be read back; proposed by the node.
     HoldDamaged {

@@ -227,7 +227,8 @@ errors! {
     NoLeader {} "no_leader" Operator "no node leads the shard at present: nothing was done; retry";
     /// The command belongs to a behaviour version that is not in force yet.
     NotInForce { in_force: u64, since: u64 } "not_in_force" Operator
-        "this needs behaviour version {since}, and version {in_force} is in force: when all nodes run a program that          knows it, run `sluice cluster finalize`";
+        "this needs behaviour version {since}, and version {in_force} is in force: when all nodes run a program that \
+         knows it, run `sluice cluster finalize`";
     /// Unknown outcome: the command may or may not have taken effect. Repeating it does no harm, except a
     /// send without an idempotency key.
     OutcomeUnknown {} "outcome_unknown" Operator

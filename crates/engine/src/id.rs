@@ -104,10 +104,11 @@ impl FromStr for LockToken {
     }
 }
 
-/// Number of a claim that waits; never reused.
+/// Number of a claim: one while it waits, and another as the token of its grant; never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LockTicket {
-    pub(crate) number: u64,
+    /// The number.
+    pub number: u64,
     pub(crate) slot: u32,
 }
 

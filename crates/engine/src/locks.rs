@@ -62,6 +62,15 @@ pub struct LockGrant {
     pub token: LockToken,
     /// When it ends unless it is renewed, in microseconds since the Unix epoch.
     pub until_us: u64,
+    /// Number of times that it was asked for by the same request; wraps around.
+    pub calls: u16,
+}
+
+impl LockGrant {
+    /// Its claim.
+    pub fn claim(&self) -> LockTicket {
+        LockTicket { number: self.token.number, slot: self.token.slot }
+    }
 }
 
 /// The end of a wait.

@@ -135,6 +135,8 @@ pub enum Reply {
     LockWaits {
         /// The claim.
         ticket: LockTicket,
+        /// Number of times that it was asked for by the same request; wraps around.
+        calls: u16,
     },
     /// Lock break: how many held it.
     LockBroken {

@@ -36,6 +36,8 @@ pub enum Plant {
     ForgetNextInLine,
     /// A claim of several keys is granted when it is the first for one of them.
     FirstKeyIsEnough,
+    /// A caller that has gone takes the claim of another who has made the same request since.
+    LeaveForOthers,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch,
 }

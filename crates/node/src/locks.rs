@@ -1,5 +1,6 @@
 //! Caller's side of locks.
 
+use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -16,9 +17,10 @@ use crate::shard::request::{Acquiring, Request, unexpected};
 struct Waiting<'a> {
     node: &'a Node,
     shard: u32,
-    namespace: NamespaceId,
     ticket: u64,
     receiver: Option<oneshot::Receiver<Result<LockGrant, Error>>>,
+    /// True: the caller may ask again.
+    stays: bool,
 }
 
 impl Drop for Waiting<'_> {
@@ -26,33 +28,46 @@ impl Drop for Waiting<'_> {
         let Some(mut receiver) = self.receiver.take() else { return };
         // Closed before the cancellation, which may overtake the request: the shard makes no closed claim.
         receiver.close();
-        self.node.push_surely(self.shard, Request::Cancel { ticket: self.ticket });
-        if let Ok(Ok(LockGrant { token, .. })) = receiver.try_recv() {
-            let release = Command::LockRelease { namespace: self.namespace, token };
-            self.node.push_surely(self.shard, Request::surely(&release));
+        let ticket = self.ticket;
+        let request = if self.stays { Request::Forget { ticket } } else { Request::Cancel { ticket } };
+        self.node.push_surely(self.shard, request);
+        if let Ok(Ok(grant)) = receiver.try_recv() {
+            let leave = Command::LockLeave { claim: grant.claim(), calls: grant.calls };
+            self.node.push_surely(self.shard, Request::surely(&leave));
         }
     }
 }
 
 impl Node {
     /// Acquires locks, waiting for them for `wait` at most; `wait_ms` of the request does not count. Dropping
-    /// the future gives up: what was granted meanwhile is released.
+    /// the future gives up: what was granted meanwhile goes back. `stopping` resolves when nothing is to be
+    /// waited for any more.
     ///
     /// # Errors
     /// `lock_held` when they were not free in time; `limit_exceeded`; `overloaded` when too many wait;
-    /// `outcome_unknown` when the leader changed: the same request, made again, has its place in line.
-    pub async fn lock_acquire(&self, acquire: LockAcquire<'_>, wait: Duration) -> Result<LockGrant, Error> {
-        let namespace = acquire.namespace;
-        let shard = self.inner.placement.shard_of(namespace)?;
+    /// `outcome_unknown` when the leader changed or stops: the same request, made again, has its place in
+    /// line.
+    pub async fn lock_acquire(
+        &self,
+        acquire: LockAcquire<'_>,
+        wait: Duration,
+        stopping: impl Future<Output = ()>,
+    ) -> Result<LockGrant, Error> {
+        let shard = self.inner.placement.shard_of(acquire.namespace)?;
         Command::LockAcquire(LockAcquire { wait_ms: 0, ..acquire }).check(&self.limits())?;
         let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
         let (reply, receiver) = oneshot::channel();
         self.push(shard, Request::Acquire(Box::new(Acquiring::new(ticket, acquire, wait, reply))))?;
-        let mut waiting = Waiting { node: self, shard, namespace, ticket, receiver: Some(receiver) };
+        let mut waiting = Waiting { node: self, shard, ticket, receiver: Some(receiver), stays: false };
         let Some(receiver) = &mut waiting.receiver else { return Err(Error::ShuttingDown {}) };
-        let answer = receiver.await;
-        waiting.receiver = None;
-        answer.map_err(|_| Error::OutcomeUnknown {})?
+        let answer = tokio::select! {
+            biased;
+            answer = receiver => Some(answer),
+            () = stopping, if !wait.is_zero() => None,
+        };
+        waiting.stays = answer.is_none();
+        waiting.receiver = waiting.receiver.take().filter(|_| waiting.stays);
+        answer.map_or(Err(Error::OutcomeUnknown {}), |answer| answer.map_err(|_| Error::OutcomeUnknown {})?)
     }
 
     /// Begins the time of a grant anew, in milliseconds; 0: with the time that it had.

@@ -100,6 +100,8 @@ plants! {
     ForgetNextInLine = "forget_next_in_line" in engine as ForgetNextInLine,
     /// A claim of several keys is granted when it is the first for one of them.
     FirstKeyIsEnough = "first_key_is_enough" in engine as FirstKeyIsEnough,
+    /// A caller that has gone takes the claim of another who has made the same request since.
+    LeaveForOthers = "leave_for_others" in engine as LeaveForOthers,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch = "end_grace_with_epoch" in engine as EndGraceWithEpoch,
     /// A unique key is free while its message is leased.

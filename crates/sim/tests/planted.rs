@@ -78,6 +78,7 @@ are_found! {
     reuse_lock_number: ReuseLockNumber,
     forget_next_in_line: ForgetNextInLine,
     first_key_is_enough: FirstKeyIsEnough,
+    leave_for_others: LeaveForOthers,
     unique_while_leased: UniqueWhileLeased,
     bulk_forgets_versions: BulkForgetsVersions,
     older_snapshot_fallback: OlderSnapshotFallback,

@@ -160,7 +160,8 @@ impl Engine {
             }
             RareRecord::LockRelease { namespace, token } => locks.release(namespace, token, core, out),
             RareRecord::LockBreak { namespace, key } => locks.break_key(namespace, key, core, out),
-            RareRecord::LockWait { ticket, wait_ms } => locks.wait(ticket, wait_ms, core, out),
+            RareRecord::LockWait { ticket, wait_ms } => locks.wait(ticket, wait_ms, core),
+            RareRecord::LockLeave { claim, calls } => locks.leave(claim, calls, core, out),
         }
     }
 

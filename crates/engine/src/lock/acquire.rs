@@ -65,7 +65,9 @@ impl LockModule {
         core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let waits = self.claims.slots.get(slot).waits;
+        let claim = self.claims.slots.get_mut(slot);
+        (claim.calls, claim.ttl_ms) = (claim.calls.wrapping_add(1), record.ttl_ms);
+        let waits = claim.waits;
         if waits && record.wait_ms == 0 {
             let lock = self.places.get(self.claims.slots.get(slot).places).lock;
             self.end_claim(slot, out);
@@ -83,7 +85,8 @@ impl LockModule {
     fn standing(&self, slot: ClaimSlot, namespace: crate::NamespaceId, core: &Core) -> Reply {
         let claim = self.claims.slots.get(slot);
         if claim.waits {
-            Reply::LockWaits { ticket: LockTicket { number: claim.number, slot: slot.index() } }
+            let ticket = LockTicket { number: claim.number, slot: slot.index() };
+            Reply::LockWaits { ticket, calls: claim.calls }
         } else {
             Reply::LockGranted { grant: self.grant_of(slot, namespace, core) }
         }

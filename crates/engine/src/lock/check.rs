@@ -38,5 +38,5 @@ pub(crate) fn check_renewal(ttl_ms: u32) -> Result<(), Error> {
 }
 
 pub(crate) fn check_wait(wait_ms: u32) -> Result<(), Error> {
-    at_most("wait_ms", wait_ms.into(), LOCK_WAIT_MS_MAX.into())
+    between("wait_ms", wait_ms.into(), 1, LOCK_WAIT_MS_MAX.into())
 }

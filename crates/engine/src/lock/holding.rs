@@ -25,9 +25,9 @@ impl LockModule {
         if ttl_ms > 0 {
             claim.ttl_ms = ttl_ms;
         }
-        let until_us = core.now_us + u64::from(claim.ttl_ms) * 1_000;
+        let (until_us, calls) = (core.now_us + u64::from(claim.ttl_ms) * 1_000, claim.calls);
         self.claims.set_due(slot, until_us, core.now_us);
-        out.reply = Reply::LockGranted { grant: LockGrant { token, until_us } };
+        out.reply = Reply::LockGranted { grant: LockGrant { token, until_us, calls } };
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl LockModule {
     pub(crate) fn grant_of(&self, slot: ClaimSlot, namespace: NamespaceId, core: &Core) -> LockGrant {
         let claim = self.claims.slots.get(slot);
         let token = core.receipt_key.lock_token(namespace, claim.number, slot.index());
-        LockGrant { token, until_us: claim.due_us }
+        LockGrant { token, until_us: claim.due_us, calls: claim.calls }
     }
 }
 

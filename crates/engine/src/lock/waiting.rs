@@ -14,22 +14,30 @@ use crate::plant::{self, Plant};
 use crate::store::slot::Slot;
 
 impl LockModule {
-    /// Lets a claim wait on for a time from now; 0: it leaves. One that does not wait any more is no error.
-    pub(crate) fn wait(
+    /// Lets a claim wait on for a time from now. One that does not wait any more is no error.
+    pub(crate) fn wait(&mut self, ticket: LockTicket, wait_ms: u32, core: &Core) -> Result<(), Error> {
+        let found = self.claims.numbered(ticket.slot, ticket.number);
+        if let Some(slot) = found.filter(|slot| self.claims.slots.get(*slot).waits) {
+            self.claims.set_due(slot, core.now_us + u64::from(wait_ms) * 1_000, core.now_us);
+        }
+        Ok(())
+    }
+
+    /// Ends a claim whose caller has gone, unless another has made the same request since. One that has
+    /// ended, or was granted since its number was told, is no error.
+    pub(crate) fn leave(
         &mut self,
-        ticket: LockTicket,
-        wait_ms: u32,
+        claim: LockTicket,
+        calls: u16,
         core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        let found = self.claims.numbered(ticket.slot, ticket.number);
-        let Some(slot) = found.filter(|slot| self.claims.slots.get(*slot).waits) else { return Ok(()) };
-        if wait_ms > 0 {
-            self.claims.set_due(slot, core.now_us + u64::from(wait_ms) * 1_000, core.now_us);
-            return Ok(());
+        let found = self.claims.numbered(claim.slot, claim.number);
+        let is_last = |slot: &ClaimSlot| self.claims.slots.get(*slot).calls == calls;
+        if let Some(slot) = found.filter(|slot| is_last(slot) || plant::is(Plant::LeaveForOthers)) {
+            self.end_claim(slot, out);
+            self.grant_woken(&mut { SLICE_CLAIMS }, core, out);
         }
-        self.end_claim(slot, out);
-        self.grant_woken(&mut { SLICE_CLAIMS }, core, out);
         Ok(())
     }
 

@@ -48,7 +48,7 @@ impl Command<'_> {
             Command::Detach { grace_ms, .. } => check_grace(*grace_ms),
             Command::LockAcquire(acquire) => check_acquire(acquire),
             Command::LockRenew { ttl_ms, .. } => check_renewal(*ttl_ms),
-            Command::LockRelease { .. } => Ok(()),
+            Command::LockRelease { .. } | Command::LockLeave { .. } => Ok(()),
             Command::LockBreak { key, .. } => check_key("key", key),
             Command::LockWait { wait_ms, .. } => check_wait(*wait_ms),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),

@@ -136,6 +136,7 @@ records! {
         LockRelease { namespace: NamespaceId, token: LockToken } = 62, 1;
         LockBreak { namespace: NamespaceId, key: &'a str } = 63, 1;
         LockWait { ticket: LockTicket, wait_ms: u32 } = 64, 1;
+        LockLeave { claim: LockTicket, calls: u16 } = 65, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }
 }

@@ -89,7 +89,7 @@ impl Locks {
                 assert!(!waiters, "{:?} goes past a line", grant.token);
                 self.granted(now_us, claim, grant);
             }
-            Reply::LockWaits { ticket } => {
+            Reply::LockWaits { ticket, .. } => {
                 let before = self.waiting.insert(ticket, claim);
                 assert!(before.is_none() || acquire.request != [0; 2]);
             }
@@ -166,10 +166,13 @@ impl Run {
             }
             10 => {
                 let waiting: Vec<LockTicket> = self.locks.waiting.keys().copied().collect();
-                let wait_ms = self.numbers.pick(&[0, 0, 1, 30_000]);
+                let (wait_ms, calls) = (self.numbers.pick(&[1, 30_000]), self.numbers.pick(&[1, 1, 2]));
                 if !waiting.is_empty() {
-                    let ticket = self.numbers.pick(&waiting);
-                    self.apply(&Command::LockWait { ticket, wait_ms });
+                    let claim = self.numbers.pick(&waiting);
+                    let leave = Command::LockLeave { claim, calls };
+                    let wait = Command::LockWait { ticket: claim, wait_ms };
+                    let command = if self.numbers.one_in(2) { &leave } else { &wait };
+                    self.apply(command);
                 }
             }
             _ => {

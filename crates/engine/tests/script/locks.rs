@@ -12,13 +12,17 @@ use super::line::Line;
 /// Grants and claims of a script.
 #[derive(Default)]
 pub(super) struct Named {
-    grants: Vec<LockToken>,
+    grants: Vec<LockGrant>,
     tickets: Vec<LockTicket>,
 }
 
 impl Named {
-    fn grant(&mut self, token: LockToken) -> String {
-        name("l", &mut self.grants, token)
+    fn grant(&mut self, grant: LockGrant) -> String {
+        // One that is renewed, or told again, keeps its name.
+        match self.grants.iter().position(|known| known.token == grant.token) {
+            Some(at) => format!("l{}", at + 1),
+            None => name("l", &mut self.grants, grant),
+        }
     }
 
     fn ticket(&mut self, ticket: LockTicket) -> String {
@@ -65,6 +69,13 @@ impl Player {
                 let ticket = numbered('w', &self.locks.tickets, ticket);
                 self.run(&Command::LockWait { ticket, wait_ms: number("wait_ms").unwrap_or(0) })
             }
+            ["leave", claim] => {
+                let claim = match claim.starts_with('w') {
+                    true => numbered('w', &self.locks.tickets, claim),
+                    false => numbered('l', &self.locks.grants, claim).claim(),
+                };
+                self.run(&Command::LockLeave { claim, calls: number("calls").unwrap_or(1) as u16 })
+            }
             ["break", key] => self.run(&Command::LockBreak { namespace, key }),
             _ => panic!("{line:?} is no command"),
         }
@@ -72,20 +83,20 @@ impl Player {
 
     /// A grant by its name, or a token as it is printed.
     fn token(&self, text: &str) -> LockToken {
-        text.parse().unwrap_or_else(|_| numbered('l', &self.locks.grants, text))
+        text.parse().unwrap_or_else(|_| numbered('l', &self.locks.grants, text).token)
     }
 
     /// What the last command brought about for those who ask for locks.
     pub(super) fn lock_lines(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         let granted = |player: &mut Player, grant: LockGrant| {
-            let name = player.locks.grant(grant.token);
+            let name = player.locks.grant(grant);
             let (number, until) = (super::print::sequence(grant.token.number), player.time(grant.until_us));
             format!("{name} = {number} until {until}")
         };
         match self.driver.out.reply {
             Reply::LockGranted { grant } => lines.push(format!("granted {}", granted(self, grant))),
-            Reply::LockWaits { ticket } => lines.push(format!("{} waits", self.locks.ticket(ticket))),
+            Reply::LockWaits { ticket, .. } => lines.push(format!("{} waits", self.locks.ticket(ticket))),
             Reply::LockBroken { holders } => lines.push(format!("{holders} holder(s)")),
             _ => {}
         }

@@ -316,6 +316,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
             Request::Watch(watch) => self.take_watch(*watch),
             Request::Unwatch(left) => self.end_watch(&left),
             Request::Cancel { ticket } => self.cancel(ticket),
+            Request::Forget { ticket } => self.forget_acquiring(ticket),
             Request::Surely(record) => self.owe_record(record),
             Request::Read(read) | Request::ReadStale(read) => self.take_look(read),
             Request::Drain => self.drain(),

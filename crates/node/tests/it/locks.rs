@@ -136,7 +136,8 @@ fn a_claim_whose_node_is_gone_is_found_by_who_asks_again() {
     assert_eq!(counts(&rig), (1, 2));
     release(&mut rig, first);
     let grant = granted(&mut again);
-    assert_eq!(granted(&mut acquire(&mut rig, 2, 5_000, 0)), grant, "what was lost is told again");
+    let told_again = granted(&mut acquire(&mut rig, 2, 5_000, 0));
+    assert_eq!(told_again.token, grant.token, "what was lost is told again");
 }
 
 #[test]
@@ -149,4 +150,43 @@ fn a_stop_answers_those_that_wait_and_keeps_their_places() {
     assert!(granted(&mut holder).until_us > 0);
     assert_eq!(waiting.try_recv().unwrap(), Err(Error::OutcomeUnknown {}));
     assert_eq!(counts(&rig), (1, 1));
+}
+
+#[test]
+fn who_goes_takes_nothing_from_who_has_made_the_same_request_again() {
+    let mut rig = Rig::new(16);
+    for ttl_ms in [5_000, 60_000] {
+        let first = granted(&mut acquire(&mut rig, 1, 1_800_000, 0));
+        // The former caller goes when its claim is granted already, and before it has the answer.
+        rig.held.store(true, Relaxed);
+        let former = acquire(&mut rig, 2, ttl_ms, 20);
+        rig.held.store(false, Relaxed);
+        rig.settle_down();
+        rig.held.store(true, Relaxed);
+        rig.mailbox.push_surely(Request::surely(&Command::LockBreak { namespace: NAMESPACE, key: "k" }));
+        rig.settle_down();
+        let mut again = acquire(&mut rig, 2, ttl_ms, 20);
+        drop(former);
+        rig.mailbox.push_surely(Request::Cancel { ticket: 2 });
+        rig.held.store(false, Relaxed);
+        rig.settle_down();
+        let grant = granted(&mut again);
+        rig.pass(SECOND_US);
+        assert!(grant.token.number > first.token.number);
+        assert_eq!(view(&rig).unwrap().holders[0].number, grant.token.number);
+        release(&mut rig, grant);
+    }
+}
+
+#[test]
+fn the_claim_of_a_caller_who_may_ask_again_stays_in_its_line() {
+    let mut rig = Rig::new(16);
+    let first = granted(&mut acquire(&mut rig, 1, 1_800_000, 0));
+    drop(acquire(&mut rig, 2, 5_000, 20));
+    rig.mailbox.push_surely(Request::Forget { ticket: 2 });
+    let _behind = acquire(&mut rig, 3, 5_000, 20);
+    assert_eq!(counts(&rig), (1, 2));
+    let mut again = acquire(&mut rig, 2, 5_000, 20);
+    release(&mut rig, first);
+    assert!(granted(&mut again).until_us > 0);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sluice_engine::command::{Attach, Send, SendItem, SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::item::Deliver;
+use sluice_engine::locks::LockGrant;
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::State;
 use sluice_engine::{Command, Error};
@@ -16,9 +17,10 @@ use sluice_node::shard::request::{
 };
 use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
+use super::locking::{self, LockCall};
 use super::returns::Worker;
 
-const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
+pub(super) const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 /// Queue of most messages.
 pub(super) const QUEUE: &str = "jobs";
 /// Lease of a receive and of an extension, in milliseconds.
@@ -79,6 +81,13 @@ pub(super) enum Call {
         reply: Replied<Figures>,
     },
     Await(MessageId, Replied<WaitOutcome>),
+    Acquire {
+        call: LockCall,
+        ticket: u64,
+        reply: Replied<LockGrant>,
+    },
+    /// Another call about a lock.
+    Lock(LockCall, Receiver<Answer>),
 }
 
 /// The answer to a call.
@@ -90,6 +99,8 @@ pub(super) enum Answered {
     Resumed(Result<Vec<Result<(), Error>>, Error>),
     Counted(Result<Figures, Error>),
     Awaited(Result<State, Error>),
+    /// With a grant, if it gives one.
+    Locked(Result<Option<LockGrant>, Error>),
 }
 
 /// A call that waits for its answer.
@@ -122,6 +133,10 @@ impl Waiting {
             Call::Await(_, reply) => {
                 reply.try_recv().map(|seen| Answered::Awaited(seen.map(|seen| seen.state)))
             }
+            Call::Acquire { reply, .. } => {
+                reply.try_recv().map(|granted| Answered::Locked(granted.map(Some)))
+            }
+            Call::Lock(_, reply) => reply.try_recv().map(locking::answered),
         };
         match found {
             Ok(answer) => Ok(Some(answer)),
@@ -143,7 +158,7 @@ fn settled(answer: Answer) -> Result<(), Error> {
     answer.results.into_iter().next().unwrap_or(Ok(()))
 }
 
-fn propose(command: &Command<'_>) -> (Request, Receiver<Answer>) {
+pub(super) fn propose(command: &Command<'_>) -> (Request, Receiver<Answer>) {
     let (sender, reply) = oneshot::channel();
     (Request::Propose(Proposal::new(command, ReplyTo::Once(sender))), reply)
 }
@@ -157,7 +172,7 @@ pub(super) struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn ask(&self, request: Request, wait_us: u64, call: Call) -> Waiting {
+    pub(super) fn ask(&self, request: Request, wait_us: u64, call: Call) -> Waiting {
         if self.mailbox.push(request).is_err() {
             unreachable!("a mailbox has room for all calls that are open")
         }

@@ -52,6 +52,7 @@ impl ClusterWorld {
         if self.is_closing || self.clients.open.len() >= OPEN_MAX {
             return Ok(());
         }
+        self.use_locks()?;
         let Some(node) = self.node_to_ask() else { return Ok(()) };
         if self.faulty && self.rng.chance(1, 300) {
             self.transfer(node);

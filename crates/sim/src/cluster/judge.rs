@@ -6,6 +6,7 @@
 //! - what was acknowledged is not delivered again;
 //! - no lease and no delay ends early, and none before the time that was told where all have started anew;
 //! - whoever holds a message can settle it until then;
+//! - one client at a time holds a lock;
 //! - what is read is not older than what was answered before.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -23,6 +24,7 @@ use super::calls::{Answered, Call, Figures, Message, QUEUE, Waiting};
 use super::damage::Awaited;
 use super::filling::is_full;
 use super::holding::{Consumers, Hold, Lease};
+use super::locking::Locking;
 use super::promised::{End, Starts};
 use crate::model::Checked;
 use crate::world::Stats;
@@ -75,6 +77,7 @@ pub(super) struct Judge {
     may_be_full: bool,
     /// Payloads of which a copy is awaited.
     pub(super) awaited: Vec<Awaited>,
+    pub(super) locking: Locking,
     pub(super) stats: Stats,
 }
 
@@ -86,8 +89,8 @@ pub(super) enum Outcome {
 }
 
 impl Judge {
-    pub(super) fn new(may_be_full: bool) -> Judge {
-        Judge { may_be_full, ..Judge::default() }
+    pub(super) fn new(may_be_full: bool, locking: Locking) -> Judge {
+        Judge { may_be_full, locking, ..Judge::default() }
     }
 
     /// Number of messages whose sends were answered.
@@ -119,15 +122,20 @@ impl Judge {
             | Call::Resume { .. }
             | Call::Count { .. }
             | Call::Await(..) => {}
+            Call::Acquire { call, .. } | Call::Lock(call, _) => self.is_lock_asked(call),
         }
     }
 
     /// A call whose node is gone has no answer.
     pub(super) fn hears_nothing(&mut self, call: Call) {
         self.stats.unknown += 1;
-        if let Call::Send(message, _) = call {
-            self.fates.entry(message.payload.clone()).or_default().is_unknown = true;
-            self.may_repeat(message);
+        match call {
+            Call::Send(message, _) => {
+                self.fates.entry(message.payload.clone()).or_default().is_unknown = true;
+                self.may_repeat(message);
+            }
+            Call::Acquire { call, .. } => self.hears_nothing_of_lock(call),
+            _ => {}
         }
     }
 
@@ -197,6 +205,9 @@ impl Judge {
                 Err(Error::MessageNotFound { .. }) => Ok(()),
                 result => self.outcome(&result).map(drop),
             },
+            (Call::Acquire { call, .. } | Call::Lock(call, _), Answered::Locked(result)) => {
+                self.hears_of_lock(call, result, (begun_us, wait_us), now_us)
+            }
             _ => Err("an answer to another call".to_owned()),
         }
     }

@@ -30,6 +30,7 @@ mod holding;
 mod judge;
 mod kept;
 mod listing;
+mod locking;
 mod network;
 mod node;
 mod operator;
@@ -57,6 +58,7 @@ use checker::Checker;
 use clients::Clients;
 use filling::Filling;
 use judge::Judge;
+use locking::Locking;
 use network::Network;
 use node::{Node, draw_options};
 use operator::Operator;
@@ -227,7 +229,7 @@ impl ClusterWorld {
             filling: (disks == Disks::Bad).then(|| Filling::new(seed)),
             plant,
             checker: Checker::new(log),
-            judge: Judge::new(disks == Disks::Bad),
+            judge: Judge::new(disks == Disks::Bad, Locking::new(seed)),
             clients: Clients::default(),
             returns: Returns::new(seed),
             slow_write_us: 0,

@@ -21,6 +21,8 @@ struct Claim {
     mode: LockMode,
     /// End of its wait or of its grant, in microseconds since the Unix epoch.
     until_us: u64,
+    /// Number of times that it was asked for.
+    calls: u16,
 }
 
 impl Claim {
@@ -66,6 +68,12 @@ impl Locks {
             Command::LockWait { ticket, wait_ms } => {
                 if let Some(claim) = self.waiting.get_mut(ticket) {
                     claim.until_us = now_us + u64::from(*wait_ms) * 1_000;
+                }
+            }
+            Command::LockLeave { claim, calls } => {
+                self.granted.retain(|token, held| token.number != claim.number || held.calls != *calls);
+                if let Some(waiting) = self.waiting.get_mut(claim).filter(|waiting| waiting.calls == *calls) {
+                    waiting.until_us = now_us;
                 }
             }
             Command::NamespaceDelete { namespace, .. } if outcome.error.is_none() => {
@@ -139,10 +147,13 @@ impl Locks {
         let keys = acquire.keys.iter().map(|key| (*key).to_owned()).collect();
         let (namespace, mode, now_us) = (acquire.namespace, acquire.mode, record.now_us);
         let until = |ms: u32| now_us + u64::from(ms) * 1_000;
-        let claim = Claim { namespace, keys, mode, until_us: until(acquire.wait_ms) };
+        let claim = Claim { namespace, keys, mode, until_us: until(acquire.wait_ms), calls: 1 };
         match record.outcome.reply {
             Reply::LockGranted { grant } if self.granted.contains_key(&grant.token) => {
                 ensure!(acquire.request != [0; 2], "{} is given to another", grant.token);
+                if let Some(held) = self.granted.get_mut(&grant.token) {
+                    held.calls += 1;
+                }
                 self.renewed(grant.token, record)
             }
             Reply::LockGranted { grant } => {
@@ -151,9 +162,12 @@ impl Locks {
                 ensure!(grant.until_us == until(acquire.ttl_ms), "{grant:?} does not last as asked for");
                 self.is_granted(now_us, claim, grant)
             }
-            Reply::LockWaits { ticket } => {
-                let is_again = self.waiting.insert(ticket, claim).is_some();
-                ensure!(!is_again || acquire.request != [0; 2], "{ticket:?} is given to another");
+            Reply::LockWaits { ticket, calls } => {
+                let former = self.waiting.remove(&ticket);
+                ensure!(former.is_none() || acquire.request != [0; 2], "{ticket:?} is given to another");
+                let times = former.map_or(1, |former| former.calls + 1);
+                ensure!(calls == times, "{ticket:?} was asked for {times} times, not {calls}");
+                self.waiting.insert(ticket, Claim { calls, ..claim });
                 Ok(())
             }
             _ => match &record.outcome.error {

@@ -38,7 +38,8 @@ impl Apply<'_> {
             | Command::LockRenew { .. }
             | Command::LockRelease { .. }
             | Command::LockBreak { .. }
-            | Command::LockWait { .. } => {}
+            | Command::LockWait { .. }
+            | Command::LockLeave { .. } => {}
             _ => self.administer(command)?,
         }
         let ticked = matches!(command, Command::Tick);

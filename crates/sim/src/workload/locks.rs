@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use sluice_engine::command::{Command, LockAcquire};
 use sluice_engine::id::{LockTicket, LockToken, NamespaceId};
-use sluice_engine::locks::LockMode;
+use sluice_engine::locks::{LockGrant, LockMode};
 
 use super::seen::Seen;
 use super::{Generator, Lend, Op};
@@ -43,6 +43,10 @@ pub enum LockOp {
         ticket: LockTicket,
         wait_ms: u32,
     },
+    Leave {
+        claim: LockTicket,
+        calls: u16,
+    },
 }
 
 impl Lend for LockOp {
@@ -67,6 +71,7 @@ impl Lend for LockOp {
             }
             LockOp::Break { namespace, key } => Command::LockBreak { namespace: *namespace, key },
             LockOp::Wait { ticket, wait_ms } => Command::LockWait { ticket: *ticket, wait_ms: *wait_ms },
+            LockOp::Leave { claim, calls } => Command::LockLeave { claim: *claim, calls: *calls },
         });
     }
 }
@@ -75,7 +80,7 @@ impl Lend for LockOp {
 #[derive(Debug)]
 pub(super) struct LocksKnown {
     rng: Rng,
-    granted: VecDeque<(NamespaceId, LockToken)>,
+    granted: VecDeque<(NamespaceId, LockGrant)>,
     waiting: VecDeque<LockTicket>,
 }
 
@@ -86,10 +91,10 @@ impl LocksKnown {
 }
 
 impl Generator {
-    /// Notes the token of a grant.
-    pub fn granted(&mut self, namespace: NamespaceId, token: LockToken) {
+    /// Notes a grant.
+    pub fn granted(&mut self, namespace: NamespaceId, grant: LockGrant) {
         if let Some(locks) = &mut self.locks {
-            locks.granted.push_back((namespace, token));
+            locks.granted.push_back((namespace, grant));
             if locks.granted.len() > KEPT_MAX {
                 locks.granted.pop_front();
             }
@@ -122,16 +127,22 @@ impl Generator {
         };
         Some(Op::Lock(match rng.below(12) {
             6..9 if !locks.granted.is_empty() => {
-                let (namespace, token) = locks.granted[rng.index(locks.granted.len())];
-                LockOp::Release { namespace, token }
+                let (namespace, grant) = locks.granted[rng.index(locks.granted.len())];
+                match rng.chance(1, 4) {
+                    true => LockOp::Leave { claim: grant.claim(), calls: *rng.pick(&[1, grant.calls, 2]) },
+                    false => LockOp::Release { namespace, token: grant.token },
+                }
             }
             9 if !locks.granted.is_empty() => {
-                let (namespace, token) = locks.granted[rng.index(locks.granted.len())];
+                let (namespace, LockGrant { token, .. }) = locks.granted[rng.index(locks.granted.len())];
                 LockOp::Renew { namespace, token, ttl_ms: *rng.pick(&[0, 0, 20, 5_000]) }
             }
             10 if !locks.waiting.is_empty() => {
                 let ticket = locks.waiting[rng.index(locks.waiting.len())];
-                LockOp::Wait { ticket, wait_ms: *rng.pick(&[0, 10, 20_000]) }
+                match rng.chance(1, 2) {
+                    true => LockOp::Leave { claim: ticket, calls: *rng.pick(&[1, 1, 2]) },
+                    false => LockOp::Wait { ticket, wait_ms: *rng.pick(&[1, 10, 20_000]) },
+                }
             }
             11 => LockOp::Break { namespace, key: *rng.pick(&KEYS) },
             _ => acquire(rng, namespace),

@@ -293,10 +293,10 @@ impl World {
                 Ok(())
             }
             (Ok(Reply::LockGranted { grant }), Some(Op::Lock(LockOp::Acquire { namespace, .. }))) => {
-                self.lanes[self.at].generator.granted(*namespace, grant.token);
+                self.lanes[self.at].generator.granted(*namespace, *grant);
                 Ok(())
             }
-            (Ok(Reply::LockWaits { ticket }), _) => {
+            (Ok(Reply::LockWaits { ticket, .. }), _) => {
                 self.lanes[self.at].generator.waits_for_lock(*ticket);
                 Ok(())
             }

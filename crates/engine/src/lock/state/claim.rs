@@ -29,6 +29,8 @@ pub(crate) struct Claim {
     bucket: u16,
     /// Largest number of holders, if it counts.
     holders: u16,
+    /// Number of times that it was asked for by the same request; wraps around.
+    pub(crate) calls: u16,
     mode: u8,
     pub(crate) waits: bool,
 }
@@ -50,6 +52,7 @@ impl Claim {
             places: Slot::NIL,
             bucket: 0,
             holders,
+            calls: 1,
             mode: number,
             waits: false,
         }
@@ -91,6 +94,7 @@ impl PlainItem for Claim {
         self.places.write(out);
         out.u16(self.bucket);
         out.u16(self.holders);
+        out.u16(self.calls);
         out.u8(self.mode);
         out.bool(self.waits);
     }
@@ -106,6 +110,7 @@ impl PlainItem for Claim {
             places: Slot::read(reader).filter(|places| *places != Slot::NIL)?,
             bucket: reader.u16()?,
             holders: reader.u16()?,
+            calls: reader.u16()?,
             mode: reader.u8().filter(|mode| *mode <= 2)?,
             waits: reader.bool()?,
         })

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
+use sluice_engine::Error;
 use sluice_engine::command::Command;
 use sluice_engine::limits::{LOCK_TAKE_MS, LOCK_WAIT_MS_MAX};
 use sluice_engine::locks::{LockGrant, LockNotice, LockTicket};
 use sluice_engine::outcome::Reply;
-use sluice_engine::{Error, NamespaceId};
 
 use super::proposals::Pending;
 use crate::clock::Clock;
@@ -25,6 +25,8 @@ const RETRY_AFTER_MS: u64 = 1_000;
 #[derive(Debug)]
 struct Wait {
     acquiring: Box<Acquiring>,
+    /// Number of times that the claim had been asked for, this one among them.
+    calls: u16,
     /// Monotonic time until which it waits, in microseconds.
     until_us: u64,
     /// Monotonic time at which its claim is said to wait on, in microseconds; `None`: its end is near.
@@ -37,8 +39,9 @@ pub(super) struct LockWaits {
     waits: FxHashMap<LockTicket, Wait>,
     /// Claims by the number of their callers.
     callers: FxHashMap<u64, LockTicket>,
-    /// Claims whose callers have gone, until they have left their lines.
-    leaving: FxHashMap<LockTicket, NamespaceId>,
+    /// Claims whose callers have gone, until they have left their lines, each with the number of times that
+    /// it had been asked for.
+    leaving: FxHashMap<LockTicket, u16>,
     renewals: BTreeSet<(u64, LockTicket)>,
 }
 
@@ -50,6 +53,7 @@ impl LockWaits {
     /// A caller that asks again takes the place of the former one, who is gone.
     fn push(&mut self, ticket: LockTicket, wait: Wait) {
         self.remove(ticket);
+        self.leaving.remove(&ticket);
         self.callers.insert(wait.acquiring.ticket, ticket);
         self.renewals.extend(wait.renew_us.map(|at_us| (at_us, ticket)));
         self.waits.insert(ticket, wait);
@@ -60,6 +64,11 @@ impl LockWaits {
         self.callers.remove(&wait.acquiring.ticket);
         self.forget_renewal(ticket, wait.renew_us);
         Some(wait)
+    }
+
+    fn remove_caller(&mut self, caller: u64) -> Option<(LockTicket, Wait)> {
+        let ticket = *self.callers.get(&caller)?;
+        Some((ticket, self.remove(ticket)?))
     }
 
     fn forget_renewal(&mut self, ticket: LockTicket, renew_us: Option<u64>) {
@@ -121,47 +130,55 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// Answers the caller whose claim was applied, or lets it wait.
     pub(super) fn finish_acquiring(&mut self, acquiring: Box<Acquiring>) {
-        match self.outcome.error.take() {
-            // It was granted, and that has ended before it was taken.
-            Some(Error::LockLost { .. }) => return acquiring.refuse(&Error::OutcomeUnknown {}),
-            Some(error) => return acquiring.refuse(&error),
-            None => {}
+        if let Some(error) = self.outcome.error.take() {
+            return acquiring.refuse(&error);
         }
         match self.outcome.reply {
             Reply::LockGranted { grant } => self.hand_grant(*acquiring, grant),
-            Reply::LockWaits { ticket } if self.leads() && !self.leading.draining => {
-                self.wait_for_locks(ticket, acquiring);
+            Reply::LockWaits { ticket, calls } if self.leads() && !self.leading.draining => {
+                self.wait_for_locks(ticket, calls, acquiring);
             }
             _ => acquiring.refuse(&Error::OutcomeUnknown {}),
         }
     }
 
-    fn wait_for_locks(&mut self, ticket: LockTicket, acquiring: Box<Acquiring>) {
+    /// Answers the caller for whom a grant was taken, which it had asked for so many times.
+    pub(super) fn finish_taking(&mut self, acquiring: Box<Acquiring>, calls: u16) {
+        match self.outcome.reply {
+            Reply::LockGranted { grant } => self.hand_grant(*acquiring, LockGrant { calls, ..grant }),
+            // It has ended before.
+            _ => acquiring.refuse(&Error::OutcomeUnknown {}),
+        }
+    }
+
+    fn wait_for_locks(&mut self, ticket: LockTicket, calls: u16, acquiring: Box<Acquiring>) {
         if acquiring.reply.is_closed() {
-            return self.leave_line(ticket, acquiring.namespace);
+            return self.leave_line(ticket, calls);
         }
         let until_us = self.monotonic_us.saturating_add(acquiring.wait_us);
         let renew_us = next_renewal(self.monotonic_us, until_us);
-        self.leading.locks.push(ticket, Wait { acquiring, until_us, renew_us });
+        self.leading.locks.push(ticket, Wait { acquiring, calls, until_us, renew_us });
     }
 
     /// Answers the callers of claims that the last applied record granted or ended.
     pub(super) fn tell_locks(&mut self) {
         for LockNotice { ticket, grant } in std::mem::take(&mut self.outcome.locks) {
-            if let Some(namespace) = self.leading.locks.leaving.remove(&ticket) {
-                if let Some(LockGrant { token, .. }) = grant {
-                    self.owe(&Command::LockRelease { namespace, token });
+            if let Some(calls) = self.leading.locks.leaving.remove(&ticket) {
+                if let Some(grant) = grant {
+                    self.owe(&Command::LockLeave { claim: grant.claim(), calls });
                 }
                 continue;
             }
-            let Some(Wait { acquiring, .. }) = self.leading.locks.remove(ticket) else { continue };
+            let Some(Wait { acquiring, calls, .. }) = self.leading.locks.remove(ticket) else { continue };
             match grant {
-                Some(grant) if acquiring.ttl_ms <= LOCK_TAKE_MS => self.hand_grant(*acquiring, grant),
+                Some(grant) if acquiring.ttl_ms <= LOCK_TAKE_MS => {
+                    self.hand_grant(*acquiring, LockGrant { calls, ..grant });
+                }
                 Some(LockGrant { token, .. }) => {
                     // The caller hears of a time that it has.
                     let namespace = acquiring.namespace;
                     let renew = Command::LockRenew { namespace, token, ttl_ms: 0 };
-                    self.propose(&renew, Pending::Acquire(acquiring));
+                    self.propose(&renew, Pending::Take(acquiring, calls));
                 }
                 None => {
                     let held = self.held(&acquiring);
@@ -174,32 +191,37 @@ impl<S: Store, C: Clock> Shard<S, C> {
     /// Gives a caller its grant; where it has gone, the grant goes back.
     fn hand_grant(&mut self, acquiring: Acquiring, grant: LockGrant) {
         if acquiring.reply.send(Ok(grant)).is_err() {
-            self.owe(&Command::LockRelease { namespace: acquiring.namespace, token: grant.token });
+            self.owe(&Command::LockLeave { claim: grant.claim(), calls: grant.calls });
         }
     }
 
     /// The refusal of a claim whose time of waiting is over.
     fn held(&self, acquiring: &Acquiring) -> Error {
         let key = acquiring.key.to_string();
+        if self.engine.namespace(acquiring.namespace).is_none() {
+            return Error::NamespaceNotFound { namespace: format!("#{}", acquiring.namespace.0) };
+        }
         let view = self.engine.lock(acquiring.namespace, &key, 1);
         let waiting = view.as_ref().map_or(0, |view| view.waiter_count.into());
         let owner = view.and_then(|view| view.holders.into_iter().next()).map(|holder| holder.owner);
         Error::LockHeld { key, owner: owner.unwrap_or_default(), waiting }
     }
 
-    fn leave_line(&mut self, ticket: LockTicket, namespace: NamespaceId) {
-        self.leading.locks.leaving.insert(ticket, namespace);
-        self.owe(&Command::LockWait { ticket, wait_ms: 0 });
+    fn leave_line(&mut self, claim: LockTicket, calls: u16) {
+        self.leading.locks.leaving.insert(claim, calls);
+        self.owe(&Command::LockLeave { claim, calls });
     }
 
     /// Lets the claim of a caller that has gone leave its lines.
     pub(super) fn cancel_acquiring(&mut self, caller: u64) {
-        let ticket = self.leading.locks.callers.get(&caller).copied();
-        if let Some(ticket) = ticket
-            && let Some(wait) = self.leading.locks.remove(ticket)
-        {
-            self.leave_line(ticket, wait.acquiring.namespace);
+        if let Some((ticket, wait)) = self.leading.locks.remove_caller(caller) {
+            self.leave_line(ticket, wait.calls);
         }
+    }
+
+    /// Forgets a caller who may ask again, and lets its claim stay in its lines.
+    pub(in crate::shard) fn forget_acquiring(&mut self, caller: u64) {
+        self.leading.locks.remove_caller(caller);
     }
 
     /// Says of claims whose callers are there that they wait on.

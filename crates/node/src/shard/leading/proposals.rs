@@ -45,8 +45,11 @@ pub(super) enum Pending {
     Removal(ReplyTo),
     /// A consumer that is to be attached.
     Attach(Box<Attaching>),
-    /// The caller of a claim to locks: its record, or one that takes what was granted.
+    /// The caller of a claim to locks.
     Acquire(Box<Acquiring>),
+    /// The caller of a claim that was granted: a record that takes the grant, and the number of times that
+    /// the claim had been asked for.
+    Take(Box<Acquiring>, u16),
     /// A pull, with the ready messages that it claimed.
     Pull(WaitingPull, Claims),
 }
@@ -62,7 +65,9 @@ impl Pending {
                 reply.send(Answer::refused(Error::OutcomeUnknown {}));
             }
             Pending::Attach(attaching) => attaching.refuse(&Error::OutcomeUnknown {}),
-            Pending::Acquire(acquiring) => acquiring.refuse(&Error::OutcomeUnknown {}),
+            Pending::Acquire(acquiring) | Pending::Take(acquiring, _) => {
+                acquiring.refuse(&Error::OutcomeUnknown {});
+            }
             Pending::Pull(waiter, _) => {
                 let _ = waiter.pull.reply.send(Err(Error::ShuttingDown {}));
             }
@@ -266,7 +271,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 let _ = waiter.pull.reply.send(Err(error.clone()));
             }
             Pending::Attach(attaching) => attaching.refuse(error),
-            Pending::Acquire(acquiring) => acquiring.refuse(error),
+            Pending::Acquire(acquiring) | Pending::Take(acquiring, _) => acquiring.refuse(error),
             Pending::Tick => {
                 self.leading.proposals.tick_in_flight = false;
                 self.leading.proposals.room_at_us = self.monotonic_us + RETRY_US;

@@ -23,6 +23,7 @@ impl Letter for Request {
                 | Request::Watch(_)
                 | Request::Unwatch(_)
                 | Request::Cancel { .. }
+                | Request::Forget { .. }
                 | Request::Read(_)
                 | Request::ReadStale(_)
                 | Request::Drain
@@ -35,6 +36,7 @@ impl Letter for Request {
             Request::Propose(proposal) => proposal.relieves,
             Request::Surely(_)
             | Request::Cancel { .. }
+            | Request::Forget { .. }
             | Request::Unwatch(_)
             | Request::Drain
             | Request::Stop => true,
@@ -67,6 +69,7 @@ impl Letter for Request {
             Request::Read(read) | Request::ReadStale(read) => (read.0)(Err(why.clone())),
             Request::Surely(_)
             | Request::Cancel { .. }
+            | Request::Forget { .. }
             | Request::Unwatch(_)
             | Request::Drain
             | Request::Stop => {}

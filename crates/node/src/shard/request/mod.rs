@@ -48,6 +48,11 @@ pub enum Request {
         /// Ticket of the pull, wait or claim.
         ticket: u64,
     },
+    /// Forget the caller of a claim to locks, who may ask again: the claim stays in its lines.
+    Forget {
+        /// Ticket of the claim.
+        ticket: u64,
+    },
     /// Propose exactly one draining record without an answer. A full disk delays it; it is proposed until it
     /// is in the log. Push it by [`crate::mailbox::Mailbox::push_surely`].
     Surely(Batch),
@@ -91,6 +96,7 @@ impl Request {
             Request::ReadStale(_)
             | Request::Unwatch(_)
             | Request::Cancel { .. }
+            | Request::Forget { .. }
             | Request::Surely(_)
             | Request::Drain
             | Request::Stop => Proof::None,

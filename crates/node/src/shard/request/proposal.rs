@@ -135,6 +135,7 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
         | Command::LockRelease { .. }
         | Command::LockBreak { .. }
         | Command::LockWait { .. }
+        | Command::LockLeave { .. }
         | Command::HoldDamaged { .. } => Class::Draining,
         _ => Class::Growing,
     }
