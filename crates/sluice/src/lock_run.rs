@@ -21,8 +21,8 @@ use crate::terminal::values::{duration, number};
 use crate::terminal::{CliError, Out, Result};
 use crate::work::own_name;
 
-/// Time between the signal that ends a command whose lock is lost and SIGKILL.
-const KILL_AFTER: Duration = Duration::from_secs(5);
+/// Longest time between the signal that ends a command whose lock is lost and SIGKILL.
+const KILL_AFTER_MAX: Duration = Duration::from_secs(5);
 /// Added to the number of the signal that has ended a command, as shells do.
 const SIGNALLED: u8 = 128;
 
@@ -36,8 +36,9 @@ The command gets these variables in its environment:
 
 Its exit code is that of `sluice lock run`; killed by a signal, 128 and its
 number. The lock is renewed until the command ends. When it is lost all the
-same, the command gets SIGTERM, after 5 s SIGKILL, and the exit code is 4, as it
-is when the lock was not free in time.
+same, the command gets SIGTERM, then SIGKILL before the lock can be another's
+(after a tenth of --ttl, 5 s at most), and the exit code is 4, as it is when the
+lock was not free in time.
 
 Examples:
   sluice lock run reports/nightly --wait 0 -- ./report
@@ -46,7 +47,7 @@ Examples:
 pub(crate) struct RunArgs {
     #[command(flatten)]
     locks: LocksArgs,
-    /// Longest wait while others hold a lock [default: unlimited].
+    /// Longest wait while others hold a lock [default: 24h].
     #[arg(long, short, value_name = "DURATION", value_parser = duration)]
     wait: Option<Duration>,
     #[command(flatten)]
@@ -111,7 +112,14 @@ pub(crate) async fn run(args: RunArgs, out: Out) -> Result<u8> {
         held = connection.client.lock(&request) => held.map_err(|e| connection.error(&e))?,
         Some(signal) = signals.recv() => return Ok(code_of_signal(signal)),
     };
-    let mut running = start(&args.command, &connection, &held)?;
+    let mut running = match start(&args.command, &connection, &held) {
+        Ok(running) => running,
+        Err(error) => {
+            // Otherwise it would be held until its time is over; the error says more than that of a release.
+            let _ = held.release().await;
+            return Err(error);
+        }
+    };
     let end = tokio::select! {
         end = running.wait(&mut signals) => Some(end),
         () = held.lost() => None,
@@ -132,7 +140,8 @@ pub(crate) async fn run(args: RunArgs, out: Out) -> Result<u8> {
             }
         }
         None => {
-            running.end().await;
+            // Told when a tenth of the time is left, which the command has to end by itself.
+            running.end(KILL_AFTER_MAX.min(args.locks.ttl / 10)).await;
             let why = "it was broken, or could not be renewed in time";
             Err(lost(&format!("the lock was lost, and the command was ended: {why}")))
         }
@@ -186,10 +195,10 @@ impl Running {
         }
     }
 
-    /// Ends the command, if need be by SIGKILL.
-    async fn end(&mut self) {
+    /// Ends the command, if need be by SIGKILL after a while.
+    async fn end(&mut self, kill_after: Duration) {
         self.send(Signal::TERM);
-        if timeout(KILL_AFTER, self.child.wait()).await.is_err() {
+        if timeout(kill_after, self.child.wait()).await.is_err() {
             self.send(Signal::KILL);
             // SIGKILL cannot be caught, so the wait ends.
             let _ = self.child.wait().await;

@@ -40,6 +40,11 @@ impl Patterns {
         Patterns(Box::new(["*".into()]))
     }
 
+    /// Patterns that no name fits.
+    pub fn none() -> Patterns {
+        Patterns(Box::new([]))
+    }
+
     /// True if a name matches.
     pub fn fit(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| fits(pattern.as_bytes(), name.as_bytes()))

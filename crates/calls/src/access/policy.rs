@@ -213,7 +213,12 @@ impl<'t> Reading<'t> {
         let role = self.role(fields);
         let namespaces = self.patterns(fields, "namespaces", Some("default"));
         let queues = self.patterns(fields, "queues", Some("*"));
-        let keys = self.patterns(fields, "keys", Some("*"));
+        // Who has a right in some queues only has it with the keys that the rule names.
+        let is_of_some = queues.as_ref().is_some_and(|queues| !queues.fit_all());
+        let keys = match self.field(fields, "keys") {
+            None if is_of_some => Some(Patterns::none()),
+            _ => self.patterns(fields, "keys", Some("*")),
+        };
         let grant = Grant {
             rule: format!("rule {:?} ({})", name?, role?.name()).into(),
             roles: Roles::of(&[role?]),

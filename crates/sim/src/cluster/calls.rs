@@ -1,26 +1,26 @@
 //! Calls of clients: what was asked of which node, and the answer when it comes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use sluice_engine::command::{Attach, Send, SendItem, SettleItem, Settlement};
-use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
+use sluice_engine::command::{Attach, LockAcquire, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::id::{ConsumerId, LockToken, MessageId, NamespaceId, Receipt};
 use sluice_engine::item::Deliver;
-use sluice_engine::locks::LockGrant;
+use sluice_engine::locks::{LockGrant, LockMode};
 use sluice_engine::outcome::Reply;
 use sluice_engine::query::State;
 use sluice_engine::{Command, Error};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::channel::Channel;
 use sluice_node::shard::request::{
-    Answer, Attaching, Given, Proposal, Pull, PullReply, Read, ReplyTo, Request, ResultWait, ShardView,
-    WaitOutcome,
+    Acquiring, Answer, Attaching, Given, Proposal, Pull, PullReply, Read, ReplyTo, Request, ResultWait,
+    ShardView, WaitOutcome,
 };
 use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
-use super::locking::{self, LockCall};
 use super::returns::Worker;
 
-pub(super) const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
+const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 /// Queue of most messages.
 pub(super) const QUEUE: &str = "jobs";
 /// Lease of a receive and of an extension, in milliseconds.
@@ -50,6 +50,23 @@ pub(super) struct Figures {
     /// Number of messages of a queue, by its counters, and as they are listed.
     pub(super) counted: u64,
     pub(super) listed: u64,
+}
+
+/// A request for a lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) key: &'static str,
+    /// Number by which a repeat is known.
+    pub(super) request: u64,
+    pub(super) ttl_ms: u32,
+}
+
+/// A call about a lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LockCall {
+    Acquire(Wanted),
+    Renew { key: &'static str, token: LockToken, ttl_ms: u32 },
+    Release(LockToken),
 }
 
 type Replied<T> = Receiver<Result<T, Error>>;
@@ -136,7 +153,7 @@ impl Waiting {
             Call::Acquire { reply, .. } => {
                 reply.try_recv().map(|granted| Answered::Locked(granted.map(Some)))
             }
-            Call::Lock(_, reply) => reply.try_recv().map(locking::answered),
+            Call::Lock(_, reply) => reply.try_recv().map(|answer| Answered::Locked(granted(answer))),
         };
         match found {
             Ok(answer) => Ok(Some(answer)),
@@ -158,7 +175,12 @@ fn settled(answer: Answer) -> Result<(), Error> {
     answer.results.into_iter().next().unwrap_or(Ok(()))
 }
 
-pub(super) fn propose(command: &Command<'_>) -> (Request, Receiver<Answer>) {
+/// The grant in an answer to a call about a lock.
+fn granted(answer: Answer) -> Result<Option<LockGrant>, Error> {
+    answer.result.map(|reply| if let Reply::LockGranted { grant } = reply { Some(grant) } else { None })
+}
+
+fn propose(command: &Command<'_>) -> (Request, Receiver<Answer>) {
     let (sender, reply) = oneshot::channel();
     (Request::Propose(Proposal::new(command, ReplyTo::Once(sender))), reply)
 }
@@ -172,7 +194,7 @@ pub(super) struct Client<'a> {
 }
 
 impl Client<'_> {
-    pub(super) fn ask(&self, request: Request, wait_us: u64, call: Call) -> Waiting {
+    fn ask(&self, request: Request, wait_us: u64, call: Call) -> Waiting {
         if self.mailbox.push(request).is_err() {
             unreachable!("a mailbox has room for all calls that are open")
         }
@@ -255,6 +277,36 @@ impl Client<'_> {
             let _ = sender.send(looking.map(figures));
         }));
         self.ask(Request::Read(read), 0, Call::Count { at_least, reply })
+    }
+
+    pub(super) fn lock(&self, call: LockCall, wait_us: u64) -> Waiting {
+        match call {
+            LockCall::Acquire(Wanted { key, request, ttl_ms }) => {
+                let acquire = LockAcquire {
+                    namespace: NAMESPACE,
+                    keys: &[key],
+                    owner: "client",
+                    mode: LockMode::Exclusive,
+                    ttl_ms,
+                    wait_ms: 0,
+                    request: [7, request],
+                };
+                let (sender, reply) = oneshot::channel();
+                let wait = Duration::from_micros(wait_us);
+                let acquiring = Acquiring::new(self.ticket, acquire, wait, sender);
+                let call = Call::Acquire { call, ticket: self.ticket, reply };
+                self.ask(Request::Acquire(Box::new(acquiring)), wait_us, call)
+            }
+            LockCall::Renew { token, ttl_ms, .. } => {
+                let renew = Command::LockRenew { namespace: NAMESPACE, token, ttl_ms };
+                let (request, reply) = propose(&renew);
+                self.ask(request, 0, Call::Lock(call, reply))
+            }
+            LockCall::Release(token) => {
+                let (request, reply) = propose(&Command::LockRelease { namespace: NAMESPACE, token });
+                self.ask(request, 0, Call::Lock(call, reply))
+            }
+        }
     }
 
     pub(super) fn wait_for(&self, id: MessageId, wait_us: u64) -> Waiting {

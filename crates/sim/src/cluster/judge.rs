@@ -24,7 +24,7 @@ use super::calls::{Answered, Call, Figures, Message, QUEUE, Waiting};
 use super::damage::Awaited;
 use super::filling::is_full;
 use super::holding::{Consumers, Hold, Lease};
-use super::locking::Locking;
+use super::locks::Locking;
 use super::promised::{End, Starts};
 use crate::model::Checked;
 use crate::world::Stats;

@@ -2,155 +2,20 @@
 //! client at a time holds a key, until its grant ends or it releases it; later grants have larger tokens; a
 //! request that is made again after an unknown outcome has its grant or its place.
 
-use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
+use sluice_engine::Error;
+use sluice_engine::locks::LockGrant;
+use sluice_node::shard::request::Request;
 
-use sluice_engine::command::LockAcquire;
-use sluice_engine::id::LockToken;
-use sluice_engine::locks::{LockGrant, LockMode};
-use sluice_engine::{Command, Error};
-use sluice_node::shard::request::{Acquiring, Request};
-use tokio::sync::oneshot;
-
-use super::calls::{Answered, Call, Client, NAMESPACE, Waiting, propose};
+use super::ClusterWorld;
+use super::calls::{Call, LockCall, Waiting, Wanted};
 use super::holding::Lease;
 use super::judge::{Judge, Outcome};
+use super::locks::Held;
 use super::promised::End;
-use super::{ClusterWorld, SECOND_US};
 use crate::model::Checked;
-use crate::rng::Rng;
 
-const KEYS: [&str; 2] = ["x", "y"];
 /// Upper limit of calls about locks that are open.
 const OPEN_MAX: usize = 12;
-
-/// A request for a lock.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    key: &'static str,
-    /// Number by which a repeat is known.
-    request: u64,
-    ttl_ms: u32,
-}
-
-/// A call about a lock.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum LockCall {
-    Acquire(Wanted),
-    Renew { key: &'static str, token: LockToken, ttl_ms: u32 },
-    Release(LockToken),
-}
-
-/// A grant that a client was told of, and has not asked to release.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    token: LockToken,
-    wanted: Wanted,
-    lease: Lease,
-}
-
-/// What clients know of locks, and what they were promised.
-#[derive(Debug, Default)]
-pub(super) struct Locking {
-    /// Draws of its own, so that those of other clients do not change; `None`: no locks are used.
-    rng: Option<Rng>,
-    requests: u64,
-    held: BTreeMap<&'static str, Vec<Held>>,
-    /// The largest token of each key that was answered, and the time of that.
-    latest: BTreeMap<&'static str, (u64, u64)>,
-    /// Tokens that were asked to be released.
-    released: HashSet<LockToken>,
-    /// Requests of which a caller has gone: a grant that it was to get goes back.
-    gone: HashSet<u64>,
-    /// Requests whose outcome is not known.
-    again: Vec<Wanted>,
-}
-
-impl Locking {
-    /// Clients of half of the seeds use locks.
-    pub(super) fn new(seed: u64) -> Locking {
-        let mut rng = Rng::new(!seed);
-        Locking { rng: rng.chance(1, 2).then_some(rng), ..Locking::default() }
-    }
-
-    /// The next call; with it, how long it waits in microseconds.
-    fn draw(&mut self) -> Option<(LockCall, u64)> {
-        let rng = self.rng.as_mut()?;
-        if !rng.chance(1, 10) {
-            return None;
-        }
-        let key = *rng.pick(&KEYS);
-        let held = self.held.get(key).and_then(|held| held.last()).copied();
-        let short_us = rng.below(4 * SECOND_US);
-        let wait_us = rng.weighted(&[(2, 0), (3, short_us), (1, 45 * SECOND_US)]);
-        let call = match (rng.below(8), held) {
-            (0..3, Some(held)) => LockCall::Release(held.token),
-            (3 | 4, Some(Held { token, wanted, .. })) => {
-                LockCall::Renew { key, token, ttl_ms: wanted.ttl_ms }
-            }
-            (5, Some(held)) => LockCall::Acquire(held.wanted),
-            (6, _) if !self.again.is_empty() => {
-                LockCall::Acquire(self.again.swap_remove(rng.index(self.again.len())))
-            }
-            _ => {
-                self.requests += 1;
-                let ttl_ms = *rng.pick(&[1_000, 8_000, 25_000]);
-                LockCall::Acquire(Wanted { key, request: self.requests, ttl_ms })
-            }
-        };
-        Some((call, wait_us))
-    }
-
-    /// True when a caller that waits goes away.
-    fn goes(&mut self) -> bool {
-        self.rng.as_mut().is_some_and(|rng| rng.chance(1, 400))
-    }
-
-    /// Whoever makes a request again has no use for the answer to a former one: they all go back with the
-    /// last.
-    fn has_gone(&mut self, call: LockCall) {
-        if let LockCall::Acquire(Wanted { request, .. }) = call {
-            self.gone.insert(request);
-            self.held.values_mut().for_each(|held| held.retain(|held| held.wanted.request != request));
-        }
-    }
-
-    fn forget(&mut self, token: LockToken) {
-        self.held.values_mut().for_each(|held| held.retain(|held| held.token != token));
-    }
-}
-
-impl Client<'_> {
-    fn lock(&self, call: LockCall, wait_us: u64) -> Waiting {
-        match call {
-            LockCall::Acquire(Wanted { key, request, ttl_ms }) => {
-                let acquire = LockAcquire {
-                    namespace: NAMESPACE,
-                    keys: &[key],
-                    owner: "client",
-                    mode: LockMode::Exclusive,
-                    ttl_ms,
-                    wait_ms: 0,
-                    request: [7, request],
-                };
-                let (sender, reply) = oneshot::channel();
-                let wait = Duration::from_micros(wait_us);
-                let acquiring = Acquiring::new(self.ticket, acquire, wait, sender);
-                let call = Call::Acquire { call, ticket: self.ticket, reply };
-                self.ask(Request::Acquire(Box::new(acquiring)), wait_us, call)
-            }
-            LockCall::Renew { token, ttl_ms, .. } => {
-                let renew = Command::LockRenew { namespace: NAMESPACE, token, ttl_ms };
-                let (request, reply) = propose(&renew);
-                self.ask(request, 0, Call::Lock(call, reply))
-            }
-            LockCall::Release(token) => {
-                let (request, reply) = propose(&Command::LockRelease { namespace: NAMESPACE, token });
-                self.ask(request, 0, Call::Lock(call, reply))
-            }
-        }
-    }
-}
 
 impl ClusterWorld {
     /// Lets a client make a call about a lock, at times, and one that waits go away.
@@ -275,12 +140,4 @@ impl Judge {
         }
         Ok(())
     }
-}
-
-/// The grant in an answer to a call about a lock.
-pub(super) fn answered(answer: sluice_node::shard::request::Answer) -> Answered {
-    Answered::Locked(answer.result.map(|reply| match reply {
-        sluice_engine::outcome::Reply::LockGranted { grant } => Some(grant),
-        _ => None,
-    }))
 }

@@ -14,8 +14,8 @@
 //! their answers, [`clients`] who calls whom, [`returns`] consumers that come back to the next leader,
 //! [`agreeing`] times in which a node applies batches, [`checker`] what has to be true of all nodes,
 //! [`judge`] what has to be true of what clients hear, [`promised`] when leases and delays end, [`holding`]
-//! until when a message is its holder's, [`kept`] what its receipt is good for until then, [`rest`] members
-//! that have nothing to do.
+//! until when a message is its holder's, [`kept`] what its receipt is good for until then, [`locks`] locks as
+//! clients know them, [`locking`] what has to be true of these, [`rest`] members that have nothing to do.
 
 mod agreeing;
 mod begun;
@@ -31,6 +31,7 @@ mod judge;
 mod kept;
 mod listing;
 mod locking;
+mod locks;
 mod network;
 mod node;
 mod operator;
@@ -58,7 +59,7 @@ use checker::Checker;
 use clients::Clients;
 use filling::Filling;
 use judge::Judge;
-use locking::Locking;
+use locks::Locking;
 use network::Network;
 use node::{Node, draw_options};
 use operator::Operator;

@@ -144,7 +144,7 @@ impl Generator {
                     false => LockOp::Wait { ticket, wait_ms: *rng.pick(&[1, 10, 20_000]) },
                 }
             }
-            11 => LockOp::Break { namespace, key: *rng.pick(&KEYS) },
+            11 => LockOp::Break { namespace, key: KEYS[rng.index(KEYS.len())] },
             _ => acquire(rng, namespace),
         }))
     }

@@ -164,7 +164,8 @@ settings! {
         "Maximum bytes of the requests that wait for one shard; further requests get `overloaded`. Another \
         eighth is reserved for settling and extending.";
     waiting_receives "waiting_receives": Count = "100000" in Between(1, 10_000_000),
-        "Maximum number of receives that wait for messages, per shard; further receives get `overloaded`.";
+        "Maximum number of receives that wait for messages, per shard, and of callers that wait for locks; \
+        further ones get `overloaded`.";
     events_window "events.window": Count = "10000" in Between(1, 100_000),
         "Maximum number of events of a queue or namespace that are kept for readers that reconnect.";
     events_keep "events.keep": Duration = "5m" in Between(Duration::ZERO, seconds(86_400)),

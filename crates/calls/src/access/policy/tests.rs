@@ -48,17 +48,36 @@ fn a_file_gives_what_it_says() {
 
 #[test]
 fn namespaces_and_queues_may_be_left_out() {
-    let policy = Policy::parse("[[rule]]\nname = 'a'\nidentities = ['a']\nrole = 'producer'\n").unwrap();
-    let caller = crate::access::Caller::Known(Arc::new(crate::access::Identity {
+    let caller = caller("role = 'producer'");
+    assert!(caller.may(Right::Send, Target::Queue("default", "q")).is_ok());
+    assert!(caller.may(Right::Send, Target::Queue("shop", "q")).is_err());
+}
+
+#[test]
+fn keys_are_all_unless_the_rule_names_some_queues() {
+    for (rule, may) in [
+        ("role = 'operator'", true),
+        ("role = 'operator'\nqueues = ['*']", true),
+        ("role = 'operator'\nqueues = ['mail']", false),
+        ("role = 'operator'\nqueues = ['mail']\nkeys = ['a/*']", true),
+        ("role = 'operator'\nkeys = ['b/*']", false),
+    ] {
+        let caller = caller(rule);
+        assert_eq!(caller.may(Right::Operate, Target::Key("default", "a/1")).is_ok(), may, "{rule}");
+    }
+}
+
+/// A caller with one rule.
+fn caller(rule: &str) -> crate::access::Caller {
+    let policy = Policy::parse(&format!("[[rule]]\nname = 'a'\nidentities = ['a']\n{rule}\n")).unwrap();
+    crate::access::Caller::Known(Arc::new(crate::access::Identity {
         name: "a".into(),
         proof: crate::access::Proof::Token("t".into()),
         grants: policy.grants_of("a").collect(),
         expires_at_ms: u64::MAX,
         clock: sluice_node::AgreedClock::default(),
         limiter: None,
-    }));
-    assert!(caller.may(Right::Send, Target::Queue("default", "q")).is_ok());
-    assert!(caller.may(Right::Send, Target::Queue("shop", "q")).is_err());
+    }))
 }
 
 /// Checks what is told of the good file with one text replaced: text, what stands in its place, and how the

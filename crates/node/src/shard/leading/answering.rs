@@ -56,7 +56,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 self.leading.queues_removed = true;
             }
             Pending::Acquire(acquiring) => self.finish_acquiring(acquiring),
-            Pending::Take(acquiring, calls) => self.finish_taking(acquiring, calls),
+            Pending::Take(acquiring, calls) => self.finish_taking(*acquiring, calls),
             Pending::Attach(attaching) => self.finish_attaching(*attaching),
             Pending::Pull(waiter, claims) => self.finish_pull(waiter, &claims),
         }

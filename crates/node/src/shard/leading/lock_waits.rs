@@ -143,9 +143,9 @@ impl<S: Store, C: Clock> Shard<S, C> {
     }
 
     /// Answers the caller for whom a grant was taken, which it had asked for so many times.
-    pub(super) fn finish_taking(&mut self, acquiring: Box<Acquiring>, calls: u16) {
+    pub(super) fn finish_taking(&mut self, acquiring: Acquiring, calls: u16) {
         match self.outcome.reply {
-            Reply::LockGranted { grant } => self.hand_grant(*acquiring, LockGrant { calls, ..grant }),
+            Reply::LockGranted { grant } => self.hand_grant(acquiring, LockGrant { calls, ..grant }),
             // It has ended before.
             _ => acquiring.refuse(&Error::OutcomeUnknown {}),
         }
