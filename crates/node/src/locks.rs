@@ -109,7 +109,7 @@ impl Node {
     /// The lock of a key with the first `detail` of its holders and of those that wait; `None`: it is free.
     ///
     /// # Errors
-    /// `namespace_not_found`.
+    /// `namespace_not_found`; `invalid_argument` for a key that no lock can have.
     pub async fn lock(
         &self,
         namespace: NamespaceId,
@@ -117,6 +117,8 @@ impl Node {
         detail: usize,
     ) -> Result<Option<LockView>, Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
+        // The rule of keys is that of commands.
+        Command::LockBreak { namespace, key }.check(&self.limits())?;
         let key = key.to_owned();
         self.look(shard, move |at| at.engine.lock(namespace, &key, detail)).await
     }

@@ -1,6 +1,7 @@
 //! Locks.
 
 use std::future::Future;
+use std::time::Duration;
 
 use http::Method;
 use serde::Deserialize;
@@ -16,6 +17,8 @@ use crate::types::parse;
 
 /// Locks per page of a listing.
 const PAGE: u32 = 500;
+/// Time after which a request that waits has surely reached its server.
+const WAS_THERE: Duration = Duration::from_secs(1);
 
 impl Client {
     /// Acquires locks, and leaves their renewal to the caller. A repeat after a lost answer gets the same
@@ -25,12 +28,32 @@ impl Client {
     /// `lock_held`: they were not free in time.
     pub async fn lock_acquire(&self, request: &LockRequest<'_>) -> Result<LockGrant, ClientError> {
         let own = self.idempotency_key();
-        let wait = request.wait.min(LockRequest::WAIT_MAX);
+        let request = LockRequest { request_id: Some(request.request_id.unwrap_or(&own)), ..request.clone() };
+        let until = Instant::now() + request.wait.min(LockRequest::WAIT_MAX);
+        loop {
+            let began_at = Instant::now();
+            match self.acquire_once(&request, until.saturating_duration_since(began_at)).await {
+                // The time for repeating counts from the loss of a server that was there all the time.
+                Err(error)
+                    if error.may_have_taken_effect()
+                        && began_at.elapsed() >= WAS_THERE
+                        && Instant::now() < until => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    /// The same, with the time for repeating counted from now on.
+    async fn acquire_once(
+        &self,
+        request: &LockRequest<'_>,
+        wait: Duration,
+    ) -> Result<LockGrant, ClientError> {
         let mut fields = json!({
             "keys": request.keys,
             "ttl_ms": millis(request.ttl),
             "wait_ms": millis(wait),
-            "request_id": request.request_id.unwrap_or(&own),
+            "request_id": request.request_id,
         });
         if !request.owner.is_empty() {
             fields["owner"] = json!(request.owner);
@@ -94,11 +117,7 @@ impl Client {
     ///
     /// # Errors
     /// `lease_lost`.
-    pub async fn lock_renew(
-        &self,
-        token: &str,
-        ttl: Option<std::time::Duration>,
-    ) -> Result<LockGrant, ClientError> {
+    pub async fn lock_renew(&self, token: &str, ttl: Option<Duration>) -> Result<LockGrant, ClientError> {
         let mut fields = json!({ "token": token });
         if let Some(ttl) = ttl {
             fields["ttl_ms"] = json!(millis(ttl));
