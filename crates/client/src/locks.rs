@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -139,6 +140,8 @@ pub struct HeldLock {
     grant: LockGrant,
     lost: Stop,
     renewing: JoinHandle<()>,
+    /// The runtime in which it is renewed. It may be dropped elsewhere.
+    runtime: Handle,
     is_released: bool,
 }
 
@@ -148,8 +151,9 @@ impl HeldLock {
         let lost = Stop::new();
         let renewing =
             Renewing { client: client.clone(), token: grant.token.clone(), ttl, lost: lost.clone() };
-        let renewing = tokio::spawn(renewing.run(asked_at));
-        HeldLock { client, grant, lost, renewing, is_released: false }
+        let runtime = Handle::current();
+        let renewing = runtime.spawn(renewing.run(asked_at));
+        HeldLock { client, grant, lost, renewing, runtime, is_released: false }
     }
 
     /// The grant, as it was given.
@@ -185,7 +189,7 @@ impl Drop for HeldLock {
         if !self.is_released && !self.is_lost() {
             let (client, token) = (self.client.clone(), self.grant.token.clone());
             // Where it fails the grant ends by itself.
-            tokio::spawn(async move {
+            self.runtime.spawn(async move {
                 let _ = client.lock_release(&token).await;
             });
         }

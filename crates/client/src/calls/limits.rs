@@ -1,7 +1,6 @@
 //! Limits.
 
 use http::Method;
-use serde::Deserialize;
 use serde_json::json;
 
 use crate::client::{Client, encoded};
@@ -10,31 +9,10 @@ use crate::limits::{Limit, LimitSettings};
 use crate::retry::Safety;
 use crate::types::parse;
 
-/// Limits per page of a listing.
-const PAGE: u32 = 500;
-
 impl Client {
     /// All limits of the namespace, by name.
     pub async fn limits(&self) -> Result<Vec<Limit>, ClientError> {
-        #[derive(Deserialize)]
-        struct Page {
-            limits: Vec<Limit>,
-            next: Option<String>,
-        }
-        let mut all = Vec::new();
-        let mut after = String::new();
-        loop {
-            let mut path = self.path(&format!("/limits?limit={PAGE}"));
-            if !after.is_empty() {
-                path.push_str(&format!("&after={}", encoded(&after)));
-            }
-            let page: Page = self.look(path).await?;
-            all.extend(page.limits);
-            match page.next {
-                Some(next) if next > after => after = next,
-                _ => return Ok(all),
-            }
-        }
+        self.all_of("limits", "").await
     }
 
     /// One limit with a page of its keys, with `waiting` only those that hold something back. `cursor` is the

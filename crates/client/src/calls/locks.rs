@@ -15,8 +15,6 @@ use crate::locks::{HeldLock, Lock, LockGrant, LockMode, LockRequest};
 use crate::retry::Safety;
 use crate::types::parse;
 
-/// Locks per page of a listing.
-const PAGE: u32 = 500;
 /// Time after which a request that waits has surely reached its server.
 const WAS_THERE: Duration = Duration::from_secs(1);
 
@@ -143,25 +141,7 @@ impl Client {
 
     /// All locks of the namespace whose keys begin with `prefix` and that are held or waited for, by key.
     pub async fn locks(&self, prefix: &str) -> Result<Vec<Lock>, ClientError> {
-        #[derive(Deserialize)]
-        struct Page {
-            locks: Vec<Lock>,
-            next: Option<String>,
-        }
-        let mut all = Vec::new();
-        let mut after = String::new();
-        loop {
-            let mut path = self.path(&format!("/locks?limit={PAGE}&prefix={}", encoded(prefix)));
-            if !after.is_empty() {
-                path.push_str(&format!("&after={}", encoded(&after)));
-            }
-            let page: Page = self.look(path).await?;
-            all.extend(page.locks);
-            match page.next {
-                Some(next) if next > after => after = next,
-                _ => return Ok(all),
-            }
-        }
+        self.all_of("locks", prefix).await
     }
 
     /// Breaks a lock, whose holders lose it; the number of them.

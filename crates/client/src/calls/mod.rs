@@ -10,6 +10,7 @@ mod flows;
 mod limits;
 mod locks;
 mod messages;
+mod pages;
 pub(crate) mod queues;
 mod results;
 mod schedules;

@@ -10,9 +10,6 @@ use crate::retry::Safety;
 use crate::stored::StoredPage;
 use crate::types::{Queue, QueueChange, parse};
 
-/// Queues per page of a listing.
-const PAGE: u32 = 500;
-
 /// Default settings of new queues whose names match a pattern.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QueueDefaults {
@@ -53,27 +50,7 @@ pub struct DeadError {
 impl Client {
     /// All queues whose names begin with `prefix`, by name.
     pub async fn queues(&self, prefix: &str) -> Result<Vec<Queue>, ClientError> {
-        #[derive(Deserialize)]
-        struct Page {
-            queues: Vec<Queue>,
-            next: Option<String>,
-        }
-        let mut all = Vec::new();
-        let mut after = String::new();
-        loop {
-            let mut path = self.path(&format!("/queues?limit={PAGE}"));
-            for (key, value) in [("prefix", prefix), ("after", after.as_str())] {
-                if !value.is_empty() {
-                    path.push_str(&format!("&{key}={}", encoded(value)));
-                }
-            }
-            let page: Page = self.look(path).await?;
-            all.extend(page.queues);
-            match page.next {
-                Some(next) if next > after => after = next,
-                _ => return Ok(all),
-            }
-        }
+        self.all_of("queues", prefix).await
     }
 
     /// One queue.

@@ -11,31 +11,10 @@ use crate::retry::Safety;
 use crate::schedules::{Schedule, ScheduleSettings, Triggered};
 use crate::types::parse;
 
-/// Schedules per page of a listing.
-const PAGE: u32 = 500;
-
 impl Client {
     /// All schedules of the namespace, by name.
     pub async fn schedules(&self) -> Result<Vec<Schedule>, ClientError> {
-        #[derive(Deserialize)]
-        struct Page {
-            schedules: Vec<Schedule>,
-            next: Option<String>,
-        }
-        let mut all = Vec::new();
-        let mut after = String::new();
-        loop {
-            let mut path = self.path(&format!("/schedules?limit={PAGE}"));
-            if !after.is_empty() {
-                path.push_str(&format!("&after={}", encoded(&after)));
-            }
-            let page: Page = self.look(path).await?;
-            all.extend(page.schedules);
-            match page.next {
-                Some(next) if next > after => after = next,
-                _ => return Ok(all),
-            }
-        }
+        self.all_of("schedules", "").await
     }
 
     /// One schedule, with what it sends.
