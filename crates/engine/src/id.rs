@@ -132,13 +132,9 @@ impl ReceiptKey {
 
     /// The token of a grant.
     pub(crate) fn lock_token(&self, namespace: NamespaceId, number: u64, slot: u32) -> LockToken {
-        // Longer than what the tag of a receipt is made of, so that none of them is one of a receipt.
-        let mut bytes = [0; 32];
-        let words = [u64::MAX, namespace.0.into(), number, slot.into()];
-        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&u64::to_le_bytes(word));
-        }
-        LockToken { number, slot, tag: SipHasher13::new_with_key(&self.0).hash(&bytes) }
+        // That of a delivery of which there is none: a message's sequence has its epoch above the bits of a slot.
+        let id = MessageId { namespace, sequence: slot.into() };
+        LockToken { number, slot, tag: self.receipt(id, number).tag }
     }
 
     /// True if a receipt was made with this key. Tags are compared as one word, which takes the same time

@@ -185,8 +185,9 @@ impl Engine {
     /// Time at which a `Tick` is due, in microseconds; a time that is past while consequences or work in
     /// slices are left. `None`: nothing waits.
     pub fn next_deadline(&self) -> Option<u64> {
-        let deadlines = [self.queue.next_deadline(&self.core), self.locks.next_deadline(&self.core)];
-        deadlines.into_iter().flatten().min()
+        let queue = self.queue.next_deadline(&self.core);
+        let Some(of_locks) = self.locks.next_deadline(&self.core) else { return queue };
+        Some(queue.map_or(of_locks, |of_queue| of_queue.min(of_locks)))
     }
 
     /// Index of the latest record applied.

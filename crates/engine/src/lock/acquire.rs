@@ -3,12 +3,13 @@
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
+use crate::id::NamespaceId;
 use crate::limits::LOCK_CLAIMS_MAX;
 use crate::lock::record::AcquireRecord;
 use crate::lock::state::claim::Claim;
 use crate::lock::state::place::Place;
 use crate::lock::state::{ClaimSlot, LockSlot, PlaceSlot};
-use crate::lock::{LOCKS_SINCE, LockModule, SLICE_CLAIMS};
+use crate::lock::{LOCKS_SINCE, LockModule, SLICE_PLACES};
 use crate::locks::LockTicket;
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
@@ -22,7 +23,7 @@ impl LockModule {
     ) -> Result<(), Error> {
         core.expect_behaviour(LOCKS_SINCE)?;
         let namespace = core.find_namespace(record.namespace)?;
-        let mut budget = SLICE_CLAIMS;
+        let mut budget = SLICE_PLACES;
         self.end_due(&mut budget, core, out);
         self.grant_woken(&mut budget, core, out);
         if let Some(claim) = self.known(record, namespace, core) {
@@ -72,7 +73,7 @@ impl LockModule {
             let lock = self.places.get(self.claims.slots.get(slot).places).lock;
             self.end_claim(slot, out);
             let held = self.held(lock);
-            self.grant_woken(&mut { SLICE_CLAIMS }, core, out);
+            self.grant_woken(&mut { SLICE_PLACES }, core, out);
             return Err(held);
         }
         let left_ms = if waits { record.wait_ms } else { record.ttl_ms };
@@ -82,7 +83,7 @@ impl LockModule {
     }
 
     /// The reply to who made a claim.
-    fn standing(&self, slot: ClaimSlot, namespace: crate::NamespaceId, core: &Core) -> Reply {
+    fn standing(&self, slot: ClaimSlot, namespace: NamespaceId, core: &Core) -> Reply {
         let claim = self.claims.slots.get(slot);
         if claim.waits {
             let ticket = LockTicket { number: claim.number, slot: slot.index() };

@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::lock::state::ClaimSlot;
-use crate::lock::{LockModule, SLICE_CLAIMS};
+use crate::lock::{LockModule, SLICE_PLACES};
 use crate::locks::{LockGrant, LockToken};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
@@ -43,7 +43,7 @@ impl LockModule {
             Ok(slot) => {
                 self.end_claim(slot, out);
                 core.tokens.settle(token.number);
-                self.grant_woken(&mut { SLICE_CLAIMS }, core, out);
+                self.grant_woken(&mut { SLICE_PLACES }, core, out);
                 Ok(())
             }
             Err(Error::LockLost { .. })
@@ -73,7 +73,7 @@ impl LockModule {
                 self.end_claim(self.places.get(head).claim, out);
             }
         }
-        self.grant_woken(&mut { SLICE_CLAIMS }, core, out);
+        self.grant_woken(&mut { SLICE_PLACES }, core, out);
         out.reply = Reply::LockBroken { holders };
         Ok(())
     }

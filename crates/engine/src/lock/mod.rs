@@ -41,8 +41,8 @@ use crate::wire::{HeadPart, Put, Reader};
 /// The behaviour version since which there are locks.
 pub(crate) const LOCKS_SINCE: u16 = 13;
 
-/// Claims that one record ends or grants at most; the rest is left to ticks.
-const SLICE_CLAIMS: usize = 256;
+/// Places of claims that one record ends or grants, and a claim more at most; the rest is left to ticks.
+const SLICE_PLACES: usize = 256;
 
 /// The state of the module.
 #[derive(Debug, Default)]
@@ -83,7 +83,7 @@ impl HeadPart for LockModule {
 impl LockModule {
     /// Ends what is over, grants what may go on, and ends claims of deleted namespaces, a slice at a time.
     pub(crate) fn tick(&mut self, core: &mut Core, out: &mut Outcome) {
-        let mut budget = SLICE_CLAIMS;
+        let mut budget = SLICE_PLACES;
         self.end_due(&mut budget, core, out);
         self.sweep(&mut budget, core, out);
         self.grant_woken(&mut budget, core, out);

@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
-use crate::lock::{LockModule, SLICE_CLAIMS};
+use crate::lock::{LockModule, SLICE_PLACES};
 use crate::outcome::Outcome;
 use crate::store::slot::Slot;
 
@@ -15,12 +15,12 @@ impl LockModule {
 
     /// Ends a slice of claims of deleted namespaces.
     pub(crate) fn sweep_slice(&mut self, core: &mut Core, out: &mut Outcome) {
-        let mut budget = SLICE_CLAIMS;
+        let mut budget = SLICE_PLACES;
         self.sweep(&mut budget, core, out);
         self.grant_woken(&mut budget, core, out);
     }
 
-    /// Ends claims of deleted namespaces, until `budget` locks and claims are done.
+    /// Ends claims of deleted namespaces, until `budget` of their places and locks are done.
     pub(crate) fn sweep(&mut self, budget: &mut usize, core: &mut Core, out: &mut Outcome) {
         while *budget > 0
             && let Some(&slot) = self.swept.front()
@@ -33,8 +33,7 @@ impl LockModule {
             let lock = self.locks.slots.get(lock);
             let place = if lock.waiting.is_empty() { lock.holders.head } else { lock.waiting.head };
             if place != Slot::NIL {
-                self.end_claim(self.places.get(place).claim, out);
-                *budget -= 1;
+                *budget = budget.saturating_sub(self.end_claim(self.places.get(place).claim, out));
             }
             self.grant_woken(budget, core, out);
         }

@@ -7,7 +7,7 @@ use crate::id::NamespaceId;
 use crate::limits::{LOCK_HOLDERS_MAX, LOCK_TAKE_MS};
 use crate::lock::state::claim::Claim;
 use crate::lock::state::{ClaimSlot, LockSlot, PlaceSlot};
-use crate::lock::{LockModule, SLICE_CLAIMS};
+use crate::lock::{LockModule, SLICE_PLACES};
 use crate::locks::{LockMode, LockNotice, LockTicket};
 use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
@@ -36,32 +36,36 @@ impl LockModule {
         let is_last = |slot: &ClaimSlot| self.claims.slots.get(*slot).calls == calls;
         if let Some(slot) = found.filter(|slot| is_last(slot) || plant::is(Plant::LeaveForOthers)) {
             self.end_claim(slot, out);
-            self.grant_woken(&mut { SLICE_CLAIMS }, core, out);
+            self.grant_woken(&mut { SLICE_PLACES }, core, out);
         }
         Ok(())
     }
 
-    /// Ends claims whose time has come, until `budget` of them are.
+    /// Ends claims whose time has come, until they had `budget` places.
     pub(crate) fn end_due(&mut self, budget: &mut usize, core: &mut Core, out: &mut Outcome) {
         if self.claims.wheel.len() == 0 {
             return;
         }
         let mut left = *budget * FIRE_COST;
         while let Some(slot) = self.claims.wheel.due(&mut self.claims.slots, core.now_us, &mut left) {
-            self.end_claim(slot, out);
+            // The wheel has counted one of them.
+            left = left.saturating_sub((self.end_claim(slot, out) - 1) * FIRE_COST);
         }
         *budget = left / FIRE_COST;
     }
 
-    /// Ends a claim: it holds nothing and waits for nothing any more. Who waited is told.
-    pub(crate) fn end_claim(&mut self, slot: ClaimSlot, out: &mut Outcome) {
+    /// Ends a claim: it holds nothing and waits for nothing any more. Who waited is told. Returns the number
+    /// of its places.
+    pub(crate) fn end_claim(&mut self, slot: ClaimSlot, out: &mut Outcome) -> usize {
         let claim = self.claims.slots.get(slot);
         let (waits, mut at) = (claim.waits, claim.places);
         if waits {
             let ticket = LockTicket { number: claim.number, slot: slot.index() };
             out.locks.push(LockNotice { ticket, grant: None });
         }
+        let mut places = 0;
         while at != Slot::NIL {
+            places += 1;
             let lock = self.places.get(at).lock;
             self.leave_place(at, waits);
             if !(waits && plant::is(Plant::ForgetNextInLine)) {
@@ -72,6 +76,7 @@ impl LockModule {
             at = next;
         }
         self.claims.remove(slot);
+        places
     }
 
     fn leave_place(&mut self, place: PlaceSlot, waits: bool) {
@@ -92,8 +97,8 @@ impl LockModule {
         }
     }
 
-    /// Grants claims that are next and have room, and forgets locks that are free, until `budget` of them
-    /// are looked at.
+    /// Grants claims that are next and have room, and forgets locks that are free, until `budget` places and
+    /// locks are looked at.
     pub(crate) fn grant_woken(&mut self, budget: &mut usize, core: &mut Core, out: &mut Outcome) {
         while *budget > 0
             && let Some(lock) = self.woken.pop_front()
@@ -105,8 +110,7 @@ impl LockModule {
                     self.wake(lock);
                     break;
                 }
-                *budget -= 1;
-                self.grant(claim, lock, core, out);
+                *budget = budget.saturating_sub(self.grant(claim, lock, core, out));
             }
             let known = self.locks.slots.get(lock);
             if known.is_free() && !known.woken {
@@ -142,15 +146,17 @@ impl LockModule {
         }
     }
 
-    /// Grants a claim that waited, which is the next of `lock`.
-    fn grant(&mut self, slot: ClaimSlot, lock: LockSlot, core: &mut Core, out: &mut Outcome) {
+    /// Grants a claim that waited, which is the next of `lock`. Returns the number of its places.
+    fn grant(&mut self, slot: ClaimSlot, lock: LockSlot, core: &mut Core, out: &mut Outcome) -> usize {
         let Some(number) = core.tokens.give() else { return self.end_claim(slot, out) };
         let claim = self.claims.slots.get_mut(slot);
         let number = if plant::is(Plant::ReuseLockNumber) { claim.number } else { number };
         let ticket = LockTicket { number: claim.number, slot: slot.index() };
         let (mut at, ttl_ms) = (claim.places, claim.ttl_ms.min(LOCK_TAKE_MS));
         (claim.number, claim.waits) = (number, false);
+        let mut places = 0;
         while at != Slot::NIL {
+            places += 1;
             self.leave_place(at, true);
             self.enter_place(at, false);
             let place = self.places.get(at);
@@ -163,6 +169,7 @@ impl LockModule {
         let namespace = core.namespaces.get(self.locks.slots.get(lock).namespace).number;
         let grant = self.grant_of(slot, NamespaceId(namespace), core);
         out.locks.push(LockNotice { ticket, grant: Some(grant) });
+        places
     }
 
     /// The places of a claim.

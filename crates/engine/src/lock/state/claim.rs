@@ -2,6 +2,8 @@
 
 use crate::core::wheel::{Timed, Wheel};
 use crate::hash::mix;
+use crate::id::EPOCH_SHIFT;
+use crate::limits::LOCK_CLAIMS_MAX;
 use crate::lock::state::{ClaimSlot, PlaceSlot};
 use crate::locks::LockMode;
 use crate::store::hash_index::HashIndex;
@@ -34,6 +36,10 @@ pub(crate) struct Claim {
     mode: u8,
     pub(crate) waits: bool,
 }
+
+const _: () = assert!(size_of::<Claim>() == 80);
+/// The tag of a token takes the slot for the sequence of a message, which is never as small.
+const _: () = assert!(LOCK_CLAIMS_MAX < 1 << EPOCH_SHIFT);
 
 impl Claim {
     pub(crate) fn new(owner: &str, mode: LockMode, request: [u64; 2]) -> Claim {

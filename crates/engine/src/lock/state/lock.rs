@@ -26,6 +26,8 @@ pub(crate) struct Lock {
     pub(crate) woken: bool,
 }
 
+const _: () = assert!(size_of::<Lock>() == 56);
+
 impl Lock {
     fn new(namespace: NamespaceSlot, key: &[u8]) -> Lock {
         Lock {

@@ -20,6 +20,8 @@ pub(crate) struct Place {
     pub(crate) next: PlaceSlot,
 }
 
+const _: () = assert!(size_of::<Place>() == 20);
+
 impl Place {
     pub(crate) fn new(claim: ClaimSlot, lock: LockSlot, next: PlaceSlot) -> Place {
         Place { claim, lock, link: Link::UNLINKED, next }
