@@ -91,6 +91,7 @@ pub struct Acquire {
 
 /// A grant.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LockGrant")]
 #[schemars(example = grant_example())]
 pub struct Grant {
     /// Proof of the grant: renews and releases it.

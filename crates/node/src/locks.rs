@@ -65,9 +65,13 @@ impl Node {
             answer = receiver => Some(answer),
             () = stopping, if !wait.is_zero() => None,
         };
-        waiting.stays = answer.is_none();
-        waiting.receiver = waiting.receiver.take().filter(|_| waiting.stays);
-        answer.map_or(Err(Error::OutcomeUnknown {}), |answer| answer.map_err(|_| Error::OutcomeUnknown {})?)
+        let unknown = Error::OutcomeUnknown {};
+        let Some(answer) = answer else {
+            waiting.stays = true;
+            return Err(unknown);
+        };
+        waiting.receiver = None;
+        answer.map_err(|_| unknown)?
     }
 
     /// Begins the time of a grant anew, in milliseconds; 0: with the time that it had.

@@ -149,7 +149,9 @@ async fn join(
     let ca = ca_of(url, fingerprint).await.map_err(|e| e.context(&format!("cannot join at {url}")))?;
     file.write(&config.data_dir)?;
     let joined = match ask(config, url, token, ca, &file).await {
-        Err(error) if error.code() == "unauthenticated" => return refused(config, error, is_first_try),
+        Err(error) if error.code() == "unauthenticated" => {
+            return Err(token_refused(config, error, is_first_try));
+        }
         answer => answer?,
     };
     let chosen = ServerEncryption::choose(config).map_err(|e| CliError::start(&e))?;
@@ -162,14 +164,15 @@ async fn join(
     Ok((file, chosen))
 }
 
-/// The refusal of a join token. A first try leaves no file behind, which could lie in the mount point of a
-/// disk, and where it looks like one it is said: the flags may be those of a node that has joined before.
-fn refused<T>(config: &Config, error: CliError, is_first_try: bool) -> Result<T> {
-    if is_first_try {
-        NodeFile::remove(&config.data_dir)?;
+/// The error where a join token is refused. A first try leaves no file behind, which could lie in the mount
+/// point of a disk. Where it looks like one the error says so: the flags may be those of a node that has
+/// joined before.
+fn token_refused(config: &Config, error: CliError, is_first_try: bool) -> CliError {
+    let removed = if is_first_try { NodeFile::remove(&config.data_dir) } else { Ok(()) };
+    match removed.and_then(|()| expect_no_node(config)) {
+        Ok(()) => error,
+        Err(more) => more.context(error.message()),
     }
-    expect_no_node(config).map_err(|unmounted| unmounted.context(error.message()))?;
-    Err(error)
 }
 
 /// The CA of the cluster that is reached at a URL, as PEM.
