@@ -2,6 +2,8 @@
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
 use crate::change::Change;
+use crate::documents::DocumentCondition;
+pub use crate::documents::DocumentPut;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
 pub use crate::item::{Deliver, SendItem};
 use crate::limit::LimitRules;
@@ -290,6 +292,17 @@ pub enum Command<'a> {
         claim: LockTicket,
         /// Number of times that it was asked for when that caller did.
         calls: u16,
+    },
+    /// See [`DocumentPut`].
+    DocumentPut(DocumentPut<'a>),
+    /// Deletes a document with its former versions, if `when` holds.
+    DocumentDelete {
+        /// Namespace of the key.
+        namespace: NamespaceId,
+        /// The key.
+        key: &'a str,
+        /// What has to hold; else nothing is done.
+        when: DocumentCondition,
     },
     /// Holds a message whose payload could not be read back; proposed by the node.
     HoldDamaged {

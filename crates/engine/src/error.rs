@@ -67,6 +67,10 @@ fn held(owner: &str, waiting: u64) -> String {
     if waiting == 0 { holder } else { format!("{holder}, and {waiting} wait for it") }
 }
 
+fn versioned(version: u64) -> String {
+    if version == 0 { "does not exist".to_owned() } else { format!("is there with version {version}") }
+}
+
 fn too_many(more: u64) -> String {
     format!("{more} more {} too many", if more == 1 { "is" } else { "are" })
 }
@@ -129,10 +133,10 @@ errors! {
         "namespace {namespace:?} does not exist: create it first";
     /// The namespace exists already.
     NamespaceExists { namespace: String } "namespace_exists" Caller "namespace {namespace:?} exists already";
-    /// The namespace still holds queues.
-    NamespaceNotEmpty { namespace: String, queues: u64 } "namespace_not_empty" Caller
-        "namespace {namespace:?} still holds {held}: delete its queues first, or delete with force",
-        held = counted(*queues, "queues");
+    /// The namespace still holds queues or documents.
+    NamespaceNotEmpty { namespace: String, queues: u64, documents: u64 } "namespace_not_empty" Caller
+        "namespace {namespace:?} still holds {queues} and {documents}: delete them first, or delete with force",
+        queues = counted(*queues, "queues"), documents = counted(*documents, "documents");
     /// No such queue.
     QueueNotFound { queue: String } "queue_not_found" Caller "queue {queue:?} does not exist";
     /// The queue takes no sends.
@@ -180,6 +184,20 @@ errors! {
     LockHeld { key: String, owner: String, waiting: u64 } "lock_held" Caller
         "lock {key:?} is {held}: wait for it, or come back later",
         held = held(owner, *waiting);
+    /// A token is that of a lock of other keys.
+    LockOfOther { token: String, key: String } "lease_lost" Caller
+        "token {token} is not that of a lock of {key:?}: give the token of a lock of this key";
+    /// No document of this key.
+    DocumentNotFound { key: String } "document_not_found" Caller
+        "there is no document {key:?} in this namespace: it was never written, was deleted, or its time is over";
+    /// No version with this number is kept.
+    DocumentVersionNotFound { key: String, version: u64, latest: u64 } "document_not_found" Caller
+        "version {version} of document {key:?} is not here: the latest one is {latest}, and as many before it are kept as \
+         its history says";
+    /// A document is not as its writer expects.
+    DocumentChanged { key: String, version: u64 } "version_mismatch" Caller
+        "document {key:?} is not written, since it {is}: read it, and decide again",
+        is = versioned(*version);
     /// The message was cancelled while it was leased: stop working on it, and settle it in any way.
     Cancelled { receipt: String } "cancelled" Caller
         "the message behind receipt {receipt} was cancelled: stop working on it and settle it in any way";

@@ -23,6 +23,8 @@ pub mod blob;
 pub mod change;
 pub mod command;
 mod core;
+mod document;
+pub mod documents;
 mod engine;
 pub mod error;
 pub mod event;

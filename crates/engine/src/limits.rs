@@ -39,6 +39,20 @@ pub const LOCK_TTL_MS_MAX: u32 = 30 * 60 * 1000;
 pub const LOCK_WAIT_MS_MAX: u32 = 30_000;
 /// Time within which a grant that was waited for has to be renewed, in milliseconds; it ends then.
 pub const LOCK_TAKE_MS: u32 = 10_000;
+/// Longest key of a document, in bytes: that of a lock.
+pub const DOCUMENT_KEY_BYTES_MAX: usize = LOCK_KEY_BYTES_MAX;
+/// Largest content of a document, in bytes: 4 MiB.
+pub const DOCUMENT_BYTES_MAX: usize = 4 << 20;
+/// Most attributes of a document.
+pub const DOCUMENT_ATTRIBUTES_MAX: usize = 64;
+/// Most bytes of the names and values of a document's attributes together.
+pub const DOCUMENT_ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
+/// Most former versions of a document that are kept.
+pub const DOCUMENT_HISTORY_MAX: u16 = 100;
+/// Longest time after which a document is gone, in milliseconds: ten years.
+pub const DOCUMENT_TTL_MS_MAX: u64 = DELAY_MS_MAX;
+/// Most documents of one shard.
+pub const DOCUMENTS_MAX: u32 = 100_000_000;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Longest error text of a nack or reject, in bytes; longer text is cut by the fronts.

@@ -1,5 +1,6 @@
 //! Outcome of a command. One [`Outcome`] is reused for every apply, so the hot path allocates nothing.
 
+use crate::documents::DocumentVersion;
 use crate::error::Error;
 use crate::event::Event;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
@@ -137,6 +138,13 @@ pub enum Reply {
         ticket: LockTicket,
         /// Number of times that it was asked for by the same request; wraps around.
         calls: u16,
+    },
+    /// Document put and delete: the version that was written, or deleted.
+    DocumentWritten {
+        /// The version.
+        version: DocumentVersion,
+        /// True if there was no document before.
+        created: bool,
     },
     /// Lock break: how many held it.
     LockBroken {

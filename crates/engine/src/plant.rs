@@ -38,6 +38,14 @@ pub enum Plant {
     FirstKeyIsEnough,
     /// A caller that has gone takes the claim of another who has made the same request since.
     LeaveForOthers,
+    /// A document is written over another version than its writer expects.
+    WriteOverOthers,
+    /// A document is read and written past its end, until its timer fires.
+    ReadEndedDocument,
+    /// A document is written by a token whose grant has ended.
+    WriteWithoutLock,
+    /// A repeat of a write is another write.
+    ForgetWriteRequest,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch,
 }

@@ -25,6 +25,15 @@ pub(crate) fn pattern_rule(pattern: &str) -> Result<(), Error> {
     })
 }
 
+/// Keys: text of 1 to `most` bytes without control characters.
+pub(crate) fn key_rule(field: &str, key: &str, most: usize) -> Result<(), Error> {
+    between_of("bytes", field, key.len() as u64, 1, most as u64)?;
+    if key.chars().any(char::is_control) {
+        return Err(invalid(field, format!("{key:?} has control characters: use text without them")));
+    }
+    Ok(())
+}
+
 pub(crate) fn invalid(field: impl Into<String>, reason: String) -> Error {
     Error::InvalidArgument { field: field.into(), reason }
 }

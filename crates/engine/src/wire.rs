@@ -64,7 +64,7 @@ pub(crate) trait HeadPart: Sized {
 /// journal asks for that one before it changes anything.
 pub(crate) const FORMAT: u8 = 11;
 
-/// The first format of snapshots that has locks.
+/// The first format of snapshots that has locks and documents.
 pub(crate) const FORMAT_WITH_LOCKS: u8 = 11;
 
 /// The format of snapshots that do not tell the behaviour version, and the one under which they are written.

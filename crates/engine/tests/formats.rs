@@ -36,12 +36,12 @@ const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 /// Commands that give a record of each kind.
 const ALL_RECORDS: &str = include_str!("golden/all_records.txt");
 /// The kinds, as the first byte of a record's body tells them.
-const KINDS: [u8; 42] = [
+const KINDS: [u8; 44] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20, 21, 28, 34, 40, 41, 42, 45, 46, 47, 48,
-    50, 51, 52, 53, 54, 55, 56, 57, 60, 61, 62, 63, 64, 65,
+    50, 51, 52, 53, 54, 55, 56, 57, 60, 61, 62, 63, 64, 65, 66, 67,
 ];
 /// Behaviour versions before the newest, each with a log and a snapshot: under 11 snapshots do not tell the
-/// version in force, and under 12 they have no locks.
+/// version in force, and under 12 they have no locks and no documents.
 const OF_OLDER_VERSIONS: [(u16, &str); 2] =
     [(11, include_str!("fixtures/all_records_11.txt")), (12, include_str!("fixtures/all_records_12.txt"))];
 
@@ -148,6 +148,11 @@ fn state(engine: &Engine) -> Vec<String> {
     for schedule in engine.schedules(NAMESPACE, None, 100) {
         let (queue, next, paused) = (&schedule.queue, schedule.next_at_us, schedule.paused);
         lines.push(format!("schedule {} to {queue} next {next:?} paused {paused}", schedule.name));
+    }
+    for document in engine.documents_after(NAMESPACE, "", None, 100) {
+        let versions = engine.document_versions(NAMESPACE, &document.key);
+        let versions = versions.iter().map(|view| (view.version.version, view.content_bytes));
+        lines.push(format!("document {} {:?}", document.key, versions.collect::<Vec<_>>()));
     }
     for lock in engine.locks_after(NAMESPACE, "", None, 100) {
         lines.push(format!(

@@ -19,6 +19,8 @@ mod common;
 mod consumers;
 #[path = "random/deliveries.rs"]
 mod deliveries;
+#[path = "random/documents.rs"]
+mod documents;
 #[path = "random/events.rs"]
 mod events;
 #[path = "random/groups.rs"]
@@ -46,6 +48,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use common::Driver;
 use deliveries::Deliveries;
+use documents::Documents;
 use groups::Groups;
 use lives::Lives;
 use locks::Locks;
@@ -101,6 +104,7 @@ struct Run {
     lives: Lives,
     groups: Groups,
     locks: Locks,
+    documents: Documents,
     shadow: Shadow,
 }
 
@@ -122,6 +126,7 @@ impl Run {
             lives: Lives::default(),
             groups: Groups::default(),
             locks: Locks::default(),
+            documents: Documents::default(),
             shadow: Shadow::default(),
         };
         run.driver.engine.watch_events(true);
@@ -155,6 +160,7 @@ impl Run {
         self.deliveries.follow(self.now_us, out, engine);
         self.lives.follow(&out.events);
         self.locks.follow(self.now_us, command, out);
+        self.documents.follow(self.now_us, command, out);
         self.shadow.follow(&self.driver);
         let pushed = out.pushed.iter().map(|(_, delivery)| delivery);
         self.receipts.extend(out.deliveries.iter().chain(pushed).map(|delivery| delivery.receipt));
@@ -181,8 +187,9 @@ impl Run {
             self.now_us += self.numbers.below(reach);
         }
         match self.numbers.below(100) {
-            0..=20 => self.send(),
-            21..=25 => self.lock(),
+            0..=17 => self.send(),
+            18..=21 => self.lock(),
+            22..=25 => self.document(),
             26..=27 => self.odd(),
             28..=29 if !self.deliveries.in_order => self.group(),
             30..=54 => self.receive(),
@@ -202,6 +209,7 @@ impl Run {
         let engine = &self.driver.engine;
         balance::check_queues(engine, &self.lives.refused);
         self.lives.check(engine);
+        self.documents.check(&self.driver);
         if !self.is_working() {
             self.locks.check(self.now_us);
             self.groups.check(&self.lives, &self.driver.engine);

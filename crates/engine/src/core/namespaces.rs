@@ -96,6 +96,27 @@ impl Core {
         }
     }
 
+    /// Checks that a namespace may hold so much more.
+    #[inline(always)]
+    pub(crate) fn admit_to_namespace(
+        &self,
+        slot: NamespaceSlot,
+        messages: u64,
+        bytes: u64,
+    ) -> Result<(), Error> {
+        let namespace = self.namespaces.get(slot);
+        let quotas = &namespace.quotas;
+        if quotas.messages > 0 && namespace.messages + messages > quotas.messages {
+            let (limit, held) = (quotas.messages, namespace.messages);
+            return Err(Error::QuotaExceeded { what: "messages", limit, held, more: messages });
+        }
+        if quotas.bytes > 0 && namespace.bytes + bytes > quotas.bytes {
+            let (limit, held) = (quotas.bytes, namespace.bytes);
+            return Err(Error::QuotaExceeded { what: "bytes", limit, held, more: bytes });
+        }
+        Ok(())
+    }
+
     /// Slot of a namespace that exists.
     #[inline(always)]
     pub(crate) fn live_namespace(&mut self, namespace: NamespaceId) -> Option<NamespaceSlot> {

@@ -2,8 +2,10 @@
 //!
 //! Here is what concerns more than one module: `dispatch` of a record to its module, `namespaces`,
 //! `snapshot`, `restore` and `recount` of the whole, blobs that live, and the reads that the node makes
-//! (`queue_reads`, `lock_reads`).
+//! (`queue_reads`, `lock_reads`, `document_reads`); `document_writes` joins locks and documents.
 
+mod document_reads;
+mod document_writes;
 mod lock_reads;
 mod namespaces;
 mod queue_reads;
@@ -14,6 +16,7 @@ mod texts;
 
 use crate::core::Core;
 use crate::core::namespace::Namespace;
+use crate::document::DocumentModule;
 use crate::engine::snapshot::Snapshot;
 use crate::error::Error;
 use crate::event::Watched;
@@ -35,6 +38,7 @@ pub struct Engine {
     core: Core,
     queue: QueueModule,
     locks: LockModule,
+    documents: DocumentModule,
     /// The snapshot that runs. Volatile.
     snapshot: Option<Snapshot>,
 }
@@ -48,6 +52,7 @@ impl Engine {
         }
         engine.queue.cover_namespaces(&engine.core);
         engine.locks.cover_namespaces(&engine.core);
+        engine.documents.cover_namespaces(&engine.core);
         engine.core.tokens.begin(0);
         engine
     }
@@ -69,7 +74,7 @@ impl Engine {
 
     #[inline(always)]
     fn dispatch(&mut self, body: &[u8], out: &mut Outcome) -> Result<(), Error> {
-        let Engine { core, queue: queues, locks, snapshot: _ } = self;
+        let Engine { core, queue: queues, locks, documents, snapshot: _ } = self;
         match kind_of(body)? {
             Kind::Send => {
                 let record = decode::send(body)?;
@@ -87,6 +92,7 @@ impl Engine {
             Kind::Tick if body.len() == 2 => {
                 queues.tick(core, out);
                 locks.tick(core, out);
+                documents.tick(core, out);
                 Ok(())
             }
             Kind::Tick | Kind::Rare => self.dispatch_rare(decode::rare(body)?, out),
@@ -95,7 +101,7 @@ impl Engine {
 
     #[cold]
     fn dispatch_rare(&mut self, record: RareRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        let Engine { core, queue: queues, locks, snapshot: _ } = self;
+        let Engine { core, queue: queues, locks, documents: _, snapshot: _ } = self;
         match record {
             RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
             RareRecord::Raise { behaviour } => self.raise(behaviour),
@@ -162,6 +168,10 @@ impl Engine {
             RareRecord::LockBreak { namespace, key } => locks.break_key(namespace, key, core, out),
             RareRecord::LockWait { ticket, wait_ms } => locks.wait(ticket, wait_ms, core),
             RareRecord::LockLeave { claim, calls } => locks.leave(claim, calls, core, out),
+            RareRecord::DocumentPut(put) => self.document_put(&put, out),
+            RareRecord::DocumentDelete { namespace, key, when } => {
+                self.document_delete(namespace, key, &when, out)
+            }
         }
     }
 
@@ -186,8 +196,9 @@ impl Engine {
     /// slices are left. `None`: nothing waits.
     pub fn next_deadline(&self) -> Option<u64> {
         let queue = self.queue.next_deadline(&self.core);
-        let Some(of_locks) = self.locks.next_deadline(&self.core) else { return queue };
-        Some(queue.map_or(of_locks, |of_queue| of_queue.min(of_locks)))
+        let of_others =
+            earlier(self.locks.next_deadline(&self.core), self.documents.next_deadline(&self.core));
+        earlier(queue, of_others)
     }
 
     /// Index of the latest record applied.
@@ -247,6 +258,19 @@ impl Engine {
     pub fn live_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
         let shared = &self.core.shared_blobs;
         let alone = |blob: &BlobRef| shared.owners(*blob) == 1;
-        self.queue.owned_blobs().filter(alone).chain(shared.blobs())
+        self.owned_blobs().filter(alone).chain(shared.blobs())
+    }
+
+    /// Every reference of a module to a blob, one for each owner.
+    fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+        self.queue.owned_blobs().chain(self.documents.owned_blobs())
+    }
+}
+
+/// The earlier of two times, as far as there are.
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

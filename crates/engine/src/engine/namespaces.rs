@@ -21,6 +21,7 @@ impl Engine {
         let namespace = self.core.namespace_create(number, name, shard, quotas)?;
         self.queue.cover_namespaces(&self.core);
         self.locks.cover_namespaces(&self.core);
+        self.documents.cover_namespaces(&self.core);
         out.reply = Reply::Namespace { namespace };
         Ok(())
     }
@@ -39,16 +40,18 @@ impl Engine {
             let reason = format!("{:?} always exists and cannot be deleted", found.name);
             return Err(Error::InvalidArgument { field: "namespace".into(), reason });
         }
-        let queues = self.queue.queues_in(slot);
-        if queues > 0 && !force {
-            return Err(Error::NamespaceNotEmpty { namespace: found.name.to_string(), queues });
+        let (queues, documents) = (self.queue.queues_in(slot), self.documents.documents_in(slot));
+        if queues + documents > 0 && !force {
+            return Err(Error::NamespaceNotEmpty { namespace: found.name.to_string(), queues, documents });
         }
         let messages = found.messages;
         self.core.mark_deleted(slot);
-        // Both begin before one of them may end.
+        // All begin before one of them may end.
         self.locks.begin_sweep(slot, &mut self.core);
+        self.documents.begin_sweep(slot, &mut self.core);
         self.queue.delete_namespace(namespace, slot, &mut self.core, out);
         self.locks.sweep_slice(&mut self.core, out);
+        self.documents.sweep_slice(&mut self.core, out);
         out.reply = Reply::Count { messages };
         Ok(())
     }

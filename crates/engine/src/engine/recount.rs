@@ -9,9 +9,9 @@ impl Engine {
     /// # Errors
     /// A sentence that tells what does not agree.
     pub fn recount(&self) -> Result<(), String> {
-        let Engine { core, queue, locks, snapshot: _ } = self;
-        core.recount(queue.owned_blobs())?;
-        queue.recount(core)?;
+        let Engine { core, queue, locks, documents, snapshot: _ } = self;
+        core.recount(self.owned_blobs())?;
+        queue.recount(&documents.recount()?, core)?;
         locks.recount(core)
     }
 }

@@ -59,6 +59,7 @@ impl Engine {
         engine.core.rebuild();
         engine.queue.rebuild(&mut engine.core);
         engine.locks.rebuild(&mut engine.core);
+        engine.documents.rebuild(&mut engine.core);
         Ok(engine)
     }
 

@@ -47,6 +47,8 @@ pub(crate) mod section {
     pub(crate) const LOCK_CLAIMS: u8 = 39;
     pub(crate) const LOCK_PLACES: u8 = 40;
     pub(crate) const LOCKS: u8 = 41;
+    pub(crate) const DOCUMENTS: u8 = 42;
+    pub(crate) const DOCUMENT_FORMERS: u8 = 43;
     pub(crate) const END: u8 = 255;
 }
 
@@ -58,7 +60,15 @@ macro_rules! each_slab {
         use $crate::engine::snapshot::section;
         use $crate::queue::QueueModule;
         use $crate::lock::LockModule;
-        let Engine { core, queue, locks, snapshot: _ } = $engine;
+        use $crate::document::DocumentModule;
+        let Engine { core, queue, locks, documents, snapshot: _ } = $engine;
+        let DocumentModule {
+            documents,
+            formers,
+            // Written into the head, or derived.
+            swept: _,
+            order: _,
+        } = documents;
         let LockModule {
             claims,
             places,
@@ -147,6 +157,8 @@ macro_rules! each_slab {
         each_slab!(@one [$($mut)?] $slab, $section, claims.slots, section::LOCK_CLAIMS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, *places, section::LOCK_PLACES, $do);
         each_slab!(@one [$($mut)?] $slab, $section, locks.slots, section::LOCKS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, documents.slots, section::DOCUMENTS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, *formers, section::DOCUMENT_FORMERS, $do);
     }};
     (@one [$($mut:tt)?] $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &$($mut)? $place;
@@ -164,7 +176,7 @@ macro_rules! each_part {
         use $crate::core::Core;
         use $crate::queue::QueueModule;
         use $crate::queue::state::extras::AllExtras;
-        let Engine { core, queue, locks, snapshot: _ } = $engine;
+        let Engine { core, queue, locks, documents, snapshot: _ } = $engine;
         let Core {
             applied_index,
             now_us,
@@ -218,7 +230,7 @@ macro_rules! each_part {
             queue_defaults pending_sends
         );
         if $format >= $crate::wire::FORMAT_WITH_LOCKS {
-            each_part!(@each $part => $do; locks);
+            each_part!(@each $part => $do; locks documents);
         }
     }};
     (@each $part:ident => $do:expr; $($place:ident)*) => {

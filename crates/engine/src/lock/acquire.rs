@@ -107,7 +107,7 @@ impl LockModule {
         for key in record.keys() {
             let (lock, is_new) = self.locks.enter(namespace, key);
             if is_new {
-                self.order.insert(lock, &self.locks);
+                self.order.insert(lock, &self.locks.slots);
             }
             next = self.places.insert(Place::new(slot, lock, next));
             self.enter_place(next, waits);

@@ -5,7 +5,7 @@ use crate::limits::{
     LOCK_HOLDERS_MAX, LOCK_KEY_BYTES_MAX, LOCK_KEYS_MAX, LOCK_TTL_MS_MAX, LOCK_WAIT_MS_MAX, NAME_BYTES_MAX,
 };
 use crate::locks::{LockAcquire, LockMode};
-use crate::rules::{at_most, at_most_of, between, between_of, invalid};
+use crate::rules::{at_most, at_most_of, between, between_of, invalid, key_rule};
 
 pub(crate) fn check_acquire(acquire: &LockAcquire<'_>) -> Result<(), Error> {
     between_of("keys", "keys", acquire.keys.len() as u64, 1, LOCK_KEYS_MAX as u64)?;
@@ -24,13 +24,8 @@ pub(crate) fn check_acquire(acquire: &LockAcquire<'_>) -> Result<(), Error> {
     at_most("wait_ms", acquire.wait_ms.into(), LOCK_WAIT_MS_MAX.into())
 }
 
-/// Keys: 1 to 255 bytes of text without control characters.
 pub(crate) fn check_key(field: &str, key: &str) -> Result<(), Error> {
-    between_of("bytes", field, key.len() as u64, 1, LOCK_KEY_BYTES_MAX as u64)?;
-    if key.chars().any(char::is_control) {
-        return Err(invalid(field, format!("{key:?} has control characters: use text without them")));
-    }
-    Ok(())
+    key_rule(field, key, LOCK_KEY_BYTES_MAX)
 }
 
 pub(crate) fn check_renewal(ttl_ms: u32) -> Result<(), Error> {

@@ -78,6 +78,21 @@ impl LockModule {
         Ok(())
     }
 
+    /// Refuses unless this token proves a grant that holds a key.
+    pub(crate) fn expect_held(
+        &self,
+        namespace: NamespaceId,
+        token: LockToken,
+        key: &str,
+        core: &mut Core,
+    ) -> Result<(), Error> {
+        let slot = self.granted(namespace, token, core)?;
+        let holds = self
+            .places_of(self.claims.slots.get(slot))
+            .any(|place| *self.locks.slots.get(self.places.get(place).lock).key == *key.as_bytes());
+        if holds { Ok(()) } else { Err(Error::LockOfOther { token: token.to_string(), key: key.to_owned() }) }
+    }
+
     /// The claim that this token proves to be granted.
     fn granted(&self, namespace: NamespaceId, token: LockToken, core: &mut Core) -> Result<ClaimSlot, Error> {
         core.find_namespace(namespace)?;

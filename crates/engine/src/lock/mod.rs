@@ -30,13 +30,13 @@ use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::lock::state::LockSlot;
 use crate::lock::state::claim::Claims;
-use crate::lock::state::index::LockOrder;
-use crate::lock::state::lock::Locks;
+use crate::lock::state::lock::{Lock, Locks};
 use crate::lock::state::place::Places;
 use crate::outcome::Outcome;
+use crate::store::key_order::KeyOrder;
 use crate::store::slab::Slab;
-use crate::store::slot::Slot;
-use crate::wire::{HeadPart, Put, Reader};
+use crate::store::slot;
+use crate::wire::{HeadPart, Reader};
 
 /// The behaviour version since which there are locks.
 pub(crate) const LOCKS_SINCE: u16 = 13;
@@ -55,7 +55,7 @@ pub(crate) struct LockModule {
     /// Deleted namespaces whose claims are still to be ended.
     pub(crate) swept: VecDeque<NamespaceSlot>,
     /// Locks in the order of their keys. Derived.
-    pub(crate) order: LockOrder,
+    pub(crate) order: KeyOrder<Lock>,
 }
 
 impl HeadPart for LockModule {
@@ -64,8 +64,8 @@ impl HeadPart for LockModule {
         claims.write_head(out);
         places.write_head(out);
         locks.write_head(out);
-        write_slots(woken, out);
-        write_slots(swept, out);
+        slot::write_all(woken, out);
+        slot::write_all(swept, out);
     }
 
     fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
@@ -73,9 +73,9 @@ impl HeadPart for LockModule {
             claims: Claims::read_head(reader)?,
             places: Slab::read_head(reader)?,
             locks: Locks::read_head(reader)?,
-            woken: read_slots(reader)?,
-            swept: read_slots(reader)?,
-            order: LockOrder::default(),
+            woken: slot::read_all(reader)?,
+            swept: slot::read_all(reader)?,
+            order: KeyOrder::default(),
         })
     }
 }
@@ -103,7 +103,7 @@ impl LockModule {
         self.claims.rebuild();
         self.locks.rebuild();
         let slots: Vec<LockSlot> = self.locks.slots.iter().map(|(slot, _)| slot).collect();
-        slots.into_iter().for_each(|slot| self.order.insert(slot, &self.locks));
+        slots.into_iter().for_each(|slot| self.order.insert(slot, &self.locks.slots));
         self.swept.iter().for_each(|slot| core.begin_sweep(*slot));
     }
 
@@ -111,13 +111,4 @@ impl LockModule {
     pub(crate) fn cover_namespaces(&mut self, core: &Core) {
         self.order.cover(core.namespaces.slots());
     }
-}
-
-fn write_slots<T>(slots: &VecDeque<Slot<T>>, out: &mut Vec<u8>) {
-    out.u32(slots.len() as u32);
-    slots.iter().for_each(|slot| slot.write(out));
-}
-
-fn read_slots<T>(reader: &mut Reader<'_>) -> Option<VecDeque<Slot<T>>> {
-    (0..reader.u32()?).map(|_| Slot::read(reader)).collect()
 }

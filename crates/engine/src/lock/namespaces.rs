@@ -25,7 +25,7 @@ impl LockModule {
         while *budget > 0
             && let Some(&slot) = self.swept.front()
         {
-            let Some(lock) = self.order.from(slot, &[], &self.locks).next() else {
+            let Some(lock) = self.order.from(slot.index(), &[], &self.locks.slots).next() else {
                 self.swept.pop_front();
                 core.end_sweep(slot);
                 continue;

@@ -28,13 +28,8 @@ impl LockModule {
         core: &Core,
     ) -> Vec<LockView> {
         let Some(namespace) = core.namespace_slot(namespace) else { return Vec::new() };
-        let after = after.map(str::as_bytes);
-        let from = after.map_or(prefix.as_bytes(), |after| after.max(prefix.as_bytes()));
-        let key_of = |slot: &LockSlot| -> &[u8] { &self.locks.slots.get(*slot).key };
         self.order
-            .from(namespace, from, &self.locks)
-            .skip_while(|slot| Some(key_of(slot)) == after)
-            .take_while(|slot| key_of(slot).starts_with(prefix.as_bytes()))
+            .page(namespace.index(), prefix, after, &self.locks.slots)
             .take(limit.min(PAGE_ITEMS_MAX))
             .map(|slot| self.view(slot, 1))
             .collect()

@@ -114,7 +114,7 @@ impl LockModule {
             }
             let known = self.locks.slots.get(lock);
             if known.is_free() && !known.woken {
-                self.order.remove(lock, &self.locks);
+                self.order.remove(lock, &self.locks.slots);
                 self.locks.remove(lock);
             }
         }

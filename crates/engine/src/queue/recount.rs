@@ -1,5 +1,8 @@
 //! Recount: a full count of everything that the module keeps, for the simulator and tests.
 
+use std::collections::BTreeMap;
+
+use crate::core::namespace::NamespaceSlot;
 use crate::core::{Core, agree};
 use crate::query::{Counters, State};
 use crate::queue::QueueModule;
@@ -11,11 +14,11 @@ use crate::store::slot::Slot;
 
 impl QueueModule {
     /// Compares every kept counter, list, directory entry and timer with a full count. Slow: looks at
-    /// everything.
+    /// everything. `others`: bytes of namespaces that other modules hold.
     ///
     /// # Errors
     /// A sentence that tells what does not agree.
-    pub(crate) fn recount(&self, core: &Core) -> Result<(), String> {
+    pub(crate) fn recount(&self, others: &BTreeMap<NamespaceSlot, u64>, core: &Core) -> Result<(), String> {
         let QueueModule {
             totals: _,         // recount_totals
             messages: _,       // recount_queue, and all below
@@ -49,7 +52,7 @@ impl QueueModule {
         self.recount_redrives()?;
         self.recount_timers()?;
         self.recount_defaults(core)?;
-        self.recount_namespaces(core)?;
+        self.recount_namespaces(others, core)?;
         self.recount_extras()?;
         self.recount_ordering()?;
         self.recount_lanes()?;
@@ -221,14 +224,15 @@ impl QueueModule {
         agree("timers", counted as u64, u64::from(self.wheel.len()))
     }
 
-    fn recount_namespaces(&self, core: &Core) -> Result<(), String> {
+    fn recount_namespaces(&self, others: &BTreeMap<NamespaceSlot, u64>, core: &Core) -> Result<(), String> {
         for (slot, namespace) in core.namespaces.iter() {
             let of_it = || self.queues.iter().filter(move |(_, queue)| queue.namespace == slot);
             let what = |field: &str| format!("namespace {:?}: {field}", namespace.name);
             let messages = of_it().map(|(_, queue)| queue.messages()).sum();
             agree(&what("messages"), messages, namespace.messages)?;
-            let bytes = of_it().map(|(_, queue)| queue.counters.bytes).sum();
-            agree(&what("bytes"), bytes, namespace.bytes)?;
+            let bytes: u64 = of_it().map(|(_, queue)| queue.counters.bytes).sum();
+            let of_others = others.get(&slot).copied().unwrap_or(0);
+            agree(&what("bytes"), bytes + of_others, namespace.bytes)?;
             agree(&what("queue slots"), of_it().count() as u64, u64::from(namespace.queue_slots))?;
             let named = of_it().filter(|(_, queue)| !queue.deleted).count() as u64;
             agree(&what("queues"), named, self.indexes.get(slot).queues.len() as u64)?;

@@ -2,6 +2,7 @@
 //! `check` of its room; [`crate::rules`] has what they are made of.
 
 use crate::command::{CONSENSUS_BYTES_MAX, Command};
+use crate::document::check as document;
 use crate::error::Error;
 use crate::limits::{LEASE_MS_MAX, Limits, REDRIVE_PER_SECOND_MAX};
 use crate::lock::check::{check_acquire, check_key, check_renewal, check_wait};
@@ -51,6 +52,8 @@ impl Command<'_> {
             Command::LockRelease { .. } | Command::LockLeave { .. } => Ok(()),
             Command::LockBreak { key, .. } => check_key("key", key),
             Command::LockWait { wait_ms, .. } => check_wait(*wait_ms),
+            Command::DocumentPut(put) => document::check_put(put),
+            Command::DocumentDelete { key, .. } => document::check_key(key),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),

@@ -2,6 +2,7 @@
 //! bytes first.
 
 use crate::command::{Command, RecordSink, SettleItem};
+use crate::document::record as document;
 use crate::layout::list_head;
 use crate::lock::record::encode_acquire;
 use crate::queue::record::delivery::{encode_extend, encode_receive, encode_settle};
@@ -11,7 +12,7 @@ use crate::record::table::{head, plain_body, plain_commands};
 
 impl Command<'_> {
     /// Number of blobs of the record: a send one per item and per step with a payload of its own, a settle
-    /// and a report one per text, result and checkpoint, a schedule one.
+    /// and a report one per text, result and checkpoint, a schedule and a document one.
     #[inline]
     pub fn blob_count(&self) -> u32 {
         match self {
@@ -27,7 +28,7 @@ impl Command<'_> {
             Command::Report { items, .. } => report::blob_count(items),
             Command::Group(group) => group::blob_count(group),
             Command::Change(change) => change::blob_count(change),
-            Command::SchedulePut(_) => 1,
+            Command::SchedulePut(_) | Command::DocumentPut(_) => 1,
             Command::Tick
             | Command::Receive(_)
             | Command::Extend { .. }
@@ -48,6 +49,7 @@ impl Command<'_> {
             Command::Receive(receive) => encode_receive(head::RECEIVE, receive, sink),
             Command::Group(group) => group::encode(head::GROUP, group, sink),
             Command::LockAcquire(acquire) => encode_acquire(head::LOCK_ACQUIRE, acquire, sink),
+            Command::DocumentPut(put) => document::encode_put(head::DOCUMENT_PUT, put, sink),
             Command::Settle { namespace, items } => encode_settle(head::SETTLE, *namespace, items, sink),
             Command::Extend { namespace, items } => encode_extend(head::EXTEND, *namespace, items, sink),
             Command::Report { namespace, items } => {

@@ -7,7 +7,8 @@
 //! Blobs of a record: a send has one per item (see [`crate::blob`]), then one for each step of their chains
 //! that has a payload of its own, a settle for each item its error text and its result (laid out like a
 //! message's), each if there is one, a report for each item its note and its checkpoint in the same way, a
-//! change one for who and why and one for tags, a schedule what it sends, the others have none.
+//! change one for who and why and one for tags, a schedule what it sends, a document its
+//! content, the others have none.
 
 mod check;
 pub(crate) mod decode;

@@ -6,6 +6,9 @@
 
 use crate::command::{Command, ScheduleFire};
 use crate::core::field::{ReadField, WriteField};
+use crate::document::record as document;
+use crate::document::record::PutRecord;
+use crate::documents::DocumentCondition;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
@@ -105,6 +108,7 @@ records! {
         SCHEDULE_PUT SchedulePut(SchedulePutRecord<'a>) = 50, 1, schedule::decode_put;
         GROUP Group(GroupRecord<'a>) = 55, 1, group::decode;
         LOCK_ACQUIRE LockAcquire(AcquireRecord<'a>) = 60, 1, lock::decode_acquire;
+        DOCUMENT_PUT DocumentPut(PutRecord<'a>) = 66, 1, document::decode_put;
     }
     whole {
         Configure(Limits) = 2, 1;
@@ -137,6 +141,7 @@ records! {
         LockBreak { namespace: NamespaceId, key: &'a str } = 63, 1;
         LockWait { ticket: LockTicket, wait_ms: u32 } = 64, 1;
         LockLeave { claim: LockTicket, calls: u16 } = 65, 1;
+        DocumentDelete { namespace: NamespaceId, key: &'a str, when: DocumentCondition } = 67, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }
 }

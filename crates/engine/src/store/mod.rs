@@ -7,6 +7,7 @@ pub(crate) mod hash_index;
 pub(crate) mod idle;
 pub(crate) mod key;
 pub(crate) mod key_index;
+pub(crate) mod key_order;
 pub(crate) mod list;
 pub(crate) mod slab;
 pub(crate) mod slot;

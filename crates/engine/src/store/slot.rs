@@ -1,6 +1,7 @@
 //! The place of an item in a slab, as a type: a slot of one kind of items is no slot of another.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -47,6 +48,17 @@ impl<T> Slot<T> {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Slot<T>> {
         reader.u32().map(Slot::new)
     }
+}
+
+/// Appends slots with their number.
+pub(crate) fn write_all<T>(slots: &VecDeque<Slot<T>>, out: &mut Vec<u8>) {
+    out.u32(slots.len() as u32);
+    slots.iter().for_each(|slot| slot.write(out));
+}
+
+/// Reads what [`write_all`] wrote.
+pub(crate) fn read_all<T>(reader: &mut Reader<'_>) -> Option<VecDeque<Slot<T>>> {
+    (0..reader.u32()?).map(|_| Slot::read(reader)).collect()
 }
 
 // Derived traits would ask for the same of `T`.

@@ -57,6 +57,11 @@ impl<T> SortedIndex<T> {
         }
     }
 
+    /// Number of slots.
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.iter().map(Vec::len).sum()
+    }
+
     /// The slots from the first one on that is not before what `order` looks for: it tells where a slot
     /// stands, seen from there.
     pub(crate) fn from(&self, order: impl Fn(Slot<T>) -> Ordering) -> impl Iterator<Item = Slot<T>> + '_ {

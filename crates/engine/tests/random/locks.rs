@@ -209,7 +209,7 @@ impl Run {
     }
 
     /// A token that was given; of one in four, the grant has ended.
-    fn some_token(&mut self) -> Option<LockToken> {
+    pub(super) fn some_token(&mut self) -> Option<LockToken> {
         let held: Vec<LockToken> = self.locks.grants.keys().copied().collect();
         let from = if self.numbers.one_in(4) { &self.locks.ended } else { &held };
         if from.is_empty() { None } else { Some(self.numbers.pick(from)) }

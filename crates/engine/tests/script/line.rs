@@ -42,6 +42,11 @@ impl<'a> Line<'a> {
         Line { verb: self.verb, words: Vec::new(), options: options.collect() }
     }
 
+    /// The options, as pairs.
+    pub(super) fn pairs(&self) -> Vec<(&'a str, &'a str)> {
+        self.options.clone()
+    }
+
     /// The same line, in which the options that begin with `prefix` stand before others of their name.
     pub(super) fn preferring(&self, prefix: &str) -> Line<'a> {
         let mut preferring = self.under(prefix);

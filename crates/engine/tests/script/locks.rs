@@ -82,7 +82,7 @@ impl Player {
     }
 
     /// A grant by its name, or a token as it is printed.
-    fn token(&self, text: &str) -> LockToken {
+    pub(super) fn token(&self, text: &str) -> LockToken {
         text.parse().unwrap_or_else(|_| numbered('l', &self.locks.grants, text).token)
     }
 

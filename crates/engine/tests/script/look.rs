@@ -62,6 +62,7 @@ impl Player {
                 let found = engine.consumers(namespace, after, limit);
                 found.iter().map(|view| print::consumer(view, |us| self.time(us))).collect()
             }
+            "docs" => self.show_documents(line, limit),
             "locks" => self.show_locks(line, limit),
             "totals" => print::counters(&engine.totals()),
             _ => panic!("cannot look at {line:?}"),
@@ -80,6 +81,7 @@ impl Player {
                 None => vec!["no such queue".into()],
             },
             "limit" => self.show_limit(line, name),
+            "doc" => self.show_document(line, name),
             "lock" => self.show_lock(line, name),
             "schedule" => match engine.schedule(self.namespace(line), name) {
                 Some(view) => self.schedule_view(&view),

@@ -11,6 +11,7 @@
 //! payload as `copies=` says. `first_OPTION=` (`first_expires_at_ms=500`, `first_chain=next`) is for the
 //! first of them alone; `unique=a,-` gives each its own key, `-` none. `step_OPTION=` is for every step of a
 //! chain, `member_OPTION=` for every member of a group, of which the line's own options are the callback's.
+//! Documents are in `documents.rs`.
 //! Grants of locks are called l1, l2, ..., claims that wait w1, w2, ...
 //!
 //! What a command brings about:
@@ -20,6 +21,7 @@
 //! - after `watch on`, the messages that `ended`; after `events on`, the events;
 //! - `released` the blobs let go of, as RECORD#ITEM; `ready` the queues in which messages became ready.
 
+mod documents;
 mod line;
 mod locks;
 mod look;

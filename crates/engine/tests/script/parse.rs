@@ -54,6 +54,7 @@ impl Player {
             ("change", [verb, ids @ ..]) => self.change(line, verb, ids),
             ("schedule", [what, words @ ..]) => self.schedule(line, what, words),
             ("queue" | "dead" | "defaults" | "limit" | "namespace", _) => self.manage(line),
+            ("doc", _) => self.document(line),
             ("lock", _) => self.lock(line),
             ("attach" | "credit" | "detach" | "resume", _) => self.consumer(line),
             _ => self.whole(line),

@@ -88,6 +88,7 @@ impl Player {
             Reply::None | Reply::LockGranted { .. } | Reply::LockWaits { .. } | Reply::LockBroken { .. } => {
                 return None;
             }
+            Reply::DocumentWritten { .. } => return self.written(reply),
             Reply::Sent { first, count, duplicate } => {
                 if !self.driver.out.duplicates.is_empty() {
                     return Some(self.sent_unique(duplicate));
@@ -155,7 +156,7 @@ impl Player {
     }
 
     /// Payload, content type and headers, as a journal still has them.
-    fn payload(&self, blob: &BlobRef) -> String {
+    pub(super) fn payload(&self, blob: &BlobRef) -> String {
         let stored = self.driver.blobs.get(blob).map(Vec::as_slice);
         let empty = (*blob == BlobRef::EMPTY).then_some(BlobRef::EMPTY_BYTES);
         let Some(bytes) = stored.or(empty) else { return "(blob is gone)".into() };

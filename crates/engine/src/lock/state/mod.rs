@@ -2,7 +2,6 @@
 //! is its part in one key, and a *lock* is a key with the places of its holders and of those that wait.
 
 pub(crate) mod claim;
-pub(crate) mod index;
 pub(crate) mod lock;
 pub(crate) mod place;
 

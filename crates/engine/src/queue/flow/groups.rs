@@ -52,7 +52,7 @@ impl QueueModule {
         }
         let bytes = self.admit_group(namespace_slot, group, core)?;
         self.admit_messages(group.count.into(), core)?;
-        self.admit_to_namespace(namespace_slot, group.count.into(), bytes, core)?;
+        core.admit_to_namespace(namespace_slot, group.count.into(), bytes)?;
         let first = self.reserve_sequences(namespace_slot, group.count, core)?;
         let queues = self.queues_of_group(namespace_slot, group, core);
         (self.flows.first, self.flows.next_blob) = (first, group.count);

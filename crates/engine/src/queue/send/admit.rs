@@ -171,27 +171,6 @@ impl QueueModule {
         let reason = format!("{delay_ms} ms from now is too far: use at most {DELAY_MS_MAX} (ten years)");
         Err(Error::InvalidArgument { field: deliver.field().into(), reason })
     }
-
-    #[inline(always)]
-    pub(crate) fn admit_to_namespace(
-        &self,
-        namespace_slot: NamespaceSlot,
-        messages: u64,
-        bytes: u64,
-        core: &Core,
-    ) -> Result<(), Error> {
-        let namespace = core.namespaces.get(namespace_slot);
-        let quotas = &namespace.quotas;
-        if quotas.messages > 0 && namespace.messages + messages > quotas.messages {
-            let (limit, held) = (quotas.messages, namespace.messages);
-            return Err(Error::QuotaExceeded { what: "messages", limit, held, more: messages });
-        }
-        if quotas.bytes > 0 && namespace.bytes + bytes > quotas.bytes {
-            let (limit, held) = (quotas.bytes, namespace.bytes);
-            return Err(Error::QuotaExceeded { what: "bytes", limit, held, more: bytes });
-        }
-        Ok(())
-    }
 }
 
 #[cold]

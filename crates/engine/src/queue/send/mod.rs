@@ -83,7 +83,7 @@ impl QueueModule {
     ) -> Result<(), Error> {
         let bytes = admitted.bytes;
         self.admit_messages(u64::from(send.count), core)?;
-        self.admit_to_namespace(namespace_slot, u64::from(send.count), bytes, core)?;
+        core.admit_to_namespace(namespace_slot, u64::from(send.count), bytes)?;
         let bounded = self.is_bounded(namespace_slot, found, send.queue);
         if bounded {
             self.admit_send_to_bounded(namespace_slot, found, send, (u64::from(send.count), bytes), core)?;

@@ -143,7 +143,7 @@ impl QueueModule {
         self.admit_own_options(namespace_slot, send, core)?;
         let bytes = u64::from(send.blob.len);
         self.admit_messages(places, core)?;
-        self.admit_to_namespace(namespace_slot, 1, bytes, core)?;
+        core.admit_to_namespace(namespace_slot, 1, bytes)?;
         let bounded = self.is_bounded(namespace_slot, found, name);
         if bounded && room == Room::Needed {
             self.admit_step_to_bounded(namespace_slot, found, name, bytes, send.item.deliver, core)?;

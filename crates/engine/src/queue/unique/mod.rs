@@ -59,7 +59,7 @@ impl QueueModule {
         let needs = self.plan_unique(found, first, send, options, core, out);
         self.unique.guess = needs.key;
         self.admit_messages(needs.messages, core)?;
-        self.admit_to_namespace(namespace_slot, needs.messages, needs.bytes, core)?;
+        core.admit_to_namespace(namespace_slot, needs.messages, needs.bytes)?;
         self.admit_replacements(found, &needs)?;
         let bounded = self.is_bounded(namespace_slot, found, send.queue);
         if bounded {
@@ -173,7 +173,7 @@ impl QueueModule {
             && let Some(freed) = self.replaced_bytes(&holder)
         {
             let bytes = u64::from(blob.len).saturating_sub(freed);
-            self.admit_to_namespace(namespace_slot, 0, bytes, core)?;
+            core.admit_to_namespace(namespace_slot, 0, bytes)?;
             self.admit_replacement(queue_slot, u64::from(blob.len))?;
             self.admit_to_bounded(
                 namespace_slot,

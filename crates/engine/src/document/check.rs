@@ -1,0 +1,32 @@
+//! Refusals of commands about documents whatever the state is.
+
+use crate::documents::DocumentPut;
+use crate::error::{Error, FieldPath};
+use crate::limits::{
+    DOCUMENT_ATTRIBUTES_BYTES_MAX, DOCUMENT_ATTRIBUTES_MAX, DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX,
+    DOCUMENT_KEY_BYTES_MAX, DOCUMENT_TTL_MS_MAX,
+};
+use crate::rules::{at_most, at_most_of, check_content_type, invalid, key_rule};
+
+pub(crate) fn check_key(key: &str) -> Result<(), Error> {
+    key_rule("key", key, DOCUMENT_KEY_BYTES_MAX)
+}
+
+pub(crate) fn check_put(put: &DocumentPut<'_>) -> Result<(), Error> {
+    check_key(put.key)?;
+    at_most("ttl_ms", put.ttl_ms, DOCUMENT_TTL_MS_MAX)?;
+    at_most("history", put.history.unwrap_or(0).into(), DOCUMENT_HISTORY_MAX.into())?;
+    check_content_type("content_type", put.content_type)?;
+    at_most_of("attributes", "attributes", put.attributes.len() as u64, DOCUMENT_ATTRIBUTES_MAX as u64)?;
+    if let Some(at) = put.attributes.iter().position(|(name, _)| name.is_empty()) {
+        return Err(invalid("attributes", format!("attribute {at} has no name")));
+    }
+    let bytes = put.attributes.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    let most = DOCUMENT_ATTRIBUTES_BYTES_MAX as u64;
+    at_most_of("bytes of names and values", "attributes", bytes as u64, most)?;
+    let (size, limit) = (put.content.len() as u64, DOCUMENT_BYTES_MAX as u64);
+    if size > limit {
+        return Err(Error::PayloadTooLarge { field: FieldPath("content".into()), size, limit });
+    }
+    Ok(())
+}

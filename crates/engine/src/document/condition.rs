@@ -1,0 +1,28 @@
+//! What has to hold for a document to be written.
+
+use crate::document::DocumentModule;
+use crate::document::state::DocumentSlot;
+use crate::documents::DocumentCondition;
+use crate::error::Error;
+use crate::plant::{self, Plant};
+
+impl DocumentModule {
+    /// Refuses to write the document of a key, `slot` if there is one, unless a condition holds; but for its
+    /// token, of which the module of locks knows.
+    pub(crate) fn expect(
+        &self,
+        when: &DocumentCondition,
+        key: &str,
+        slot: Option<DocumentSlot>,
+    ) -> Result<(), Error> {
+        let found = slot.map(|slot| self.documents.slots.get(slot).body.version);
+        let (version, revision) = found.map_or((0, 0), |found| (found.version, found.revision));
+        let as_expected = when.version.is_none_or(|expected| expected == version)
+            && when.revision.is_none_or(|expected| expected == revision && found.is_some())
+            && (found.is_some() || !when.exists);
+        if as_expected || (found.is_some() && plant::is(Plant::WriteOverOthers)) {
+            return Ok(());
+        }
+        Err(Error::DocumentChanged { key: key.to_owned(), version })
+    }
+}

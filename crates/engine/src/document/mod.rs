@@ -1,0 +1,89 @@
+//! The module of documents: keys with a content, which has a version.
+//!
+//! - `state`: what is kept, and its layout in a snapshot; `record`: the layouts of commands in the log.
+//! - Rooms: `writing` put and delete; `condition` what has to hold for them; `ending` the end of documents by
+//!   time and with their namespace. `check` is what is refused whatever the state is.
+//! - For others: `view` reads, `recount`.
+//!
+//! Decided here:
+//!
+//! - A document has a version, which counts from 1, and a revision, which is a fencing token: so a document
+//!   that was deleted and created again may have the same version, and never the same revision.
+//! - Whether a document is over is a question of the time, not of whether its timer has fired.
+
+pub(crate) mod check;
+pub(crate) mod condition;
+pub(crate) mod ending;
+pub(crate) mod record;
+pub(crate) mod recount;
+pub(crate) mod state;
+pub(crate) mod view;
+pub(crate) mod writing;
+
+use std::collections::VecDeque;
+
+use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
+use crate::document::state::document::{Document, Documents};
+use crate::document::state::former::Formers;
+use crate::id::BlobRef;
+use crate::store::key_order::KeyOrder;
+use crate::store::slab::Slab;
+use crate::store::slot;
+use crate::wire::{HeadPart, Reader};
+
+/// The behaviour version since which there are documents.
+pub(crate) const DOCUMENTS_SINCE: u16 = 13;
+
+/// Versions that one record lets go of, and those of a document more at most; the rest is left to ticks.
+const SLICE_VERSIONS: usize = 256;
+
+/// The state of the module.
+#[derive(Debug, Default)]
+pub(crate) struct DocumentModule {
+    pub(crate) documents: Documents,
+    pub(crate) formers: Formers,
+    /// Deleted namespaces whose documents are still to be let go of.
+    pub(crate) swept: VecDeque<NamespaceSlot>,
+    /// Documents in the order of their keys. Derived.
+    pub(crate) order: KeyOrder<Document>,
+}
+
+impl HeadPart for DocumentModule {
+    fn write_head(&self, out: &mut Vec<u8>) {
+        let DocumentModule { documents, formers, swept, order: _ } = self;
+        documents.write_head(out);
+        formers.write_head(out);
+        slot::write_all(swept, out);
+    }
+
+    fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(DocumentModule {
+            documents: Documents::read_head(reader)?,
+            formers: Slab::read_head(reader)?,
+            swept: slot::read_all(reader)?,
+            order: KeyOrder::default(),
+        })
+    }
+}
+
+impl DocumentModule {
+    /// Derives what a snapshot leaves out, after all slots were read.
+    pub(crate) fn rebuild(&mut self, core: &mut Core) {
+        self.order.cover(core.namespaces.slots());
+        self.documents.rebuild();
+        self.documents.slots.iter().for_each(|(slot, _)| self.order.insert(slot, &self.documents.slots));
+        self.swept.iter().for_each(|slot| core.begin_sweep(*slot));
+    }
+
+    /// Makes room for what new namespaces will hold.
+    pub(crate) fn cover_namespaces(&mut self, core: &Core) {
+        self.order.cover(core.namespaces.slots());
+    }
+
+    /// Every blob of the module, each once.
+    pub(crate) fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
+        let current = self.documents.slots.iter().map(|(_, document)| document.body.blob);
+        current.chain(self.formers.iter().map(|(_, former)| former.body.blob))
+    }
+}

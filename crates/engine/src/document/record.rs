@@ -1,0 +1,89 @@
+//! Layouts of records about documents.
+
+use crate::blob::BlobHead;
+use crate::command::RecordSink;
+use crate::core::field::{ReadField, WriteField};
+use crate::documents::{DocumentCondition, DocumentPut};
+use crate::id::{BlobRef, NamespaceId};
+use crate::limits::DOCUMENT_HISTORY_MAX;
+use crate::locks::LockToken;
+use crate::wire::{Put, Reader};
+
+/// A document that is put; its content is the record's one blob.
+#[derive(Clone, Copy)]
+pub(crate) struct PutRecord<'a> {
+    pub(crate) namespace: NamespaceId,
+    pub(crate) key: &'a str,
+    pub(crate) when: DocumentCondition,
+    pub(crate) ttl_ms: u64,
+    pub(crate) history: Option<u16>,
+    pub(crate) request: u64,
+    /// Length of what lies in the blob before the content.
+    pub(crate) head_bytes: u16,
+    blob_bytes: u32,
+}
+
+impl PutRecord<'_> {
+    /// The blob, in the record with this index.
+    pub(crate) fn blob(&self, index: u64) -> BlobRef {
+        BlobRef { index, item: 0, len: self.blob_bytes }
+    }
+}
+
+pub(crate) fn encode_put(first: [u8; 2], put: &DocumentPut<'_>, sink: &mut impl RecordSink) {
+    let head_bytes = BlobHead::len(put.content_type, put.attributes);
+    let mut out = Vec::with_capacity(192);
+    out.raw(&first);
+    out.u32(put.namespace.0);
+    out.name(put.key);
+    put.when.write(&mut out);
+    out.u64(put.ttl_ms);
+    out.u16(put.history.map_or(0, |history| history + 1));
+    out.u64(put.request);
+    out.u16(head_bytes as u16);
+    out.u32((head_bytes + put.content.len()) as u32);
+    sink.body(&out);
+    BlobHead::with(put.content_type, put.attributes, &[], |head| sink.blob(&[head, put.content]));
+}
+
+/// Reads what [`encode_put`] wrote; `None` also for what a check before the proposal refuses.
+pub(crate) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<PutRecord<'a>> {
+    let namespace = NamespaceId(reader.u32()?);
+    let key = reader.name().filter(|key| !key.is_empty())?;
+    let when = ReadField::read(reader)?;
+    let ttl_ms = reader.u64()?;
+    let history = reader.u16().filter(|history| *history <= DOCUMENT_HISTORY_MAX + 1)?.checked_sub(1);
+    let (request, head_bytes, blob_bytes) = (reader.u64()?, reader.u16()?, reader.u32()?);
+    (u32::from(head_bytes) <= blob_bytes && head_bytes < u16::MAX).then_some(PutRecord {
+        namespace,
+        key,
+        when,
+        ttl_ms,
+        history,
+        request,
+        head_bytes,
+        blob_bytes,
+    })
+}
+
+impl WriteField for DocumentCondition {
+    fn write(&self, out: &mut Vec<u8>) {
+        let flags = [self.version.is_some(), self.revision.is_some(), self.exists, self.token.is_some()];
+        out.u8(flags.iter().rev().fold(0, |all, flag| all << 1 | u8::from(*flag)));
+        [self.version, self.revision].into_iter().flatten().for_each(|number| out.u64(number));
+        if let Some(token) = &self.token {
+            token.write(out);
+        }
+    }
+}
+
+impl<'a> ReadField<'a> for DocumentCondition {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let flags = reader.u8().filter(|flags| *flags < 1 << 4)?;
+        let has = |at: u8| flags >> at & 1 == 1;
+        let version = if has(0) { Some(reader.u64()?) } else { None };
+        let revision = if has(1) { Some(reader.u64()?) } else { None };
+        let token = if has(3) { Some(LockToken::read(reader)?) } else { None };
+        Some(DocumentCondition { version, revision, exists: has(2), token })
+    }
+}

@@ -1,0 +1,151 @@
+//! Writing of documents: put and delete.
+
+use crate::core::Core;
+use crate::core::namespace::NamespaceSlot;
+use crate::document::record::PutRecord;
+use crate::document::state::DocumentSlot;
+use crate::document::state::body::Body;
+use crate::document::state::former::Former;
+use crate::document::{DOCUMENTS_SINCE, DocumentModule, SLICE_VERSIONS};
+use crate::documents::{DocumentCondition, DocumentVersion};
+use crate::error::Error;
+use crate::id::NamespaceId;
+use crate::limits::DOCUMENTS_MAX;
+use crate::outcome::{Outcome, Reply};
+use crate::plant::{self, Plant};
+use crate::store::slot::Slot;
+
+const NO_TOKEN: &str = "there are no more fencing tokens";
+
+impl DocumentModule {
+    /// Writes a document. When it is refused, its blob is the caller's to release.
+    pub(crate) fn put(
+        &mut self,
+        put: &PutRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let (namespace, found) = self.look_up(put.namespace, put.key, core, out)?;
+        if let Some(slot) = found.filter(|slot| self.is_repeat(*slot, put.request)) {
+            core.release_blob(put.blob(core.applied_index), out);
+            let version = self.documents.slots.get(slot).body.version;
+            out.reply = Reply::DocumentWritten { version, created: version.version == 1 };
+            return Ok(());
+        }
+        self.expect(&put.when, put.key, found)?;
+        let blob = put.blob(core.applied_index);
+        self.admit(namespace, found, put, core)?;
+        let revision = core.tokens.give().ok_or_else(|| Error::Internal { reason: NO_TOKEN.into() })?;
+        let slot = found.unwrap_or_else(|| self.enter(namespace, put.key));
+        let before = self.documents.slots.get(slot).body.version.version;
+        let version = DocumentVersion { version: before + 1, revision, changed_at_us: core.now_us };
+        self.replace(slot, Body { blob, version }, put, core, out);
+        out.reply = Reply::DocumentWritten { version, created: found.is_none() };
+        Ok(())
+    }
+
+    /// Deletes a document with its former versions.
+    pub(crate) fn delete(
+        &mut self,
+        namespace: NamespaceId,
+        key: &str,
+        when: &DocumentCondition,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let (_, found) = self.look_up(namespace, key, core, out)?;
+        self.expect(when, key, found)?;
+        let slot = found.ok_or_else(|| Error::DocumentNotFound { key: key.to_owned() })?;
+        out.reply =
+            Reply::DocumentWritten { version: self.documents.slots.get(slot).body.version, created: false };
+        self.remove(slot, core, out);
+        Ok(())
+    }
+
+    /// The document of a key, if there is one; one that is over is gone before.
+    fn look_up(
+        &mut self,
+        namespace: NamespaceId,
+        key: &str,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> Result<(NamespaceSlot, Option<DocumentSlot>), Error> {
+        core.expect_behaviour(DOCUMENTS_SINCE)?;
+        let namespace = core.find_namespace(namespace)?;
+        self.end_due(&mut { SLICE_VERSIONS }, core, out);
+        let found = self.documents.find(namespace, key);
+        if let Some(slot) = found.filter(|slot| self.is_over(*slot, core)) {
+            self.remove(slot, core, out);
+            return Ok((namespace, None));
+        }
+        Ok((namespace, found))
+    }
+
+    fn is_repeat(&self, slot: DocumentSlot, request: u64) -> bool {
+        request != 0
+            && !plant::is(Plant::ForgetWriteRequest)
+            && self.documents.slots.get(slot).request == request
+    }
+
+    fn enter(&mut self, namespace: NamespaceSlot, key: &str) -> DocumentSlot {
+        let (slot, _) = self.documents.enter(namespace, key);
+        self.order.insert(slot, &self.documents.slots);
+        slot
+    }
+
+    /// Checks that there is room for a version of a document, `found` if it is there already.
+    fn admit(
+        &self,
+        namespace: NamespaceSlot,
+        found: Option<DocumentSlot>,
+        put: &PutRecord<'_>,
+        core: &Core,
+    ) -> Result<(), Error> {
+        if found.is_none() && self.documents.slots.used() >= DOCUMENTS_MAX {
+            return Err(Error::LimitExceeded { what: "documents", limit: DOCUMENTS_MAX.into() });
+        }
+        let document = found.map(|slot| self.documents.slots.get(slot));
+        let history = put.history.or(document.map(|document| document.history)).unwrap_or(0);
+        let replaced = document.filter(|_| history == 0).map_or(0, |document| document.body.bytes());
+        let bytes = u64::from(put.blob(0).len);
+        core.admit_to_namespace(namespace, 0, bytes.saturating_sub(replaced))
+    }
+
+    /// Puts a version in the place of the current one, which becomes a former one, or is let go of.
+    fn replace(
+        &mut self,
+        slot: DocumentSlot,
+        body: Body,
+        put: &PutRecord<'_>,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
+        let document = self.documents.slots.get_mut(slot);
+        if document.body.version.version > 0 {
+            let (body, before, head_bytes) = (document.body, document.before, document.head_bytes);
+            let former = Former { body, before, head_bytes };
+            document.before = self.formers.insert(former);
+        }
+        document.body = body;
+        document.head_bytes = put.head_bytes;
+        document.request = put.request;
+        document.history = put.history.unwrap_or(document.history);
+        core.namespaces.get_mut(document.namespace).bytes += body.bytes();
+        self.trim(slot, core, out);
+        let due_us = if put.ttl_ms == 0 { 0 } else { core.now_us.saturating_add(put.ttl_ms * 1_000) };
+        self.documents.set_due(slot, due_us, core.now_us);
+    }
+
+    /// Lets go of the former versions that are too many.
+    fn trim(&mut self, slot: DocumentSlot, core: &mut Core, out: &mut Outcome) {
+        let document = self.documents.slots.get(slot);
+        let (namespace, history) = (document.namespace, usize::from(document.history));
+        let last = self.formers_of(slot).take(history).last();
+        let rest = match last {
+            Some(last) => &mut self.formers.get_mut(last).before,
+            None => &mut self.documents.slots.get_mut(slot).before,
+        };
+        let first = std::mem::replace(rest, Slot::NIL);
+        self.let_go_of(first, namespace, core, out);
+    }
+}

@@ -1,0 +1,69 @@
+//! Documents: keys with a content of any type, which has a version.
+
+use crate::id::{BlobRef, NamespaceId};
+use crate::locks::LockToken;
+
+/// Replaces the document of a key, or creates it, if `when` holds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DocumentPut<'a> {
+    /// Namespace of the key.
+    pub namespace: NamespaceId,
+    /// The key: 1 to [`crate::limits::DOCUMENT_KEY_BYTES_MAX`] bytes of text without control characters.
+    pub key: &'a str,
+    /// What has to hold; else nothing is done.
+    pub when: DocumentCondition,
+    /// Time after which the document is gone, in milliseconds; 0: it stays.
+    pub ttl_ms: u64,
+    /// Number of former versions that are kept; `None`: as before, and none of a new document.
+    pub history: Option<u16>,
+    /// Digest of the request: one with the digest that made the current version is a repeat. 0: none is.
+    pub request: u64,
+    /// Media type; empty: unstated.
+    pub content_type: &'a str,
+    /// Names and values, which are kept with the content.
+    pub attributes: &'a [(&'a str, &'a str)],
+    /// The content.
+    pub content: &'a [u8],
+}
+
+/// What has to hold for a document to be written; by default nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DocumentCondition {
+    /// Version that the document has; 0: there is none.
+    pub version: Option<u64>,
+    /// Revision that the document has.
+    pub revision: Option<u64>,
+    /// True if there has to be a document.
+    pub exists: bool,
+    /// Token of a lock of the key, which is held.
+    pub token: Option<LockToken>,
+}
+
+/// A version of a document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DocumentVersion {
+    /// Number of the version: 1, and one more with each change, until the document is deleted.
+    pub version: u64,
+    /// Number of the change among those of all documents: later changes have larger ones, for ever. It is of
+    /// the same sequence as fencing tokens.
+    pub revision: u64,
+    /// When it was written, in microseconds since the Unix epoch.
+    pub changed_at_us: u64,
+}
+
+/// A document, or a former version of one, as those see it who look.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DocumentView {
+    /// Its key.
+    pub key: String,
+    /// Its version.
+    pub version: DocumentVersion,
+    /// Length of the content in bytes.
+    pub content_bytes: u64,
+    /// Where content type, attributes and content lie: see [`crate::blob`].
+    pub blob: BlobRef,
+    /// When it is gone, in microseconds since the Unix epoch; `None`: it stays. Former versions: `None`.
+    pub expires_at_us: Option<u64>,
+    /// Number of former versions that are kept at most.
+    pub history: u16,
+}

@@ -1,0 +1,47 @@
+//! Writing of documents: those who write may prove that they hold the lock of the key.
+
+use crate::document::record::PutRecord;
+use crate::documents::DocumentCondition;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::id::NamespaceId;
+use crate::outcome::Outcome;
+use crate::plant::{self, Plant};
+
+impl Engine {
+    pub(super) fn document_put(&mut self, put: &PutRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+        let done = self
+            .expect_lock(put.namespace, &put.when, put.key)
+            .and_then(|()| self.documents.put(put, &mut self.core, out));
+        if done.is_err() {
+            out.released.push(put.blob(self.core.applied_index));
+        }
+        done
+    }
+
+    pub(super) fn document_delete(
+        &mut self,
+        namespace: NamespaceId,
+        key: &str,
+        when: &DocumentCondition,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        self.expect_lock(namespace, when, key)?;
+        self.documents.delete(namespace, key, when, &mut self.core, out)
+    }
+
+    /// Refuses unless the token of a condition, if there is one, proves a lock of the key.
+    fn expect_lock(
+        &mut self,
+        namespace: NamespaceId,
+        when: &DocumentCondition,
+        key: &str,
+    ) -> Result<(), Error> {
+        match when.token {
+            Some(token) if !plant::is(Plant::WriteWithoutLock) => {
+                self.locks.expect_held(namespace, token, key, &mut self.core)
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Documents: `doc put KEY CONTENT` with `type=`, `attr_NAME=`, `ttl_ms=`, `history=`, `request=`, and `doc
+//! delete KEY`; conditions are `version=`, `revision=`, `exists=1` and `lock=GRANT`.
+
+use sluice_engine::Command;
+use sluice_engine::command::DocumentPut;
+use sluice_engine::documents::{DocumentCondition, DocumentVersion, DocumentView};
+use sluice_engine::outcome::Reply;
+
+use super::Player;
+use super::line::{Line, epoch_and_count};
+
+impl Player {
+    pub(super) fn document(&mut self, line: &Line<'_>) -> Vec<String> {
+        let namespace = self.namespace(line);
+        let when = self.condition(line);
+        match line.words.as_slice() {
+            ["put", key, content @ ..] => {
+                let content = content.join(" ");
+                let content = content.strip_prefix("bytes:").map_or_else(
+                    || content.clone().into_bytes(),
+                    |count| vec![b'x'; count.parse().expect("a number of bytes")],
+                );
+                self.run(&Command::DocumentPut(DocumentPut {
+                    namespace,
+                    key: &key.replace('_', " "),
+                    when,
+                    ttl_ms: line.number("ttl_ms").unwrap_or(0),
+                    history: line.number("history").map(|history| history as u16),
+                    request: line.number("request").unwrap_or(0),
+                    content_type: line.get("type").unwrap_or(""),
+                    attributes: &line.under("attr_").pairs(),
+                    content: &content,
+                }))
+            }
+            ["delete", key] => self.run(&Command::DocumentDelete { namespace, key, when }),
+            _ => panic!("{line:?} is no command"),
+        }
+    }
+
+    fn condition(&self, line: &Line<'_>) -> DocumentCondition {
+        DocumentCondition {
+            version: line.number("version"),
+            revision: line.get("revision").map(epoch_and_count),
+            exists: line.get("exists").is_some(),
+            token: line.get("lock").map(|grant| self.token(grant)),
+        }
+    }
+
+    /// What the last command says of a document.
+    pub(super) fn written(&self, reply: Reply) -> Option<String> {
+        let Reply::DocumentWritten { version, created } = reply else { return None };
+        Some(format!("{}{}", if created { "new " } else { "" }, self.version(version)))
+    }
+
+    fn version(&self, version: DocumentVersion) -> String {
+        let DocumentVersion { version, revision, changed_at_us } = version;
+        format!("version {version} = {} at {}", super::print::sequence(revision), self.time(changed_at_us))
+    }
+
+    fn document_view(&self, view: &DocumentView) -> String {
+        let mut text = format!("{}, {} bytes", self.version(view.version), view.content_bytes);
+        if let Some(until_us) = view.expires_at_us {
+            text.push_str(&format!(", until {}", self.time(until_us)));
+        }
+        format!("{text}: {}", self.payload(&view.blob))
+    }
+
+    pub(super) fn show_documents(&self, line: &Line<'_>, limit: usize) -> Vec<String> {
+        let prefix = line.get("prefix").unwrap_or("");
+        let found =
+            self.driver.engine.documents_after(self.namespace(line), prefix, line.get("after"), limit);
+        found.iter().map(|view| format!("{}: version {}", view.key, view.version.version)).collect()
+    }
+
+    pub(super) fn show_document(&self, line: &Line<'_>, key: &str) -> Vec<String> {
+        let found = self.driver.engine.document_versions(self.namespace(line), key);
+        assert_eq!(found.first(), self.driver.engine.document(self.namespace(line), key).as_ref());
+        if found.is_empty() {
+            return vec!["none".into()];
+        }
+        found.iter().map(|view| self.document_view(view)).collect()
+    }
+}
