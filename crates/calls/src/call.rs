@@ -39,6 +39,8 @@ pub enum Body {
     Items,
     /// A policy, which is required.
     Policy,
+    /// A document with its content, which is required.
+    Document,
 }
 
 /// The outcome of a call that succeeded.

@@ -136,6 +136,7 @@ pub const TABLE: &[Code] = &[
     conflict("queue_closed", grpc::FAILED_PRECONDITION),
     not_found("limit_not_found"),
     not_found("schedule_not_found"),
+    not_found("document_not_found"),
     not_found("defaults_not_found"),
     not_found("consumer_not_found"),
     conflict("limit_in_use", grpc::FAILED_PRECONDITION),

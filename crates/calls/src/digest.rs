@@ -1,13 +1,16 @@
-//! The digest of a send request: two requests with one idempotency key are the same request when their
+//! Digests of requests. That of a send: two requests with one idempotency key are the same request when their
 //! digests agree.
 //!
 //! It is stored in the log and compared after restarts and by later versions, so it must never change. It is
 //! taken over the decoded fields, not over their layout in a protocol. It tells honest mistakes apart, not
 //! adversaries: those could only fool their own idempotency keys.
 
+use ring::digest::{Context, SHA256};
 use sluice_engine::command::{Deliver, QueueItem, SendItem};
 use sluice_engine::item::{Chain, DependsOn, Expires, SendOptions, Steps};
 use sluice_engine::settings::{Backoff, BackoffKind};
+
+use crate::access::Caller;
 
 /// Stands before tags, where no priority stands.
 const TAGS: u64 = 1 << 32;
@@ -32,6 +35,19 @@ pub fn group_digest<'a>(members: impl Iterator<Item = &'a QueueItem<'a>>) -> u64
         digest.item(item);
     }
     digest.finish()
+}
+
+/// The digest of a request that has an id of its caller's choice: of what makes it this one. Nobody repeats the
+/// request of another caller.
+pub(crate) fn request_digest<'a>(caller: &'a Caller, fields: impl Iterator<Item = &'a [u8]>) -> [u64; 2] {
+    let mut context = Context::new(&SHA256);
+    for field in std::iter::once(caller.name().as_bytes()).chain(fields) {
+        context.update(&(field.len() as u64).to_le_bytes());
+        context.update(field);
+    }
+    let digest = context.finish();
+    let word = |at: usize| digest.as_ref()[at..].first_chunk().map_or(1, |it| u64::from_le_bytes(*it));
+    [word(0), word(8)]
 }
 
 struct Digest(u64);

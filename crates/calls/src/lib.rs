@@ -27,6 +27,7 @@ pub mod codes;
 pub mod consumers;
 pub mod dead;
 pub mod digest;
+pub mod documents;
 pub mod error;
 pub mod events;
 pub mod fault;

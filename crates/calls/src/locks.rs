@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ring::digest::{Context, SHA256};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,6 +12,7 @@ use sluice_engine::locks::{LockGrant, LockHolderView, LockMode, LockToken, LockV
 
 use crate::access::{Caller, Right};
 use crate::call::{Body, Done, Unary};
+use crate::digest::request_digest;
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
@@ -141,24 +141,13 @@ impl Acquire {
         }
     }
 
-    /// The digest by which a repeat of the request is known; zero: it is not. A caller cannot repeat the
-    /// request of another.
+    /// The digest by which a repeat of the request is known; zero: it is not.
     fn digest(&self, namespace: NamespaceId, keys: &[&str], mode: LockMode, caller: &Caller) -> [u64; 2] {
         let Some(id) = given(self.request_id.as_deref()) else { return [0; 2] };
-        let mut context = Context::new(&SHA256);
-        let mut part = |bytes: &[u8]| {
-            context.update(&(bytes.len() as u64).to_le_bytes());
-            context.update(bytes);
-        };
-        part(id.as_bytes());
-        part(caller.name().as_bytes());
-        part(&namespace.0.to_le_bytes());
-        part(format!("{mode:?}").as_bytes());
-        part(self.owner.as_deref().unwrap_or_default().as_bytes());
-        keys.iter().for_each(|key| part(key.as_bytes()));
-        let digest = context.finish();
-        let word = |at: usize| digest.as_ref()[at..].first_chunk().map_or(1, |it| u64::from_le_bytes(*it));
-        [word(0), word(8)]
+        let (namespace, mode) = (namespace.0.to_le_bytes(), format!("{mode:?}"));
+        let owner = self.owner.as_deref().unwrap_or_default();
+        let fields = [id.as_bytes(), &namespace, mode.as_bytes(), owner.as_bytes()];
+        request_digest(caller, fields.into_iter().chain(keys.iter().map(|key| key.as_bytes())))
     }
 }
 

@@ -72,6 +72,32 @@ impl Tags {
     }
 }
 
+impl Text {
+    /// Its bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Text {
+        Text(Bytes::copy_from_slice(text.as_bytes()))
+    }
+}
+
+impl Octets {
+    /// The octets.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&[u8]> for Octets {
+    fn from(octets: &[u8]) -> Octets {
+        Octets(Bytes::copy_from_slice(octets))
+    }
+}
+
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Borrowed: it was checked when it was made.

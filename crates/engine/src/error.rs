@@ -257,6 +257,9 @@ errors! {
     /// A payload did not verify when it was read back.
     PayloadDamaged { id: String } "payload_damaged" Operator
         "the stored payload of message {id} is damaged: the message is held; run `sluice check`";
+    /// A document's content did not verify when it was read back.
+    DocumentDamaged { key: String, version: u64 } "payload_damaged" Operator
+        "the stored content of version {version} of document {key:?} is damaged: write it anew, and run `sluice check`";
     /// A bug of ours, caught.
     Internal { reason: String } "internal" Us "internal error: {reason}: please report it";
 }

@@ -56,8 +56,8 @@ pub(crate) enum Answer {
     Done(u64),
     /// Nothing certain is known: the node does not lead, or is overloaded.
     NotNow,
-    /// The namespace has this number of queues.
-    NotEmpty(u64),
+    /// The namespace holds these numbers of queues and documents.
+    NotEmpty { queues: u32, documents: u32 },
 }
 
 impl Question {
@@ -110,7 +110,9 @@ impl Answer {
         let (kind, number) = match self {
             Answer::Done(index) => (DONE, index),
             Answer::NotNow => (NOT_NOW, 0),
-            Answer::NotEmpty(queues) => (NOT_EMPTY, queues),
+            Answer::NotEmpty { queues, documents } => {
+                (NOT_EMPTY, u64::from(queues) << 32 | u64::from(documents))
+            }
         };
         let mut bytes = vec![kind];
         bytes.extend_from_slice(&number.to_le_bytes());
@@ -123,7 +125,7 @@ impl Answer {
         match *kind {
             DONE => Some(Answer::Done(number)),
             NOT_NOW => Some(Answer::NotNow),
-            NOT_EMPTY => Some(Answer::NotEmpty(number)),
+            NOT_EMPTY => Some(Answer::NotEmpty { queues: (number >> 32) as u32, documents: number as u32 }),
             _ => None,
         }
     }
@@ -216,7 +218,9 @@ impl Node {
                 Question::Delete { shard, namespace, force } => {
                     match self.pressing(shard, &Command::NamespaceDelete { namespace, force }).await {
                         Ok(_) | Err(Error::NamespaceNotFound { .. }) => Answer::Done(0),
-                        Err(Error::NamespaceNotEmpty { queues, .. }) => Answer::NotEmpty(queues),
+                        Err(Error::NamespaceNotEmpty { queues, documents, .. }) => {
+                            Answer::NotEmpty { queues: queues as u32, documents: documents as u32 }
+                        }
                         Err(_) => Answer::NotNow,
                     }
                 }
@@ -248,7 +252,9 @@ mod tests {
             assert_eq!(Question::decode(&bytes[1..]), None);
             assert_eq!(Question::decode(&[&bytes[..], b"x"].concat()), None);
         }
-        for answer in [Answer::Done(u64::MAX), Answer::NotNow, Answer::NotEmpty(3)] {
+        for answer in
+            [Answer::Done(u64::MAX), Answer::NotNow, Answer::NotEmpty { queues: 3, documents: u32::MAX }]
+        {
             assert_eq!(Answer::decode(&answer.encode()), Some(answer));
         }
         assert_eq!(Answer::decode(&[]), None);

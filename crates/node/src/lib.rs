@@ -32,6 +32,7 @@ mod cluster;
 mod configuring;
 mod consumer;
 pub mod directory;
+mod documents;
 mod driver;
 mod events;
 mod failed;

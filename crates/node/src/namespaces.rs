@@ -224,8 +224,9 @@ impl Node {
     /// Deletes a namespace of a cluster on its shard, if it is empty.
     async fn delete_empty(&self, name: &str, shard: u32, namespace: NamespaceId) -> Result<(), Error> {
         match self.ask_leader(Question::Delete { shard, namespace, force: false }).await {
-            Ok(Answer::NotEmpty(queues)) => {
-                Err(Error::NamespaceNotEmpty { namespace: name.to_owned(), queues })
+            Ok(Answer::NotEmpty { queues, documents }) => {
+                let (queues, documents) = (queues.into(), documents.into());
+                Err(Error::NamespaceNotEmpty { namespace: name.to_owned(), queues, documents })
             }
             Ok(Answer::Done(_) | Answer::NotNow) => Ok(()),
             Err(_) => Err(Error::OutcomeUnknown {}),

@@ -14,8 +14,10 @@ pub enum Right {
     Receive,
     /// To learn what became of a message, and its result: senders and receivers both may.
     Result,
-    /// To acquire locks, and to renew and release what was granted.
+    /// To acquire locks, to renew and release what was granted, and to write documents.
     Coordinate,
+    /// To read documents.
+    Read,
     /// To look at queues, messages, limits, locks and figures without changing anything.
     Observe,
     /// To change queues, messages that wait, limits and schedules, and to break locks.
@@ -26,12 +28,13 @@ pub enum Right {
 
 impl Right {
     /// All of them.
-    pub const ALL: [Right; 8] = [
+    pub const ALL: [Right; 9] = [
         Right::Open,
         Right::Send,
         Right::Receive,
         Right::Result,
         Right::Coordinate,
+        Right::Read,
         Right::Observe,
         Right::Operate,
         Right::Admin,
@@ -44,7 +47,8 @@ impl Right {
             Right::Send => "send",
             Right::Receive => "receive",
             Right::Result => "read results",
-            Right::Coordinate => "use locks",
+            Right::Coordinate => "use locks and write documents",
+            Right::Read => "read documents",
             Right::Observe => "observe",
             Right::Operate => "operate",
             Right::Admin => "administrate",
@@ -63,7 +67,7 @@ pub enum Role {
     Producer,
     /// Receives and settles.
     Consumer,
-    /// Uses locks.
+    /// Uses locks and documents.
     Coordinator,
     /// Looks, and changes nothing.
     Observer,
@@ -94,11 +98,11 @@ impl Role {
     fn rights(self) -> &'static [Right] {
         match self {
             Role::Admin => &Right::ALL,
-            Role::Operator => &[Right::Result, Right::Observe, Right::Operate],
+            Role::Operator => &[Right::Result, Right::Read, Right::Observe, Right::Operate],
             Role::Producer => &[Right::Send, Right::Result],
             Role::Consumer => &[Right::Receive, Right::Result],
-            Role::Coordinator => &[Right::Coordinate],
-            Role::Observer => &[Right::Result, Right::Observe],
+            Role::Coordinator => &[Right::Coordinate, Right::Read],
+            Role::Observer => &[Right::Result, Right::Read, Right::Observe],
         }
     }
 }
@@ -106,16 +110,16 @@ impl Role {
 /// Several roles at once.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Roles {
-    rights: u8,
+    rights: u16,
     roles: u8,
 }
 
 impl Roles {
     /// The set of these roles.
     pub(crate) fn of(roles: &[Role]) -> Roles {
-        let bit = |right: &Right| 1u8 << *right as u8;
+        let bit = |right: &Right| 1u16 << *right as u8;
         roles.iter().fold(Roles::default(), |all, role| Roles {
-            rights: all.rights | role.rights().iter().map(bit).sum::<u8>(),
+            rights: all.rights | role.rights().iter().map(bit).sum::<u16>(),
             roles: all.roles | 1 << *role as u8,
         })
     }
@@ -151,7 +155,7 @@ mod tests {
         assert_eq!(rights(Role::Operator), [Right::Open, Right::Result, Right::Observe, Right::Operate]);
         assert_eq!(rights(Role::Producer), [Right::Open, Right::Send, Right::Result]);
         assert_eq!(rights(Role::Consumer), [Right::Open, Right::Receive, Right::Result]);
-        assert_eq!(rights(Role::Coordinator), [Right::Open, Right::Coordinate]);
+        assert_eq!(rights(Role::Coordinator), [Right::Open, Right::Coordinate, Right::Read]);
         assert_eq!(rights(Role::Observer), [Right::Open, Right::Result, Right::Observe]);
         assert!(Right::ALL.into_iter().skip(1).all(|right| !Roles::default().allow(right)));
     }

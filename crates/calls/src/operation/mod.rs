@@ -438,6 +438,31 @@ operations! {
     /// Break a lock: its holders lose it.
     LockBreak "lock_break" in "locks": Namespaced Operate Key []
         Delete V1 ["locks" / "{key}"] "Locks/Break" => locks::Break;
+    /// Write a document.
+    /// Under the conditions that are given: by version, by ETag, by a lock's token. A repeat with the same
+    /// `request_id` writes once.
+    DocumentPut "document_put" in "documents": Namespaced Coordinate Key []
+        Put V1 ["documents" / "{key}"] "Documents/Put" => documents::Put;
+    /// Write a document, its content as the body.
+    /// Content-Type is kept with it; conditions are If-Match, If-None-Match and Sluice-Lock-Token.
+    DocumentPutRaw "document_put_raw" in "documents": Namespaced Coordinate Key []
+        Put V1 ["documents" / "{key}" / "raw"] by Special DocumentPutRaw;
+    /// Show a document with its content, or a former version of it.
+    DocumentShow "document_show" in "documents": Namespaced Read Key [Long Stale]
+        Get V1 ["documents" / "{key}"] "Documents/Get" => documents::Show;
+    /// Read the content of a document as the body.
+    /// If-None-Match with its ETag answers 304.
+    DocumentRaw "document_raw" in "documents": Namespaced Read Key [Long]
+        Get V1 ["documents" / "{key}" / "raw"] by Special DocumentRaw;
+    /// List documents by key.
+    DocumentList "document_list" in "documents": Namespaced Read SomeKey [Long Stale]
+        Get V1 ["documents"] "Documents/List" => documents::List;
+    /// List the versions of a document that are kept.
+    DocumentHistory "document_history" in "documents": Namespaced Read Key [Long Stale]
+        Get V1 ["documents" / "{key}" / "history"] "Documents/History" => documents::History;
+    /// Delete a document with its former versions.
+    DocumentDelete "document_delete" in "documents": Namespaced Coordinate Key []
+        Delete V1 ["documents" / "{key}"] "Documents/Delete" => documents::Delete;
     /// Show who the caller is to this server, and what they may do.
     WhoAmI "whoami" in "access": Server Open Server []
         Get V1 ["whoami"] => tokens::WhoAmI;

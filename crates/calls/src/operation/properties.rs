@@ -45,6 +45,10 @@ pub enum Special {
     SendRaw,
     /// [`Operation::ReceiveRaw`].
     ReceiveRaw,
+    /// [`Operation::DocumentPutRaw`].
+    DocumentPutRaw,
+    /// [`Operation::DocumentRaw`].
+    DocumentRaw,
     /// [`Operation::ResultRaw`].
     ResultRaw,
     /// [`Operation::Events`].
@@ -88,7 +92,7 @@ pub enum Subject {
     /// Queues that are known only when the body is read or the message is found: at least one of the
     /// namespace, and each of them as it is found.
     SomeQueue,
-    /// The key of a lock that the call names.
+    /// The key of a lock or a document that the call names.
     Key,
     /// Keys that are known only when the body is read: at least one of the namespace, and each of them as it
     /// is found.

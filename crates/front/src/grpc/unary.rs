@@ -331,9 +331,12 @@ async fn special(
     match call {
         Special::Events => watch::<OfNamespace>(context, room, permit, input, rows, output).await,
         Special::QueueEvents => watch::<OfQueue>(context, room, permit, input, rows, output).await,
-        Special::SendRaw | Special::ReceiveRaw | Special::ResultRaw | Special::Backup => {
-            Err(no_such_call(permit.path()))
-        }
+        Special::SendRaw
+        | Special::ReceiveRaw
+        | Special::ResultRaw
+        | Special::Backup
+        | Special::DocumentPutRaw
+        | Special::DocumentRaw => Err(no_such_call(permit.path())),
         Special::Health | Special::Ready | Special::Metrics | Special::OpenApi | Special::Docs => {
             Err(no_such_call(permit.path()))
         }

@@ -14,7 +14,7 @@ use sluice_calls::permit::{Asker, CallName, identify};
 
 use super::codec::query::{Params, asks_stale};
 use super::compression::{compress, concerns};
-use super::handlers::{admin, prometheus, results};
+use super::handlers::{admin, documents, prometheus, results};
 use super::route::call::Call;
 use super::route::table::{Found, find};
 use super::{events, hot, openapi, raw, typed};
@@ -137,7 +137,9 @@ fn check_parameters(operation: Operation, query: Option<&str>) -> Result<(), Cal
             Special::Events | Special::QueueEvents => return Ok(()),
             Special::ReceiveRaw => raw::RECEIVE_PARAMS,
             Special::ResultRaw => results::RESULT_PARAMS,
-            Special::SendRaw | Special::Backup | Special::Health | Special::Ready => &[],
+            Special::DocumentRaw => documents::READ_PARAMS,
+            Special::SendRaw | Special::DocumentPutRaw => &[],
+            Special::Backup | Special::Health | Special::Ready => &[],
             Special::Metrics | Special::OpenApi | Special::Docs => &[],
         },
     };
@@ -192,13 +194,15 @@ async fn answer_special(
     special: Special,
     body: &mut Inbound,
 ) -> Result<Response<Body>, CallError> {
-    if !matches!(special, Special::SendRaw | Special::ReceiveRaw) {
+    if !matches!(special, Special::SendRaw | Special::ReceiveRaw | Special::DocumentPutRaw) {
         call.no_body(body).await?;
     }
     match special {
         Special::SendRaw => raw::send(call, body).await,
         Special::ReceiveRaw => raw::receive(call, body).await,
         Special::ResultRaw => results::raw(call).await,
+        Special::DocumentPutRaw => documents::put(call, body).await,
+        Special::DocumentRaw => documents::read(call).await,
         Special::Events => events::stream::<OfNamespace>(call).await,
         Special::QueueEvents => events::stream::<OfQueue>(call).await,
         Special::Backup => admin::backup(call).await,

@@ -57,6 +57,8 @@ pub(crate) const SEND_HEADERS: &[&str] = &[
 const CHECKPOINT_BYTES_MAX: usize = 8 << 10;
 /// The fields of a message that no header of HTTP can carry, as base64 of a JSON object.
 const FIELDS_BASE64: HeaderName = HeaderName::from_static("sluice-fields-base64");
+/// The headers of a message that no header of HTTP can carry, as base64 of a JSON object.
+const HEADERS_BASE64: HeaderName = HeaderName::from_static("sluice-headers-base64");
 /// The header of a tag, which may repeat.
 const TAG: &str = "sluice-tag";
 /// Prefix of the name of a message's header.
@@ -169,7 +171,7 @@ fn read_field<'h>(
     Ok(())
 }
 
-fn text(value: &HeaderValue) -> Read<&str> {
+pub(super) fn text(value: &HeaderValue) -> Read<&str> {
     std::str::from_utf8(value.as_bytes()).map_err(|_| Fault::invalid("the header's value is not UTF-8"))
 }
 
@@ -232,7 +234,7 @@ fn deliver(message: &Delivered) -> Response<Body> {
     }
     if let Some(blob) = blob {
         let added = message.details.as_ref().map_or(&[][..], |details| &details.headers);
-        put_headers(headers, with_added(blob.headers(), added));
+        put_pairs(headers, HEADER_PREFIX, HEADERS_BASE64, with_added(blob.headers(), added));
     }
     response
 }
@@ -275,12 +277,17 @@ fn put_fields(headers: &mut HeaderMap, message: &Delivered) {
     }
 }
 
-/// Each header of the message under its name; those that HTTP cannot carry together, as base64 of a JSON
-/// object.
-fn put_headers<'m>(headers: &mut HeaderMap, pairs: impl Iterator<Item = (&'m str, &'m str)>) {
+/// Each header of a message, or attribute of a document, under its name behind a prefix; those that HTTP cannot
+/// carry together in `together`, as base64 of a JSON object.
+pub(super) fn put_pairs<'m>(
+    headers: &mut HeaderMap,
+    prefix: &str,
+    together: HeaderName,
+    pairs: impl Iterator<Item = (&'m str, &'m str)>,
+) {
     let mut rest = Vec::new();
     for (name, value) in pairs {
-        match carried(name, value) {
+        match carried(prefix, name, value) {
             // Names that differ only in case meet here, and the second must not push the first out.
             Some((http_name, http_value)) if !headers.contains_key(&http_name) => {
                 headers.insert(http_name, http_value);
@@ -292,7 +299,7 @@ fn put_headers<'m>(headers: &mut HeaderMap, pairs: impl Iterator<Item = (&'m str
         let mut json = Vec::new();
         object(&mut json, |o| rest.iter().for_each(|(name, value)| o.foreign(name, value)));
         if let Ok(value) = HeaderValue::from_str(&BASE64.encode(&json)) {
-            headers.insert(HeaderName::from_static("sluice-headers-base64"), value);
+            headers.insert(together, value);
         }
     }
 }
@@ -302,11 +309,11 @@ fn is_plain(value: &str) -> bool {
     value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && value.trim() == value
 }
 
-fn carried(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+fn carried(prefix: &str, name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     if !is_plain(value) {
         return None;
     }
-    let name = HeaderName::from_bytes(format!("{HEADER_PREFIX}{name}").as_bytes()).ok()?;
+    let name = HeaderName::from_bytes(format!("{prefix}{name}").as_bytes()).ok()?;
     Some((name, HeaderValue::from_str(value).ok()?))
 }
 
@@ -380,7 +387,7 @@ mod tests {
     fn headers_that_http_cannot_carry_are_not_lost() {
         let mut headers = HeaderMap::new();
         let pairs = [("a", "1"), ("A", "2"), ("b c", "3"), ("d", "zwölf"), ("e", " x")];
-        put_headers(&mut headers, pairs.into_iter());
+        put_pairs(&mut headers, HEADER_PREFIX, HEADERS_BASE64, pairs.into_iter());
         assert_eq!(headers["sluice-header-a"], "1");
         let json = BASE64.decode(headers["sluice-headers-base64"].as_bytes()).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&json).unwrap();

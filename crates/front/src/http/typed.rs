@@ -13,7 +13,7 @@ use crate::json::Json;
 use crate::json::de::{from_body, from_optional_body};
 use crate::net::arrived::Made;
 use crate::net::body::{Body, Inbound};
-use crate::net::options::{POLICY_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX};
+use crate::net::options::{DOCUMENT_BODY_BYTES_MAX, POLICY_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX};
 
 /// Runs a typed call.
 pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
@@ -25,6 +25,7 @@ pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
         unary::Body::Optional | unary::Body::Small => Some(SMALL_BODY_BYTES_MAX),
         unary::Body::Items => Some(call.context.body_limits().items),
         unary::Body::Policy => Some(POLICY_BODY_BYTES_MAX),
+        unary::Body::Document => Some(DOCUMENT_BODY_BYTES_MAX),
     };
     let upload = match bytes_max {
         Some(bytes_max) => Some(call.json(body, bytes_max).await?),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sluice_calls::access::{Guard, GuardOptions, POLICY_BYTES_MAX};
-use sluice_engine::limits::Limits;
+use sluice_engine::limits::{DOCUMENT_BYTES_MAX, Limits};
 use sluice_http2::Limits as Http2Limits;
 
 use super::alpn::AlpnHandler;
@@ -101,6 +101,10 @@ pub(crate) const STREAMS_MAX: u32 = 256;
 pub(crate) const SMALL_BODY_BYTES_MAX: usize = 64 << 10;
 /// Largest body with a policy, in bytes: most of its characters stand in JSON as they are.
 pub(crate) const POLICY_BODY_BYTES_MAX: usize = 2 * POLICY_BYTES_MAX;
+
+/// Largest body with a document, in bytes: its content as base64, or as text of which few characters are
+/// escaped.
+pub(crate) const DOCUMENT_BODY_BYTES_MAX: usize = 2 * DOCUMENT_BYTES_MAX;
 
 /// Largest bodies, as the engine's limits allow them in JSON.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,8 @@ use crate::http::openapi;
 /// Operations that gRPC does not have: of messages and queues those that the HTTP API does by other calls as
 /// well, and all of neither.
 const NOT_HERE: &[Operation] = &[
-    // Receive takes one queue as well as many; Settle takes every outcome; any octets are a payload or result
-    // here.
+    // Receive takes one queue as well as many; Settle takes every outcome; any octets are a payload, a
+    // result or a content here.
     Operation::Receive,
     Operation::Ack,
     Operation::Nack,
@@ -23,6 +23,8 @@ const NOT_HERE: &[Operation] = &[
     Operation::SendRaw,
     Operation::ReceiveRaw,
     Operation::ResultRaw,
+    Operation::DocumentPutRaw,
+    Operation::DocumentRaw,
     // The server itself.
     Operation::Status,
     Operation::Backup,

@@ -45,6 +45,8 @@ fn compressed_from(operation: Operation) -> Option<Compression> {
         | O::LimitShow
         | O::LockList
         | O::LockShow
+        | O::DocumentList
+        | O::DocumentHistory
         | O::DefaultsList
         | O::NamespaceList => Some(Compression::On),
         O::MessageList
@@ -57,6 +59,7 @@ fn compressed_from(operation: Operation) -> Option<Compression> {
         | O::BulkList
         | O::ScheduleList
         | O::ScheduleShow
+        | O::DocumentShow
         | O::Audit => Some(Compression::All),
         _ => None,
     }

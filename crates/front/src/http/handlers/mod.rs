@@ -1,5 +1,6 @@
-//! The calls that are neither typed nor hot: figures, backup, and results as bodies.
+//! The calls that are neither typed nor hot: figures, backup, and results and documents as bodies.
 
 pub(crate) mod admin;
+pub(crate) mod documents;
 pub(crate) mod prometheus;
 pub(crate) mod results;

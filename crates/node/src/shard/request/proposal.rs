@@ -96,6 +96,7 @@ fn size_hint_of_others(command: &Command<'_>) -> usize {
         Command::Report { items, .. } => {
             64 + items.iter().map(|item| ITEM_BYTES + item.checkpoint.map_or(0, <[u8]>::len)).sum::<usize>()
         }
+        Command::DocumentPut(put) => 512 + put.content.len() + 32 * put.attributes.len(),
         Command::SchedulePut(put) => 512 + put.item.payload.len() + 32 * put.item.headers.len(),
         Command::Resume { receipts, .. } => 64 + receipts.len() * ITEM_BYTES,
         Command::Extend { items, .. } => 64 + items.len() * ITEM_BYTES,
@@ -136,6 +137,7 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
         | Command::LockBreak { .. }
         | Command::LockWait { .. }
         | Command::LockLeave { .. }
+        | Command::DocumentDelete { .. }
         | Command::HoldDamaged { .. } => Class::Draining,
         _ => Class::Growing,
     }

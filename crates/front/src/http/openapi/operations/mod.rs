@@ -1,5 +1,6 @@
 //! Requests and answers of the operations that have no types.
 
+mod documents;
 mod events;
 mod messages;
 mod parts;
@@ -25,6 +26,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("flows", "Messages that wait for others"),
     ("schedules", "Messages that are sent at times of day, or again and again"),
     ("locks", "Keys that are held for a time, under a fencing token"),
+    ("documents", "Keys with a content of any type, which has a version"),
     ("namespaces", "Tenants and their quotas"),
     ("access", "Who may do what, and who has done what"),
     ("cluster", "The machines that hold the data together"),
@@ -70,6 +72,8 @@ fn special(call: Special) -> Description {
         Special::SendRaw => messages::send_raw(),
         Special::ReceiveRaw => messages::receive_raw(),
         Special::ResultRaw => messages::result(),
+        Special::DocumentPutRaw => documents::put(),
+        Special::DocumentRaw => documents::read(),
         Special::Events => events::events::<OfNamespace>(),
         Special::QueueEvents => events::events::<OfQueue>(),
         Special::Backup => server::backup(),

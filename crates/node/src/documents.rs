@@ -1,0 +1,145 @@
+//! Caller's side of documents.
+
+use bytes::Bytes;
+use sluice_engine::command::{Command, DocumentPut};
+use sluice_engine::documents::{DocumentCondition, DocumentVersion, DocumentView};
+use sluice_engine::outcome::Reply;
+use sluice_engine::{Error, NamespaceId};
+
+use crate::blobs;
+use crate::handle::{LOOK_ITEMS, Node};
+use crate::shard::request::unexpected;
+use crate::shard::store;
+
+impl Node {
+    /// Writes a document. Tells its version, and whether it is new.
+    ///
+    /// # Errors
+    /// `version_mismatch` and `lease_lost` when its condition does not hold; `quota_exceeded`,
+    /// `limit_exceeded`, `payload_too_large`.
+    pub async fn document_put(&self, put: &DocumentPut<'_>) -> Result<(DocumentVersion, bool), Error> {
+        match self.propose(put.namespace, &Command::DocumentPut(*put)).await?.result? {
+            Reply::DocumentWritten { version, created } => Ok((version, created)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Deletes a document with its former versions. Tells the version that it had.
+    ///
+    /// # Errors
+    /// `document_not_found`; `version_mismatch` and `lease_lost` when the condition does not hold.
+    pub async fn document_delete(
+        &self,
+        namespace: NamespaceId,
+        key: &str,
+        when: DocumentCondition,
+    ) -> Result<DocumentVersion, Error> {
+        let delete = Command::DocumentDelete { namespace, key, when };
+        match self.propose(namespace, &delete).await?.result? {
+            Reply::DocumentWritten { version, .. } => Ok(version),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The versions of a document that are kept, the current one first.
+    ///
+    /// # Errors
+    /// `document_not_found`; `invalid_argument` for a key that no document can have.
+    pub async fn document_versions(
+        &self,
+        namespace: NamespaceId,
+        key: &str,
+    ) -> Result<Vec<DocumentView>, Error> {
+        let shard = self.shard_of_document(namespace, key)?;
+        let name = key.to_owned();
+        let found = self.look(shard, move |at| at.engine.document_versions(namespace, &name)).await?;
+        if found.is_empty() { Err(not_found(key)) } else { Ok(found) }
+    }
+
+    /// A document with content type, attributes and content, which lie in its bytes: see
+    /// [`sluice_engine::blob`]; of a former `version`, if one is given that is kept. `room` is asked before
+    /// the bytes are read.
+    ///
+    /// # Errors
+    /// `document_not_found`; `overloaded` and `payload_damaged` when the bytes cannot be read; what `room`
+    /// says.
+    pub async fn document<E: From<Error>>(
+        &self,
+        namespace: NamespaceId,
+        key: &str,
+        version: Option<u64>,
+        room: impl FnOnce(&DocumentView) -> Result<(), E>,
+    ) -> Result<(DocumentView, Bytes), E> {
+        let shard = self.shard_of_document(namespace, key)?;
+        let name = key.to_owned();
+        let found = self
+            .look(shard, move |at| {
+                let current = at.engine.document(namespace, &name)?;
+                let is_current = version.is_none_or(|version| version == current.version.version);
+                let latest = current.version.version;
+                let found = if is_current {
+                    Some(current)
+                } else {
+                    let all = at.engine.document_versions(namespace, &name);
+                    all.into_iter().find(|view| Some(view.version.version) == version)
+                };
+                Some((latest, found.map(|view| (store::read(at.journal, view.blob), view))))
+            })
+            .await?;
+        let (latest, found) = found.ok_or_else(|| not_found(key))?;
+        let (blob, view) = found.ok_or_else(|| Error::DocumentVersionNotFound {
+            key: key.to_owned(),
+            version: version.unwrap_or(latest),
+            latest,
+        })?;
+        room(&view)?;
+        match blobs::load(vec![blob]).await.pop() {
+            Some(Ok(bytes)) => Ok((view, bytes)),
+            Some(Err(blobs::ReadFailure::Later)) => {
+                Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 }.into())
+            }
+            _ => Err(Error::DocumentDamaged { key: key.to_owned(), version: view.version.version }.into()),
+        }
+    }
+
+    /// Documents by key after `after`, at most `limit`.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub async fn documents(
+        &self,
+        namespace: NamespaceId,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<DocumentView>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let (mut documents, mut after) = (Vec::new(), after.map(str::to_owned));
+        while documents.len() < limit {
+            let (from, most) = (after.clone(), LOOK_ITEMS.min(limit - documents.len()));
+            let prefix = prefix.to_owned();
+            let look = move |engine: &sluice_engine::Engine| {
+                engine.documents_after(namespace, &prefix, from.as_deref(), most)
+            };
+            let page = self.look(shard, move |at| look(at.engine)).await?;
+            let is_full = page.len() == most;
+            after = page.last().map(|document| document.key.clone());
+            documents.extend(page);
+            if !is_full {
+                break;
+            }
+        }
+        Ok(documents)
+    }
+
+    /// The shard of a key, which follows the rule of keys.
+    fn shard_of_document(&self, namespace: NamespaceId, key: &str) -> Result<u32, Error> {
+        let when = DocumentCondition::default();
+        Command::DocumentDelete { namespace, key, when }.check(&self.limits())?;
+        self.inner.placement.shard_of(namespace)
+    }
+}
+
+fn not_found(key: &str) -> Error {
+    Error::DocumentNotFound { key: key.to_owned() }
+}
