@@ -102,6 +102,14 @@ plants! {
     FirstKeyIsEnough = "first_key_is_enough" in engine as FirstKeyIsEnough,
     /// A caller that has gone takes the claim of another who has made the same request since.
     LeaveForOthers = "leave_for_others" in engine as LeaveForOthers,
+    /// A document is written over another version than its writer expects.
+    WriteOverOthers = "write_over_others" in engine as WriteOverOthers,
+    /// A document is read and written past its end, until its timer fires.
+    ReadEndedDocument = "read_ended_document" in engine as ReadEndedDocument,
+    /// A document is written by a token whose grant has ended.
+    WriteWithoutLock = "write_without_lock" in engine as WriteWithoutLock,
+    /// A repeat of a write is another write.
+    ForgetWriteRequest = "forget_write_request" in engine as ForgetWriteRequest,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch = "end_grace_with_epoch" in engine as EndGraceWithEpoch,
     /// A unique key is free while its message is leased.

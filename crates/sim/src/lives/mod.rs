@@ -14,6 +14,7 @@
 //!   of its group;
 //! - no schedule fires twice at an instant;
 //! - holders of a lock may hold it together, lines are served in order, and tokens only grow;
+//! - a document is written under its condition alone, and what is read is what was written last;
 //! - counters equal the events, and listings show the messages that have not ended.
 //!
 //! It does not check how soon consequences follow, which of several comes first, and which are left to a
@@ -21,6 +22,7 @@
 
 mod answers;
 mod compare;
+mod documents;
 mod follows;
 mod life;
 mod locks;
@@ -39,6 +41,7 @@ use sluice_engine::query::{Counters, State};
 
 use crate::model::{Checked, ensure};
 use answers::Sends;
+use documents::Documents;
 use follows::{Demand, Demands};
 use life::{Life, Stage};
 use locks::Locks;
@@ -63,6 +66,7 @@ pub struct Lives {
     /// Number of messages sent so far.
     sent: u64,
     locks: Locks,
+    documents: Documents,
 }
 
 /// An applied record and its outcome.
@@ -106,6 +110,7 @@ impl Lives {
         self.are_met(record, demands)?;
         self.fires_once(record)?;
         self.locks.follow(record)?;
+        self.documents.follow(record)?;
         self.forget_namespace(record);
         Ok(())
     }

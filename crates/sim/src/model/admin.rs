@@ -83,7 +83,8 @@ impl Apply<'_> {
         }
         let queues: Vec<QueueId> =
             self.world.queues.iter().filter(|(_, q)| q.namespace == namespace).map(|(id, _)| *id).collect();
-        if !queues.is_empty() && !force {
+        let has_documents = self.world.documents.values().any(|of| *of == namespace);
+        if (!queues.is_empty() || has_documents) && !force {
             return self.fails("namespace_not_empty");
         }
         for queue in queues {

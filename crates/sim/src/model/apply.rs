@@ -1,11 +1,16 @@
 //! Applying one record: its command, then the consequences, then the checks that hold after every record.
 
-use sluice_engine::command::Command;
+use sluice_engine::blob::BlobHead;
+use sluice_engine::command::{Command, DocumentPut};
+use sluice_engine::id::BlobRef;
 
 use super::{Apply, Checked, Line, MessagePlace, ensure};
 
 impl Apply<'_> {
     pub(super) fn run(&mut self, command: &Command<'_>) -> Checked {
+        for released in &self.outcome.released {
+            self.world.documents.remove(released);
+        }
         match command {
             Command::Epoch { number, .. } => self.epoch(*number)?,
             Command::Configure(limits) => {
@@ -39,7 +44,9 @@ impl Apply<'_> {
             | Command::LockRelease { .. }
             | Command::LockBreak { .. }
             | Command::LockWait { .. }
-            | Command::LockLeave { .. } => {}
+            | Command::LockLeave { .. }
+            | Command::DocumentDelete { .. } => {}
+            Command::DocumentPut(put) => self.document_put(put),
             _ => self.administer(command)?,
         }
         let ticked = matches!(command, Command::Tick);
@@ -63,6 +70,15 @@ impl Apply<'_> {
         self.all_is_given()?;
         self.broken.take().map_or(Ok(()), Err)?;
         self.check_released()
+    }
+
+    /// Notes a version that was written; one that was refused or is a repeat is let go of at once.
+    fn document_put(&mut self, put: &DocumentPut<'_>) {
+        let head = BlobHead::len(put.content_type, put.attributes);
+        let blob = BlobRef { index: self.index, item: 0, len: (head + put.content.len()) as u32 };
+        if !self.outcome.released.contains(&blob) {
+            self.world.documents.insert(blob, put.namespace);
+        }
     }
 
     pub(super) fn epoch(&mut self, number: u64) -> Checked {

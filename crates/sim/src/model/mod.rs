@@ -272,6 +272,8 @@ pub enum Holder<'a> {
     Message(MessageId),
     /// A schedule, by name.
     Schedule(&'a str),
+    /// A document of a namespace.
+    Document(NamespaceId),
 }
 
 /// Outcome of the first send with an idempotency key.
@@ -306,6 +308,8 @@ struct ModelState {
     sweeps: BTreeMap<QueueId, BTreeSet<MessageId>>,
     lanes: BTreeMap<LaneKey, FairLane>,
     schedules: BTreeMap<(NamespaceId, String), Schedule>,
+    /// Versions of documents that are not let go of, by their blobs. `lives` follows what they are.
+    documents: BTreeMap<BlobRef, NamespaceId>,
     /// Largest number of a schedule given so far.
     last_schedule: u64,
     consumers: BTreeMap<u64, Consumer>,

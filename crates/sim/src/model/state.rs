@@ -96,6 +96,7 @@ impl ModelState {
             sweeps: BTreeMap::new(),
             lanes: BTreeMap::new(),
             schedules: BTreeMap::new(),
+            documents: BTreeMap::new(),
             last_schedule: 0,
             consumers: BTreeMap::new(),
             last_consumer: 0,
@@ -130,7 +131,9 @@ impl ModelState {
             .flat_map(|(id, message)| message.blobs().map(|blob| (Holder::Message(*id), blob)));
         let of_schedules =
             self.schedules.iter().map(|((_, name), schedule)| (Holder::Schedule(name), schedule.blob()));
-        of_messages.chain(of_schedules)
+        let of_documents =
+            self.documents.iter().map(|(blob, namespace)| (Holder::Document(*namespace), *blob));
+        of_messages.chain(of_schedules).chain(of_documents)
     }
 
     /// Counters that the queue must show.
@@ -147,9 +150,14 @@ impl ModelState {
     pub(super) fn usage(&self, namespace: NamespaceId) -> (u64, u64) {
         let of =
             |message: &&Message| self.queues.get(&message.queue).is_some_and(|q| q.namespace == namespace);
-        self.messages
-            .values()
-            .filter(of)
-            .fold((0, 0), |(count, bytes), message| (count + 1, bytes + u64::from(message.blob.len)))
+        let in_documents = self
+            .documents
+            .iter()
+            .filter(|(_, of)| **of == namespace)
+            .map(|(blob, _)| u64::from(blob.len))
+            .sum();
+        self.messages.values().filter(of).fold((0, in_documents), |(count, bytes), message| {
+            (count + 1, bytes + u64::from(message.blob.len))
+        })
     }
 }

@@ -7,6 +7,7 @@ use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::item::SendOptions;
 use sluice_engine::settings::{Backoff, BackoffKind};
 
+use super::documents::DocumentsKnown;
 use super::flows::Relations;
 use super::keys::KEYED_QUEUES;
 use super::locks::LocksKnown;
@@ -25,8 +26,8 @@ const KEYED_MAX: usize = 32;
 type Draw = fn(&mut Generator, &Seen<'_>) -> Op;
 
 impl Generator {
-    /// Clients that hold nothing; `of_locks` gives the draws about locks.
-    pub fn new(shard: u32, mixes: bool, mut rng: Rng, of_locks: Rng) -> Generator {
+    /// Clients that hold nothing; `of_locks` and `of_documents` give the draws about these.
+    pub fn new(shard: u32, mixes: bool, mut rng: Rng, of_locks: Rng, of_documents: Rng) -> Generator {
         let payload_bytes_max = *rng.pick(&[16, 64, 400, 3_000]);
         let fair_only = rng.chance(1, 3);
         let relates = !fair_only && rng.chance(1, 2);
@@ -46,6 +47,8 @@ impl Generator {
             attaches,
             mixes,
             locks: Some(of_locks).and_then(|mut rng| rng.chance(1, 2).then(|| LocksKnown::new(rng))),
+            documents: Some(of_documents)
+                .and_then(|mut rng| rng.chance(1, 2).then(|| DocumentsKnown::new(rng))),
         }
     }
 
@@ -72,6 +75,9 @@ impl Generator {
     /// The next request of a client.
     pub fn op(&mut self, seen: &Seen<'_>) -> Op {
         if let Some(op) = self.lock(seen) {
+            return op;
+        }
+        if let Some(op) = self.document(seen) {
             return op;
         }
         let settle = 2 + self.held.len().min(30) as u64;

@@ -111,6 +111,11 @@ impl Generator {
         }
     }
 
+    /// A token that clients were told of.
+    pub(super) fn some_token(&self) -> Option<LockToken> {
+        self.locks.as_ref().and_then(|locks| locks.granted.back()).map(|(_, grant)| grant.token)
+    }
+
     /// Draws an operation on a lock, at times; by numbers of its own, so that the other draws of a seed do
     /// not change.
     pub(super) fn lock(&mut self, seen: &Seen<'_>) -> Option<Op> {

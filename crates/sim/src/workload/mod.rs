@@ -9,6 +9,7 @@ mod bulks;
 mod change;
 mod consumers;
 mod decode;
+mod documents;
 mod flows;
 mod generate;
 mod keys;
@@ -30,12 +31,14 @@ use sluice_engine::limits::Limits;
 use sluice_engine::settings::{Backoff, QueuePatch, Quotas};
 
 use crate::rng::Rng;
+use documents::DocumentsKnown;
 use locks::LocksKnown;
 
 pub use bulks::{BulkChange, BulkOp};
 pub use change::ChangeOp;
 pub use consumers::ConsumerOp;
 pub use decode::decode;
+pub use documents::DocumentOp;
 pub use flows::{GroupOp, Relations};
 pub use keys::LimitOp;
 pub use locks::LockOp;
@@ -164,6 +167,7 @@ pub enum Op {
     Group(GroupOp),
     Consumer(ConsumerOp),
     Lock(LockOp),
+    Document(DocumentOp),
 }
 
 /// A command that the node makes by itself.
@@ -236,4 +240,6 @@ pub struct Generator {
     mixes: bool,
     /// Locks; `None`: clients use none in this run.
     locks: Option<LocksKnown>,
+    /// Documents; `None`: clients use none in this run.
+    documents: Option<DocumentsKnown>,
 }

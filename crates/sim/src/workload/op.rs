@@ -46,6 +46,7 @@ impl Op {
             Op::Group(op) => Some(op),
             Op::Consumer(op) => Some(op),
             Op::Lock(op) => Some(op),
+            Op::Document(op) => Some(op),
             _ => None,
         }
     }
@@ -145,7 +146,8 @@ impl Op {
             | Op::Queue(_)
             | Op::Group(_)
             | Op::Consumer(_)
-            | Op::Lock(_) => self.with_feature(f),
+            | Op::Lock(_)
+            | Op::Document(_) => self.with_feature(f),
         }
     }
 

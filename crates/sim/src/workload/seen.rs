@@ -157,6 +157,10 @@ impl Seen<'_> {
         for namespace in self.0.namespaces() {
             let views = self.0.schedules(namespace.id, None, ALL).into_iter();
             blobs.extend(views.map(|view| (view.name, view.blob)));
+            for document in self.0.documents_after(namespace.id, "", None, ALL) {
+                let versions = self.0.document_versions(namespace.id, &document.key).into_iter();
+                blobs.extend(versions.map(|view| (view.key, view.blob)));
+            }
         }
         blobs
     }

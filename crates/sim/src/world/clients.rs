@@ -19,7 +19,7 @@ use super::consumers::Reader;
 use super::records::{bytes_of, give_back};
 use super::watchers::Watchers;
 use crate::model::Checked;
-use crate::workload::{ConsumerOp, LockOp, Op, Wanted};
+use crate::workload::{ConsumerOp, DocumentOp, LockOp, Op, Wanted};
 
 /// Capacity for answers that clients have not taken; more than one step can give.
 const COMPLETIONS: usize = 4_096;
@@ -294,6 +294,13 @@ impl World {
             }
             (Ok(Reply::LockGranted { grant }), Some(Op::Lock(LockOp::Acquire { namespace, .. }))) => {
                 self.lanes[self.at].generator.granted(*namespace, *grant);
+                Ok(())
+            }
+            (
+                Ok(Reply::DocumentWritten { version, .. }),
+                Some(Op::Document(DocumentOp::Put { namespace, key, .. })),
+            ) => {
+                self.lanes[self.at].generator.written(*namespace, key, *version);
                 Ok(())
             }
             (Ok(Reply::LockWaits { ticket, .. }), _) => {

@@ -157,6 +157,11 @@ impl Config {
         Rng::new(self.journal.identity.rotate_left(shard + 1))
     }
 
+    /// The draws about documents on a shard, in the same way.
+    pub(super) fn draws_of_documents(&self, shard: u32) -> Rng {
+        Rng::new(!self.journal.identity.rotate_left(shard + 1))
+    }
+
     /// Settings of a shard's journal, which shares this room with others (`None`: with none).
     pub(super) fn journal(&self, shard: u32, clock: &SimClock, space: Option<Arc<Space>>) -> Options {
         Options {

@@ -456,7 +456,7 @@ mod tests {
         let limits = Limits { idempotency_window_ms: 5_000, ..Limits::default() };
         let mixes = seed.is_multiple_of(2);
         let mut history = History::new(limits.clone(), !mixes);
-        let mut clients = Generator::new(0, mixes, rng.fork(), Rng::new(!seed));
+        let mut clients = Generator::new(0, mixes, rng.fork(), Rng::new(!seed), Rng::new(seed));
         let mut now_us = 1_767_225_600_000_000;
         history.begin_at(1);
         commit(&mut history, now_us, Op::Node(NodeOp::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION }))?;

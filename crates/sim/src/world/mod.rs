@@ -211,8 +211,10 @@ impl World {
         let lanes = (0..config.shards)
             .map(|shard| {
                 let history = History::new(config.limits.clone(), !config.mixes);
-                let of_locks = config.draws_of_locks(shard);
-                ShardWorld::new(history, Generator::new(shard, config.mixes, rng.fork(), of_locks))
+                let (of_locks, of_documents) =
+                    (config.draws_of_locks(shard), config.draws_of_documents(shard));
+                let clients = Generator::new(shard, config.mixes, rng.fork(), of_locks, of_documents);
+                ShardWorld::new(history, clients)
             })
             .collect();
         let mut world = World {
