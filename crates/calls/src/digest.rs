@@ -37,8 +37,8 @@ pub fn group_digest<'a>(members: impl Iterator<Item = &'a QueueItem<'a>>) -> u64
     digest.finish()
 }
 
-/// The digest of a request that has an id of its caller's choice: of what makes it this one. Nobody repeats the
-/// request of another caller.
+/// The digest of a request that has an id of its caller's choice: of what makes it this one. Nobody repeats
+/// the request of another caller.
 pub(crate) fn request_digest<'a>(caller: &'a Caller, fields: impl Iterator<Item = &'a [u8]>) -> [u64; 2] {
     let mut context = Context::new(&SHA256);
     for field in std::iter::once(caller.name().as_bytes()).chain(fields) {

@@ -23,6 +23,8 @@ use crate::value::{Nothing, PageSize, Within, cut_page, given, page_size};
 
 /// Largest version that JSON tells from its neighbours (RFC 8259 §6).
 pub const VERSION_MAX: u64 = (1 << 53) - 1;
+/// Most bytes that one of a text takes in JSON: a control character.
+const TEXT_BYTES_MAX: usize = 6;
 /// Bytes of an answer with a document, besides the content.
 const FIELDS_BYTES: usize = 20 << 10;
 const ETAG_EXAMPLE: &str = "7340032000001";
@@ -30,7 +32,7 @@ const ETAG_EXAMPLE: &str = "7340032000001";
 /// A number of a version.
 type Version = Within<1, VERSION_MAX>;
 
-/// What has to hold for a document to be written, as callers give it.
+/// Conditions of a write, as callers give them.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct When<'a> {
     /// Version that it has.
@@ -74,7 +76,7 @@ fn etag(text: &str) -> Read<u64> {
 /// A document to write.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Writing<'a> {
-    /// What has to hold.
+    /// Conditions.
     pub when: When<'a>,
     /// Time after which it is gone, in milliseconds; 0: it stays.
     pub ttl_ms: u64,
@@ -329,7 +331,7 @@ impl Unary for Show {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Document>, CallError> {
-        let (view, bytes) = read(permit, self.version.map(Within::get), 2).await?;
+        let (view, bytes) = read(permit, self.version.map(Within::get), TEXT_BYTES_MAX).await?;
         let content = Content::of(Some(&bytes));
         let document = Document {
             content: content.text,

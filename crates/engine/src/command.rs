@@ -2,8 +2,7 @@
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
 use crate::change::Change;
-use crate::documents::DocumentCondition;
-pub use crate::documents::DocumentPut;
+pub use crate::documents::{DocumentDelete, DocumentPut};
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
 pub use crate::item::{Deliver, SendItem};
 use crate::limit::LimitRules;
@@ -295,15 +294,8 @@ pub enum Command<'a> {
     },
     /// See [`DocumentPut`].
     DocumentPut(DocumentPut<'a>),
-    /// Deletes a document with its former versions, if `when` holds.
-    DocumentDelete {
-        /// Namespace of the key.
-        namespace: NamespaceId,
-        /// The key.
-        key: &'a str,
-        /// What has to hold; else nothing is done.
-        when: DocumentCondition,
-    },
+    /// See [`DocumentDelete`].
+    DocumentDelete(DocumentDelete<'a>),
     /// Holds a message whose payload could not be read back; proposed by the node.
     HoldDamaged {
         /// Id of the message.

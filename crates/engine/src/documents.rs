@@ -10,7 +10,7 @@ pub struct DocumentPut<'a> {
     pub namespace: NamespaceId,
     /// The key: 1 to [`crate::limits::DOCUMENT_KEY_BYTES_MAX`] bytes of text without control characters.
     pub key: &'a str,
-    /// What has to hold; else nothing is done.
+    /// Condition of the write; else nothing is done.
     pub when: DocumentCondition,
     /// Time after which the document is gone, in milliseconds; 0: it stays.
     pub ttl_ms: u64,
@@ -26,7 +26,18 @@ pub struct DocumentPut<'a> {
     pub content: &'a [u8],
 }
 
-/// What has to hold for a document to be written; by default nothing.
+/// Deletes a document with its former versions, if `when` holds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DocumentDelete<'a> {
+    /// Namespace of the key.
+    pub namespace: NamespaceId,
+    /// The key.
+    pub key: &'a str,
+    /// Condition of the deletion; else nothing is done.
+    pub when: DocumentCondition,
+}
+
+/// Conditions under which a document is written or deleted; by default none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DocumentCondition {
     /// Version that the document has; 0: there is none.

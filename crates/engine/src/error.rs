@@ -196,7 +196,7 @@ errors! {
          its history says";
     /// A document is not as its writer expects.
     DocumentChanged { key: String, version: u64 } "version_mismatch" Caller
-        "document {key:?} is not written, since it {is}: read it, and decide again",
+        "document {key:?} is not changed, since it {is}: read it, and decide again",
         is = versioned(*version);
     /// The message was cancelled while it was leased: stop working on it, and settle it in any way.
     Cancelled { receipt: String } "cancelled" Caller

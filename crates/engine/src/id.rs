@@ -132,7 +132,8 @@ impl ReceiptKey {
 
     /// The token of a grant.
     pub(crate) fn lock_token(&self, namespace: NamespaceId, number: u64, slot: u32) -> LockToken {
-        // That of a delivery of which there is none: a message's sequence has its epoch above the bits of a slot.
+        // That of a delivery of which there is none: the sequence of a message has its epoch above the bits
+        // of a slot.
         let id = MessageId { namespace, sequence: slot.into() };
         LockToken { number, slot, tag: self.receipt(id, number).tag }
     }

@@ -1,7 +1,7 @@
 //! Caller's side of documents.
 
 use bytes::Bytes;
-use sluice_engine::command::{Command, DocumentPut};
+use sluice_engine::command::{Command, DocumentDelete, DocumentPut};
 use sluice_engine::documents::{DocumentCondition, DocumentVersion, DocumentView};
 use sluice_engine::outcome::Reply;
 use sluice_engine::{Error, NamespaceId};
@@ -34,7 +34,7 @@ impl Node {
         key: &str,
         when: DocumentCondition,
     ) -> Result<DocumentVersion, Error> {
-        let delete = Command::DocumentDelete { namespace, key, when };
+        let delete = Command::DocumentDelete(DocumentDelete { namespace, key, when });
         match self.propose(namespace, &delete).await?.result? {
             Reply::DocumentWritten { version, .. } => Ok(version),
             other => Err(unexpected(&other)),
@@ -135,7 +135,7 @@ impl Node {
     /// The shard of a key, which follows the rule of keys.
     fn shard_of_document(&self, namespace: NamespaceId, key: &str) -> Result<u32, Error> {
         let when = DocumentCondition::default();
-        Command::DocumentDelete { namespace, key, when }.check(&self.limits())?;
+        Command::DocumentDelete(DocumentDelete { namespace, key, when }).check(&self.limits())?;
         self.inner.placement.shard_of(namespace)
     }
 }

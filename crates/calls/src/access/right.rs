@@ -152,11 +152,14 @@ mod tests {
             Right::ALL.into_iter().filter(move |right| roles.allow(*right)).collect::<Vec<_>>()
         };
         assert_eq!(rights(Role::Admin), Right::ALL);
-        assert_eq!(rights(Role::Operator), [Right::Open, Right::Result, Right::Observe, Right::Operate]);
+        assert_eq!(
+            rights(Role::Operator),
+            [Right::Open, Right::Result, Right::Read, Right::Observe, Right::Operate]
+        );
         assert_eq!(rights(Role::Producer), [Right::Open, Right::Send, Right::Result]);
         assert_eq!(rights(Role::Consumer), [Right::Open, Right::Receive, Right::Result]);
         assert_eq!(rights(Role::Coordinator), [Right::Open, Right::Coordinate, Right::Read]);
-        assert_eq!(rights(Role::Observer), [Right::Open, Right::Result, Right::Observe]);
+        assert_eq!(rights(Role::Observer), [Right::Open, Right::Result, Right::Read, Right::Observe]);
         assert!(Right::ALL.into_iter().skip(1).all(|right| !Roles::default().allow(right)));
     }
 

@@ -1,4 +1,4 @@
-//! What has to hold for a document to be written.
+//! Conditions of writes.
 
 use crate::document::DocumentModule;
 use crate::document::state::DocumentSlot;

@@ -1,7 +1,7 @@
 //! The module of documents: keys with a content, which has a version.
 //!
 //! - `state`: what is kept, and its layout in a snapshot; `record`: the layouts of commands in the log.
-//! - Rooms: `writing` put and delete; `condition` what has to hold for them; `ending` the end of documents by
+//! - Rooms: `writing` put and delete; `condition` their conditions; `ending` the end of documents by
 //!   time and with their namespace. `check` is what is refused whatever the state is.
 //! - For others: `view` reads, `recount`.
 //!

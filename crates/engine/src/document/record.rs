@@ -3,7 +3,7 @@
 use crate::blob::BlobHead;
 use crate::command::RecordSink;
 use crate::core::field::{ReadField, WriteField};
-use crate::documents::{DocumentCondition, DocumentPut};
+use crate::documents::{DocumentCondition, DocumentDelete, DocumentPut};
 use crate::id::{BlobRef, NamespaceId};
 use crate::limits::DOCUMENT_HISTORY_MAX;
 use crate::locks::LockToken;
@@ -64,6 +64,24 @@ pub(crate) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<PutRecord<'a>> {
         head_bytes,
         blob_bytes,
     })
+}
+
+impl WriteField for DocumentDelete<'_> {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.u32(self.namespace.0);
+        out.name(self.key);
+        self.when.write(out);
+    }
+}
+
+impl<'a> ReadField<'a> for DocumentDelete<'a> {
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        Some(DocumentDelete {
+            namespace: NamespaceId(reader.u32()?),
+            key: reader.name()?,
+            when: DocumentCondition::read(reader)?,
+        })
+    }
 }
 
 impl WriteField for DocumentCondition {

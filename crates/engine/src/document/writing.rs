@@ -7,7 +7,7 @@ use crate::document::state::DocumentSlot;
 use crate::document::state::body::Body;
 use crate::document::state::former::Former;
 use crate::document::{DOCUMENTS_SINCE, DocumentModule, SLICE_VERSIONS};
-use crate::documents::{DocumentCondition, DocumentVersion};
+use crate::documents::{DocumentDelete, DocumentVersion};
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::DOCUMENTS_MAX;
@@ -47,14 +47,13 @@ impl DocumentModule {
     /// Deletes a document with its former versions.
     pub(crate) fn delete(
         &mut self,
-        namespace: NamespaceId,
-        key: &str,
-        when: &DocumentCondition,
+        delete: &DocumentDelete<'_>,
         core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
+        let DocumentDelete { namespace, key, when } = *delete;
         let (_, found) = self.look_up(namespace, key, core, out)?;
-        self.expect(when, key, found)?;
+        self.expect(&when, key, found)?;
         let slot = found.ok_or_else(|| Error::DocumentNotFound { key: key.to_owned() })?;
         out.reply =
             Reply::DocumentWritten { version: self.documents.slots.get(slot).body.version, created: false };

@@ -1,7 +1,7 @@
 //! Writing of documents: those who write may prove that they hold the lock of the key.
 
 use crate::document::record::PutRecord;
-use crate::documents::DocumentCondition;
+use crate::documents::{DocumentCondition, DocumentDelete};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::NamespaceId;
@@ -21,13 +21,11 @@ impl Engine {
 
     pub(super) fn document_delete(
         &mut self,
-        namespace: NamespaceId,
-        key: &str,
-        when: &DocumentCondition,
+        delete: &DocumentDelete<'_>,
         out: &mut Outcome,
     ) -> Result<(), Error> {
-        self.expect_lock(namespace, when, key)?;
-        self.documents.delete(namespace, key, when, &mut self.core, out)
+        self.expect_lock(delete.namespace, &delete.when, delete.key)?;
+        self.documents.delete(delete, &mut self.core, out)
     }
 
     /// Refuses unless the token of a condition, if there is one, proves a lock of the key.

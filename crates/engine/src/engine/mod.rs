@@ -25,7 +25,6 @@ use crate::limits::Limits;
 use crate::lock::LockModule;
 use crate::outcome::Outcome;
 use crate::queue::QueueModule;
-use crate::queue::record::consumer::DetachRecord;
 use crate::record::decode;
 use crate::record::decode::{Kind, kind_of};
 use crate::record::known::check_behaviour;
@@ -156,9 +155,7 @@ impl Engine {
             RareRecord::Credit { namespace, consumer, credit } => {
                 queues.credit(namespace, consumer, credit, core)
             }
-            RareRecord::Detach(DetachRecord { namespace, consumer, grace_ms, reached }) => {
-                queues.detach_consumer(namespace, consumer, grace_ms, reached, core, out)
-            }
+            RareRecord::Detach(detach) => queues.detach_consumer(&detach, core, out),
             RareRecord::Resume(resume) => queues.resume(&resume, core, out),
             RareRecord::LockAcquire(acquire) => locks.acquire(&acquire, core, out),
             RareRecord::LockRenew { namespace, token, ttl_ms } => {
@@ -169,9 +166,7 @@ impl Engine {
             RareRecord::LockWait { ticket, wait_ms } => locks.wait(ticket, wait_ms, core),
             RareRecord::LockLeave { claim, calls } => locks.leave(claim, calls, core, out),
             RareRecord::DocumentPut(put) => self.document_put(&put, out),
-            RareRecord::DocumentDelete { namespace, key, when } => {
-                self.document_delete(namespace, key, &when, out)
-            }
+            RareRecord::DocumentDelete(delete) => self.document_delete(&delete, out),
         }
     }
 

@@ -53,7 +53,7 @@ impl Command<'_> {
             Command::LockBreak { key, .. } => check_key("key", key),
             Command::LockWait { wait_ms, .. } => check_wait(*wait_ms),
             Command::DocumentPut(put) => document::check_put(put),
-            Command::DocumentDelete { key, .. } => document::check_key(key),
+            Command::DocumentDelete(delete) => document::check_key(delete.key),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),

@@ -8,7 +8,7 @@ use crate::command::{Command, ScheduleFire};
 use crate::core::field::{ReadField, WriteField};
 use crate::document::record as document;
 use crate::document::record::PutRecord;
-use crate::documents::DocumentCondition;
+use crate::documents::DocumentDelete;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
@@ -114,6 +114,7 @@ records! {
         Configure(Limits) = 2, 1;
         ReceiptKey(ReceiptKey) = 17, 1;
         ScheduleFire(ScheduleFire) = 53, 1;
+        DocumentDelete(DocumentDelete<'a>) = 67, 1;
     }
     fields {
         Epoch { number: u64, behaviour: u16 } = 1, 2;
@@ -141,7 +142,6 @@ records! {
         LockBreak { namespace: NamespaceId, key: &'a str } = 63, 1;
         LockWait { ticket: LockTicket, wait_ms: u32 } = 64, 1;
         LockLeave { claim: LockTicket, calls: u16 } = 65, 1;
-        DocumentDelete { namespace: NamespaceId, key: &'a str, when: DocumentCondition } = 67, 1;
         ScheduleTrigger { namespace: NamespaceId, schedule: &'a str } = 54, 1;
     }
 }

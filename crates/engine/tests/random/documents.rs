@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::command::DocumentPut;
+use sluice_engine::command::{DocumentDelete, DocumentPut};
 use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::{Outcome, Reply};
@@ -42,7 +42,7 @@ impl Documents {
         self.live.retain(|_, document| document.until_us.is_none_or(|until_us| until_us > now_us));
         match command {
             Command::DocumentPut(put) => self.put(now_us, put, out),
-            Command::DocumentDelete { namespace, key, when } => {
+            Command::DocumentDelete(DocumentDelete { namespace, key, when }) => {
                 let known = (*namespace, (*key).to_owned());
                 match self.live.get(&known) {
                     Some(document) if out.error.is_none() => {
@@ -141,7 +141,7 @@ impl Run {
         let key = self.numbers.pick(&KEYS);
         let when = self.condition(namespace, key);
         if self.numbers.one_in(5) {
-            return self.apply(&Command::DocumentDelete { namespace, key, when });
+            return self.apply(&Command::DocumentDelete(DocumentDelete { namespace, key, when }));
         }
         let content = vec![b'c'; self.numbers.pick(&[0, 1, 10, 100])];
         let put = DocumentPut {

@@ -2,7 +2,7 @@
 //! delete KEY`; conditions are `version=`, `revision=`, `exists=1` and `lock=GRANT`.
 
 use sluice_engine::Command;
-use sluice_engine::command::DocumentPut;
+use sluice_engine::command::{DocumentDelete, DocumentPut};
 use sluice_engine::documents::{DocumentCondition, DocumentVersion, DocumentView};
 use sluice_engine::outcome::Reply;
 
@@ -32,7 +32,7 @@ impl Player {
                     content: &content,
                 }))
             }
-            ["delete", key] => self.run(&Command::DocumentDelete { namespace, key, when }),
+            ["delete", key] => self.run(&Command::DocumentDelete(DocumentDelete { namespace, key, when })),
             _ => panic!("{line:?} is no command"),
         }
     }

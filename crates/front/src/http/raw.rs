@@ -277,8 +277,8 @@ fn put_fields(headers: &mut HeaderMap, message: &Delivered) {
     }
 }
 
-/// Each header of a message, or attribute of a document, under its name behind a prefix; those that HTTP cannot
-/// carry together in `together`, as base64 of a JSON object.
+/// Each header of a message, or attribute of a document, under its name behind a prefix; those that HTTP
+/// cannot carry together in `together`, as base64 of a JSON object.
 pub(super) fn put_pairs<'m>(
     headers: &mut HeaderMap,
     prefix: &str,

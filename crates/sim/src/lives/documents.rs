@@ -1,10 +1,10 @@
-//! Documents, as clients see them: a write is made if its condition holds and only then; each has a version of
-//! its own; what is read is the latest write, until it was deleted or its time is over.
+//! Documents, as clients see them: a write is made if its condition holds and only then; each has a version
+//! of its own; what is read is the latest write, until it was deleted or its time is over.
 
 use std::collections::BTreeMap;
 
 use sluice_engine::Error;
-use sluice_engine::command::{Command, DocumentPut};
+use sluice_engine::command::{Command, DocumentDelete, DocumentPut};
 use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::Reply;
@@ -37,7 +37,7 @@ impl Documents {
         self.live.retain(|_, document| document.until_us.is_none_or(|until_us| until_us > record.now_us));
         match record.command {
             Command::DocumentPut(put) => self.put(put, record)?,
-            Command::DocumentDelete { namespace, key, when } => {
+            Command::DocumentDelete(DocumentDelete { namespace, key, when }) => {
                 let known = (*namespace, (*key).to_owned());
                 let found = self.live.get(&known);
                 match &record.outcome.error {

@@ -45,7 +45,7 @@ impl Apply<'_> {
             | Command::LockBreak { .. }
             | Command::LockWait { .. }
             | Command::LockLeave { .. }
-            | Command::DocumentDelete { .. } => {}
+            | Command::DocumentDelete(_) => {}
             Command::DocumentPut(put) => self.document_put(put),
             _ => self.administer(command)?,
         }

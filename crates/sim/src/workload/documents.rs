@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sluice_engine::command::{Command, DocumentPut};
+use sluice_engine::command::{Command, DocumentDelete, DocumentPut};
 use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::id::NamespaceId;
 
@@ -52,7 +52,7 @@ impl Lend for DocumentOp {
                 })
             }
             DocumentOp::Delete { namespace, key, when } => {
-                Command::DocumentDelete { namespace: *namespace, key, when: *when }
+                Command::DocumentDelete(DocumentDelete { namespace: *namespace, key, when: *when })
             }
         });
     }
@@ -95,8 +95,8 @@ impl Generator {
         }
     }
 
-    /// Draws an operation on a document, at times; by numbers of its own, so that the other draws of a seed do
-    /// not change.
+    /// Draws an operation on a document, at times; by numbers of its own, so that the other draws of a seed
+    /// do not change.
     pub(super) fn document(&mut self, seen: &Seen<'_>) -> Option<Op> {
         let token = self.some_token();
         let (shard, documents) = (self.shard, self.documents.as_mut()?);

@@ -1,4 +1,4 @@
-//! What one version of a document is.
+//! A version of a document, current or former.
 
 use crate::documents::DocumentVersion;
 use crate::id::BlobRef;

@@ -27,7 +27,7 @@ use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::queue::QueueModule;
 use crate::queue::message::lookup::queue_not_found;
-use crate::queue::record::consumer::AttachRecord;
+use crate::queue::record::consumer::{AttachRecord, DetachRecord};
 use crate::queue::state::consumer::{Consumer, Member, Standing, Turn};
 use crate::queue::state::work::Work;
 use crate::queue::state::{ConsumerSlot, QueueSlot};
@@ -92,13 +92,11 @@ impl QueueModule {
 
     pub(crate) fn detach_consumer(
         &mut self,
-        namespace: NamespaceId,
-        consumer: ConsumerId,
-        grace_ms: u64,
-        reached: u64,
+        detach: &DetachRecord,
         core: &mut Core,
         out: &mut Outcome,
     ) -> Result<(), Error> {
+        let DetachRecord { namespace, consumer, grace_ms, reached } = *detach;
         let slot = self.attached_slot(namespace, consumer, core)?;
         self.begin_grace(slot, grace_ms, reached, core, out);
         self.do_work(SLICE_ITEMS, core, out);

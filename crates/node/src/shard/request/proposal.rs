@@ -137,7 +137,7 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
         | Command::LockBreak { .. }
         | Command::LockWait { .. }
         | Command::LockLeave { .. }
-        | Command::DocumentDelete { .. }
+        | Command::DocumentDelete(_)
         | Command::HoldDamaged { .. } => Class::Draining,
         _ => Class::Growing,
     }
