@@ -9,5 +9,5 @@ pub(crate) fn append(bytes: &[u8], out: &mut String) {
 
 /// Decodes base64, or says what is wrong with it.
 pub(crate) fn decode(text: &str) -> Result<Vec<u8>, String> {
-    BASE64.decode(text.as_bytes()).map_err(|e| format!("payload_base64 is not base64: {e}"))
+    BASE64.decode(text.as_bytes()).map_err(|e| format!("this is not base64: {e}"))
 }

@@ -68,6 +68,11 @@ impl Client {
         Client { is_stale: true, ..self.clone() }
     }
 
+    /// The same client, whose answers are not behind.
+    pub(crate) fn not_stale(&self) -> Client {
+        Client { is_stale: false, ..self.clone() }
+    }
+
     /// Address of the server that is asked at present, as `host:port`.
     pub fn server(&self) -> &str {
         &self.asked().address

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::base64;
+use crate::documents::DocumentPut;
 use crate::flows::QueueMessage;
 use crate::json::plain_len;
 use crate::message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Step};
@@ -136,13 +137,16 @@ fn octets([text, base64]: [&str; 2], octets: &[u8], out: &mut String) {
             out.push_str(text);
             string(plain, out);
         }
-        Err(_) => {
-            out.push_str(base64);
-            out.push('"');
-            base64::append(octets, out);
-            out.push('"');
-        }
+        Err(_) => in_base64(base64, octets, out),
     }
+}
+
+/// Octets in base64 under a key.
+fn in_base64(key: &str, octets: &[u8], out: &mut String) {
+    out.push_str(key);
+    out.push('"');
+    base64::append(octets, out);
+    out.push('"');
 }
 
 /// The body of a receive; the queues go into it unless the path names the only one.
@@ -169,6 +173,50 @@ pub(crate) fn receive(receive: &Receive, with_queues: bool) -> String {
             out.push('}');
         });
         out.push(']');
+    }
+    out.push('}');
+    out
+}
+
+/// The body of a put of a document.
+pub(crate) fn document(put: &DocumentPut<'_>, request_id: &str) -> String {
+    let mut out = String::with_capacity(put.content.len() + put.content.len() / 3 + 256);
+    out.push_str("{\"request_id\":");
+    string(request_id, &mut out);
+    // A control character takes six bytes in JSON: a file full of zeros is text, but too long as such.
+    if put.content.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace()) {
+        octets([",\"content\":", ",\"content_base64\":"], put.content, &mut out);
+    } else {
+        in_base64(",\"content_base64\":", put.content, &mut out);
+    }
+    let texts = [
+        (",\"content_type\":", put.content_type),
+        (",\"if_etag\":", put.if_etag),
+        (",\"token\":", put.token),
+    ];
+    for (key, text) in texts {
+        if let Some(text) = text {
+            out.push_str(key);
+            string(text, &mut out);
+        }
+    }
+    let numbers = [
+        (",\"ttl_ms\":", put.ttl.map(millis)),
+        (",\"history\":", put.history.map(u64::from)),
+        (",\"if_version\":", put.if_version),
+    ];
+    for (key, value) in numbers {
+        if let Some(value) = value {
+            number(key, value, &mut out);
+        }
+    }
+    for (field, is_set) in [(",\"if_exists\":true", put.if_exists), (",\"if_absent\":true", put.if_absent)] {
+        if is_set {
+            out.push_str(field);
+        }
+    }
+    if !put.attributes.is_empty() {
+        pairs(",\"attributes\":{", &put.attributes, &mut out);
     }
     out.push('}');
     out
@@ -201,17 +249,7 @@ fn step(step: &Step<'_>, out: &mut String) {
 }
 
 fn payload(payload: &[u8], out: &mut String) {
-    match std::str::from_utf8(payload) {
-        Ok(text) => {
-            out.push_str("\"payload\":");
-            string(text, out);
-        }
-        Err(_) => {
-            out.push_str("\"payload_base64\":\"");
-            base64::append(payload, out);
-            out.push('"');
-        }
-    }
+    octets(["\"payload\":", "\"payload_base64\":"], payload, out);
 }
 
 fn message(message: &Message<'_>, out: &mut String) {
@@ -227,13 +265,7 @@ fn message_fields(message: &Message<'_>, out: &mut String) {
         string(content_type, out);
     }
     if !message.headers.is_empty() {
-        out.push_str(",\"headers\":{");
-        separated(&message.headers, out, |(name, value), out| {
-            string(name, out);
-            out.push(':');
-            string(value, out);
-        });
-        out.push('}');
+        pairs(",\"headers\":{", &message.headers, out);
     }
     let fields = [
         (",\"priority\":", message.priority.map(u64::from)),
@@ -323,6 +355,17 @@ fn separated<T>(items: &[T], out: &mut String, mut each: impl FnMut(&T, &mut Str
         }
         each(item, out);
     }
+}
+
+/// An object of names and values, behind its key and its brace.
+fn pairs<T: AsRef<str>>(key: &str, pairs: &[(T, T)], out: &mut String) {
+    out.push_str(key);
+    separated(pairs, out, |(name, value), out| {
+        string(name.as_ref(), out);
+        out.push(':');
+        string(value.as_ref(), out);
+    });
+    out.push('}');
 }
 
 fn number(key: &str, value: u64, out: &mut String) {
@@ -441,6 +484,34 @@ mod tests {
             "hold": true, "tags": ["t", "\""], "depends_on": ["#0", "i"], "depends_mode": "any", "on_parent_failed": "hold",
             "chain": [{"queue": "a"}, {"queue": "b", "payload": "own"}], "on_failure": {"queue": "c", "priority": 3}, "backoff": {"kind": "exponential", "base_ms": 1000, "cap_ms": 600_000, "jitter_percent": 10}});
         assert_eq!(parsed(&send(&[message])), expected);
+    }
+
+    #[test]
+    fn every_field_of_a_document_is_written() {
+        let put = DocumentPut {
+            content: b"x\n",
+            content_type: Some("text/plain"),
+            attributes: vec![("a", "1"), ("b", "\"")],
+            ttl: Some(Duration::from_secs(1)),
+            history: Some(0),
+            if_version: Some(2),
+            if_etag: Some("3"),
+            if_exists: true,
+            if_absent: true,
+            token: Some("t"),
+            request_id: None,
+        };
+        let expected = json!({"request_id": "r", "content": "x\n", "content_type": "text/plain",
+            "attributes": {"a": "1", "b": "\""}, "ttl_ms": 1_000, "history": 0, "if_version": 2, "if_etag": "3",
+            "if_exists": true, "if_absent": true, "token": "t"});
+        assert_eq!(parsed(&document(&put, "r")), expected);
+        for (content, field) in [
+            (&b""[..], json!({"request_id": "r", "content": ""})),
+            (&[0xff, 0], json!({"request_id": "r", "content_base64": "/wA="})),
+            (b"a\0", json!({"request_id": "r", "content_base64": "YQA="})),
+        ] {
+            assert_eq!(parsed(&document(&DocumentPut::new(content), "r")), field);
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@
 //! | a loop that receives, runs a handler and settles | [`Worker`], with [`WorkerOptions`] |
 //! | messages over one gRPC stream each way | [`Client::session`], which gives a [`Session`] |
 //! | locks, renewed while they are held | [`Client::lock`], which gives a [`HeldLock`] |
+//! | documents: keys with a versioned content | [`Client::document_put`], [`Client::document_update`] |
 //! | events: what happens to messages, as it happens | [`Client::watch`], which gives a [`Watch`] |
 //! | a server with TLS, certificates and tokens | [`Credentials`] in [`Options`] |
 //!
@@ -52,8 +53,8 @@
 // Map: `client` the handle and its options, `calls` one method per call, `transport` connections,
 // `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again,
 // `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
-// `message` and `flows` what is sent, `locks` what is held, `session` streams over gRPC, `events` those of
-// server-sent events, `worker` the loop.
+// `message` and `flows` what is sent, `locks` what is held, `documents` what is kept, `session` streams over
+// gRPC, `events` those of server-sent events, `worker` the loop.
 
 mod access;
 mod answers;
@@ -64,6 +65,7 @@ mod client;
 mod cluster;
 mod consumers;
 mod credentials;
+mod documents;
 mod encode;
 mod error;
 mod events;
@@ -95,6 +97,7 @@ pub use cluster::{
 };
 pub use consumers::{Consumer, Held, Holder};
 pub use credentials::Credentials;
+pub use documents::{Document, DocumentDelete, DocumentPut, DocumentVersion, DocumentWritten};
 pub use error::{ClientError, TransportKind};
 pub use events::{Event, Watch, WatchOptions};
 pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, QueueMessage};

@@ -398,7 +398,7 @@ fn errors_name_the_place_and_what_is_wrong() {
     let cases = [
         (r#","priority":300"#, "messages[0].priority: this number is too large, at byte"),
         (r#","priority":"x""#, "expected a whole number that is not negative, found a string"),
-        (r#","payload_base64":"/w""#, "messages[0].payload_base64: payload_base64 is not base64"),
+        (r#","payload_base64":"/w""#, "messages[0].payload_base64: this is not base64"),
         (r#","headers":{"a":1}"#, "messages[0].headers: expected a string, found a number"),
         (r#","id":"again""#, "messages[0].id: the field is there twice"),
     ];

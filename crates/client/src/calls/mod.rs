@@ -5,6 +5,7 @@ mod admin;
 mod changes;
 mod cluster;
 mod consumers;
+mod documents;
 mod events;
 mod flows;
 mod limits;

@@ -12,7 +12,14 @@ const PAGE: u32 = 500;
 /// A page of a list.
 #[derive(Deserialize)]
 struct Page<T> {
-    #[serde(alias = "consumers", alias = "limits", alias = "locks", alias = "queues", alias = "schedules")]
+    #[serde(
+        alias = "consumers",
+        alias = "documents",
+        alias = "limits",
+        alias = "locks",
+        alias = "queues",
+        alias = "schedules"
+    )]
     entries: Vec<T>,
     next: Option<String>,
 }

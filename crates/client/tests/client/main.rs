@@ -1,6 +1,7 @@
 //! The client against servers that answer as told.
 #![allow(clippy::unwrap_used)]
 
+mod documents;
 mod locks;
 mod retries;
 mod sessions;

@@ -26,6 +26,7 @@ pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
 /// What came in.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
+    pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) body: String,
@@ -101,7 +102,8 @@ fn response(status: u16, headers: &str, body: &str) -> String {
 async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
     let mut line = String::new();
     stream.read_line(&mut line).await.ok().filter(|n| *n > 0)?;
-    let path = line.split(' ').nth(1)?.to_owned();
+    let (method, rest) = line.split_once(' ')?;
+    let (method, path) = (method.to_owned(), rest.split(' ').next()?.to_owned());
     let (mut length, mut idempotency_key) = (0, None);
     loop {
         let mut header = String::new();
@@ -115,5 +117,5 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
-    Some(Request { path, idempotency_key, body: String::from_utf8(body).unwrap() })
+    Some(Request { method, path, idempotency_key, body: String::from_utf8(body).unwrap() })
 }

@@ -9,7 +9,8 @@ use sluice_units::{parse_duration, parse_size, show_duration, show_size};
 use super::CliError;
 
 /// Fields whose flags have other names.
-const FLAGS: &[(&str, &str)] = &[("result_ttl_ms", "keep-result"), ("after", "since")];
+const FLAGS: &[(&str, &str)] =
+    &[("result_ttl_ms", "keep-result"), ("after", "since"), ("content_type", "type")];
 
 /// A flag that was given, whose value has a unit.
 struct GivenFlag {

@@ -14,6 +14,8 @@ mod confirm;
 mod consumer;
 mod context;
 mod dead;
+mod doc;
+mod doc_edit;
 mod events;
 mod flag_bytes;
 mod flag_errors;
@@ -109,6 +111,9 @@ enum Verb {
     /// Run commands under locks; list, show, acquire and break locks.
     #[command(subcommand)]
     Lock(lock::LockVerb),
+    /// Read, write, edit, list and delete documents: keys with a content that has a version.
+    #[command(subcommand)]
+    Doc(doc::DocVerb),
     /// Show messages without receiving them, and change them.
     #[command(subcommand)]
     Message(message::MessageVerb),
@@ -219,6 +224,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Consumer(verb) => talk(consumer::run(verb, out)),
         Verb::Limit(verb) => talk(limit::run(verb, out)),
         Verb::Lock(verb) => talk(lock::run(verb, out)),
+        Verb::Doc(verb) => talk(doc::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),

@@ -69,9 +69,9 @@ pub(super) async fn result(connection: &Connection, id: &str, wait: Duration, ou
     Ok(0)
 }
 
-/// Writes a result: unchanged into a pipe; at a terminal with a line end, so that the prompt stands on a line
-/// of its own.
-fn ended(mut bytes: Cow<'_, [u8]>, at_terminal: bool) -> Cow<'_, [u8]> {
+/// A result or a document as it is printed: unchanged into a pipe; at a terminal with a line end, so that the
+/// prompt stands on a line of its own.
+pub(super) fn ended(mut bytes: Cow<'_, [u8]>, at_terminal: bool) -> Cow<'_, [u8]> {
     if at_terminal && !bytes.is_empty() && !bytes.ends_with(b"\n") {
         bytes.to_mut().push(b'\n');
     }

@@ -7,6 +7,7 @@ mod check;
 mod config;
 mod context;
 mod dead;
+mod doc;
 mod errors;
 mod events;
 mod exits;

@@ -1,0 +1,145 @@
+//! Documents.
+
+use http::Method;
+use serde::Deserialize;
+
+use crate::client::{Client, encoded};
+use crate::documents::{Document, DocumentDelete, DocumentPut, DocumentVersion, DocumentWritten};
+use crate::encode;
+use crate::error::ClientError;
+use crate::retry::Safety;
+use crate::types::parse;
+
+/// Times that an update reads and writes before it gives up: each time but the last another has written.
+const UPDATE_TRIES_MAX: u32 = 100;
+
+impl Client {
+    /// Writes a document. A repeat after a lost answer writes nothing while the version that it has written
+    /// is the current one.
+    ///
+    /// # Errors
+    /// `version_mismatch`: a condition does not hold. `lease_lost`: the lock of the token is not held, or is
+    /// that of another key.
+    ///
+    /// ```no_run
+    /// # async fn example(client: sluice_client::Client) -> Result<(), sluice_client::ClientError> {
+    /// use sluice_client::DocumentPut;
+    ///
+    /// let put = DocumentPut { if_absent: true, ..DocumentPut::new(b"{\"state\":\"new\"}") };
+    /// let written = client.document_put("orders/17", &put).await?;
+    /// let paid = DocumentPut { if_etag: Some(&written.etag), ..DocumentPut::new(b"{\"state\":\"paid\"}") };
+    /// client.document_put("orders/17", &paid).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn document_put(
+        &self,
+        key: &str,
+        put: &DocumentPut<'_>,
+    ) -> Result<DocumentWritten, ClientError> {
+        let own = self.idempotency_key();
+        let body = encode::document(put, put.request_id.unwrap_or(&own));
+        let call = self.call(Method::PUT, self.document_path(key), body);
+        let answer = self.run(call, Safety::Repeatable).await?;
+        Ok(DocumentWritten { created: answer.status == 201, ..parse(&answer.body)? })
+    }
+
+    /// A document with its content, or a former version of it.
+    ///
+    /// # Errors
+    /// `document_not_found`: there is no such document, or this version of it is not kept.
+    pub async fn document_show(&self, key: &str, version: Option<u64>) -> Result<Document, ClientError> {
+        let query = version.map_or_else(String::new, |version| format!("?version={version}"));
+        self.look(self.document_path(key) + &query).await
+    }
+
+    /// The same; `None`: there is no such document, or this version of it is not kept.
+    pub async fn document_get(
+        &self,
+        key: &str,
+        version: Option<u64>,
+    ) -> Result<Option<Document>, ClientError> {
+        match self.document_show(key, version).await {
+            Ok(document) => Ok(Some(document)),
+            Err(error) if error.code() == Some("document_not_found") => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads the content of a document, and writes what `change` makes of it; again from the start when
+    /// another has written in between, so that no write of another is lost. `change` gets `None` where there
+    /// is no document. The content type, the attributes and the history stay; the time after which the
+    /// document is gone begins anew.
+    ///
+    /// Where an answer is lost, and another writes before the repeat, `change` is applied once more to what
+    /// the other has made of the first outcome.
+    ///
+    /// # Errors
+    /// `version_mismatch`: another was faster 100 times.
+    ///
+    /// ```no_run
+    /// # async fn example(client: sluice_client::Client) -> Result<(), sluice_client::ClientError> {
+    /// let appended = |log: Option<&[u8]>| [log.unwrap_or_default(), b"started\n"].concat();
+    /// client.document_update("jobs/17/log", appended).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn document_update(
+        &self,
+        key: &str,
+        mut change: impl FnMut(Option<&[u8]>) -> Vec<u8>,
+    ) -> Result<DocumentWritten, ClientError> {
+        // A node that is behind would show what was replaced long ago.
+        let current = self.not_stale();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let read = current.document_get(key, None).await?;
+            let content = change(read.as_ref().map(|read| &read.content[..]));
+            let put = DocumentPut::in_place_of(read.as_ref(), &content);
+            match current.document_put(key, &put).await {
+                Err(error) if error.code() == Some("version_mismatch") && tries < UPDATE_TRIES_MAX => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// All documents of the namespace whose keys begin with `prefix`, by key, without contents.
+    pub async fn documents(&self, prefix: &str) -> Result<Vec<DocumentVersion>, ClientError> {
+        self.all_of("documents", prefix).await
+    }
+
+    /// The versions of a document that are kept, the current one first, without contents.
+    ///
+    /// # Errors
+    /// `document_not_found`.
+    pub async fn document_history(&self, key: &str) -> Result<Vec<DocumentVersion>, ClientError> {
+        #[derive(Deserialize)]
+        struct Versions {
+            versions: Vec<DocumentVersion>,
+        }
+        let path = self.document_path(key) + "/history";
+        Ok(self.look::<Versions>(path).await?.versions)
+    }
+
+    /// Deletes a document with its former versions.
+    ///
+    /// # Errors
+    /// `document_not_found`. `version_mismatch`: a condition does not hold. `lease_lost`: the lock of the
+    /// token is not held, or is that of another key.
+    pub async fn document_delete(&self, key: &str, delete: &DocumentDelete<'_>) -> Result<(), ClientError> {
+        let version = delete.if_version.map(|version| version.to_string());
+        let mut path = self.document_path(key);
+        let conditions =
+            [("if_version", version.as_deref()), ("if_etag", delete.if_etag), ("token", delete.token)];
+        let given = conditions.iter().filter_map(|(name, value)| Some((name, (*value)?)));
+        for (mark, (name, value)) in std::iter::once('?').chain(std::iter::repeat('&')).zip(given) {
+            path.push_str(&format!("{mark}{name}={}", encoded(value)));
+        }
+        self.run(self.call(Method::DELETE, path, ""), Safety::Once).await.map(|_| ())
+    }
+
+    fn document_path(&self, key: &str) -> String {
+        self.path(&format!("/documents/{}", encoded(key)))
+    }
+}

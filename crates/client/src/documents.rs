@@ -1,0 +1,232 @@
+//! Documents: how they are written, and what is read.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::base64;
+
+/// A document to write. Content, content type and attributes replace those that were there; all conditions
+/// that are given have to hold.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DocumentPut<'a> {
+    /// Content; opaque bytes, at most 4 MiB.
+    pub content: &'a [u8],
+    /// Media type of the content.
+    pub content_type: Option<&'a str>,
+    /// Names and values that are kept with the content: at most 64, with 16 KiB together.
+    pub attributes: Vec<(&'a str, &'a str)>,
+    /// Time after which the document is gone; `None`: it stays.
+    pub ttl: Option<Duration>,
+    /// Number of former versions that are kept, at most 100; `None`: as before, and none of a new document.
+    pub history: Option<u16>,
+    /// Version that the document must have.
+    pub if_version: Option<u64>,
+    /// ETag that the document must have.
+    pub if_etag: Option<&'a str>,
+    /// True if there must be a document.
+    pub if_exists: bool,
+    /// True if there must be none; not together with the other conditions, except a token.
+    pub if_absent: bool,
+    /// Token of a lock of the key, which must be held.
+    pub token: Option<&'a str>,
+    /// Text by which a repeat of the request is known, and that nobody else can guess; `None`: the client
+    /// makes one, for its own repeats.
+    pub request_id: Option<&'a str>,
+}
+
+impl<'a> DocumentPut<'a> {
+    /// A document with this content, without conditions.
+    pub fn new(content: &'a [u8]) -> DocumentPut<'a> {
+        DocumentPut { content, ..DocumentPut::default() }
+    }
+
+    /// The content in the place of the document that was read, or of none: nothing else is overwritten. The
+    /// content type, the attributes and the history stay; the time after which it is gone begins anew.
+    pub fn in_place_of(read: Option<&'a Document>, content: &'a [u8]) -> DocumentPut<'a> {
+        let Some(read) = read else { return DocumentPut { if_absent: true, ..DocumentPut::new(content) } };
+        DocumentPut {
+            content_type: read.content_type.as_deref(),
+            attributes: read.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            ttl: read.about.ttl(),
+            if_etag: Some(&read.about.etag),
+            ..DocumentPut::new(content)
+        }
+    }
+}
+
+/// Conditions under which a document is deleted: all that are given have to hold.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DocumentDelete<'a> {
+    /// Version that the document must have.
+    pub if_version: Option<u64>,
+    /// ETag that the document must have.
+    pub if_etag: Option<&'a str>,
+    /// Token of a lock of the key, which must be held.
+    pub token: Option<&'a str>,
+}
+
+/// A version that was written.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DocumentWritten {
+    /// Number of the version: 1, and one more with each change, until the document is deleted.
+    pub version: u64,
+    /// ETag, in decimal digits: no other version of any document ever has it.
+    pub etag: String,
+    /// When it was written, in milliseconds since the Unix epoch.
+    pub changed_at_ms: u64,
+    /// True when there was no document before.
+    #[serde(default)]
+    pub created: bool,
+    /// Fields of a newer server that this client does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A version of a document, without its content.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DocumentVersion {
+    /// Key of the document.
+    pub key: String,
+    /// Number of the version: 1, and one more with each change, until the document is deleted.
+    pub version: u64,
+    /// ETag, in decimal digits: no other version of any document ever has it.
+    pub etag: String,
+    /// When it was written, in milliseconds since the Unix epoch.
+    pub changed_at_ms: u64,
+    /// Length of the content in bytes.
+    pub content_bytes: u64,
+    /// When the document is gone, in milliseconds since the Unix epoch; `None`: it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<u64>,
+    /// Number of former versions that are kept.
+    pub history: u64,
+    /// Fields of a newer server that this client does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl DocumentVersion {
+    /// The time that the document was given when this version was written; `None`: it stays.
+    fn ttl(&self) -> Option<Duration> {
+        // Both times are the server's: the clock of this machine does not matter.
+        let ttl_ms = self.expires_at_ms?.saturating_sub(self.changed_at_ms);
+        Some(Duration::from_millis(ttl_ms.max(1)))
+    }
+}
+
+/// A document, or a former version of one, with its content. In JSON it has the fields of the API: `content`
+/// when the content is UTF-8, else `content_base64`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Wire", into = "Wire")]
+pub struct Document {
+    /// Key, version and times.
+    pub about: DocumentVersion,
+    /// Content; opaque bytes.
+    pub content: Vec<u8>,
+    /// Media type of the content.
+    pub content_type: Option<String>,
+    /// Names and values.
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// A document as the API writes it.
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    #[serde(flatten)]
+    about: DocumentVersion,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content_base64: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content_type: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    attributes: BTreeMap<String, String>,
+}
+
+impl TryFrom<Wire> for Document {
+    type Error = String;
+
+    fn try_from(wire: Wire) -> Result<Document, String> {
+        let Wire { about, content, content_base64, content_type, attributes } = wire;
+        let content = match (content, content_base64) {
+            (Some(text), _) => text.into_bytes(),
+            (None, Some(text)) => base64::decode(&text).map_err(|why| format!("content_base64: {why}"))?,
+            (None, None) => return Err("missing field `content`".to_owned()),
+        };
+        Ok(Document { about, content, content_type, attributes })
+    }
+}
+
+impl From<Document> for Wire {
+    fn from(document: Document) -> Wire {
+        let Document { about, content, content_type, attributes } = document;
+        let (content, content_base64) = match String::from_utf8(content) {
+            Ok(text) => (Some(text), None),
+            Err(binary) => {
+                let mut text = String::new();
+                base64::append(binary.as_bytes(), &mut text);
+                (None, Some(text))
+            }
+        };
+        Wire { about, content, content_base64, content_type, attributes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn about() -> Value {
+        json!({"key": "k", "version": 2, "etag": "7", "changed_at_ms": 1_000, "content_bytes": 2, "history": 0})
+    }
+
+    fn with(mut fields: Value, more: Value) -> Value {
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        fields
+    }
+
+    #[test]
+    fn a_document_is_read_and_written_as_the_api_does() {
+        for (content, bytes) in [
+            (json!({"content": "gr\u{fc}n"}), "gr\u{fc}n".as_bytes()),
+            (json!({"content_base64": "/wA="}), &[0xff, 0]),
+            (json!({"content": "", "content_type": "text/plain", "attributes": {"a": "b"}, "new": 1}), b""),
+        ] {
+            let wire = with(about(), content);
+            let document: Document = serde_json::from_value(wire.clone()).unwrap();
+            assert_eq!(document.content, bytes);
+            assert_eq!(serde_json::to_value(document).unwrap(), wire);
+        }
+        for (wrong, told) in [
+            (json!({}), "missing field `content`"),
+            (json!({"content_base64": "/w"}), "content_base64: this is not base64"),
+        ] {
+            let error = serde_json::from_value::<Document>(with(about(), wrong)).unwrap_err();
+            assert!(error.to_string().contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_replaces_a_document_keeps_the_rest_of_it() {
+        let more = json!({"content": "x", "content_type": "text/plain", "attributes": {"a": "b"},
+            "expires_at_ms": 61_000});
+        let document: Document = serde_json::from_value(with(about(), more)).unwrap();
+        let expected = DocumentPut {
+            content: b"y",
+            content_type: Some("text/plain"),
+            attributes: vec![("a", "b")],
+            ttl: Some(Duration::from_secs(60)),
+            if_etag: Some("7"),
+            ..DocumentPut::default()
+        };
+        assert_eq!(DocumentPut::in_place_of(Some(&document), b"y"), expected);
+        let new = DocumentPut { content: b"y", if_absent: true, ..DocumentPut::default() };
+        assert_eq!(DocumentPut::in_place_of(None, b"y"), new);
+    }
+}

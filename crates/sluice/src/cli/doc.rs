@@ -1,0 +1,256 @@
+//! `sluice doc`.
+
+use std::borrow::Cow;
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use sluice_client::{Document, DocumentDelete, DocumentPut, DocumentVersion};
+use sluice_engine::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX};
+
+use super::connect::{ReadFlags, ServerFlags};
+use super::doc_edit::{self, EditArgs};
+use super::format::{quoted, relative, size, time};
+use super::output::Table;
+use super::request::ended;
+use super::values::header;
+use super::{CliError, Out, Result, duration, number};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DocVerb {
+    /// Print the content of a document unchanged, at a terminal with a line end.
+    Get(GetArgs),
+    /// Write a document: create it, or replace its content, content type and attributes.
+    Put(Box<PutArgs>),
+    /// Edit a document in $VISUAL or $EDITOR, and write it unless another has written in between.
+    Edit(EditArgs),
+    /// List documents by key.
+    List {
+        /// List only keys that begin with this.
+        #[arg(default_value = "", hide_default_value = true)]
+        prefix: String,
+        #[command(flatten)]
+        server: ReadFlags,
+    },
+    /// List the versions of a document that are kept, the current one first.
+    History {
+        /// Key of the document.
+        key: String,
+        #[command(flatten)]
+        server: ReadFlags,
+    },
+    /// Delete a document with its former versions.
+    Delete {
+        /// Key of the document.
+        key: String,
+        #[command(flatten)]
+        when: ConditionFlags,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    /// Key of the document.
+    key: String,
+    /// Version to print instead of the current one, as shown by `sluice doc history`.
+    #[arg(long, value_name = "N", value_parser = number(1u64..))]
+    version: Option<u64>,
+    /// Print the version, the times and the attributes, too.
+    #[arg(long, conflicts_with = "json")]
+    show: bool,
+    #[command(flatten)]
+    server: ReadFlags,
+}
+
+/// Conditions under which a document is written or deleted.
+#[derive(Debug, Args)]
+pub(crate) struct ConditionFlags {
+    /// Only if the document has this version.
+    #[arg(long, value_name = "N", value_parser = number(1u64..))]
+    if_version: Option<u64>,
+    /// Only if the document has this ETag.
+    #[arg(long, value_name = "ETAG")]
+    if_etag: Option<String>,
+    /// Only while the lock of the key is held, whose token this is.
+    #[arg(long)]
+    token: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  sluice doc put orders/17 order.json\n  \
+    sluice doc put leader --if-absent --ttl 30s - <<< node-1\n  \
+    sluice doc put orders/17 order.json --if-version 3 --attribute by=ann\n\n\
+    Prints the version and the ETag. A condition that does not hold is exit code 4, and nothing is written.")]
+pub(crate) struct PutArgs {
+    /// Key of the document.
+    key: String,
+    /// File with the content. If it is missing or `-`, all of stdin is the content.
+    file: Option<PathBuf>,
+    /// Media type of the content [default: application/json if FILE ends in .json].
+    #[arg(long = "type", value_name = "TYPE")]
+    content_type: Option<String>,
+    /// Attribute of the document; repeat the flag for several attributes.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
+    attribute: Vec<(String, String)>,
+    /// Time after which the document is gone [default: it stays].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    ttl: Option<Duration>,
+    /// Number of former versions to keep [default: as before, and none of a new document].
+    #[arg(long, value_name = "N", value_parser = number(0..=DOCUMENT_HISTORY_MAX))]
+    history: Option<u16>,
+    /// Only if there is a document.
+    #[arg(long)]
+    if_exists: bool,
+    /// Only if there is no document.
+    #[arg(long, conflicts_with_all = ["if_exists", "if_version", "if_etag"])]
+    if_absent: bool,
+    #[command(flatten)]
+    when: ConditionFlags,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+pub(super) async fn run(verb: DocVerb, out: Out) -> Result<u8> {
+    match verb {
+        DocVerb::Get(args) => get(args, out).await?,
+        DocVerb::Put(args) => put(&args, out).await?,
+        DocVerb::Edit(args) => doc_edit::run(args, out).await?,
+        DocVerb::List { prefix, server } => {
+            let connection = server.connect()?;
+            let documents = connection.client.documents(&prefix).await.map_err(|e| connection.error(&e))?;
+            if documents.is_empty() {
+                out.note(&format!("no documents to list in namespace {}", connection.namespace));
+                return Ok(0);
+            }
+            out.list(&documents, table)?;
+        }
+        DocVerb::History { key, server } => {
+            let connection = server.connect()?;
+            let versions = connection.client.document_history(&key).await;
+            out.list(&versions.map_err(|e| connection.error(&e))?, versions_table)?;
+        }
+        DocVerb::Delete { key, when, server } => {
+            let connection = server.connect()?;
+            let delete = DocumentDelete {
+                if_version: when.if_version,
+                if_etag: when.if_etag.as_deref(),
+                token: when.token.as_deref(),
+            };
+            connection.client.document_delete(&key, &delete).await.map_err(|e| connection.error(&e))?;
+            out.show(&json!({ "deleted": key }), |_| format!("deleted {key}\n"))?;
+        }
+    }
+    Ok(0)
+}
+
+async fn get(args: GetArgs, out: Out) -> Result<()> {
+    let connection = args.server.connect()?;
+    let document = connection.client.document_show(&args.key, args.version).await;
+    let document = document.map_err(|e| connection.error(&e))?;
+    if out.json || args.show {
+        return out.show(&document, details);
+    }
+    out.bytes(&ended(Cow::Borrowed(&document.content), std::io::stdout().is_terminal()))
+}
+
+async fn put(args: &PutArgs, out: Out) -> Result<()> {
+    let content = content(args)?;
+    let connection = args.server.connect()?;
+    let is_json = || args.file.as_ref().is_some_and(|file| file.extension().is_some_and(|it| it == "json"));
+    let guessed = || is_json().then_some("application/json");
+    let put = DocumentPut {
+        content_type: args.content_type.as_deref().or_else(guessed),
+        attributes: args.attribute.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        ttl: args.ttl,
+        history: args.history,
+        if_version: args.when.if_version,
+        if_etag: args.when.if_etag.as_deref(),
+        if_exists: args.if_exists,
+        if_absent: args.if_absent,
+        token: args.when.token.as_deref(),
+        ..DocumentPut::new(&content)
+    };
+    let written = connection.client.document_put(&args.key, &put).await;
+    out.show(&written.map_err(|e| connection.error(&e))?, doc_edit::written)
+}
+
+/// Reads the content of a document to write.
+fn content(args: &PutArgs) -> Result<Vec<u8>> {
+    match args.file.as_deref() {
+        Some(path) if path != Path::new("-") => {
+            std::fs::read(path).map_err(|e| CliError::unreadable(&path.display().to_string(), &e))
+        }
+        None if std::io::stdin().is_terminal() => {
+            Err(CliError::usage("no content given").hint("Give a file with the content, or pipe it in."))
+        }
+        given => {
+            let mut content = Vec::new();
+            // One byte more than a document may have: the server says so.
+            let read = std::io::stdin().take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut content);
+            read.map_err(|e| CliError::unreadable("stdin", &e))?;
+            if content.is_empty() && given.is_none() {
+                return Err(CliError::usage("no content given: stdin is empty").hint(format!(
+                    "`sluice doc put {} /dev/null` writes an empty document.",
+                    quoted(&args.key)
+                )));
+            }
+            Ok(content)
+        }
+    }
+}
+
+fn until(document: &DocumentVersion) -> String {
+    document.expires_at_ms.map_or_else(|| "-".to_owned(), time)
+}
+
+fn table(documents: &[DocumentVersion]) -> String {
+    let mut table = Table::new(&["KEY", ">VERSION", ">SIZE", ">CHANGED", "UNTIL", "ETAG"]);
+    for document in documents {
+        table.row([
+            document.key.clone(),
+            document.version.to_string(),
+            size(document.content_bytes),
+            relative(document.changed_at_ms),
+            until(document),
+            document.etag.clone(),
+        ]);
+    }
+    table.render()
+}
+
+fn versions_table(versions: &[DocumentVersion]) -> String {
+    let mut table = Table::new(&[">VERSION", ">SIZE", "CHANGED", "ETAG"]);
+    for version in versions {
+        table.row([
+            version.version.to_string(),
+            size(version.content_bytes),
+            time(version.changed_at_ms),
+            version.etag.clone(),
+        ]);
+    }
+    table.render()
+}
+
+fn details(document: &Document) -> String {
+    let (mut table, about) = (Table::fields(), &document.about);
+    table.field("key", about.key.clone());
+    table.field("version", about.version.to_string());
+    table.field("etag", about.etag.clone());
+    table.field("changed", format!("{} ({})", time(about.changed_at_ms), relative(about.changed_at_ms)));
+    table.field("until", until(about));
+    table.field("size", size(about.content_bytes));
+    table.field("history", about.history.to_string());
+    if let Some(content_type) = &document.content_type {
+        table.field("content type", content_type.as_str());
+    }
+    for (name, value) in &document.attributes {
+        table.field("attribute", format!("{name}={value}"));
+    }
+    let binary = "The content is binary: without --show it is printed unchanged.";
+    let content = std::str::from_utf8(&document.content).unwrap_or(binary);
+    format!("{}\n{content}\n", table.render())
+}
