@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sluice_engine::command::{Attach, LockAcquire, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::command::{Attach, DocumentPut, LockAcquire, Send, SendItem, SettleItem, Settlement};
+use sluice_engine::documents::{DocumentCondition, DocumentView};
 use sluice_engine::id::{ConsumerId, LockToken, MessageId, NamespaceId, Receipt};
 use sluice_engine::item::Deliver;
 use sluice_engine::locks::{LockGrant, LockMode};
@@ -18,6 +19,7 @@ use sluice_node::shard::request::{
 };
 use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
+use super::documents::{DocumentCall, Told};
 use super::returns::Worker;
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
@@ -105,6 +107,8 @@ pub(super) enum Call {
     },
     /// Another call about a lock.
     Lock(LockCall, Receiver<Answer>),
+    Write(DocumentCall, Receiver<Answer>),
+    Read(DocumentCall, Replied<Told>),
 }
 
 /// The answer to a call.
@@ -118,6 +122,7 @@ pub(super) enum Answered {
     Awaited(Result<State, Error>),
     /// With a grant, if it gives one.
     Locked(Result<Option<LockGrant>, Error>),
+    Document(Result<Told, Error>),
 }
 
 /// A call that waits for its answer.
@@ -154,6 +159,10 @@ impl Waiting {
                 reply.try_recv().map(|granted| Answered::Locked(granted.map(Some)))
             }
             Call::Lock(_, reply) => reply.try_recv().map(|answer| Answered::Locked(granted(answer))),
+            Call::Write(call, reply) => {
+                reply.try_recv().map(|answer| Answered::Document(written(*call, answer)))
+            }
+            Call::Read(_, reply) => reply.try_recv().map(Answered::Document),
         };
         match found {
             Ok(answer) => Ok(Some(answer)),
@@ -178,6 +187,16 @@ fn settled(answer: Answer) -> Result<(), Error> {
 /// The grant in an answer to a call about a lock.
 fn granted(answer: Answer) -> Result<Option<LockGrant>, Error> {
     answer.result.map(|reply| if let Reply::LockGranted { grant } = reply { Some(grant) } else { None })
+}
+
+/// The version in the answer to a write of a document.
+fn written(call: DocumentCall, answer: Answer) -> Result<Told, Error> {
+    match (answer.result?, call) {
+        (Reply::DocumentWritten { version, .. }, DocumentCall::Put { number, .. }) => {
+            Ok(Some((version, number)))
+        }
+        (other, _) => Err(Error::Internal { reason: format!("a write was answered {other:?}") }),
+    }
 }
 
 fn propose(command: &Command<'_>) -> (Request, Receiver<Answer>) {
@@ -305,6 +324,35 @@ impl Client<'_> {
             LockCall::Release(token) => {
                 let (request, reply) = propose(&Command::LockRelease { namespace: NAMESPACE, token });
                 self.ask(request, 0, Call::Lock(call, reply))
+            }
+        }
+    }
+
+    pub(super) fn document(&self, call: DocumentCall) -> Waiting {
+        match call {
+            DocumentCall::Put { key, number, over } => {
+                let put = DocumentPut {
+                    namespace: NAMESPACE,
+                    key,
+                    when: DocumentCondition { version: over, ..DocumentCondition::default() },
+                    ttl_ms: 0,
+                    history: None,
+                    request: 0,
+                    content_type: "",
+                    attributes: &[],
+                    content: &vec![b'd'; number as usize],
+                };
+                let (request, reply) = propose(&Command::DocumentPut(put));
+                self.ask(request, 0, Call::Write(call, reply))
+            }
+            DocumentCall::Get { key } => {
+                let (sender, reply) = oneshot::channel();
+                let read = Read(Box::new(move |looking| {
+                    let found = |view: &mut ShardView<'_>| view.engine.document(NAMESPACE, key);
+                    let told = |view: DocumentView| (view.version, view.content_bytes);
+                    let _ = sender.send(looking.map(|view| found(view).map(told)));
+                }));
+                self.ask(Request::Read(read), 0, Call::Read(call, reply))
             }
         }
     }

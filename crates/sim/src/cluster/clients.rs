@@ -53,6 +53,7 @@ impl ClusterWorld {
             return Ok(());
         }
         self.use_locks()?;
+        self.use_documents()?;
         let Some(node) = self.node_to_ask() else { return Ok(()) };
         if self.faulty && self.rng.chance(1, 300) {
             self.transfer(node);
@@ -62,7 +63,7 @@ impl ClusterWorld {
         self.input(node, |_| {})
     }
 
-    fn node_to_ask(&mut self) -> Option<usize> {
+    pub(super) fn node_to_ask(&mut self) -> Option<usize> {
         let is_up = |node: &usize| self.nodes[*node].server.is_some() && self.pause(*node).is_none();
         let up: Vec<usize> = (0..self.nodes.len()).filter(is_up).collect();
         let leading: Vec<usize> = up.iter().copied().filter(|node| self.nodes[*node].leads()).collect();

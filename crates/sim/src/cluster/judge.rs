@@ -7,6 +7,7 @@
 //! - no lease and no delay ends early, and none before the time that was told where all have started anew;
 //! - whoever holds a message can settle it until then;
 //! - one client at a time holds a lock;
+//! - a version of a document is one write, and later reads see it or a later one;
 //! - what is read is not older than what was answered before.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -22,6 +23,7 @@ use sluice_node::shard::request::Given;
 use super::agreeing::Agreeing;
 use super::calls::{Answered, Call, Figures, Message, QUEUE, Waiting};
 use super::damage::Awaited;
+use super::documents::Documents;
 use super::filling::is_full;
 use super::holding::{Consumers, Hold, Lease};
 use super::locks::Locking;
@@ -78,6 +80,7 @@ pub(super) struct Judge {
     /// Payloads of which a copy is awaited.
     pub(super) awaited: Vec<Awaited>,
     pub(super) locking: Locking,
+    pub(super) documents: Documents,
     pub(super) stats: Stats,
 }
 
@@ -89,8 +92,8 @@ pub(super) enum Outcome {
 }
 
 impl Judge {
-    pub(super) fn new(may_be_full: bool, locking: Locking) -> Judge {
-        Judge { may_be_full, locking, ..Judge::default() }
+    pub(super) fn new(may_be_full: bool, locking: Locking, documents: Documents) -> Judge {
+        Judge { may_be_full, locking, documents, ..Judge::default() }
     }
 
     /// Number of messages whose sends were answered.
@@ -121,8 +124,10 @@ impl Judge {
             | Call::Attach { .. }
             | Call::Resume { .. }
             | Call::Count { .. }
-            | Call::Await(..) => {}
-            Call::Acquire { call, .. } | Call::Lock(call, _) => self.is_lock_asked(call),
+            | Call::Await(..)
+            | Call::Write(..)
+            | Call::Read(..) => {}
+            Call::Acquire { call, .. } | Call::Lock(call, _) => self.is_lock_asked(call, waiting.begun_us),
         }
     }
 
@@ -207,6 +212,9 @@ impl Judge {
             },
             (Call::Acquire { call, .. } | Call::Lock(call, _), Answered::Locked(result)) => {
                 self.hears_of_lock(call, result, (begun_us, wait_us), now_us)
+            }
+            (Call::Write(call, _) | Call::Read(call, _), Answered::Document(result)) => {
+                self.hears_of_document(call, result, begun_us, now_us)
             }
             _ => Err("an answer to another call".to_owned()),
         }

@@ -32,6 +32,8 @@ pub(super) struct Locking {
     pub(super) released: HashSet<LockToken>,
     /// Requests of which a caller has gone: a grant that it was to get goes back.
     pub(super) gone: HashSet<u64>,
+    /// Time at which each request was made last.
+    pub(super) asked: BTreeMap<u64, u64>,
     /// Requests whose outcome is not known.
     pub(super) again: Vec<Wanted>,
 }

@@ -15,7 +15,8 @@
 //! [`agreeing`] times in which a node applies batches, [`checker`] what has to be true of all nodes,
 //! [`judge`] what has to be true of what clients hear, [`promised`] when leases and delays end, [`holding`]
 //! until when a message is its holder's, [`kept`] what its receipt is good for until then, [`locks`] locks as
-//! clients know them, [`locking`] what has to be true of these, [`rest`] members that have nothing to do.
+//! clients know them, [`locking`] what has to be true of these, [`documents`] and [`documenting`] the same of
+//! documents, [`rest`] members that have nothing to do.
 
 mod agreeing;
 mod begun;
@@ -23,6 +24,8 @@ mod calls;
 mod checker;
 mod clients;
 mod damage;
+mod documenting;
+mod documents;
 mod drive;
 mod faults;
 mod filling;
@@ -57,6 +60,7 @@ use crate::world::Stats;
 use begun::Begun;
 use checker::Checker;
 use clients::Clients;
+use documents::Documents;
 use filling::Filling;
 use judge::Judge;
 use locks::Locking;
@@ -230,7 +234,7 @@ impl ClusterWorld {
             filling: (disks == Disks::Bad).then(|| Filling::new(seed)),
             plant,
             checker: Checker::new(log),
-            judge: Judge::new(disks == Disks::Bad, Locking::new(seed)),
+            judge: Judge::new(disks == Disks::Bad, Locking::new(seed), Documents::new(seed)),
             clients: Clients::default(),
             returns: Returns::new(seed),
             slow_write_us: 0,
