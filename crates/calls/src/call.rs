@@ -88,6 +88,12 @@ impl<T> From<T> for Done<T> {
     }
 }
 
+/// True for a field that is a condition of a change: left blank, as by a variable without a value, it must
+/// not count as left out.
+pub fn is_condition(field: &str) -> bool {
+    field.starts_with("if_") || field == "token"
+}
+
 /// A protocol's way to read a request and to write an answer.
 pub trait Codec: Send {
     /// The answer as the protocol has it.

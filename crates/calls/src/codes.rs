@@ -145,6 +145,7 @@ pub const TABLE: &[Code] = &[
     not_found("parent_not_found"),
     conflict("wrong_state", grpc::FAILED_PRECONDITION),
     conflict("version_mismatch", grpc::ABORTED),
+    conflict("patch_failed", grpc::FAILED_PRECONDITION),
     conflict("unique_key_taken", grpc::ALREADY_EXISTS),
     conflict("lease_lost", grpc::ABORTED),
     conflict("lock_held", grpc::ABORTED),

@@ -1,6 +1,6 @@
-//! Documents: put, show, delete, list, history.
+//! Documents: put, show, delete, list, history; `patch` changes JSON in its place.
 
-use std::collections::BTreeMap;
+pub mod patch;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -15,11 +15,11 @@ use crate::access::Right;
 use crate::call::{Body, Done, How, Unary};
 use crate::digest::request_digest;
 use crate::error::CallError;
-use crate::fault::{Fault, Read};
+use crate::fault::{Fault, Read, clip};
 use crate::hot::AT_MS_EXAMPLE;
-use crate::payload::{Content, Headers, Octets, Text};
+use crate::payload::{Attributes, Content, Headers, Octets, Text};
 use crate::permit::Permit;
-use crate::value::{Nothing, PageSize, Within, cut_page, given, page_size};
+use crate::value::{Nothing, PageSize, Within, cut_page, given, page_size, request_id};
 
 /// Largest version that JSON tells from its neighbours (RFC 8259 §6).
 pub const VERSION_MAX: u64 = (1 << 53) - 1;
@@ -45,20 +45,53 @@ pub struct When<'a> {
     pub absent: bool,
     /// Token of a lock of the key.
     pub token: Option<&'a str>,
+    /// Names of the fields, for errors.
+    pub names: Names,
+}
+
+/// The names of conditions in a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    /// Name of the condition by version.
+    pub version: &'static str,
+    /// Name of the condition by ETag.
+    pub etag: &'static str,
+    /// Name of the condition that it exists.
+    pub exists: &'static str,
+    /// Name of the condition that it does not.
+    pub absent: &'static str,
+    /// Name of the token of a lock.
+    pub token: &'static str,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names {
+            version: "if_version",
+            etag: "if_etag",
+            exists: "if_exists",
+            absent: "if_absent",
+            token: "token",
+        }
+    }
 }
 
 impl When<'_> {
     fn read(&self) -> Result<DocumentCondition, CallError> {
         let contradicts = [
-            ("if_version", self.version.is_some()),
-            ("if_etag", self.etag.is_some()),
-            ("if_exists", self.exists),
+            (self.names.version, self.version.is_some()),
+            (self.names.etag, self.etag.is_some()),
+            (self.names.exists, self.exists),
         ];
         if let Some((other, _)) = contradicts.into_iter().find(|(_, given)| *given && self.absent) {
-            return Err(Fault::conflict("if_absent", other).into());
+            return Err(Fault::conflict(self.names.absent, other).into());
         }
-        let revision = self.etag.map(etag).transpose()?;
-        let token = self.token.map(str::parse::<LockToken>).transpose()?;
+        let revision = self.etag.map(etag).transpose().map_err(|fault| fault.inside(self.names.etag))?;
+        let no_token = |token: &str| {
+            Fault::invalid(format!("{:?} is no token of a lock", clip(token))).inside(self.names.token)
+        };
+        let token = self.token.map(|token| token.parse::<LockToken>().map_err(|_| no_token(token)));
+        let token = token.transpose()?;
         let version = if self.absent { Some(0) } else { self.version };
         Ok(DocumentCondition { version, revision, exists: self.exists, token })
     }
@@ -68,8 +101,10 @@ fn etag(text: &str) -> Read<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(revision) if digits => Ok(revision),
-        _ => Err(Fault::invalid(format!("{text:?} is no ETag of a document: they are decimal digits"))
-            .inside("if_etag")),
+        _ => {
+            let text = clip(text);
+            Err(Fault::invalid(format!("{text:?} is no ETag of a document: they are decimal digits")))
+        }
     }
 }
 
@@ -78,12 +113,10 @@ fn etag(text: &str) -> Read<u64> {
 pub struct Writing<'a> {
     /// Conditions.
     pub when: When<'a>,
-    /// Time after which it is gone, in milliseconds; 0: it stays.
-    pub ttl_ms: u64,
+    /// Time after which it is gone, in milliseconds; 0: it stays; `None`: as before.
+    pub ttl_ms: Option<u64>,
     /// Number of former versions to keep; `None`: as before.
     pub history: Option<u16>,
-    /// Text by which a repeat of the request is known.
-    pub request_id: Option<&'a str>,
     /// Media type; empty: unstated.
     pub content_type: &'a str,
     /// Names and values.
@@ -92,24 +125,37 @@ pub struct Writing<'a> {
     pub content: &'a [u8],
 }
 
-/// Writes the document that a call names; its version, and whether it is new.
+/// The digest by which a repeat of a write is known, by the text that its caller has given for it; 0: there
+/// is none.
+pub fn request_of(permit: &Permit<'_>, writing: &Writing<'_>, id: Option<&str>) -> u64 {
+    let when = format!("{:?} {:?} {:?}", writing.when, writing.ttl_ms, writing.history);
+    // Headers of HTTP come in any order.
+    let mut attributes = writing.attributes.to_vec();
+    attributes.sort_unstable();
+    let attributes = attributes.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let fields = [when.as_bytes(), writing.content, writing.content_type.as_bytes()];
+    digest_of(permit, id, fields.into_iter().chain(attributes))
+}
+
+fn digest_of<'a>(permit: &'a Permit<'_>, id: Option<&'a str>, fields: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let Some(id) = id else { return 0 };
+    let of_key = [id, permit.namespace_name(), permit.name()].map(str::as_bytes);
+    request_digest(permit.caller(), of_key.into_iter().chain(fields))[0].max(1)
+}
+
+/// Writes the document that a call names; its version, and whether it is new. `request` is the digest by
+/// which a repeat is known; 0: there is none.
 ///
 /// # Errors
 /// Those of the operation.
-pub async fn write(permit: &Permit<'_>, writing: &Writing<'_>) -> Result<(DocumentVersion, bool), CallError> {
-    let (namespace, key) = (permit.namespace_id()?, permit.name());
-    let request = writing.request_id.map_or(0, |id| {
-        let when = format!("{:?} {} {:?}", writing.when, writing.ttl_ms, writing.history);
-        let number = namespace.0.to_le_bytes();
-        let fields = [id.as_bytes(), &number, key.as_bytes(), when.as_bytes(), writing.content];
-        let attributes =
-            writing.attributes.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
-        let of_type = std::iter::once(writing.content_type.as_bytes());
-        request_digest(permit.caller(), fields.into_iter().chain(of_type).chain(attributes))[0].max(1)
-    });
+pub async fn write(
+    permit: &Permit<'_>,
+    writing: &Writing<'_>,
+    request: u64,
+) -> Result<(DocumentVersion, bool), CallError> {
     let put = DocumentPut {
-        namespace,
-        key,
+        namespace: permit.namespace_id()?,
+        key: permit.name(),
         when: writing.when.read()?,
         ttl_ms: writing.ttl_ms,
         history: writing.history,
@@ -134,7 +180,7 @@ pub struct Put {
     /// Media type of the content.
     content_type: Option<String>,
     /// Names and values that are kept with the content: at most 64, with 16 KiB together.
-    attributes: Option<BTreeMap<String, String>>,
+    attributes: Option<Attributes>,
     /// Time after which the document is gone, in milliseconds; default: it stays.
     ttl_ms: Option<Within<1, DOCUMENT_TTL_MS_MAX>>,
     /// Number of former versions that are kept; default: as before, and none of a new document.
@@ -161,7 +207,7 @@ pub struct Put {
 pub struct Written {
     /// Its number: 1, and one more with each change, until the document is deleted.
     version: u64,
-    /// ETag, in decimal digits: no other version of any document ever has it.
+    /// ETag, in decimal digits: no other version of the document ever has it.
     etag: String,
     /// When it was written, in milliseconds since the Unix epoch.
     changed_at_ms: u64,
@@ -192,7 +238,7 @@ impl Unary for Put {
             }
         };
         let attributes: Vec<(&str, &str)> =
-            self.attributes.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            self.attributes.iter().flat_map(|all| &all.0).map(|(name, value)| (&**name, &**value)).collect();
         let writing = Writing {
             when: When {
                 version: self.if_version.map(Within::get),
@@ -200,15 +246,16 @@ impl Unary for Put {
                 exists: self.if_exists.unwrap_or_default(),
                 absent: self.if_absent.unwrap_or_default(),
                 token: self.token.as_deref(),
+                ..When::default()
             },
-            ttl_ms: self.ttl_ms.map_or(0, Within::get),
+            ttl_ms: Some(self.ttl_ms.map_or(0, Within::get)),
             history: self.history.map(|history| history.get() as u16),
-            request_id: given(self.request_id.as_deref()),
             content_type: self.content_type.as_deref().unwrap_or_default(),
             attributes: &attributes,
             content,
         };
-        let (version, created) = write(permit, &writing).await?;
+        let request = request_of(permit, &writing, request_id(self.request_id.as_deref())?);
+        let (version, created) = write(permit, &writing, request).await?;
         Ok(Done::made(version.into(), created))
     }
 }
@@ -250,7 +297,7 @@ pub struct Document {
     key: String,
     /// Number of the version: 1, and one more with each change, until the document is deleted.
     version: u64,
-    /// ETag, in decimal digits: no other version of any document ever has it.
+    /// ETag, in decimal digits: no other version of the document ever has it.
     etag: String,
     /// When the version was written, in milliseconds since the Unix epoch.
     changed_at_ms: u64,
@@ -301,8 +348,8 @@ impl From<&DocumentView> for Document {
 }
 
 /// Reads the document that a call names, or a former version of it, with its bytes: see
-/// [`sluice_engine::blob`]. Sets memory aside for an answer in which each byte of the content takes up to
-/// `each`.
+/// [`sluice_engine::blob`]; without them where `is_read` says no. Sets memory aside for an answer in which
+/// each byte of the content takes up to `each`.
 ///
 /// # Errors
 /// Those of the operation.
@@ -310,11 +357,15 @@ pub async fn read(
     permit: &Permit<'_>,
     version: Option<u64>,
     each: usize,
-) -> Result<(DocumentView, Bytes), CallError> {
+    is_read: impl FnOnce(&DocumentView) -> bool,
+) -> Result<(DocumentView, Option<Bytes>), CallError> {
     let room = |view: &DocumentView| {
-        permit.room().reserve(view.content_bytes as usize * each + FIELDS_BYTES).map_err(CallError::from)
+        if !is_read(view) {
+            return Ok(false);
+        }
+        permit.room().reserve(view.content_bytes as usize * each + FIELDS_BYTES).map(|()| true)
     };
-    permit.node().document(permit.namespace_id()?, permit.name(), version, room).await
+    Ok(permit.node().document(permit.namespace_id()?, permit.name(), version, room).await?)
 }
 
 /// A document to show.
@@ -331,13 +382,14 @@ impl Unary for Show {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Document>, CallError> {
-        let (view, bytes) = read(permit, self.version.map(Within::get), TEXT_BYTES_MAX).await?;
-        let content = Content::of(Some(&bytes));
+        let version = self.version.map(Within::get);
+        let (view, bytes) = read(permit, version, TEXT_BYTES_MAX, |_| true).await?;
+        let content = Content::of(bytes.as_ref());
         let document = Document {
             content: content.text,
             content_base64: content.octets,
             content_type: content.content_type,
-            attributes: Headers::of(&bytes),
+            attributes: bytes.as_ref().and_then(Headers::of),
             ..Document::from(&view)
         };
         Ok(document.into())
@@ -427,7 +479,7 @@ mod tests {
         let stale = Put { if_version: Some(Within::clamped(7)), ..put("two") };
         assert_eq!(stale.run(&permit).await.unwrap_err().code(), "version_mismatch");
         let etag = Some(first.answer.etag.clone());
-        let attributes = Some(BTreeMap::from([("by".to_owned(), "ann".to_owned())]));
+        let attributes = Some(Attributes(vec![("by".to_owned(), "ann".to_owned())]));
         let request_id = Some("r".to_owned());
         let second = Put { if_etag: etag.clone(), attributes, request_id, ..put("two") };
         let written = second.clone().run(&permit).await.unwrap();

@@ -18,7 +18,9 @@ use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::standing::Waited;
-use crate::value::{Nothing, PageSize, Shown, Whole, Within, Word, Words, cut_page, given, page_size, text};
+use crate::value::{
+    Nothing, PageSize, Shown, Whole, Within, Word, Words, cut_page, given, page_size, request_id, text,
+};
 
 /// Longest wait for a lock, in milliseconds: a day.
 pub const LOCK_WAIT_MS_MAX: u64 = 24 * 3_600 * 1_000;
@@ -142,12 +144,18 @@ impl Acquire {
     }
 
     /// The digest by which a repeat of the request is known; zero: it is not.
-    fn digest(&self, namespace: NamespaceId, keys: &[&str], mode: LockMode, caller: &Caller) -> [u64; 2] {
-        let Some(id) = given(self.request_id.as_deref()) else { return [0; 2] };
+    fn digest(
+        &self,
+        namespace: NamespaceId,
+        keys: &[&str],
+        mode: LockMode,
+        caller: &Caller,
+    ) -> Read<[u64; 2]> {
+        let Some(id) = request_id(self.request_id.as_deref())? else { return Ok([0; 2]) };
         let (namespace, mode) = (namespace.0.to_le_bytes(), format!("{mode:?}"));
         let owner = self.owner.as_deref().unwrap_or_default();
         let fields = [id.as_bytes(), &namespace, mode.as_bytes(), owner.as_bytes()];
-        request_digest(caller, fields.into_iter().chain(keys.iter().map(|key| key.as_bytes())))
+        Ok(request_digest(caller, fields.into_iter().chain(keys.iter().map(|key| key.as_bytes()))))
     }
 }
 
@@ -166,7 +174,7 @@ impl Unary for Acquire {
             mode,
             ttl_ms: self.ttl_ms.map_or(LOCK_TTL_MS_DEFAULT, Within::get) as u32,
             wait_ms: 0,
-            request: self.digest(namespace, &keys, mode, permit.caller()),
+            request: self.digest(namespace, &keys, mode, permit.caller())?,
         };
         let wait_ms = self.wait_ms.map_or(0, Within::get);
         let wait = Duration::from_millis(wait_ms);

@@ -2,6 +2,7 @@
 //! bytes that were loaded, so that they are copied once, when the answer is written.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use bytes::Bytes;
 use data_encoding::BASE64;
@@ -27,6 +28,10 @@ pub struct Headers(Bytes);
 /// The tags of a message, in the order given.
 #[derive(Clone, Debug)]
 pub struct Tags(Bytes);
+
+/// Names and values to keep with a content, each name once.
+#[derive(Clone, Debug)]
+pub(crate) struct Attributes(pub(crate) Vec<(String, String)>);
 
 /// The payload of a blob and its content type; one of `text` and `octets`, or neither if there is no blob.
 #[derive(Clone, Default, Debug)]
@@ -130,6 +135,33 @@ impl Serialize for Octets {
     }
 }
 
+impl<'de> Deserialize<'de> for Attributes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Attributes, D::Error> {
+        deserializer.deserialize_map(EachOnce)
+    }
+}
+
+struct EachOnce;
+
+impl<'de> de::Visitor<'de> for EachOnce {
+    type Value = Attributes;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object of texts")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Attributes, A::Error> {
+        let mut all: Vec<(String, String)> = Vec::new();
+        while let Some((name, value)) = map.next_entry::<String, String>()? {
+            if all.iter().any(|(other, _)| *other == name) {
+                return Err(de::Error::duplicate_field("an attribute"));
+            }
+            all.push((name, value));
+        }
+        Ok(Attributes(all))
+    }
+}
+
 impl Serialize for Headers {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let blob = MessageBlob::parse(&self.0);
@@ -147,6 +179,7 @@ impl Serialize for Tags {
 inline_schemas! {
     Text: json_schema!({"type": "string"});
     Octets: json_schema!({"type": "string", "contentEncoding": "base64"});
+    Attributes: json_schema!({"type": "object", "additionalProperties": {"type": "string"}});
     Headers: json_schema!({"type": "object", "additionalProperties": {"type": "string"}});
     Tags: json_schema!({
         "type": "array", "maxItems": TAGS_MAX, "uniqueItems": true,

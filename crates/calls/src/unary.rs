@@ -4,7 +4,7 @@
 use schemars::SchemaGenerator;
 use sluice_engine::Error;
 
-pub use crate::call::{Body, Codec, Done, How, Schemas, Unary};
+pub use crate::call::{Body, Codec, Done, How, Schemas, Unary, is_condition};
 use crate::error::CallError;
 use crate::fault::Read;
 use crate::operation::{Operation, unary_operations};

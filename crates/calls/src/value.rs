@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use sluice_engine::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 
 use crate::fault::{Fault, Read};
 use crate::schema::inline_schemas;
@@ -97,6 +98,19 @@ pub(crate) fn cut_page<T>(entries: &mut Vec<T>, size: usize, name: impl Fn(&T) -
 /// A parameter that counts as left out when it is empty.
 pub(crate) fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
+}
+
+/// The text by which a repeat of a request is known.
+///
+/// # Errors
+/// `invalid_argument` at the field `request_id`: it is too long.
+pub(crate) fn request_id(text: Option<&str>) -> Read<Option<&str>> {
+    let id = given(text);
+    if id.is_some_and(|id| id.len() > IDEMPOTENCY_KEY_BYTES_MAX) {
+        let reason = format!("expected at most {IDEMPOTENCY_KEY_BYTES_MAX} bytes");
+        return Err(Fault::invalid(reason).inside("request_id"));
+    }
+    Ok(id)
 }
 
 /// Reads a cursor: the `next` of the page before.

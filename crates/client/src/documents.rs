@@ -57,6 +57,39 @@ impl<'a> DocumentPut<'a> {
     }
 }
 
+/// A change of a document whose content is JSON; the rest of the document stays. All conditions that are
+/// given have to hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DocumentPatch<'a> {
+    /// Change of the content.
+    pub change: DocumentChange<'a>,
+    /// Version that the document must have.
+    pub if_version: Option<u64>,
+    /// ETag that the document must have.
+    pub if_etag: Option<&'a str>,
+    /// Token of a lock of the key, which must be held.
+    pub token: Option<&'a str>,
+}
+
+impl<'a> DocumentPatch<'a> {
+    /// A change without conditions.
+    pub fn new(change: DocumentChange<'a>) -> DocumentPatch<'a> {
+        DocumentPatch { change, if_version: None, if_etag: None, token: None }
+    }
+}
+
+/// A change of a content that is JSON.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DocumentChange<'a> {
+    /// A merge patch (RFC 7396), as JSON text.
+    Merge(&'a str),
+    /// A JSON patch (RFC 6902), as JSON text: all of its operations, or none.
+    Patch(&'a str),
+    /// Numbers to add, in decimal digits, each with the JSON pointer (RFC 6901) of the number that it is
+    /// added to; one that is missing in its object counts as 0.
+    Increment(Vec<(&'a str, &'a str)>),
+}
+
 /// Conditions under which a document is deleted: all that are given have to hold.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DocumentDelete<'a> {

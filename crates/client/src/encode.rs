@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use serde_json::{Map, Value, json};
+
 use crate::base64;
-use crate::documents::DocumentPut;
+use crate::documents::{DocumentChange, DocumentPatch, DocumentPut};
 use crate::flows::QueueMessage;
 use crate::json::plain_len;
 use crate::message::{Message, MessageOptions, Receive, Report, Settle, SettleItem, Step};
@@ -179,12 +181,45 @@ pub(crate) fn receive(receive: &Receive, with_queues: bool) -> String {
 }
 
 /// The body of a put of a document.
+/// Bytes that JSON may add to any text: those who look at a request can read it.
+const ESCAPES_FEW: usize = 1_024;
+
+/// Bytes that JSON adds to a text.
+fn escapes(text: &[u8]) -> usize {
+    let of = |byte: &u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..0x20 => 5,
+        _ => 0,
+    };
+    text.iter().map(of).sum()
+}
+
+pub(crate) fn document_patch(patch: &DocumentPatch<'_>, request_id: &str) -> String {
+    let mut fields = Map::new();
+    let mut field = |name: &str, value: Option<Value>| {
+        fields.extend(value.map(|value| (name.to_owned(), value)));
+    };
+    match &patch.change {
+        DocumentChange::Merge(text) => field("merge_patch", Some((*text).into())),
+        DocumentChange::Patch(text) => field("json_patch", Some((*text).into())),
+        DocumentChange::Increment(increments) => {
+            let one = |(pointer, by): &(&str, &str)| json!({"pointer": pointer, "by": by});
+            field("increment", Some(increments.iter().map(one).collect()));
+        }
+    }
+    field("if_version", patch.if_version.map(Value::from));
+    field("if_etag", patch.if_etag.map(Value::from));
+    field("token", patch.token.map(Value::from));
+    field("request_id", Some(request_id.into()));
+    Value::Object(fields).to_string()
+}
+
 pub(crate) fn document(put: &DocumentPut<'_>, request_id: &str) -> String {
     let mut out = String::with_capacity(put.content.len() + put.content.len() / 3 + 256);
     out.push_str("{\"request_id\":");
     string(request_id, &mut out);
-    // A control character takes six bytes in JSON: a file full of zeros is text, but too long as such.
-    if put.content.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace()) {
+    // A long text of many characters that JSON escapes is longer than base64, and than a request may be.
+    if escapes(put.content) <= (put.content.len() / 3).max(ESCAPES_FEW) {
         octets([",\"content\":", ",\"content_base64\":"], put.content, &mut out);
     } else {
         in_base64(",\"content_base64\":", put.content, &mut out);
@@ -508,9 +543,13 @@ mod tests {
         for (content, field) in [
             (&b""[..], json!({"request_id": "r", "content": ""})),
             (&[0xff, 0], json!({"request_id": "r", "content_base64": "/wA="})),
-            (b"a\0", json!({"request_id": "r", "content_base64": "YQA="})),
+            (b"a\0\n", json!({"request_id": "r", "content": "a\0\n"})),
         ] {
             assert_eq!(parsed(&document(&DocumentPut::new(content), "r")), field);
+        }
+        for escaped in [b'"', b'\n', b'\0', 0x0c] {
+            let written = document(&DocumentPut::new(&[escaped; 10_000]), "r");
+            assert!(written.contains("content_base64") && written.len() < 14_000, "{escaped}");
         }
     }
 

@@ -97,7 +97,9 @@ pub use cluster::{
 };
 pub use consumers::{Consumer, Held, Holder};
 pub use credentials::Credentials;
-pub use documents::{Document, DocumentDelete, DocumentPut, DocumentVersion, DocumentWritten};
+pub use documents::{
+    Document, DocumentChange, DocumentDelete, DocumentPatch, DocumentPut, DocumentVersion, DocumentWritten,
+};
 pub use error::{ClientError, TransportKind};
 pub use events::{Event, Watch, WatchOptions};
 pub use flows::{Flow, FlowNode, FlowParent, Group, GroupCounts, GroupSent, QueueMessage};

@@ -12,8 +12,8 @@ pub struct DocumentPut<'a> {
     pub key: &'a str,
     /// Condition of the write; else nothing is done.
     pub when: DocumentCondition,
-    /// Time after which the document is gone, in milliseconds; 0: it stays.
-    pub ttl_ms: u64,
+    /// Time after which the document is gone, in milliseconds; 0: it stays; `None`: as before.
+    pub ttl_ms: Option<u64>,
     /// Number of former versions that are kept; `None`: as before, and none of a new document.
     pub history: Option<u16>,
     /// Digest of the request: one with the digest that made the current version is a repeat. 0: none is.

@@ -51,6 +51,8 @@ pub const DOCUMENT_ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
 pub const DOCUMENT_HISTORY_MAX: u16 = 100;
 /// Longest time after which a document is gone, in milliseconds: ten years.
 pub const DOCUMENT_TTL_MS_MAX: u64 = DELAY_MS_MAX;
+/// Most former versions of documents that one shard keeps.
+pub const DOCUMENT_FORMERS_MAX: u32 = 1_000_000_000;
 /// Most documents of one shard.
 pub const DOCUMENTS_MAX: u32 = 100_000_000;
 /// Longest idempotency key, in bytes.

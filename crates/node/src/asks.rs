@@ -111,7 +111,7 @@ impl Answer {
             Answer::Done(index) => (DONE, index),
             Answer::NotNow => (NOT_NOW, 0),
             Answer::NotEmpty { queues, documents } => {
-                (NOT_EMPTY, u64::from(queues) << 32 | u64::from(documents))
+                (NOT_EMPTY, u64::from(documents) << 32 | u64::from(queues))
             }
         };
         let mut bytes = vec![kind];
@@ -125,7 +125,7 @@ impl Answer {
         match *kind {
             DONE => Some(Answer::Done(number)),
             NOT_NOW => Some(Answer::NotNow),
-            NOT_EMPTY => Some(Answer::NotEmpty { queues: (number >> 32) as u32, documents: number as u32 }),
+            NOT_EMPTY => Some(Answer::NotEmpty { queues: number as u32, documents: (number >> 32) as u32 }),
             _ => None,
         }
     }

@@ -58,18 +58,18 @@ impl Node {
 
     /// A document with content type, attributes and content, which lie in its bytes: see
     /// [`sluice_engine::blob`]; of a former `version`, if one is given that is kept. `room` is asked before
-    /// the bytes are read.
+    /// the bytes are read, and says whether they are.
     ///
     /// # Errors
     /// `document_not_found`; `overloaded` and `payload_damaged` when the bytes cannot be read; what `room`
     /// says.
-    pub async fn document<E: From<Error>>(
+    pub async fn document(
         &self,
         namespace: NamespaceId,
         key: &str,
         version: Option<u64>,
-        room: impl FnOnce(&DocumentView) -> Result<(), E>,
-    ) -> Result<(DocumentView, Bytes), E> {
+        room: impl FnOnce(&DocumentView) -> Result<bool, Error>,
+    ) -> Result<(DocumentView, Option<Bytes>), Error> {
         let shard = self.shard_of_document(namespace, key)?;
         let name = key.to_owned();
         let found = self
@@ -92,13 +92,15 @@ impl Node {
             version: version.unwrap_or(latest),
             latest,
         })?;
-        room(&view)?;
+        if !room(&view)? {
+            return Ok((view, None));
+        }
         match blobs::load(vec![blob]).await.pop() {
-            Some(Ok(bytes)) => Ok((view, bytes)),
+            Some(Ok(bytes)) => Ok((view, Some(bytes))),
             Some(Err(blobs::ReadFailure::Later)) => {
-                Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 }.into())
+                Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 })
             }
-            _ => Err(Error::DocumentDamaged { key: key.to_owned(), version: view.version.version }.into()),
+            _ => Err(Error::DocumentDamaged { key: key.to_owned(), version: view.version.version }),
         }
     }
 

@@ -443,10 +443,18 @@ operations! {
     /// `request_id` writes once.
     DocumentPut "document_put" in "documents": Namespaced Coordinate Key []
         Put V1 ["documents" / "{key}"] "Documents/Put" => documents::Put;
+    /// Change a document whose content is JSON.
+    /// By a merge patch, a JSON patch, or increments of numbers, in the place where it lies.
+    DocumentPatch "document_patch" in "documents": Namespaced Coordinate Key []
+        Patch V1 ["documents" / "{key}"] "Documents/Patch" => documents::patch::Patch;
     /// Write a document, its content as the body.
     /// Content-Type is kept with it; conditions are If-Match, If-None-Match and Sluice-Lock-Token.
     DocumentPutRaw "document_put_raw" in "documents": Namespaced Coordinate Key []
         Put V1 ["documents" / "{key}" / "raw"] by Special DocumentPutRaw;
+    /// Change a document whose content is JSON, the patch as the body.
+    /// Its type tells which: application/merge-patch+json or application/json-patch+json.
+    DocumentPatchRaw "document_patch_raw" in "documents": Namespaced Coordinate Key []
+        Patch V1 ["documents" / "{key}" / "raw"] by Special DocumentPatchRaw;
     /// Show a document with its content, or a former version of it.
     DocumentShow "document_show" in "documents": Namespaced Read Key [Long Stale]
         Get V1 ["documents" / "{key}"] "Documents/Get" => documents::Show;

@@ -47,6 +47,8 @@ pub enum Special {
     ReceiveRaw,
     /// [`Operation::DocumentPutRaw`].
     DocumentPutRaw,
+    /// [`Operation::DocumentPatchRaw`].
+    DocumentPatchRaw,
     /// [`Operation::DocumentRaw`].
     DocumentRaw,
     /// [`Operation::ResultRaw`].

@@ -4,7 +4,9 @@ use http::Method;
 use serde::Deserialize;
 
 use crate::client::{Client, encoded};
-use crate::documents::{Document, DocumentDelete, DocumentPut, DocumentVersion, DocumentWritten};
+use crate::documents::{
+    Document, DocumentDelete, DocumentPatch, DocumentPut, DocumentVersion, DocumentWritten,
+};
 use crate::encode;
 use crate::error::ClientError;
 use crate::retry::Safety;
@@ -42,6 +44,31 @@ impl Client {
         let call = self.call(Method::PUT, self.document_path(key), body);
         let answer = self.run(call, Safety::Repeatable).await?;
         Ok(DocumentWritten { created: answer.status == 201, ..parse(&answer.body)? })
+    }
+
+    /// Changes a document whose content is JSON, in the place where it lies. A repeat after a lost answer
+    /// changes nothing while the version that it has written is the current one.
+    ///
+    /// # Errors
+    /// `patch_failed`: the change does not apply. `document_not_found`, `version_mismatch`, `lease_lost`.
+    ///
+    /// ```no_run
+    /// # async fn example(client: sluice_client::Client) -> Result<(), sluice_client::ClientError> {
+    /// use sluice_client::{DocumentChange, DocumentPatch};
+    ///
+    /// let visit = DocumentPatch::new(DocumentChange::Increment(vec![("/visits", "1")]));
+    /// client.document_patch("pages/home", &visit).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn document_patch(
+        &self,
+        key: &str,
+        patch: &DocumentPatch<'_>,
+    ) -> Result<DocumentWritten, ClientError> {
+        let body = encode::document_patch(patch, &self.idempotency_key());
+        let call = self.call(Method::PATCH, self.document_path(key), body);
+        parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 
     /// A document with its content, or a former version of it.

@@ -14,9 +14,12 @@ pub(crate) fn check_key(key: &str) -> Result<(), Error> {
 
 pub(crate) fn check_put(put: &DocumentPut<'_>) -> Result<(), Error> {
     check_key(put.key)?;
-    at_most("ttl_ms", put.ttl_ms, DOCUMENT_TTL_MS_MAX)?;
+    at_most("ttl_ms", put.ttl_ms.unwrap_or(0), DOCUMENT_TTL_MS_MAX)?;
     at_most("history", put.history.unwrap_or(0).into(), DOCUMENT_HISTORY_MAX.into())?;
     check_content_type("content_type", put.content_type)?;
+    if put.content_type.chars().any(char::is_control) {
+        return Err(invalid("content_type", "it has control characters".into()));
+    }
     at_most_of("attributes", "attributes", put.attributes.len() as u64, DOCUMENT_ATTRIBUTES_MAX as u64)?;
     if let Some(at) = put.attributes.iter().position(|(name, _)| name.is_empty()) {
         return Err(invalid("attributes", format!("attribute {at} has no name")));

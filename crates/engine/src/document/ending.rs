@@ -50,6 +50,11 @@ impl DocumentModule {
         }
     }
 
+    /// Lets go of a slice of the documents whose time has come.
+    pub(crate) fn end_some(&mut self, core: &mut Core, out: &mut Outcome) {
+        self.end_due(&mut { SLICE_VERSIONS }, core, out);
+    }
+
     /// Lets go of documents whose time has come, until they had `budget` versions.
     pub(crate) fn end_due(&mut self, budget: &mut usize, core: &mut Core, out: &mut Outcome) {
         if self.documents.wheel.len() == 0 {

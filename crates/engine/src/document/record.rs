@@ -5,9 +5,12 @@ use crate::command::RecordSink;
 use crate::core::field::{ReadField, WriteField};
 use crate::documents::{DocumentCondition, DocumentDelete, DocumentPut};
 use crate::id::{BlobRef, NamespaceId};
-use crate::limits::DOCUMENT_HISTORY_MAX;
+use crate::limits::{DOCUMENT_HISTORY_MAX, DOCUMENT_TTL_MS_MAX};
 use crate::locks::LockToken;
 use crate::wire::{Put, Reader};
+
+/// In the place of a time to live: the document ends when it did before.
+const TTL_AS_BEFORE: u64 = u64::MAX;
 
 /// A document that is put; its content is the record's one blob.
 #[derive(Clone, Copy)]
@@ -15,7 +18,7 @@ pub(crate) struct PutRecord<'a> {
     pub(crate) namespace: NamespaceId,
     pub(crate) key: &'a str,
     pub(crate) when: DocumentCondition,
-    pub(crate) ttl_ms: u64,
+    pub(crate) ttl_ms: Option<u64>,
     pub(crate) history: Option<u16>,
     pub(crate) request: u64,
     /// Length of what lies in the blob before the content.
@@ -37,7 +40,7 @@ pub(crate) fn encode_put(first: [u8; 2], put: &DocumentPut<'_>, sink: &mut impl 
     out.u32(put.namespace.0);
     out.name(put.key);
     put.when.write(&mut out);
-    out.u64(put.ttl_ms);
+    out.u64(put.ttl_ms.unwrap_or(TTL_AS_BEFORE));
     out.u16(put.history.map_or(0, |history| history + 1));
     out.u64(put.request);
     out.u16(head_bytes as u16);
@@ -51,7 +54,10 @@ pub(crate) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<PutRecord<'a>> {
     let namespace = NamespaceId(reader.u32()?);
     let key = reader.name().filter(|key| !key.is_empty())?;
     let when = ReadField::read(reader)?;
-    let ttl_ms = reader.u64()?;
+    let ttl_ms = match reader.u64()? {
+        TTL_AS_BEFORE => None,
+        ttl_ms => Some(ttl_ms).filter(|ttl_ms| *ttl_ms <= DOCUMENT_TTL_MS_MAX).map(Some)?,
+    };
     let history = reader.u16().filter(|history| *history <= DOCUMENT_HISTORY_MAX + 1)?.checked_sub(1);
     let (request, head_bytes, blob_bytes) = (reader.u64()?, reader.u16()?, reader.u32()?);
     (u32::from(head_bytes) <= blob_bytes && head_bytes < u16::MAX).then_some(PutRecord {

@@ -6,11 +6,11 @@ use crate::document::record::PutRecord;
 use crate::document::state::DocumentSlot;
 use crate::document::state::body::Body;
 use crate::document::state::former::Former;
-use crate::document::{DOCUMENTS_SINCE, DocumentModule, SLICE_VERSIONS};
+use crate::document::{DOCUMENTS_SINCE, DocumentModule};
 use crate::documents::{DocumentDelete, DocumentVersion};
 use crate::error::Error;
 use crate::id::NamespaceId;
-use crate::limits::DOCUMENTS_MAX;
+use crate::limits::{DOCUMENT_FORMERS_MAX, DOCUMENTS_MAX};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 use crate::store::slot::Slot;
@@ -71,7 +71,7 @@ impl DocumentModule {
     ) -> Result<(NamespaceSlot, Option<DocumentSlot>), Error> {
         core.expect_behaviour(DOCUMENTS_SINCE)?;
         let namespace = core.find_namespace(namespace)?;
-        self.end_due(&mut { SLICE_VERSIONS }, core, out);
+        self.end_some(core, out);
         let found = self.documents.find(namespace, key);
         if let Some(slot) = found.filter(|slot| self.is_over(*slot, core)) {
             self.remove(slot, core, out);
@@ -105,9 +105,25 @@ impl DocumentModule {
         }
         let document = found.map(|slot| self.documents.slots.get(slot));
         let history = put.history.or(document.map(|document| document.history)).unwrap_or(0);
-        let replaced = document.filter(|_| history == 0).map_or(0, |document| document.body.bytes());
-        let bytes = u64::from(put.blob(0).len);
-        core.admit_to_namespace(namespace, 0, bytes.saturating_sub(replaced))
+        if self.formers.used() >= DOCUMENT_FORMERS_MAX {
+            return Err(Error::LimitExceeded {
+                what: "former versions of documents",
+                limit: DOCUMENT_FORMERS_MAX.into(),
+            });
+        }
+        let versions = found.into_iter().flat_map(|slot| self.bytes_of_versions(slot));
+        let let_go: u64 = versions.skip(history.into()).sum();
+        match u64::from(put.blob(0).len).saturating_sub(let_go) {
+            0 => Ok(()),
+            more => core.admit_to_namespace(namespace, 0, more),
+        }
+    }
+
+    /// Bytes of each version of a document, the newest first.
+    fn bytes_of_versions(&self, slot: DocumentSlot) -> impl Iterator<Item = u64> + '_ {
+        let current = self.documents.slots.get(slot).body.bytes();
+        std::iter::once(current)
+            .chain(self.formers_of(slot).map(|former| self.formers.get(former).body.bytes()))
     }
 
     /// Puts a version in the place of the current one, which becomes a former one, or is let go of.
@@ -131,8 +147,11 @@ impl DocumentModule {
         document.history = put.history.unwrap_or(document.history);
         core.namespaces.get_mut(document.namespace).bytes += body.bytes();
         self.trim(slot, core, out);
-        let due_us = if put.ttl_ms == 0 { 0 } else { core.now_us.saturating_add(put.ttl_ms * 1_000) };
-        self.documents.set_due(slot, due_us, core.now_us);
+        match put.ttl_ms {
+            None => {}
+            Some(0) => self.documents.set_due(slot, 0, core.now_us),
+            Some(ttl_ms) => self.documents.set_due(slot, core.now_us + ttl_ms * 1_000, core.now_us),
+        }
     }
 
     /// Lets go of the former versions that are too many.

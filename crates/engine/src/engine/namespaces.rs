@@ -35,6 +35,7 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<(), Error> {
         let slot = self.core.find_namespace(namespace)?;
+        self.documents.end_some(&mut self.core, out);
         let found = self.core.namespaces.get(slot);
         if namespace == NamespaceId::SYS || namespace == NamespaceId::DEFAULT {
             let reason = format!("{:?} always exists and cannot be deleted", found.name);

@@ -82,7 +82,9 @@ impl Documents {
         let (content, request) = (put.content.to_vec(), put.request);
         document.versions.insert(0, Written { version, content, request });
         document.versions.truncate(usize::from(document.history) + 1);
-        document.until_us = Some(now_us + put.ttl_ms * 1_000).filter(|_| put.ttl_ms != 0);
+        if let Some(ttl_ms) = put.ttl_ms {
+            document.until_us = Some(now_us + ttl_ms * 1_000).filter(|_| ttl_ms != 0);
+        }
         self.live.insert((put.namespace, put.key.to_owned()), document);
     }
 
@@ -148,7 +150,7 @@ impl Run {
             namespace,
             key,
             when,
-            ttl_ms: self.numbers.pick(&[0, 0, 0, 1, 50, 60_000]),
+            ttl_ms: self.numbers.pick(&[None, Some(0), Some(0), Some(1), Some(50), Some(60_000)]),
             history: self.numbers.pick(&[None, None, Some(0), Some(1), Some(3)]),
             request: self.numbers.pick(&[0, 0, 1, 2]),
             content_type: self.numbers.pick(&["", "text/plain"]),

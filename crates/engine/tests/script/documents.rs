@@ -1,5 +1,5 @@
-//! Documents: `doc put KEY CONTENT` with `type=`, `attr_NAME=`, `ttl_ms=`, `history=`, `request=`, and `doc
-//! delete KEY`; conditions are `version=`, `revision=`, `exists=1` and `lock=GRANT`.
+//! Documents: `doc put KEY CONTENT` with `type=`, `attr_NAME=`, `ttl_ms=` or `keep_ttl=1`, `history=`,
+//! `request=`, and `doc delete KEY`; conditions are `version=`, `revision=`, `exists=1` and `lock=GRANT`.
 
 use sluice_engine::Command;
 use sluice_engine::command::{DocumentDelete, DocumentPut};
@@ -24,7 +24,7 @@ impl Player {
                     namespace,
                     key: &key.replace('_', " "),
                     when,
-                    ttl_ms: line.number("ttl_ms").unwrap_or(0),
+                    ttl_ms: line.get("keep_ttl").is_none().then(|| line.number("ttl_ms").unwrap_or(0)),
                     history: line.number("history").map(|history| history as u16),
                     request: line.number("request").unwrap_or(0),
                     content_type: line.get("type").unwrap_or(""),

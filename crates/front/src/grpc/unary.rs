@@ -36,7 +36,7 @@ use crate::net::context::Context;
 use crate::net::errors::HttpError as _;
 use crate::net::in_flight::InFlight;
 use crate::net::memory::answers::Share;
-use crate::net::options::{BodyLimits, SMALL_BODY_BYTES_MAX};
+use crate::net::options::{BodyLimits, DOCUMENT_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX};
 use crate::net::passing::Passable;
 
 /// True when a request is a gRPC call.
@@ -203,6 +203,9 @@ fn target(path: &str, namespace: &str, name: &str) -> String {
 
 /// The largest message of a call, in bytes. One that may wait keeps its message for as long.
 fn message_bytes_max(limits: BodyLimits, operation: Operation) -> usize {
+    if matches!(operation, Operation::DocumentPut | Operation::DocumentPatch) {
+        return DOCUMENT_BODY_BYTES_MAX;
+    }
     if operation.is(Trait::Waits) { SMALL_BODY_BYTES_MAX } else { limits.send }
 }
 
@@ -224,7 +227,8 @@ impl<'b> Request<'b> {
         let mut rows = read_rows(message, bytes)?;
         if operation.is_query() {
             // An empty text is one that is not given, as behind the `?` of a path.
-            rows.retain(|(_, value)| !matches!(value, Raw::Bytes([])));
+            let name_of = |at: &usize| &message.fields[*at].name;
+            rows.retain(|(at, value)| !matches!(value, Raw::Bytes([])) || unary::is_condition(name_of(at)));
         }
         let mut take = |field: Option<usize>| -> Read<Option<&'b str>> {
             let Some(at) = field else { return Ok(None) };
@@ -336,6 +340,7 @@ async fn special(
         | Special::ResultRaw
         | Special::Backup
         | Special::DocumentPutRaw
+        | Special::DocumentPatchRaw
         | Special::DocumentRaw => Err(no_such_call(permit.path())),
         Special::Health | Special::Ready | Special::Metrics | Special::OpenApi | Special::Docs => {
             Err(no_such_call(permit.path()))

@@ -138,7 +138,7 @@ fn check_parameters(operation: Operation, query: Option<&str>) -> Result<(), Cal
             Special::ReceiveRaw => raw::RECEIVE_PARAMS,
             Special::ResultRaw => results::RESULT_PARAMS,
             Special::DocumentRaw => documents::READ_PARAMS,
-            Special::SendRaw | Special::DocumentPutRaw => &[],
+            Special::SendRaw | Special::DocumentPutRaw | Special::DocumentPatchRaw => &[],
             Special::Backup | Special::Health | Special::Ready => &[],
             Special::Metrics | Special::OpenApi | Special::Docs => &[],
         },
@@ -194,7 +194,11 @@ async fn answer_special(
     special: Special,
     body: &mut Inbound,
 ) -> Result<Response<Body>, CallError> {
-    if !matches!(special, Special::SendRaw | Special::ReceiveRaw | Special::DocumentPutRaw) {
+    let takes_body = matches!(
+        special,
+        Special::SendRaw | Special::ReceiveRaw | Special::DocumentPutRaw | Special::DocumentPatchRaw
+    );
+    if !takes_body {
         call.no_body(body).await?;
     }
     match special {
@@ -202,6 +206,7 @@ async fn answer_special(
         Special::ReceiveRaw => raw::receive(call, body).await,
         Special::ResultRaw => results::raw(call).await,
         Special::DocumentPutRaw => documents::put(call, body).await,
+        Special::DocumentPatchRaw => documents::patch(call, body).await,
         Special::DocumentRaw => documents::read(call).await,
         Special::Events => events::stream::<OfNamespace>(call).await,
         Special::QueueEvents => events::stream::<OfQueue>(call).await,

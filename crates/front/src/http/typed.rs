@@ -3,11 +3,12 @@
 use http::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sluice_calls::operation::Trait;
+use sluice_calls::operation::{Operation, Trait};
 use sluice_calls::unary::{self, Codec, Done};
 use sluice_calls::{CallError, Read};
 
 use super::codec::query_de::from_query;
+use super::handlers::documents::expect_no_conditions;
 use super::route::call::Call;
 use crate::json::Json;
 use crate::json::de::{from_body, from_optional_body};
@@ -19,6 +20,9 @@ use crate::net::options::{DOCUMENT_BODY_BYTES_MAX, POLICY_BODY_BYTES_MAX, SMALL_
 pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let takes = unary::body(call.operation())?;
     call.permit.check_name()?;
+    if takes_conditions(call.operation()) {
+        expect_no_conditions(&call.head.headers)?;
+    }
     let bytes_max = match takes {
         _ if call.operation().is_query() => None,
         unary::Body::None => None,
@@ -40,6 +44,13 @@ pub(super) async fn answer(call: &Call<'_>, body: &mut Inbound) -> Result<Respon
         None => Source::Query(call.head.uri.query(), call.operation().is(Trait::Stale)),
     };
     unary::run(&call.permit, &mut HttpCodec { source, path: call.head.uri.path() }).await
+}
+
+/// True for a call that other servers let take conditions in headers (RFC 9110 §13), and that has fields for
+/// them.
+fn takes_conditions(operation: Operation) -> bool {
+    use Operation::{DocumentDelete, DocumentPatch, DocumentPut};
+    matches!(operation, DocumentPut | DocumentPatch | DocumentDelete)
 }
 
 /// The source of a request.

@@ -335,7 +335,7 @@ impl Client<'_> {
                     namespace: NAMESPACE,
                     key,
                     when: DocumentCondition { version: over, ..DocumentCondition::default() },
-                    ttl_ms: 0,
+                    ttl_ms: Some(0),
                     history: None,
                     request: 0,
                     content_type: "",

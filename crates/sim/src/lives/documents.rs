@@ -88,7 +88,10 @@ impl Documents {
             version,
             content_bytes: put.content.len() as u64,
             request: put.request,
-            until_us: Some(record.now_us + put.ttl_ms * 1_000).filter(|_| put.ttl_ms > 0),
+            until_us: match put.ttl_ms {
+                None => found.and_then(|found| found.until_us),
+                Some(ttl_ms) => Some(record.now_us + ttl_ms * 1_000).filter(|_| ttl_ms > 0),
+            },
             history,
             formers,
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sluice_client::{Document, DocumentDelete, DocumentPut, DocumentVersion};
+use sluice_client::{Document, DocumentChange, DocumentDelete, DocumentPatch, DocumentPut, DocumentVersion};
 use sluice_engine::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX};
 
 use super::connect::{ReadFlags, ServerFlags};
@@ -24,6 +24,8 @@ pub(crate) enum DocVerb {
     Get(GetArgs),
     /// Write a document: create it, or replace its content, content type and attributes.
     Put(Box<PutArgs>),
+    /// Change a document whose content is JSON, in the place where it lies.
+    Patch(PatchArgs),
     /// Edit a document in $VISUAL or $EDITOR, and write it unless another has written in between.
     Edit(EditArgs),
     /// List documents by key.
@@ -118,6 +120,7 @@ pub(super) async fn run(verb: DocVerb, out: Out) -> Result<u8> {
     match verb {
         DocVerb::Get(args) => get(args, out).await?,
         DocVerb::Put(args) => put(&args, out).await?,
+        DocVerb::Patch(args) => patch(&args, out).await?,
         DocVerb::Edit(args) => doc_edit::run(args, out).await?,
         DocVerb::List { prefix, server } => {
             let connection = server.connect()?;
@@ -178,6 +181,49 @@ async fn put(args: &PutArgs, out: Out) -> Result<()> {
     out.show(&written.map_err(|e| connection.error(&e))?, doc_edit::written)
 }
 
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  sluice doc patch orders/17 --merge '{\"state\":\"paid\",\"draft\":null}'\n  \
+    sluice doc patch orders/17 --json-patch '[{\"op\":\"add\",\"path\":\"/items/-\",\"value\":7}]'\n  \
+    sluice doc patch pages/home --increment /visits --increment /bytes=512"
+)]
+#[group(id = "change", required = true, args = ["merge", "json_patch", "increment"])]
+pub(crate) struct PatchArgs {
+    /// Key of the document.
+    key: String,
+    /// Merge patch (RFC 7396): members to replace; null removes one.
+    #[arg(long, value_name = "JSON")]
+    merge: Option<String>,
+    /// JSON patch (RFC 6902): operations, all or none.
+    #[arg(long, value_name = "JSON")]
+    json_patch: Option<String>,
+    /// Add N (default 1) to the number behind a JSON pointer; repeat the flag for several numbers.
+    #[arg(long, value_name = "POINTER[=N]")]
+    increment: Vec<String>,
+    #[command(flatten)]
+    when: ConditionFlags,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+async fn patch(args: &PatchArgs, out: Out) -> Result<()> {
+    let increments = args.increment.iter().map(|one| one.rsplit_once('=').unwrap_or((one, "1")));
+    let change = match (&args.merge, &args.json_patch) {
+        (Some(text), _) => DocumentChange::Merge(text),
+        (None, Some(text)) => DocumentChange::Patch(text),
+        (None, None) => DocumentChange::Increment(increments.collect()),
+    };
+    let patch = DocumentPatch {
+        if_version: args.when.if_version,
+        if_etag: args.when.if_etag.as_deref(),
+        token: args.when.token.as_deref(),
+        ..DocumentPatch::new(change)
+    };
+    let connection = args.server.connect()?;
+    let written = connection.client.document_patch(&args.key, &patch).await;
+    out.show(&written.map_err(|e| connection.error(&e))?, doc_edit::written)
+}
+
 /// Reads the content of a document to write.
 fn content(args: &PutArgs) -> Result<Vec<u8>> {
     match args.file.as_deref() {
@@ -189,9 +235,12 @@ fn content(args: &PutArgs) -> Result<Vec<u8>> {
         }
         given => {
             let mut content = Vec::new();
-            // One byte more than a document may have: the server says so.
             let read = std::io::stdin().take(DOCUMENT_BYTES_MAX as u64 + 1).read_to_end(&mut content);
             read.map_err(|e| CliError::unreadable("stdin", &e))?;
+            if content.len() > DOCUMENT_BYTES_MAX {
+                let most = size(DOCUMENT_BYTES_MAX as u64);
+                return Err(CliError::usage(format!("the content is more than {most}, which is the limit")));
+            }
             if content.is_empty() && given.is_none() {
                 return Err(CliError::usage("no content given: stdin is empty").hint(format!(
                     "`sluice doc put {} /dev/null` writes an empty document.",

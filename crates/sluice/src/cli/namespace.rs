@@ -73,7 +73,7 @@ pub(crate) struct QuotaFlags {
     /// Maximum number of messages in any state; 0: no quota.
     #[arg(long, value_name = "N", value_parser = number(0u64..))]
     messages: Option<u64>,
-    /// Maximum bytes of payloads and headers; 0: no quota.
+    /// Maximum bytes of payloads, headers and documents; 0: no quota.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     bytes: Option<u64>,
 }
@@ -126,7 +126,7 @@ pub(super) async fn run(verb: NamespaceVerb, out: Out) -> Result<u8> {
             connection.client.namespace_delete(&name, force).await.map_err(|e| {
                 let error = connection.error(&e);
                 if e.code() == Some("namespace_not_empty") {
-                    error.hint("--force deletes its queues, too.")
+                    error.hint("--force deletes its queues and documents, too.")
                 } else {
                     error
                 }

@@ -19,7 +19,7 @@ fn a_namespace_lives_and_ends() {
     assert_eq!(server.one(&["namespace", "show", "shop"])["messages"], 2);
     assert!(server.ok(&["namespace", "list"]).contains("default"));
     let error = server.run(&["namespace", "delete", "shop", "--yes"]).fails(4);
-    assert!(error.contains("--force deletes its queues, too"), "{error}");
+    assert!(error.contains("--force deletes its queues and documents, too"), "{error}");
     server.ok(&["namespace", "delete", "shop", "--yes", "--force"]);
     assert!(server.run(&["namespace", "show", "shop"]).fails(3).contains("\"shop\" does not exist"));
     server.run(&["send", "q", "x", "-n", "shop"]).fails(3);

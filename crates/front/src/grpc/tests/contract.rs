@@ -24,6 +24,7 @@ const NOT_HERE: &[Operation] = &[
     Operation::ReceiveRaw,
     Operation::ResultRaw,
     Operation::DocumentPutRaw,
+    Operation::DocumentPatchRaw,
     Operation::DocumentRaw,
     // The server itself.
     Operation::Status,

@@ -4,6 +4,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use sluice_calls::fault::{Fault, Read};
+use sluice_calls::unary::is_condition;
 
 use super::query::{Params, STALE, boolean};
 use crate::json::forward::deserialize_as_its_value;
@@ -64,7 +65,7 @@ impl<'de> MapAccess<'de> for Fields<'_, '_> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Read<Option<K::Value>> {
         while let Some((name, value)) = self.params.pair(self.at) {
             self.at += 1;
-            if !value.is_empty() {
+            if !value.is_empty() || is_condition(name) {
                 return seed.deserialize(StrDeserializer::new(name)).map(Some);
             }
         }

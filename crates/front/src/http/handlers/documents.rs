@@ -1,16 +1,20 @@
 //! The content of a document as the body; the fields are headers.
 
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
+use http::header::{
+    CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH,
+};
 use http::response::Response;
-use sluice_calls::documents::{self, VERSION_MAX, When, Writing, Written};
+use sluice_calls::documents::patch::Change;
+use sluice_calls::documents::{self, Names, VERSION_MAX, When, Writing, Written};
 use sluice_calls::unary::Done;
 use sluice_calls::{CallError, Fault, Read};
+use sluice_engine::Error;
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::documents::{DocumentVersion, DocumentView};
 use sluice_engine::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX, DOCUMENT_TTL_MS_MAX};
 
-use crate::http::codec::idempotency::idempotency_key;
+use crate::http::codec::idempotency::{IDEMPOTENCY_KEY, idempotency_key};
 use crate::http::raw::{put_pairs, text};
 use crate::http::route::call::Call;
 use crate::json::Json;
@@ -19,11 +23,23 @@ use crate::net::body::{Body, Inbound};
 use crate::net::errors::HttpError as _;
 use crate::net::respond;
 
+/// The conditions of a write, by their headers.
+const NAMES: Names = Names {
+    version: "if-match",
+    etag: "if-match",
+    exists: "if-match",
+    absent: "if-none-match",
+    token: "sluice-lock-token",
+};
 /// Parameters of a read.
 pub(crate) const READ_PARAMS: &[&str] = &["version"];
 /// Headers of a write, besides those of HTTP.
 const WRITE_HEADERS: &[&str] =
     &["sluice-ttl-ms", "sluice-history", "sluice-lock-token", "sluice-attribute-<name>"];
+/// Media type of a merge patch (RFC 7396 §4).
+const MERGE_PATCH: &str = "application/merge-patch+json";
+/// Media type of a JSON patch (RFC 6902 §6).
+const JSON_PATCH: &str = "application/json-patch+json";
 /// Prefix of the name of an attribute's header.
 const ATTRIBUTE_PREFIX: &str = "sluice-attribute-";
 /// The attributes that no header of HTTP can carry, as base64 of a JSON object.
@@ -32,13 +48,46 @@ const ATTRIBUTES_BASE64: HeaderName = HeaderName::from_static("sluice-attributes
 /// `PUT P/documents/{key}/raw`
 pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let headers = &call.head.headers;
+    if headers.contains_key(CONTENT_RANGE) {
+        // RFC 9110 §14.5.
+        let reason = "a write replaces the content as a whole: send all of it";
+        return Err(Fault::invalid(reason).inside("content-range").into());
+    }
     let mut attributes = Vec::new();
-    let mut writing = read_head(headers, &mut attributes)?;
+    let writing = read_head(headers, &mut attributes)?;
     let upload = call.upload(body, DOCUMENT_BYTES_MAX).await?;
-    let request_id = std::str::from_utf8(idempotency_key(headers)?).unwrap_or_default();
-    writing.request_id = Some(request_id).filter(|id| !id.is_empty());
-    (writing.content, writing.attributes) = (upload.bytes(), &attributes);
-    let (version, created) = match documents::write(&call.permit, &writing).await {
+    let writing = Writing { content: upload.bytes(), attributes: &attributes, ..writing };
+    let request = documents::request_of(&call.permit, &writing, request_id(headers)?);
+    written(documents::write(&call.permit, &writing, request).await)
+}
+
+/// `PATCH P/documents/{key}/raw`
+pub(crate) async fn patch(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
+    let headers = &call.head.headers;
+    let Writing { when, content_type, ttl_ms, history, .. } = read_head(headers, &mut Vec::new())?;
+    if ttl_ms != Some(0) || history.is_some() || when.absent {
+        let reason = "a patch takes If-Match and Sluice-Lock-Token, and keeps the rest of the document";
+        return Err(Fault::invalid(reason).into());
+    }
+    let upload = call.upload(body, DOCUMENT_BYTES_MAX).await?;
+    let inside = |fault: Box<Fault>| fault.inside("body");
+    let change = match content_type.split(';').next().unwrap_or_default().trim() {
+        MERGE_PATCH => Change::merge(upload.bytes()).map_err(inside)?,
+        JSON_PATCH => Change::patch(upload.bytes()).map_err(inside)?,
+        other => return Err(Fault::one_of(&[MERGE_PATCH, JSON_PATCH], other).inside("content-type").into()),
+    };
+    let patched = documents::patch::patch(&call.permit, &change, when, request_id(headers)?).await;
+    written(patched.map(|version| (version, false)))
+}
+
+fn request_id(headers: &HeaderMap) -> Result<Option<&str>, CallError> {
+    let id = std::str::from_utf8(idempotency_key(headers)?).unwrap_or_default();
+    Ok(Some(id).filter(|id| !id.is_empty()))
+}
+
+/// The answer to a write.
+fn written(done: Result<(DocumentVersion, bool), CallError>) -> Result<Response<Body>, CallError> {
+    let (version, created) = match done {
         Ok(written) => written,
         Err(error) if error.code() == "version_mismatch" => {
             // RFC 9110 §13.1.1.
@@ -55,18 +104,17 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
 
 /// Reads the fields of a document from headers; its attributes go into `attributes`.
 fn read_head<'h>(headers: &'h HeaderMap, attributes: &mut Vec<(&'h str, &'h str)>) -> Read<Writing<'h>> {
-    let mut writing = Writing { when: read_conditions(headers)?, ..Writing::default() };
-    if let Some(value) = headers.get(CONTENT_TYPE) {
+    let when = read_conditions(headers)?;
+    let mut writing = Writing { when, ttl_ms: Some(0), ..Writing::default() };
+    if let Some(value) = only(headers, &CONTENT_TYPE)? {
         writing.content_type = text(value).map_err(|fault| fault.inside("content-type"))?;
     }
-    for (name, value) in headers {
-        let name = name.as_str();
+    for (header, value) in headers {
+        let name = header.as_str();
         if !name.starts_with("sluice-") {
             continue;
         }
-        if headers.get_all(name).iter().nth(1).is_some() {
-            return Err(Fault::new("duplicate_field", "the header is given twice").inside(name));
-        }
+        only(headers, header)?;
         read_field(&mut writing, attributes, name, value).map_err(|fault| fault.inside(name))?;
     }
     Ok(writing)
@@ -80,7 +128,7 @@ fn read_field<'h>(
 ) -> Read<()> {
     let value = text(value)?;
     match name {
-        "sluice-ttl-ms" => writing.ttl_ms = integer(value, 1, DOCUMENT_TTL_MS_MAX)?,
+        "sluice-ttl-ms" => writing.ttl_ms = Some(integer(value, 1, DOCUMENT_TTL_MS_MAX)?),
         "sluice-history" => writing.history = Some(integer(value, 0, DOCUMENT_HISTORY_MAX.into())? as u16),
         "sluice-lock-token" => writing.when.token = Some(value),
         _ => match name.strip_prefix(ATTRIBUTE_PREFIX) {
@@ -94,10 +142,34 @@ fn read_field<'h>(
     Ok(())
 }
 
+/// The value of a header, which may be given once.
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Read<Option<&'h HeaderValue>> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(Fault::new("duplicate_field", "the header is given twice").inside(name.as_str()));
+    }
+    Ok(first)
+}
+
+/// Refuses conditions in the headers of a call that takes them as fields, and would pass them over.
+pub(crate) fn expect_no_conditions(headers: &HeaderMap) -> Result<(), CallError> {
+    let others = ["sluice-lock-token", IDEMPOTENCY_KEY].map(HeaderName::from_static);
+    let mut known = [IF_MATCH, IF_NONE_MATCH].into_iter().chain(others);
+    match known.find(|name| headers.contains_key(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let reason = "this call takes its conditions as fields (if_etag, if_exists, if_absent, token, \
+                          request_id); only calls whose path ends in /raw take this header";
+            Err(Fault::invalid(reason).inside(name.as_str()).into())
+        }
+    }
+}
+
 /// Reads If-Match and If-None-Match (RFC 9110 §13.1).
 fn read_conditions(headers: &HeaderMap) -> Read<When<'_>> {
-    let mut when = When::default();
-    let given = |name: HeaderName| headers.get(name).map(text).transpose();
+    let mut when = When { names: NAMES, ..When::default() };
+    let given = |name| only(headers, &name).map(|value| value.map(text).transpose())?;
     match given(IF_MATCH).map_err(|fault| fault.inside("if-match"))? {
         None => {}
         Some("*") => when.exists = true,
@@ -123,12 +195,18 @@ fn strong(tag: &str) -> Read<&str> {
 pub(crate) async fn read(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     let params = call.query(READ_PARAMS)?;
     let version = Some(params.integer("version", 1, VERSION_MAX, 0)?).filter(|version| *version > 0);
-    let (view, bytes) = documents::read(&call.permit, version, 1).await?;
-    if is_known(&call.head.headers, &view) {
+    let headers = &call.head.headers;
+    let is_read = |view: &DocumentView| is_wanted(headers, view) && !is_known(headers, view);
+    let (view, bytes) = documents::read(&call.permit, version, 1, is_read).await?;
+    let Some(bytes) = bytes else {
+        if !is_wanted(headers, &view) {
+            let changed = Error::DocumentChanged { key: view.key, version: view.version.version };
+            return written(Err(changed.into()));
+        }
         let mut response = respond::empty(StatusCode::NOT_MODIFIED);
         put_etag(response.headers_mut(), view.version);
         return Ok(response);
-    }
+    };
     let Some(blob) = MessageBlob::parse(&bytes) else { return Ok(respond::foreign(bytes, None)) };
     let mut response = respond::foreign(bytes.slice_ref(blob.payload), Some(blob.content_type));
     let headers = response.headers_mut();
@@ -143,12 +221,22 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Response<Body>, CallError> {
     Ok(response)
 }
 
-/// True if the caller has this version: If-None-Match names its tag, or any.
+/// True if the caller has this version: If-None-Match names its tag, or any (RFC 9110 §13.1.2).
 fn is_known(headers: &HeaderMap, view: &DocumentView) -> bool {
     let tag = etag(view.version);
-    let is_it = |one: &str| one.strip_prefix("W/").unwrap_or(one) == tag || one == "*";
-    let values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|one| is_it(one.trim()))
+    tags(headers, IF_NONE_MATCH).any(|one| one.strip_prefix("W/").unwrap_or(one) == tag || one == "*")
+}
+
+/// True if the caller takes this version: If-Match is not there, or names its tag, or any (RFC 9110 §13.1.1).
+fn is_wanted(headers: &HeaderMap, view: &DocumentView) -> bool {
+    let tag = etag(view.version);
+    !headers.contains_key(IF_MATCH) || tags(headers, IF_MATCH).any(|one| one == tag || one == "*")
+}
+
+/// The entity tags of a header, in order.
+fn tags(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
 }
 
 fn etag(version: DocumentVersion) -> String {

@@ -4,14 +4,21 @@ use sluice_calls::documents::{VERSION_MAX, Written};
 use sluice_engine::limits::{DOCUMENT_HISTORY_MAX, DOCUMENT_TTL_MS_MAX};
 
 use super::parts::{
-    Answer, Content, Description, IDEMPOTENCY, Kind, PLAIN, Request, answer, header, json_of, query,
+    Answer, Content, Description, Kind, PLAIN, Parameter, Request, answer, header, json_of, query,
 };
+
+/// The header by which a repeat of a write is known.
+const REPEATED: Parameter = header(
+    "Idempotency-Key",
+    Kind::Text,
+    "A repeat writes nothing while the version that it has written is the current one",
+);
 
 /// Describes a write whose content is the body.
 pub(super) fn put() -> Description {
     Description {
         parameters: vec![
-            IDEMPOTENCY,
+            REPEATED,
             header("If-Match", Kind::Text, "Write only if the document has this ETag; `*`: if there is one"),
             header("If-None-Match", Kind::Text, "`*`: write only if there is no document"),
             header("Sluice-Lock-Token", Kind::Text, "Write only while this lock of the key is held"),
@@ -28,6 +35,20 @@ pub(super) fn put() -> Description {
             answer(201, "Created", json_of::<Written>()),
             answer(200, "Changed", json_of::<Written>()),
         ],
+        ..PLAIN
+    }
+}
+
+/// Describes a change whose patch is the body.
+pub(super) fn patch() -> Description {
+    Description {
+        parameters: vec![
+            REPEATED,
+            header("If-Match", Kind::Text, "Patch only if the document has this ETag"),
+            header("Sluice-Lock-Token", Kind::Text, "Patch only while this lock of the key is held"),
+        ],
+        request: Some(Request { required: true, content: Content::Octets }),
+        answers: vec![answer(200, "Changed", json_of::<Written>())],
         ..PLAIN
     }
 }

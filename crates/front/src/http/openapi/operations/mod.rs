@@ -73,6 +73,7 @@ fn special(call: Special) -> Description {
         Special::ReceiveRaw => messages::receive_raw(),
         Special::ResultRaw => messages::result(),
         Special::DocumentPutRaw => documents::put(),
+        Special::DocumentPatchRaw => documents::patch(),
         Special::DocumentRaw => documents::read(),
         Special::Events => events::events::<OfNamespace>(),
         Special::QueueEvents => events::events::<OfQueue>(),

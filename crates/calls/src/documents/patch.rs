@@ -1,0 +1,404 @@
+//! Patches of documents whose content is JSON: merge patch (RFC 7396), JSON patch (RFC 6902), increments.
+//!
+//! The node reads the content, patches it, and writes it over the version that it has read. JSON is written
+//! anew: without blanks, members by name.
+
+use json_patch::{PatchOperation, jsonptr, merge, patch_unsafe};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Number, Value, json};
+use sluice_engine::blob::MessageBlob;
+use sluice_engine::documents::{DocumentVersion, DocumentView};
+use sluice_engine::limits::DOCUMENT_BYTES_MAX;
+
+use super::{Version, When, Writing, Written, digest_of, read, write};
+use crate::call::{Body, Done, Unary};
+use crate::error::CallError;
+use crate::fault::{Fault, Read};
+use crate::payload::Text;
+use crate::permit::Permit;
+use crate::value::{Within, request_id};
+
+/// Most operations of a JSON patch, and most increments.
+const OPERATIONS_MAX: usize = 1_000;
+/// Most bytes that operations may copy together.
+const COPIED_BYTES_MAX: usize = DOCUMENT_BYTES_MAX;
+/// Times that a patch without a condition is made again, when another write comes before it.
+const TRIES: usize = 100;
+/// Content from which on a thread that may take long patches it, in bytes.
+const LONG_BYTES: usize = 32 << 10;
+/// Digits of a fraction that a double keeps (IEEE 754 binary64).
+const FRACTION_DIGITS_MAX: usize = 17;
+
+/// A change of a content that is JSON.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Members to replace, and to remove where they are null.
+    Merge(Value),
+    /// Operations, in order: all or none.
+    Patch(Vec<PatchOperation>),
+    /// Numbers to add, each to the number behind a pointer; where there is none, to 0.
+    Increment(Vec<(jsonptr::PointerBuf, Number)>),
+}
+
+impl Change {
+    /// A merge patch.
+    ///
+    /// # Errors
+    /// `invalid_argument`: the text is no JSON.
+    pub fn merge(text: &[u8]) -> Read<Change> {
+        Ok(Change::Merge(json(text)?))
+    }
+
+    /// A JSON patch.
+    ///
+    /// # Errors
+    /// `invalid_argument`: the text is no JSON patch, or has too many operations.
+    pub fn patch(text: &[u8]) -> Read<Change> {
+        let operations: Vec<PatchOperation> = serde_json::from_slice(text)
+            .map_err(|error| Fault::invalid(format!("this is no JSON patch (RFC 6902): {error}")))?;
+        expect_few(operations.len())?;
+        Ok(Change::Patch(operations))
+    }
+
+    fn apply(&self, content: &mut Value) -> Read<()> {
+        match self {
+            Change::Merge(change) => merge(content, change),
+            Change::Patch(operations) => {
+                let mut copied = 0;
+                for (at, operation) in operations.iter().enumerate() {
+                    copied += copied_bytes(operation, content);
+                    if copied > COPIED_BYTES_MAX {
+                        let reason = format!("the patch copies more than {COPIED_BYTES_MAX} bytes");
+                        return Err(Fault::invalid(reason).at(at));
+                    }
+                    patch_unsafe(content, std::slice::from_ref(operation)).map_err(|error| {
+                        Fault::new("patch_failed", format!("{:?}: {}", error.path.as_str(), error.kind))
+                            .at(at)
+                    })?;
+                }
+            }
+            Change::Increment(increments) => {
+                for (at, (pointer, by)) in increments.iter().enumerate() {
+                    increment(content, pointer, by).map_err(|fault| fault.at(at))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn expect_few(count: usize) -> Read<()> {
+    if count <= OPERATIONS_MAX {
+        return Ok(());
+    }
+    Err(Fault::invalid(format!("{count} operations are too many: use at most {OPERATIONS_MAX}")))
+}
+
+/// Size of what an operation copies within a content, in bytes of JSON.
+fn copied_bytes(operation: &PatchOperation, content: &Value) -> usize {
+    let PatchOperation::Copy(copy) = operation else { return 0 };
+    content.pointer(copy.from.as_str()).map_or(0, |value| value.to_string().len())
+}
+
+fn increment(content: &mut Value, pointer: &jsonptr::Pointer, by: &Number) -> Read<()> {
+    let failed = |why: &str| Fault::new("patch_failed", format!("{:?} {why}", pointer.as_str()));
+    let sum = match content.pointer(pointer.as_str()) {
+        None => by.clone(),
+        Some(Value::Number(number)) => sum(number, by).ok_or_else(|| failed("becomes too large"))?,
+        Some(_) => return Err(failed("is no number")),
+    };
+    match content.pointer_mut(pointer.as_str()) {
+        Some(place) => *place = Value::Number(sum),
+        None => {
+            let missing = || failed("has no object above it");
+            let (parent, name) = pointer.split_back().ok_or_else(missing)?;
+            let parent = content.pointer_mut(parent.as_str()).and_then(Value::as_object_mut);
+            parent.ok_or_else(missing)?.insert(name.decoded().into_owned(), Value::Number(sum));
+        }
+    }
+    Ok(())
+}
+
+/// The sum of two numbers: an integer if both are.
+fn sum(one: &Number, other: &Number) -> Option<Number> {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => Number::from_i128(one.checked_add(other)?),
+        _ => Number::from_f64(one.as_f64()? + other.as_f64()?),
+    }
+}
+
+/// Reads JSON that is the same when it is written again.
+fn json(text: &[u8]) -> Read<Value> {
+    let value =
+        serde_json::from_slice(text).map_err(|error| Fault::invalid(format!("this is no JSON: {error}")))?;
+    match long_number(text) {
+        None => Ok(value),
+        Some(number) => Err(Fault::invalid(format!(
+            "number {} has more digits than a patch keeps: put the document as a whole",
+            crate::fault::clip(number)
+        ))),
+    }
+}
+
+/// The first number of a JSON text that would not be the same when it is written again.
+fn long_number(text: &[u8]) -> Option<&str> {
+    let mut rest = text;
+    while let Some((&first, behind)) = rest.split_first() {
+        match first {
+            b'"' => rest = behind_text(behind),
+            b'-' | b'0'..=b'9' => {
+                let is_part =
+                    |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+                let len = rest.iter().take_while(|byte| is_part(byte)).count();
+                let number = std::str::from_utf8(&rest[..len]).ok()?;
+                if !is_kept(number) {
+                    return Some(number);
+                }
+                rest = &rest[len..];
+            }
+            _ => rest = behind,
+        }
+    }
+    None
+}
+
+fn behind_text(mut rest: &[u8]) -> &[u8] {
+    while let Some((&byte, behind)) = rest.split_first() {
+        match byte {
+            b'"' => return behind,
+            b'\\' => rest = behind.get(1..).unwrap_or_default(),
+            _ => rest = behind,
+        }
+    }
+    rest
+}
+
+fn is_kept(number: &str) -> bool {
+    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
+        return true;
+    }
+    let is_integer = !number.contains(['.', 'e', 'E']);
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count();
+    !is_integer && digits <= FRACTION_DIGITS_MAX && number.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+/// Patches the document that a call names; its new version. Without a version or an ETag that it must have,
+/// the patch is made of whatever is there.
+///
+/// # Errors
+/// `document_not_found`; `patch_failed`; `invalid_argument`: the content is no JSON; those of a write.
+pub async fn patch(
+    permit: &Permit<'_>,
+    change: &Change,
+    when: When<'_>,
+    request_id: Option<&str>,
+) -> Result<DocumentVersion, CallError> {
+    let is_any = when.version.is_none() && when.etag.is_none();
+    let how = format!("{change:?} {when:?}");
+    let request = digest_of(permit, request_id, std::iter::once(how.as_bytes()));
+    for tried in 1.. {
+        match patch_once(permit, change, when, request).await {
+            Err(error) if is_any && tried < TRIES && error.code() == "version_mismatch" => {}
+            other => return other,
+        }
+    }
+    Err(Fault::new("version_mismatch", "others write the document again and again").into())
+}
+
+async fn patch_once(
+    permit: &Permit<'_>,
+    change: &Change,
+    when: When<'_>,
+    request: u64,
+) -> Result<DocumentVersion, CallError> {
+    let (view, bytes) = read(permit, None, 1, |_| true).await?;
+    let DocumentView { version, .. } = view;
+    let no_blob = || Fault::invalid("the content cannot be read");
+    let bytes = bytes.ok_or_else(no_blob)?;
+    let blob = MessageBlob::parse(&bytes).ok_or_else(no_blob)?;
+    let content = patched(change.clone(), bytes.slice_ref(blob.payload)).await?;
+    let etag = version.revision.to_string();
+    let attributes: Vec<(&str, &str)> = blob.headers().collect();
+    let writing = Writing {
+        when: When { etag: Some(when.etag.unwrap_or(&etag)), ..when },
+        ttl_ms: None,
+        history: None,
+        content_type: blob.content_type,
+        attributes: &attributes,
+        content: &content,
+    };
+    Ok(write(permit, &writing, request).await?.0)
+}
+
+async fn patched(change: Change, content: bytes::Bytes) -> Read<Vec<u8>> {
+    let is_long = content.len() > LONG_BYTES;
+    let work = move || {
+        let mut value = json(&content).map_err(|fault| fault.inside("content"))?;
+        change.apply(&mut value)?;
+        Ok(value.to_string().into_bytes())
+    };
+    if !is_long {
+        return work();
+    }
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(Fault::new("internal", "the patch was given up")))
+}
+
+/// A patch of a document whose content is JSON: `merge_patch`, `json_patch` or `increment`.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "DocumentPatchRequest")]
+#[schemars(example = json!({"increment": [{"pointer": "/count", "by": "1"}]}))]
+pub struct Patch {
+    /// A merge patch (RFC 7396), as text.
+    merge_patch: Option<Text>,
+    /// A JSON patch (RFC 6902), as text: up to 1,000 operations, all or none.
+    json_patch: Option<Text>,
+    /// Numbers to add: up to 1,000.
+    increment: Option<Vec<Increment>>,
+    /// Patch only if the document has this version.
+    if_version: Option<Version>,
+    /// Patch only if the document has this ETag.
+    if_etag: Option<String>,
+    /// Token of a lock of the key: patch only while it is held.
+    token: Option<String>,
+    /// Text that nobody else can guess, by which a repeat of this request is known: it changes nothing while
+    /// the version that it has written is the current one.
+    request_id: Option<String>,
+}
+
+/// A number to add.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "DocumentIncrement")]
+pub struct Increment {
+    /// JSON pointer (RFC 6901) of the number; one that is missing in its object counts as 0.
+    #[schemars(required)]
+    pointer: Option<String>,
+    /// Number to add, in decimal digits; default 1.
+    by: Option<String>,
+}
+
+impl Increment {
+    fn read(&self) -> Read<(jsonptr::PointerBuf, Number)> {
+        let missing = || Fault::missing("pointer", "a number is found by its pointer, such as /count");
+        let pointer = self.pointer.as_deref().ok_or_else(missing)?;
+        let pointer = jsonptr::PointerBuf::parse(pointer)
+            .map_err(|_| Fault::invalid("expected a JSON pointer, such as /count").inside("pointer"))?;
+        let by = self.by.as_deref().unwrap_or("1");
+        let number = serde_json::from_str(by).ok().filter(|_| is_kept(by));
+        Ok((pointer, number.ok_or_else(|| Fault::invalid("expected a number, such as -1").inside("by"))?))
+    }
+}
+
+impl Patch {
+    fn change(&self) -> Read<Change> {
+        let given = [self.merge_patch.is_some(), self.json_patch.is_some(), self.increment.is_some()];
+        match given.iter().filter(|given| **given).count() {
+            0 => return Err(Fault::missing("merge_patch", "give merge_patch, json_patch or increment")),
+            1 => {}
+            _ if !given[0] => return Err(Fault::conflict("json_patch", "increment")),
+            _ => {
+                let other = if given[1] { "json_patch" } else { "increment" };
+                return Err(Fault::conflict("merge_patch", other));
+            }
+        }
+        if let Some(text) = &self.merge_patch {
+            return Change::merge(text.as_bytes()).map_err(|fault| fault.inside("merge_patch"));
+        }
+        if let Some(text) = &self.json_patch {
+            return Change::patch(text.as_bytes()).map_err(|fault| fault.inside("json_patch"));
+        }
+        let increments = self.increment.as_deref().unwrap_or_default();
+        let inside = |fault: Box<Fault>| fault.inside("increment");
+        expect_few(increments.len()).map_err(inside)?;
+        let read = |(at, one): (usize, &Increment)| one.read().map_err(|fault| inside(fault.at(at)));
+        Ok(Change::Increment(increments.iter().enumerate().map(read).collect::<Read<_>>()?))
+    }
+}
+
+impl Unary for Patch {
+    type Answer = Written;
+    const BODY: Body = Body::Document;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Written>, CallError> {
+        let when = When {
+            version: self.if_version.map(Within::get),
+            etag: self.if_etag.as_deref(),
+            token: self.token.as_deref(),
+            ..When::default()
+        };
+        let request_id = request_id(self.request_id.as_deref())?;
+        let version = patch(permit, &self.change()?, when, request_id).await?;
+        Ok(Written::from(version).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(change: Read<Change>, content: &str) -> Result<String, (&'static str, String)> {
+        let told = |fault: Box<Fault>| (fault.code, fault.field.clone());
+        let mut value = json(content.as_bytes()).map_err(told)?;
+        change.map_err(told)?.apply(&mut value).map_err(told)?;
+        Ok(value.to_string())
+    }
+
+    #[test]
+    fn a_merge_patch_replaces_and_removes_members() {
+        let merged = changed(Change::merge(br#"{"a":null,"b":{"c":2}}"#), r#"{"a":1,"b":{"d":3}}"#);
+        assert_eq!(merged.unwrap(), r#"{"b":{"c":2,"d":3}}"#);
+        assert_eq!(changed(Change::merge(b"7"), "[1]").unwrap(), "7");
+    }
+
+    #[test]
+    fn a_json_patch_is_done_as_a_whole() {
+        let patch = |text: &str, content| changed(Change::patch(text.as_bytes()), content);
+        let both = r#"[{"op":"test","path":"/n","value":1},{"op":"replace","path":"/n","value":2}]"#;
+        assert_eq!(patch(both, r#"{"n":1}"#).unwrap(), r#"{"n":2}"#);
+        assert_eq!(patch(both, r#"{"n":3}"#).unwrap_err(), ("patch_failed", "[0]".to_owned()));
+        let wrong = r#"[{"op":"grow","path":"/n"}]"#;
+        assert_eq!(patch(wrong, "{}").unwrap_err().0, "invalid_argument");
+        let many = format!("[{}]", vec![r#"{"op":"remove","path":"/n"}"#; OPERATIONS_MAX + 1].join(","));
+        assert_eq!(patch(&many, "{}").unwrap_err().0, "invalid_argument");
+    }
+
+    #[test]
+    fn a_patch_that_copies_without_end_is_refused() {
+        let copy = r#"{"op":"copy","from":"","path":"/a/-"}"#;
+        let text = format!("[{}]", vec![copy; 64].join(","));
+        let content = format!(r#"{{"a":["{}"]}}"#, "x".repeat(1_000));
+        assert_eq!(changed(Change::patch(text.as_bytes()), &content).unwrap_err().0, "invalid_argument");
+    }
+
+    #[test]
+    fn numbers_are_incremented() {
+        let add = |pointer: &str, by: &str, content| {
+            let increment = Increment { pointer: Some(pointer.to_owned()), by: Some(by.to_owned()) };
+            changed(Patch { increment: Some(vec![increment]), ..Patch::default() }.change(), content)
+        };
+        assert_eq!(add("/n", "2", r#"{"n":40}"#).unwrap(), r#"{"n":42}"#);
+        assert_eq!(add("/n", "-1", "{}").unwrap(), r#"{"n":-1}"#);
+        assert_eq!(add("/n", "0.5", r#"{"n":1}"#).unwrap(), r#"{"n":1.5}"#);
+        assert_eq!(add("/n", "1", r#"{"n":18446744073709551615}"#).unwrap_err().0, "patch_failed");
+        assert_eq!(add("/n/m", "1", r#"{"n":7}"#).unwrap_err(), ("patch_failed", "[0]".to_owned()));
+        assert_eq!(add("/n", "1", r#"{"n":"7"}"#).unwrap_err().0, "patch_failed");
+        assert_eq!(add("n", "1", "{}").unwrap_err().1, "increment[0].pointer");
+        assert_eq!(add("/n", "one", "{}").unwrap_err().1, "increment[0].by");
+    }
+
+    #[test]
+    fn numbers_that_a_patch_would_change_are_refused() {
+        for kept in
+            ["1e2", "-0.1", "18446744073709551615", "1.7976931348623157e308", "\"12345678901234567890123\""]
+        {
+            assert!(json(kept.as_bytes()).is_ok(), "{kept}");
+        }
+        for lost in ["18446744073709551616", "0.123456789012345678901", "[1,{\"a\":123456789012345678901}]"] {
+            assert_eq!(json(lost.as_bytes()).unwrap_err().code, "invalid_argument", "{lost}");
+        }
+    }
+}
