@@ -413,3 +413,9 @@ def test_a_part_of_a_content_is_not_written_as_the_whole(server):
     put(server, "k", "0123456789")
     status, _ = server.request("PUT", of("k", "/raw"), b"5", {"Content-Range": "bytes 5-5/10"})
     assert status == 400 and get(server, "k")["content"] == "0123456789"
+
+
+def test_too_many_attributes_are_refused_before_they_are_compared(server):
+    many = {f"name-{number}": "" for number in range(300_000)}
+    assert told(server, "k", attributes=many) == (400, "invalid_argument")
+    put(server, "k", "x", attributes={f"name-{number}": "" for number in range(64)})

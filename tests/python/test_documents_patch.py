@@ -117,3 +117,17 @@ def test_a_patch_from_the_command_line(server, order):
     failed = doc("o", "--json-patch", '[{"op":"remove","path":"/none"}]')
     assert failed.returncode == 4 and "/none" in failed.stderr
     assert doc("o").returncode == 2
+
+
+def test_fields_that_a_patch_would_pass_over_are_refused(server, order):
+    assert raw(server, "o", {}, {**MERGE, "Sluice-Attribute-A": "1"})[0] == 400
+    assert raw(server, "o", {}, {**MERGE, "If-None-Match": "*"})[0] == 400
+    assert get(server, "o") == order
+
+
+def test_a_patch_of_a_large_document_and_patches_that_are_too_long(server):
+    put(server, "large", json.dumps({"list": [1] * 1_000_000}))
+    assert patch(server, "large", merge_patch='{"n":1}')["version"] == 2
+    long = json.dumps({"x": "y" * (1 << 20)})
+    assert refused(server, "large", merge_patch=long) == (400, "invalid_argument")
+    assert raw(server, "large", long.encode(), MERGE)[0] == 400

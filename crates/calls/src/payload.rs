@@ -9,7 +9,7 @@ use data_encoding::BASE64;
 use schemars::json_schema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::limits::{TAG_BYTES_MAX, TAGS_MAX};
+use sluice_engine::limits::{DOCUMENT_ATTRIBUTES_MAX, TAG_BYTES_MAX, TAGS_MAX};
 
 use crate::schema::inline_schemas;
 
@@ -153,6 +153,10 @@ impl<'de> de::Visitor<'de> for EachOnce {
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Attributes, A::Error> {
         let mut all: Vec<(String, String)> = Vec::new();
         while let Some((name, value)) = map.next_entry::<String, String>()? {
+            if all.len() == DOCUMENT_ATTRIBUTES_MAX {
+                let reason = format!("there are too many: use at most {DOCUMENT_ATTRIBUTES_MAX}");
+                return Err(de::Error::custom(reason));
+            }
             if all.iter().any(|(other, _)| *other == name) {
                 return Err(de::Error::duplicate_field("an attribute"));
             }

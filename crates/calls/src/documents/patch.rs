@@ -10,6 +10,7 @@ use serde_json::{Number, Value, json};
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::documents::{DocumentVersion, DocumentView};
 use sluice_engine::limits::DOCUMENT_BYTES_MAX;
+use tokio::sync::Semaphore;
 
 use super::{Version, When, Writing, Written, digest_of, read, write};
 use crate::call::{Body, Done, Unary};
@@ -19,6 +20,10 @@ use crate::payload::Text;
 use crate::permit::Permit;
 use crate::value::{Within, request_id};
 
+/// Longest patch, in bytes: 1 MiB.
+const PATCH_BYTES_MAX: usize = 1 << 20;
+/// Most bytes that one of JSON takes in memory: a list of digits has one value for each two.
+const VALUE_BYTES_MAX: usize = 32;
 /// Most operations of a JSON patch, and most increments.
 const OPERATIONS_MAX: usize = 1_000;
 /// Most bytes that operations may copy together.
@@ -27,6 +32,10 @@ const COPIED_BYTES_MAX: usize = DOCUMENT_BYTES_MAX;
 const TRIES: usize = 100;
 /// Content from which on a thread that may take long patches it, in bytes.
 const LONG_BYTES: usize = 32 << 10;
+/// Turns of long contents.
+static LONG: Semaphore = Semaphore::const_new(LONG_AT_A_TIME);
+/// Long contents that are patched at a time.
+const LONG_AT_A_TIME: usize = 2;
 /// Digits of a fraction that a double keeps (IEEE 754 binary64).
 const FRACTION_DIGITS_MAX: usize = 17;
 
@@ -42,19 +51,29 @@ pub enum Change {
 }
 
 impl Change {
-    /// A merge patch.
+    /// A merge patch. Sets memory aside for it.
     ///
     /// # Errors
-    /// `invalid_argument`: the text is no JSON.
-    pub fn merge(text: &[u8]) -> Read<Change> {
+    /// `invalid_argument`: the text is no JSON, or too long; `overloaded`.
+    pub fn merge(permit: &Permit<'_>, text: &[u8]) -> Read<Change> {
+        reserve(permit, text)?;
+        Change::read_merge(text)
+    }
+
+    /// A JSON patch. Sets memory aside for it.
+    ///
+    /// # Errors
+    /// `invalid_argument`: the text is no JSON patch, too long, or has too many operations; `overloaded`.
+    pub fn patch(permit: &Permit<'_>, text: &[u8]) -> Read<Change> {
+        reserve(permit, text)?;
+        Change::read_patch(text)
+    }
+
+    fn read_merge(text: &[u8]) -> Read<Change> {
         Ok(Change::Merge(json(text)?))
     }
 
-    /// A JSON patch.
-    ///
-    /// # Errors
-    /// `invalid_argument`: the text is no JSON patch, or has too many operations.
-    pub fn patch(text: &[u8]) -> Read<Change> {
+    fn read_patch(text: &[u8]) -> Read<Change> {
         let operations: Vec<PatchOperation> = serde_json::from_slice(text)
             .map_err(|error| Fault::invalid(format!("this is no JSON patch (RFC 6902): {error}")))?;
         expect_few(operations.len())?;
@@ -86,6 +105,15 @@ impl Change {
         }
         Ok(())
     }
+}
+
+/// Sets memory aside for a patch, before it is read.
+fn reserve(permit: &Permit<'_>, text: &[u8]) -> Read<()> {
+    if text.len() > PATCH_BYTES_MAX {
+        let reason = format!("the patch has {} bytes: use at most {PATCH_BYTES_MAX}", text.len());
+        return Err(Fault::invalid(reason));
+    }
+    Ok(permit.room().reserve(text.len() * VALUE_BYTES_MAX)?)
 }
 
 fn expect_few(count: usize) -> Read<()> {
@@ -242,6 +270,13 @@ async fn patched(change: Change, content: bytes::Bytes) -> Read<Vec<u8>> {
     if !is_long {
         return work();
     }
+    // What JSON is read into takes many times its length: few at a time.
+    let turn = LONG.acquire().await;
+    let work = move || {
+        // Until the end, also of one whose caller has gone.
+        let _turn = turn;
+        work()
+    };
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(Fault::new("internal", "the patch was given up")))
 }
@@ -294,7 +329,7 @@ impl Increment {
 }
 
 impl Patch {
-    fn change(&self) -> Read<Change> {
+    fn change(&self, permit: &Permit<'_>) -> Read<Change> {
         let given = [self.merge_patch.is_some(), self.json_patch.is_some(), self.increment.is_some()];
         match given.iter().filter(|given| **given).count() {
             0 => return Err(Fault::missing("merge_patch", "give merge_patch, json_patch or increment")),
@@ -306,11 +341,15 @@ impl Patch {
             }
         }
         if let Some(text) = &self.merge_patch {
-            return Change::merge(text.as_bytes()).map_err(|fault| fault.inside("merge_patch"));
+            return Change::merge(permit, text.as_bytes()).map_err(|fault| fault.inside("merge_patch"));
         }
         if let Some(text) = &self.json_patch {
-            return Change::patch(text.as_bytes()).map_err(|fault| fault.inside("json_patch"));
+            return Change::patch(permit, text.as_bytes()).map_err(|fault| fault.inside("json_patch"));
         }
+        self.increments()
+    }
+
+    fn increments(&self) -> Read<Change> {
         let increments = self.increment.as_deref().unwrap_or_default();
         let inside = |fault: Box<Fault>| fault.inside("increment");
         expect_few(increments.len()).map_err(inside)?;
@@ -331,7 +370,7 @@ impl Unary for Patch {
             ..When::default()
         };
         let request_id = request_id(self.request_id.as_deref())?;
-        let version = patch(permit, &self.change()?, when, request_id).await?;
+        let version = patch(permit, &self.change(permit)?, when, request_id).await?;
         Ok(Written::from(version).into())
     }
 }
@@ -349,14 +388,14 @@ mod tests {
 
     #[test]
     fn a_merge_patch_replaces_and_removes_members() {
-        let merged = changed(Change::merge(br#"{"a":null,"b":{"c":2}}"#), r#"{"a":1,"b":{"d":3}}"#);
+        let merged = changed(Change::read_merge(br#"{"a":null,"b":{"c":2}}"#), r#"{"a":1,"b":{"d":3}}"#);
         assert_eq!(merged.unwrap(), r#"{"b":{"c":2,"d":3}}"#);
-        assert_eq!(changed(Change::merge(b"7"), "[1]").unwrap(), "7");
+        assert_eq!(changed(Change::read_merge(b"7"), "[1]").unwrap(), "7");
     }
 
     #[test]
     fn a_json_patch_is_done_as_a_whole() {
-        let patch = |text: &str, content| changed(Change::patch(text.as_bytes()), content);
+        let patch = |text: &str, content| changed(Change::read_patch(text.as_bytes()), content);
         let both = r#"[{"op":"test","path":"/n","value":1},{"op":"replace","path":"/n","value":2}]"#;
         assert_eq!(patch(both, r#"{"n":1}"#).unwrap(), r#"{"n":2}"#);
         assert_eq!(patch(both, r#"{"n":3}"#).unwrap_err(), ("patch_failed", "[0]".to_owned()));
@@ -371,14 +410,14 @@ mod tests {
         let copy = r#"{"op":"copy","from":"","path":"/a/-"}"#;
         let text = format!("[{}]", vec![copy; 64].join(","));
         let content = format!(r#"{{"a":["{}"]}}"#, "x".repeat(1_000));
-        assert_eq!(changed(Change::patch(text.as_bytes()), &content).unwrap_err().0, "invalid_argument");
+        assert_eq!(changed(Change::read_patch(text.as_bytes()), &content).unwrap_err().0, "invalid_argument");
     }
 
     #[test]
     fn numbers_are_incremented() {
         let add = |pointer: &str, by: &str, content| {
             let increment = Increment { pointer: Some(pointer.to_owned()), by: Some(by.to_owned()) };
-            changed(Patch { increment: Some(vec![increment]), ..Patch::default() }.change(), content)
+            changed(Patch { increment: Some(vec![increment]), ..Patch::default() }.increments(), content)
         };
         assert_eq!(add("/n", "2", r#"{"n":40}"#).unwrap(), r#"{"n":42}"#);
         assert_eq!(add("/n", "-1", "{}").unwrap(), r#"{"n":-1}"#);

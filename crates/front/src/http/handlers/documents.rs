@@ -64,18 +64,20 @@ pub(crate) async fn put(call: &Call<'_>, body: &mut Inbound) -> Result<Response<
 /// `PATCH P/documents/{key}/raw`
 pub(crate) async fn patch(call: &Call<'_>, body: &mut Inbound) -> Result<Response<Body>, CallError> {
     let headers = &call.head.headers;
-    let Writing { when, content_type, ttl_ms, history, .. } = read_head(headers, &mut Vec::new())?;
-    if ttl_ms != Some(0) || history.is_some() || when.absent {
+    let mut attributes = Vec::new();
+    let Writing { when, content_type, ttl_ms, history, .. } = read_head(headers, &mut attributes)?;
+    if ttl_ms != Some(0) || history.is_some() || when.absent || !attributes.is_empty() {
         let reason = "a patch takes If-Match and Sluice-Lock-Token, and keeps the rest of the document";
         return Err(Fault::invalid(reason).into());
     }
     let upload = call.upload(body, DOCUMENT_BYTES_MAX).await?;
     let inside = |fault: Box<Fault>| fault.inside("body");
     let change = match content_type.split(';').next().unwrap_or_default().trim() {
-        MERGE_PATCH => Change::merge(upload.bytes()).map_err(inside)?,
-        JSON_PATCH => Change::patch(upload.bytes()).map_err(inside)?,
+        MERGE_PATCH => Change::merge(&call.permit, upload.bytes()),
+        JSON_PATCH => Change::patch(&call.permit, upload.bytes()),
         other => return Err(Fault::one_of(&[MERGE_PATCH, JSON_PATCH], other).inside("content-type").into()),
     };
+    let change = change.map_err(inside)?;
     let patched = documents::patch::patch(&call.permit, &change, when, request_id(headers)?).await;
     written(patched.map(|version| (version, false)))
 }
