@@ -1,5 +1,7 @@
-//! Documents: put, show, delete, list, history; `patch` changes JSON in its place.
+//! Documents: put, show, delete, list, history; `patch` changes JSON in its place; `changes` tells
+//! what has changed.
 
+pub mod changes;
 pub mod patch;
 
 use bytes::Bytes;

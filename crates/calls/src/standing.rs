@@ -30,6 +30,8 @@ pub enum Waited {
     Queues(Box<[Box<str>]>),
     /// A message in some queue.
     Message,
+    /// The keys that it may have.
+    SomeKey,
     /// Locks of these keys.
     Keys(Box<[Box<str>]>),
 }
@@ -76,6 +78,7 @@ impl Standing {
         match waited {
             Waited::Whole => may(Target::Namespace(namespace))?,
             Waited::Message => may(Target::SomeQueue(namespace))?,
+            Waited::SomeKey => may(Target::SomeKey(namespace))?,
             Waited::Keys(keys) => keys.iter().try_for_each(|key| may(Target::Key(namespace, key)))?,
             Waited::Queues(queues) => {
                 queues.iter().try_for_each(|queue| may(Target::Queue(namespace, queue)))?;

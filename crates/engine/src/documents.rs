@@ -78,3 +78,57 @@ pub struct DocumentView {
     /// Number of former versions that are kept at most.
     pub history: u16,
 }
+
+/// A change of a namespace's documents: the last one of a key, or one of its ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DocumentChange {
+    /// The document as it is.
+    Written(DocumentView),
+    /// End of the document: it was deleted, or its time was over.
+    Gone {
+        /// Its key.
+        key: String,
+        /// Revision and time of its end; the version is 0.
+        at: DocumentVersion,
+    },
+}
+
+impl DocumentChange {
+    /// The key.
+    pub fn key(&self) -> &str {
+        match self {
+            DocumentChange::Written(view) => &view.key,
+            DocumentChange::Gone { key, .. } => key,
+        }
+    }
+
+    /// Its revision.
+    pub fn revision(&self) -> u64 {
+        match self {
+            DocumentChange::Written(view) => view.version.revision,
+            DocumentChange::Gone { at, .. } => at.revision,
+        }
+    }
+}
+
+/// The place among the changes of documents up to which somebody knows them; the default is before all of
+/// them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ChangePosition {
+    /// Revision up to which all changes are told.
+    pub after: u64,
+    /// Revision at which the reading of all documents began, as long as it goes on: ends up to there are of
+    /// documents that were not told.
+    pub begun: u64,
+}
+
+/// Changes of documents, in their order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DocumentChanges {
+    /// The changes.
+    pub changes: Vec<DocumentChange>,
+    /// The place behind them.
+    pub until: ChangePosition,
+    /// True if there are no more at present.
+    pub is_last: bool,
+}

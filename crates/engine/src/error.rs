@@ -194,6 +194,9 @@ errors! {
     DocumentVersionNotFound { key: String, version: u64, latest: u64 } "document_not_found" Caller
         "version {version} of document {key:?} is not here: the latest one is {latest}, and as many before it are kept as \
          its history says";
+    /// Ends of documents that a reader of changes has not heard of are not remembered any more.
+    ChangesForgotten {} "changes_forgotten" Caller
+        "the changes after this place are not all known any more: begin again without `after`";
     /// A document is not as its writer expects.
     DocumentChanged { key: String, version: u64 } "version_mismatch" Caller
         "document {key:?} is not changed, since it {is}: read it, and decide again",

@@ -55,6 +55,10 @@ pub const DOCUMENT_TTL_MS_MAX: u64 = DELAY_MS_MAX;
 pub const DOCUMENT_FORMERS_MAX: u32 = 1_000_000_000;
 /// Most documents of one shard.
 pub const DOCUMENTS_MAX: u32 = 100_000_000;
+/// Ends of documents of one shard that are remembered, for those who watch; of more, the first is forgotten.
+pub const DOCUMENT_ENDS_MAX: u32 = 100_000;
+/// Time for which the end of a document is remembered, in milliseconds: an hour.
+pub const DOCUMENT_ENDS_MS: u64 = 3_600_000;
 /// Longest idempotency key, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Longest error text of a nack or reject, in bytes; longer text is cut by the fronts.

@@ -44,6 +44,8 @@ pub enum Plant {
     ReadEndedDocument,
     /// A document is written by a token whose grant has ended.
     WriteWithoutLock,
+    /// The end of a document is not told to those who watch.
+    ForgetEnds,
     /// A repeat of a write is another write.
     ForgetWriteRequest,
     /// A new epoch takes from the consumers that it detaches what they hold.

@@ -212,6 +212,8 @@ impl Run {
         self.documents.check(&self.driver);
         if !self.is_working() {
             self.locks.check(self.now_us);
+            let limit = self.numbers.pick(&[1, 2, 1_000]);
+            self.documents.check_watcher(self.now_us, limit, &self.driver.engine);
             self.groups.check(&self.lives, &self.driver.engine);
         }
         let live: BTreeSet<_> = self.driver.engine.live_blobs().collect();

@@ -1,14 +1,21 @@
 //! Caller's side of documents.
 
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
 use bytes::Bytes;
 use sluice_engine::command::{Command, DocumentDelete, DocumentPut};
-use sluice_engine::documents::{DocumentCondition, DocumentVersion, DocumentView};
+use sluice_engine::documents::{
+    ChangePosition, DocumentChanges, DocumentCondition, DocumentVersion, DocumentView,
+};
 use sluice_engine::outcome::Reply;
 use sluice_engine::{Error, NamespaceId};
+use tokio::time::{Instant, timeout_at};
 
 use crate::blobs;
 use crate::handle::{LOOK_ITEMS, Node};
-use crate::shard::request::unexpected;
+use crate::shard::request::{ShardView, unexpected};
 use crate::shard::store;
 
 impl Node {
@@ -132,6 +139,45 @@ impl Node {
             }
         }
         Ok(documents)
+    }
+
+    /// Changes of the documents whose keys begin with `prefix`, from a place on, at most `limit`; waits for a
+    /// first one for `wait` at most, or until `stopping`.
+    ///
+    /// # Errors
+    /// `changes_forgotten`: ends of documents behind this place are not remembered any more.
+    pub async fn document_changes(
+        &self,
+        namespace: NamespaceId,
+        prefix: &str,
+        from: ChangePosition,
+        limit: usize,
+        wait: Duration,
+        stopping: impl Future<Output = ()>,
+    ) -> Result<DocumentChanges, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let until = Instant::now() + wait;
+        let (mut from, mut stopping) = (from, pin!(stopping));
+        loop {
+            let (prefix, most) = (prefix.to_owned(), limit.min(LOOK_ITEMS));
+            let look = move |at: &mut ShardView<'_>| {
+                (at.engine.document_changes(namespace, &prefix, from, most), at.changes.subscribe())
+            };
+            let (found, mut next) = self.look(shard, look).await?;
+            let found = found.ok_or(Error::ChangesForgotten {})?;
+            if !found.changes.is_empty() || Instant::now() >= until {
+                return Ok(found);
+            }
+            let is_last = found.is_last;
+            from = found.until;
+            if is_last {
+                tokio::select! {
+                    biased;
+                    () = &mut stopping => return Ok(found),
+                    _ = timeout_at(until, next.changed()) => {}
+                }
+            }
+        }
     }
 
     /// The shard of a key, which follows the rule of keys.

@@ -108,6 +108,8 @@ plants! {
     ReadEndedDocument = "read_ended_document" in engine as ReadEndedDocument,
     /// A document is written by a token whose grant has ended.
     WriteWithoutLock = "write_without_lock" in engine as WriteWithoutLock,
+    /// The end of a document is not told to those who watch.
+    ForgetEnds = "forget_ends" in engine as ForgetEnds,
     /// A repeat of a write is another write.
     ForgetWriteRequest = "forget_write_request" in engine as ForgetWriteRequest,
     /// A new epoch takes from the consumers that it detaches what they hold.

@@ -82,6 +82,7 @@ are_found! {
     write_over_others: WriteOverOthers,
     read_ended_document: ReadEndedDocument,
     write_without_lock: WriteWithoutLock,
+    forget_ends: ForgetEnds,
     forget_write_request: ForgetWriteRequest,
     unique_while_leased: UniqueWhileLeased,
     bulk_forgets_versions: BulkForgetsVersions,

@@ -465,6 +465,10 @@ operations! {
     /// List documents by key.
     DocumentList "document_list" in "documents": Namespaced Read SomeKey [Long Stale]
         Get V1 ["documents"] "Documents/List" => documents::List;
+    /// Tell what has changed, and wait for the next change.
+    /// Of each document its last change, and its ends, which are remembered for an hour.
+    DocumentChanges "document_changes" in "documents": Namespaced Read SomeKey [Long Waits]
+        Get V1 ["document-changes"] "Documents/Changes" => documents::changes::Changes;
     /// List the versions of a document that are kept.
     DocumentHistory "document_history" in "documents": Namespaced Read Key [Long Stale]
         Get V1 ["documents" / "{key}" / "history"] "Documents/History" => documents::History;

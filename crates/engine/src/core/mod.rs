@@ -174,3 +174,11 @@ pub(crate) fn internal(error: Error) -> Error {
 pub(crate) fn agree(what: &str, counted: u64, kept: u64) -> Result<(), String> {
     if counted == kept { Ok(()) } else { Err(format!("{what}: counted {counted}, kept {kept}")) }
 }
+
+/// The earlier of two times, as far as there are.
+pub(crate) fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}

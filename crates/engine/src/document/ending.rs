@@ -1,8 +1,8 @@
 //! The end of documents: by time, and with their namespace.
 
-use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
 use crate::core::wheel::FIRE_COST;
+use crate::core::{Core, earlier};
 use crate::document::state::{DocumentSlot, FormerSlot};
 use crate::document::{DocumentModule, SLICE_VERSIONS};
 use crate::outcome::Outcome;
@@ -15,6 +15,7 @@ impl DocumentModule {
         let mut budget = SLICE_VERSIONS;
         self.end_due(&mut budget, core, out);
         self.sweep(&mut budget, core, out);
+        self.forget_ends(&mut budget, core);
     }
 
     /// Time at which a `Tick` is due, in microseconds; a time that is past while a slice is left.
@@ -22,7 +23,7 @@ impl DocumentModule {
         if !self.swept.is_empty() {
             return Some(core.now_us);
         }
-        self.documents.wheel.next_us(&self.documents.slots)
+        earlier(self.documents.wheel.next_us(&self.documents.slots), self.forget_us())
     }
 
     /// Begins to let go of what a deleted namespace holds.
@@ -63,7 +64,7 @@ impl DocumentModule {
         let mut left = *budget * FIRE_COST;
         while let Some(slot) = self.documents.wheel.due(&mut self.documents.slots, core.now_us, &mut left) {
             // The wheel has counted one of them.
-            left = left.saturating_sub((self.remove(slot, core, out) - 1) * FIRE_COST);
+            left = left.saturating_sub((self.end(slot, core, out) - 1) * FIRE_COST);
         }
         *budget = left / FIRE_COST;
     }
@@ -74,8 +75,14 @@ impl DocumentModule {
         due_us != 0 && due_us <= core.now_us && !plant::is(Plant::ReadEndedDocument)
     }
 
+    /// Ends a document, and remembers that. Returns the number of its versions.
+    pub(crate) fn end(&mut self, slot: DocumentSlot, core: &mut Core, out: &mut Outcome) -> usize {
+        self.remember_end(slot, core);
+        self.remove(slot, core, out)
+    }
+
     /// Lets go of a document with all of its versions. Returns their number.
-    pub(crate) fn remove(&mut self, slot: DocumentSlot, core: &mut Core, out: &mut Outcome) -> usize {
+    fn remove(&mut self, slot: DocumentSlot, core: &mut Core, out: &mut Outcome) -> usize {
         self.documents.set_due(slot, 0, core.now_us);
         let document = self.documents.slots.get(slot);
         let (namespace, body, before) = (document.namespace, document.body, document.before);
@@ -83,6 +90,7 @@ impl DocumentModule {
         core.namespaces.get_mut(namespace).bytes -= body.bytes();
         core.release_blob(body.blob, out);
         self.order.remove(slot, &self.documents.slots);
+        self.order_of_changes.remove(slot, &self.documents);
         self.documents.remove(slot);
         formers + 1
     }

@@ -1,16 +1,20 @@
 //! The module of documents: keys with a content, which has a version.
 //!
 //! - `state`: what is kept, and its layout in a snapshot; `record`: the layouts of commands in the log.
-//! - Rooms: `writing` put and delete; `condition` their conditions; `ending` the end of documents by
-//!   time and with their namespace. `check` is what is refused whatever the state is.
+//! - Rooms: `writing` put and delete; `condition` their conditions; `ending` the end of documents by time and
+//!   with their namespace; `changes` what has changed since when. `check` is what is refused whatever the
+//!   state is.
 //! - For others: `view` reads, `recount`.
 //!
 //! Decided here:
 //!
 //! - A document has a version, which counts from 1, and a revision, which is a fencing token: so a document
 //!   that was deleted and created again may have the same version, and never the same revision.
+//! - Each change has a revision, and so has each end. Of a document its last change is known, and ends are
+//!   remembered for a time: so who watches gets the latest state of each key, and not each state.
 //! - Whether a document is over is a question of the time, not of whether its timer has fired.
 
+pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod condition;
 pub(crate) mod ending;
@@ -24,13 +28,14 @@ use std::collections::VecDeque;
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;
+use crate::document::changes::{ChangeOrder, Ends};
 use crate::document::state::document::{Document, Documents};
 use crate::document::state::former::Formers;
 use crate::id::BlobRef;
 use crate::store::key_order::KeyOrder;
 use crate::store::slab::Slab;
 use crate::store::slot;
-use crate::wire::{HeadPart, Reader};
+use crate::wire::{HeadPart, Put, Reader};
 
 /// The behaviour version since which there are documents.
 pub(crate) const DOCUMENTS_SINCE: u16 = 13;
@@ -45,16 +50,24 @@ pub(crate) struct DocumentModule {
     pub(crate) formers: Formers,
     /// Deleted namespaces whose documents are still to be let go of.
     pub(crate) swept: VecDeque<NamespaceSlot>,
+    /// Ends of documents, for those who watch.
+    pub(crate) ends: Ends,
+    /// The last change; 0: none.
+    pub(crate) latest: u64,
     /// Documents in the order of their keys. Derived.
     pub(crate) order: KeyOrder<Document>,
+    /// Documents in the order of their last changes. Derived.
+    pub(crate) order_of_changes: ChangeOrder,
 }
 
 impl HeadPart for DocumentModule {
     fn write_head(&self, out: &mut Vec<u8>) {
-        let DocumentModule { documents, formers, swept, order: _ } = self;
+        let DocumentModule { documents, formers, swept, ends, latest, order: _, order_of_changes: _ } = self;
         documents.write_head(out);
         formers.write_head(out);
         slot::write_all(swept, out);
+        ends.write_head(out);
+        out.u64(*latest);
     }
 
     fn read_head(reader: &mut Reader<'_>) -> Option<Self> {
@@ -62,7 +75,10 @@ impl HeadPart for DocumentModule {
             documents: Documents::read_head(reader)?,
             formers: Slab::read_head(reader)?,
             swept: slot::read_all(reader)?,
+            ends: Ends::read_head(reader)?,
+            latest: reader.u64()?,
             order: KeyOrder::default(),
+            order_of_changes: ChangeOrder::default(),
         })
     }
 }
@@ -70,15 +86,20 @@ impl HeadPart for DocumentModule {
 impl DocumentModule {
     /// Derives what a snapshot leaves out, after all slots were read.
     pub(crate) fn rebuild(&mut self, core: &mut Core) {
-        self.order.cover(core.namespaces.slots());
+        self.cover_namespaces(core);
         self.documents.rebuild();
-        self.documents.slots.iter().for_each(|(slot, _)| self.order.insert(slot, &self.documents.slots));
+        self.ends.rebuild();
+        for (slot, _) in self.documents.slots.iter() {
+            self.order.insert(slot, &self.documents.slots);
+            self.order_of_changes.insert(slot, &self.documents);
+        }
         self.swept.iter().for_each(|slot| core.begin_sweep(*slot));
     }
 
     /// Makes room for what new namespaces will hold.
     pub(crate) fn cover_namespaces(&mut self, core: &Core) {
         self.order.cover(core.namespaces.slots());
+        self.order_of_changes.cover(core.namespaces.slots());
     }
 
     /// Every blob of the module, each once.

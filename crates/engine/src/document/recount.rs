@@ -14,6 +14,8 @@ impl DocumentModule {
         self.documents.recount()?;
         let used = u64::from(self.documents.slots.used());
         agree("documents in order", self.order.recount(&self.documents.slots)?, used)?;
+        agree("documents by change", self.order_of_changes.recount(&self.documents)?, used)?;
+        self.ends.recount()?;
         let (mut bytes, mut formers) = (BTreeMap::new(), 0);
         for (slot, document) in self.documents.slots.iter() {
             let of_namespace = bytes.entry(document.namespace).or_insert(0);

@@ -54,7 +54,7 @@ impl DocumentModule {
             .collect()
     }
 
-    fn view(&self, slot: DocumentSlot) -> DocumentView {
+    pub(crate) fn view(&self, slot: DocumentSlot) -> DocumentView {
         let document = self.documents.slots.get(slot);
         DocumentView {
             key: String::from_utf8_lossy(&document.key).into_owned(),

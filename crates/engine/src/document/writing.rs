@@ -57,7 +57,7 @@ impl DocumentModule {
         let slot = found.ok_or_else(|| Error::DocumentNotFound { key: key.to_owned() })?;
         out.reply =
             Reply::DocumentWritten { version: self.documents.slots.get(slot).body.version, created: false };
-        self.remove(slot, core, out);
+        self.end(slot, core, out);
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl DocumentModule {
         self.end_some(core, out);
         let found = self.documents.find(namespace, key);
         if let Some(slot) = found.filter(|slot| self.is_over(*slot, core)) {
-            self.remove(slot, core, out);
+            self.end(slot, core, out);
             return Ok((namespace, None));
         }
         Ok((namespace, found))
@@ -135,6 +135,9 @@ impl DocumentModule {
         core: &mut Core,
         out: &mut Outcome,
     ) {
+        if self.documents.slots.get(slot).body.version.version > 0 {
+            self.order_of_changes.remove(slot, &self.documents);
+        }
         let document = self.documents.slots.get_mut(slot);
         if document.body.version.version > 0 {
             let (body, before, head_bytes) = (document.body, document.before, document.head_bytes);
@@ -146,6 +149,8 @@ impl DocumentModule {
         document.request = put.request;
         document.history = put.history.unwrap_or(document.history);
         core.namespaces.get_mut(document.namespace).bytes += body.bytes();
+        self.latest = body.version.revision;
+        self.order_of_changes.insert(slot, &self.documents);
         self.trim(slot, core, out);
         match put.ttl_ms {
             None => {}

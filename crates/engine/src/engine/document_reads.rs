@@ -1,6 +1,6 @@
 //! Reads of documents.
 
-use crate::documents::DocumentView;
+use crate::documents::{ChangePosition, DocumentChanges, DocumentView};
 use crate::engine::Engine;
 use crate::id::NamespaceId;
 
@@ -25,5 +25,23 @@ impl Engine {
         limit: usize,
     ) -> Vec<DocumentView> {
         self.documents.documents_after(namespace, prefix, after, limit, &self.core)
+    }
+
+    /// Changes of the documents whose keys begin with `prefix`, from a place on, at most `limit`: of each
+    /// document the last one, and its ends. A part of them may be empty and yet not the last. `None`: ends
+    /// behind this place are forgotten already.
+    pub fn document_changes(
+        &self,
+        namespace: NamespaceId,
+        prefix: &str,
+        from: ChangePosition,
+        limit: usize,
+    ) -> Option<DocumentChanges> {
+        self.documents.changes(namespace, prefix, from, limit, &self.core)
+    }
+
+    /// Revision of the last change of a document; 0: there was none.
+    pub fn latest_document_change(&self) -> u64 {
+        self.documents.latest
     }
 }

@@ -14,8 +14,8 @@ mod restore;
 mod snapshot;
 mod texts;
 
-use crate::core::Core;
 use crate::core::namespace::Namespace;
+use crate::core::{Core, earlier};
 use crate::document::DocumentModule;
 use crate::engine::snapshot::Snapshot;
 use crate::error::Error;
@@ -259,13 +259,5 @@ impl Engine {
     /// Every reference of a module to a blob, one for each owner.
     fn owned_blobs(&self) -> impl Iterator<Item = BlobRef> + '_ {
         self.queue.owned_blobs().chain(self.documents.owned_blobs())
-    }
-}
-
-/// The earlier of two times, as far as there are.
-fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
     }
 }

@@ -49,6 +49,7 @@ pub(crate) mod section {
     pub(crate) const LOCKS: u8 = 41;
     pub(crate) const DOCUMENTS: u8 = 42;
     pub(crate) const DOCUMENT_FORMERS: u8 = 43;
+    pub(crate) const DOCUMENT_ENDS: u8 = 44;
     pub(crate) const END: u8 = 255;
 }
 
@@ -65,9 +66,12 @@ macro_rules! each_slab {
         let DocumentModule {
             documents,
             formers,
+            ends,
             // Written into the head, or derived.
             swept: _,
+            latest: _,
             order: _,
+            order_of_changes: _,
         } = documents;
         let LockModule {
             claims,
@@ -159,6 +163,7 @@ macro_rules! each_slab {
         each_slab!(@one [$($mut)?] $slab, $section, locks.slots, section::LOCKS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, documents.slots, section::DOCUMENTS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, *formers, section::DOCUMENT_FORMERS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, ends.slots, section::DOCUMENT_ENDS, $do);
     }};
     (@one [$($mut:tt)?] $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &$($mut)? $place;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use sluice_engine::blob::MessageBlob;
 use sluice_engine::command::{DocumentDelete, DocumentPut};
-use sluice_engine::documents::{DocumentCondition, DocumentVersion};
+use sluice_engine::documents::{ChangePosition, DocumentChange, DocumentCondition, DocumentVersion};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::{Outcome, Reply};
-use sluice_engine::{Command, Error};
+use sluice_engine::{Command, Engine, Error};
 
 use super::Run;
 use crate::common::Driver;
@@ -35,6 +35,42 @@ struct Document {
 pub(super) struct Documents {
     live: BTreeMap<(NamespaceId, String), Document>,
     latest: u64,
+    watcher: Watcher,
+}
+
+/// One who watches a namespace, and knows its documents by their changes alone.
+#[derive(Default)]
+struct Watcher {
+    until: ChangePosition,
+    /// Version of each document, and its end.
+    known: BTreeMap<String, (DocumentVersion, Option<u64>)>,
+}
+
+impl Watcher {
+    fn catch_up(&mut self, engine: &Engine, limit: usize) {
+        loop {
+            let Some(found) = engine.document_changes(NamespaceId::DEFAULT, "", self.until, limit) else {
+                *self = Watcher::default();
+                continue;
+            };
+            let mut before = self.until.after;
+            for change in found.changes {
+                assert!(change.revision() > before, "changes go back to {before}: {change:?}");
+                before = change.revision();
+                match change {
+                    DocumentChange::Written(view) => {
+                        self.known.insert(view.key, (view.version, view.expires_at_us));
+                    }
+                    DocumentChange::Gone { key, .. } => drop(self.known.remove(&key)),
+                }
+            }
+            assert!(found.until.after >= before);
+            self.until = found.until;
+            if found.is_last {
+                return;
+            }
+        }
+    }
 }
 
 impl Documents {
@@ -86,6 +122,19 @@ impl Documents {
             document.until_us = Some(now_us + ttl_ms * 1_000).filter(|_| ttl_ms != 0);
         }
         self.live.insert((put.namespace, put.key.to_owned()), document);
+    }
+
+    /// Lets one who watches catch up, when nothing is due: it knows what is there.
+    pub(super) fn check_watcher(&mut self, now_us: u64, limit: usize, engine: &Engine) {
+        self.watcher.catch_up(engine, limit);
+        let known = self.watcher.known.iter();
+        let known = known.filter(|(_, (_, until_us))| until_us.is_none_or(|until_us| until_us > now_us));
+        let known = known.map(|(key, (version, _))| (key, *version));
+        let live = self.live.iter().filter(|((namespace, _), document)| {
+            let is_over = document.until_us.is_some_and(|until_us| until_us <= now_us);
+            *namespace == NamespaceId::DEFAULT && !is_over
+        });
+        assert!(known.eq(live.map(|((_, key), document)| (key, document.versions[0].version))));
     }
 
     /// Compares what can be read with what was written.

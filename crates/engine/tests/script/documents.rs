@@ -3,7 +3,9 @@
 
 use sluice_engine::Command;
 use sluice_engine::command::{DocumentDelete, DocumentPut};
-use sluice_engine::documents::{DocumentCondition, DocumentVersion, DocumentView};
+use sluice_engine::documents::{
+    ChangePosition, DocumentChange, DocumentCondition, DocumentVersion, DocumentView,
+};
 use sluice_engine::outcome::Reply;
 
 use super::Player;
@@ -70,6 +72,28 @@ impl Player {
         let found =
             self.driver.engine.documents_after(self.namespace(line), prefix, line.get("after"), limit);
         found.iter().map(|view| format!("{}: version {}", view.key, view.version.version)).collect()
+    }
+
+    pub(super) fn show_changes(&self, line: &Line<'_>, limit: usize) -> Vec<String> {
+        let prefix = line.get("prefix").unwrap_or("");
+        let place = |key| line.get(key).map_or(0, epoch_and_count);
+        let from = ChangePosition { after: place("after"), begun: place("begun") };
+        let found = self.driver.engine.document_changes(self.namespace(line), prefix, from, limit);
+        let Some(found) = found else { return vec!["too late".into()] };
+        let one = |change: &DocumentChange| match change {
+            DocumentChange::Written(view) => format!("{}: {}", view.key, self.version(view.version)),
+            DocumentChange::Gone { key, at } => {
+                let revision = super::print::sequence(at.revision);
+                format!("{key}: gone = {revision} at {}", self.time(at.changed_at_us))
+            }
+        };
+        let mut lines: Vec<String> = found.changes.iter().map(one).collect();
+        let [until, begun] = [found.until.after, found.until.begun].map(super::print::sequence);
+        lines.push(match found.is_last {
+            true => format!("until {until}"),
+            false => format!("until {until}, begun at {begun}, and more"),
+        });
+        lines
     }
 
     pub(super) fn show_document(&self, line: &Line<'_>, key: &str) -> Vec<String> {

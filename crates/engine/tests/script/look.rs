@@ -62,6 +62,7 @@ impl Player {
                 let found = engine.consumers(namespace, after, limit);
                 found.iter().map(|view| print::consumer(view, |us| self.time(us))).collect()
             }
+            "changes" => self.show_changes(line, limit),
             "docs" => self.show_documents(line, limit),
             "locks" => self.show_locks(line, limit),
             "totals" => print::counters(&engine.totals()),

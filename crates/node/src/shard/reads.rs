@@ -37,6 +37,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
                 now_us: self.now_us,
                 waiting: self.leading.waiting_pulls(),
                 event_readers: self.leading.event_readers(),
+                changes: self.leading.changes(),
                 figures,
                 journal: &mut self.store,
             }));

@@ -1,13 +1,13 @@
 //! Documents, as clients see them: a write is made if its condition holds and only then; each has a version
 //! of its own; what is read is the latest write, until it was deleted or its time is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use sluice_engine::Error;
 use sluice_engine::command::{Command, DocumentDelete, DocumentPut};
-use sluice_engine::documents::{DocumentCondition, DocumentVersion};
+use sluice_engine::documents::{ChangePosition, DocumentChange, DocumentCondition, DocumentVersion};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::Reply;
+use sluice_engine::{Engine, Error};
 
 use super::Record;
 use crate::model::{Checked, ensure};
@@ -30,6 +30,40 @@ struct Document {
 pub(super) struct Documents {
     live: BTreeMap<(NamespaceId, String), Document>,
     latest: u64,
+    watchers: BTreeMap<NamespaceId, Watcher>,
+}
+
+/// One who watches a namespace, and knows its documents by their changes alone.
+#[derive(Clone, Debug, Default)]
+struct Watcher {
+    until: ChangePosition,
+    /// Version of each document, and its end in microseconds since the Unix epoch.
+    known: BTreeMap<String, (DocumentVersion, Option<u64>)>,
+}
+
+impl Watcher {
+    fn catch_up(&mut self, namespace: NamespaceId, engine: &Engine) -> Checked {
+        loop {
+            let Some(found) = engine.document_changes(namespace, "", self.until, 2) else {
+                *self = Watcher::default();
+                continue;
+            };
+            for change in found.changes {
+                ensure!(change.revision() > self.until.after, "{change:?} is told after {:?}", self.until);
+                self.until.after = change.revision();
+                match change {
+                    DocumentChange::Written(view) => {
+                        self.known.insert(view.key, (view.version, view.expires_at_us));
+                    }
+                    DocumentChange::Gone { key, .. } => drop(self.known.remove(&key)),
+                }
+            }
+            self.until = found.until;
+            if found.is_last {
+                return Ok(());
+            }
+        }
+    }
 }
 
 impl Documents {
@@ -50,8 +84,12 @@ impl Documents {
             }
             Command::NamespaceDelete { namespace, .. } if record.outcome.error.is_none() => {
                 self.live.retain(|(of, _), _| of != namespace);
+                self.watchers.remove(namespace);
             }
-            Command::Tick => return self.are_as_written(record),
+            Command::Tick => {
+                self.are_watched(record)?;
+                return self.are_as_written(record);
+            }
             _ => return Ok(()),
         }
         self.are_as_written(record)
@@ -96,6 +134,25 @@ impl Documents {
             formers,
         };
         self.live.insert(known, document);
+        Ok(())
+    }
+
+    /// Lets those who watch catch up: they know what is there. Timers fire up to a millisecond late.
+    fn are_watched(&mut self, record: &Record<'_>) -> Checked {
+        if record.engine.next_deadline().is_some_and(|due_us| due_us <= record.now_us) {
+            return Ok(());
+        }
+        let namespaces: BTreeSet<_> = self.live.keys().map(|(namespace, _)| *namespace).collect();
+        for namespace in namespaces {
+            let watcher = self.watchers.entry(namespace).or_default();
+            watcher.catch_up(namespace, record.engine)?;
+            let lasts = |until_us: Option<u64>| until_us.is_none_or(|until_us| until_us > record.now_us);
+            let known = watcher.known.iter().filter(|(_, (_, until_us))| lasts(*until_us));
+            let known: Vec<_> = known.map(|(key, (version, _))| (key, *version)).collect();
+            let live = self.live.iter().filter(|((of, _), _)| *of == namespace);
+            let live: Vec<_> = live.map(|((_, key), document)| (key, document.version)).collect();
+            ensure!(known == live, "who watches {namespace:?} knows {known:?}, and there are {live:?}");
+        }
         Ok(())
     }
 

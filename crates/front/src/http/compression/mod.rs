@@ -47,6 +47,7 @@ fn compressed_from(operation: Operation) -> Option<Compression> {
         | O::LockShow
         | O::DocumentList
         | O::DocumentHistory
+        | O::DocumentChanges
         | O::DefaultsList
         | O::NamespaceList => Some(Compression::On),
         O::MessageList

@@ -39,6 +39,7 @@ impl<S: Store, C: Clock> Shard<S, C> {
     pub(in crate::shard) fn hand_over(&mut self) {
         self.leading.consumers.flush();
         self.leading.feeds.flush();
+        self.leading.tell_changes(self.engine.latest_document_change());
         if std::mem::take(&mut self.leading.queues_removed) {
             self.end_orphaned_waits();
             self.end_orphaned_feeds();

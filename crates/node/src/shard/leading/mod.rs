@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sluice_engine::id::QueueId;
+use tokio::sync::watch;
 
 use super::Shard;
 use super::store::Store;
@@ -53,6 +54,8 @@ pub(super) struct Leading {
     consumers: Consumers,
     /// Feeds of events and their readers.
     feeds: Feeds,
+    /// Revision of the last change of a document, for those who wait for the next one.
+    changes: watch::Sender<u64>,
     /// Firings of schedules that are in flight.
     schedules: Schedules,
     /// Names of queues, for deliveries and events.
@@ -75,6 +78,7 @@ impl Leading {
             waiting_max,
             consumers: Consumers::default(),
             feeds: Feeds::new(events),
+            changes: watch::Sender::new(0),
             schedules: Schedules::default(),
             names: BTreeMap::new(),
             handed_name: None,
@@ -93,6 +97,7 @@ impl Leading {
     /// | a receive, and a wait for a result | `shutting_down` |
     /// | the reader of an attached consumer's channel | [`DetachedBy::ShardEnded`] |
     /// | a reader of events | [`super::feed::Heard::Ended`] |
+    /// | a wait for a change of a document | it looks again |
     ///
     /// Whoever wants another answer for what is in flight waits until it is applied, as a stop does.
     fn end(&mut self) {
@@ -114,6 +119,8 @@ impl Leading {
         self.locks.end();
         self.consumers.end(by);
         self.feeds.end();
+        // Who waits for a change of the former one hears that there will be none.
+        self.changes = watch::Sender::new(0);
         self.schedules = Schedules::default();
     }
 
@@ -125,6 +132,18 @@ impl Leading {
     /// Number of readers of events.
     pub(super) fn event_readers(&self) -> usize {
         self.feeds.readers()
+    }
+
+    /// Sender of the revision of the last change of a document.
+    pub(super) fn changes(&self) -> &watch::Sender<u64> {
+        &self.changes
+    }
+
+    /// Tells the revision of the last change of a document to those who wait for the next one.
+    fn tell_changes(&self, latest: u64) {
+        if *self.changes.borrow() != latest {
+            self.changes.send_replace(latest);
+        }
     }
 
     /// Number of records that are proposed and not yet applied.

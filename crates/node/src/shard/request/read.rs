@@ -2,6 +2,7 @@
 
 use sluice_engine::outcome::Delivery;
 use sluice_engine::{Engine, Error};
+use tokio::sync::watch;
 
 use crate::shard::ShardFigures;
 use crate::shard::delivery::{Given, read_given};
@@ -21,6 +22,8 @@ pub struct ShardView<'a> {
     pub waiting: usize,
     /// Number of readers of events.
     pub event_readers: usize,
+    /// Revision of the last change of a document, to wait for the next one.
+    pub changes: &'a watch::Sender<u64>,
     /// Records and batches since start.
     pub figures: ShardFigures,
 }

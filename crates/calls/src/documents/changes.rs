@@ -1,0 +1,130 @@
+//! Changes of documents: what has changed since when, and a wait for the next change.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sluice_engine::documents::{ChangePosition, DocumentChange};
+
+use super::Document;
+use crate::access::Right;
+use crate::call::{Body, Done, Unary};
+use crate::error::CallError;
+use crate::fault::{Fault, Read};
+use crate::hot::AT_MS_EXAMPLE;
+use crate::hot::receive::WAIT_MS_MAX;
+use crate::permit::Permit;
+use crate::standing::Waited;
+use crate::value::{PageSize, True, Within, given, page_size};
+
+/// Changes of the documents of a namespace.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "DocumentChangesRequest")]
+pub struct Changes {
+    /// Only keys that begin with this.
+    prefix: Option<String>,
+    /// `next` of the answer before; default: all documents as they are.
+    after: Option<String>,
+    /// Most changes of the answer.
+    limit: Option<PageSize>,
+    /// Longest wait for a first change, in milliseconds; default 0.
+    wait_ms: Option<Within<0, WAIT_MS_MAX>>,
+}
+
+/// A change: a document as it is, or its end.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DocumentChange")]
+#[schemars(example = json!({"key": "orders/17", "etag": "7340032000002", "changed_at_ms": AT_MS_EXAMPLE, "gone": true}))]
+pub struct Change {
+    /// Its key.
+    key: String,
+    /// ETag of the version, or of the end, in decimal digits: later changes have larger ones.
+    etag: String,
+    /// When it was, in milliseconds since the Unix epoch.
+    changed_at_ms: u64,
+    /// The document, without its content; absent when it is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<Document>,
+    /// True when it was deleted, or its time is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<True>,
+}
+
+impl From<&DocumentChange> for Change {
+    fn from(change: &DocumentChange) -> Change {
+        let (at, document) = match change {
+            DocumentChange::Written(view) => (view.version, Some(Document::from(view))),
+            DocumentChange::Gone { at, .. } => (*at, None),
+        };
+        Change {
+            key: change.key().to_owned(),
+            etag: at.revision.to_string(),
+            changed_at_ms: at.changed_at_us / 1_000,
+            gone: True::when(document.is_none()),
+            document,
+        }
+    }
+}
+
+/// Changes in their order: of each key the last one, and its ends.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DocumentChanges")]
+#[schemars(example = json!({"changes": [], "next": "7340032000002"}))]
+pub struct Changed {
+    /// The changes.
+    changes: Vec<Change>,
+    /// Place behind them, at which the next call goes on.
+    next: String,
+    /// True when there are more at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<True>,
+}
+
+impl Unary for Changes {
+    type Answer = Changed;
+    const BODY: Body = Body::None;
+
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Changed>, CallError> {
+        let from = given(self.after.as_deref()).map(place).transpose()?.unwrap_or_default();
+        let (namespace, prefix) = (permit.namespace_id()?, self.prefix.as_deref().unwrap_or_default());
+        let wait = Duration::from_millis(self.wait_ms.map_or(0, Within::get));
+        let (node, size) = (permit.node(), page_size(self.limit));
+        let changes = node.document_changes(namespace, prefix, from, size, wait, permit.stopping());
+        let found = if wait.is_zero() {
+            changes.await?
+        } else {
+            let standing = permit.standing(Right::Read, || Waited::SomeKey);
+            tokio::select! {
+                biased;
+                denied = standing.lost() => return Err(denied.into()),
+                found = changes => found?,
+            }
+        };
+        let may = |change: &&DocumentChange| permit.may_key(Right::Read, change.key());
+        let changed = Changed {
+            changes: found.changes.iter().filter(may).map(Change::from).collect(),
+            next: text(found.until),
+            more: True::when(!found.is_last),
+        };
+        Ok(changed.into())
+    }
+}
+
+/// The text of a place: two numbers while all documents are read, else one.
+fn text(place: ChangePosition) -> String {
+    let ChangePosition { after, begun } = place;
+    if begun <= after { after.to_string() } else { format!("{after}-{begun}") }
+}
+
+fn place(text: &str) -> Read<ChangePosition> {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    let read = match text.split_once('-') {
+        None => digits(text).map(|after| ChangePosition { after, begun: after }),
+        Some((after, begun)) => {
+            digits(after).zip(digits(begun)).map(|(after, begun)| ChangePosition { after, begun })
+        }
+    };
+    read.ok_or_else(|| Fault::invalid("expected the value of next from the answer before").inside("after"))
+}

@@ -1,0 +1,80 @@
+"""Changes of documents: what has changed since when, and waits for the next change."""
+
+import threading
+import time
+
+from documents import delete, error, put
+
+CHANGES = "/v1/document-changes"
+
+
+def changes(server, **fields) -> dict:
+    query = "&".join(f"{name}={value}" for name, value in fields.items())
+    return server.call("GET", f"{CHANGES}?{query}")
+
+
+def keys(answer: dict) -> list[str]:
+    return [("-" if one.get("gone") else "") + one["key"] for one in answer["changes"]]
+
+
+def test_of_each_key_the_last_change_is_told_in_order(server):
+    assert changes(server) == {"changes": [], "next": "0"}
+    for key in ("a", "b", "a"):
+        put(server, key, "x")
+    first = changes(server)
+    assert keys(first) == ["b", "a"] and first["changes"][1]["document"]["version"] == 2
+    delete(server, "b")
+    put(server, "c", "x")
+    assert keys(changes(server, after=first["next"])) == ["-b", "c"]
+    assert keys(changes(server, prefix="b", after=first["next"])) == ["-b"]
+    assert keys(changes(server)) == ["a", "-b", "c"]
+
+
+def test_changes_are_read_in_parts(server):
+    for number in range(25):
+        put(server, f"k{number}", "x")
+    read, after = [], ""
+    while True:
+        part = changes(server, limit=10, after=after)
+        read += keys(part)
+        after = part["next"]
+        if not part.get("more"):
+            break
+    assert read == [f"k{number}" for number in range(25)]
+
+
+def test_a_wait_ends_with_the_first_change(server):
+    put(server, "a", "x")
+    known = changes(server)["next"]
+    began = time.monotonic()
+    assert changes(server, after=known, wait_ms=300)["changes"] == []
+    assert time.monotonic() - began >= 0.3
+    for change in (lambda: put(server, "a", "y"), lambda: delete(server, "a")):
+        later = threading.Timer(0.3, change)
+        later.start()
+        answer = changes(server, after=known, wait_ms=20_000)
+        assert keys(answer)[0].endswith("a") and time.monotonic() - began < 10
+        known = answer["next"]
+        later.join()
+
+
+def test_the_end_of_a_time_is_told(server):
+    put(server, "a", "x", ttl_ms=400)
+    known = changes(server)["next"]
+    answer = changes(server, after=known, wait_ms=10_000)
+    assert keys(answer) == ["-a"]
+
+
+def test_a_place_is_good_after_a_restart(server):
+    put(server, "a", "x")
+    known = changes(server)["next"]
+    put(server, "b", "x")
+    delete(server, "a")
+    server.stop()
+    server.start()
+    assert keys(changes(server, after=known)) == ["b", "-a"]
+
+
+def test_a_bad_place_is_refused(server):
+    for bad in ("x", "1-", "-1", "1-2-3", "99999999999999999999"):
+        assert error(server, "GET", f"{CHANGES}?after={bad}")["code"] == "invalid_argument", bad
