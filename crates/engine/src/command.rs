@@ -10,6 +10,7 @@ use crate::limits::Limits;
 pub use crate::locks::LockAcquire;
 use crate::locks::{LockTicket, LockToken};
 use crate::settings::{QueuePatch, Quotas};
+pub use crate::transactions::Transaction;
 
 /// Takes the bytes of a record: first the body in any number of pieces, then the blobs in order.
 pub trait RecordSink {
@@ -296,6 +297,8 @@ pub enum Command<'a> {
     DocumentPut(DocumentPut<'a>),
     /// See [`DocumentDelete`].
     DocumentDelete(DocumentDelete<'a>),
+    /// See [`Transaction`].
+    Transaction(Transaction<'a>),
     /// Holds a message whose payload could not be read back; proposed by the node.
     HoldDamaged {
         /// Id of the message.
@@ -303,6 +306,13 @@ pub enum Command<'a> {
         /// The blob that did not verify; nothing happens if the message has another by now.
         blob: BlobRef,
     },
+}
+
+impl<'a> Command<'a> {
+    /// The send, if it is one.
+    pub fn as_send(&self) -> Option<&Send<'a>> {
+        if let Command::Send(send) = self { Some(send) } else { None }
+    }
 }
 
 /// Sends one or many messages to a queue, all or nothing.

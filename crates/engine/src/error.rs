@@ -282,6 +282,7 @@ impl Error {
             _ => return self,
         };
         if !prefix.is_empty() {
+            let name = if path.0.is_empty() { name } else { &path.0 };
             path.0 = format!("{prefix}{name}");
         }
         self

@@ -49,6 +49,8 @@ mod rules;
 pub mod settings;
 mod state;
 mod store;
+mod transaction;
+pub mod transactions;
 mod wire;
 
 pub use crate::core::PAGE_ITEMS_MAX;
@@ -70,5 +72,5 @@ pub const BEHAVIOUR_VERSION: u16 = 13;
 /// |---|---|
 /// | 11 | consumers are attached with their grace period, which a new epoch gives them |
 /// | 12 | snapshots tell the version in force |
-/// | 13 | locks |
+/// | 13 | locks, documents and transactions |
 pub const BEHAVIOUR_OLDEST: u16 = 11;

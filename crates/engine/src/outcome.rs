@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, QueueId, Receipt};
 use crate::locks::{LockGrant, LockNotice, LockTicket};
 use crate::state::State;
+use crate::transactions::OperationDone;
 
 /// Everything that one apply brought about. Cleared by the engine at the start of each apply.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -39,6 +40,10 @@ pub struct Outcome {
     pub events: Vec<Event>,
     /// Claims to locks that waited and do not any more, in order.
     pub locks: Vec<LockNotice>,
+    /// Transaction: what came of each operation, in order.
+    pub operations: Vec<OperationDone>,
+    /// Transaction that was refused: the place of the operation that is to blame, if it is one of them.
+    pub refused_at: Option<u32>,
     /// Queues in which messages became ready, each at most once in a row; the node wakes waiting receives.
     pub ready: Vec<QueueId>,
 }
@@ -60,6 +65,8 @@ impl Outcome {
         self.ended.clear();
         self.events.clear();
         self.locks.clear();
+        self.operations.clear();
+        self.refused_at = None;
         self.ready.clear();
     }
 
@@ -145,6 +152,11 @@ pub enum Reply {
         version: DocumentVersion,
         /// True if there was no document before.
         created: bool,
+    },
+    /// Transaction: what came of its operations is in [`Outcome::operations`].
+    Committed {
+        /// True if this was a repeat.
+        duplicate: bool,
     },
     /// Lock break: how many held it.
     LockBroken {

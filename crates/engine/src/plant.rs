@@ -48,6 +48,12 @@ pub enum Plant {
     ForgetEnds,
     /// A repeat of a write is another write.
     ForgetWriteRequest,
+    /// A transaction tells that it has released a lock, and has not.
+    KeepReleasedLock,
+    /// A transaction settles its deliveries also when another of its operations is refused.
+    SettleWithoutTheRest,
+    /// A repeat of a transaction is another transaction.
+    ForgetTransaction,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch,
 }

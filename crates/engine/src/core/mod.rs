@@ -1,9 +1,10 @@
 //! Core that every module of the engine uses: time, epochs, namespaces, fencing tokens, blobs with several
-//! owners, limits, the timer wheel. It knows no module.
+//! owners, idempotency keys, limits, the timer wheel. It knows no module.
 //!
 //! A method of a module that needs any of this takes the [`Core`] as an argument.
 
 pub(crate) mod field;
+pub(crate) mod idempotency;
 pub(crate) mod namespace;
 pub(crate) mod namespaces;
 pub(crate) mod shared_blobs;

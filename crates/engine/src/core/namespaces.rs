@@ -106,11 +106,11 @@ impl Core {
     ) -> Result<(), Error> {
         let namespace = self.namespaces.get(slot);
         let quotas = &namespace.quotas;
-        if quotas.messages > 0 && namespace.messages + messages > quotas.messages {
+        if messages > 0 && quotas.messages > 0 && namespace.messages + messages > quotas.messages {
             let (limit, held) = (quotas.messages, namespace.messages);
             return Err(Error::QuotaExceeded { what: "messages", limit, held, more: messages });
         }
-        if quotas.bytes > 0 && namespace.bytes + bytes > quotas.bytes {
+        if bytes > 0 && quotas.bytes > 0 && namespace.bytes + bytes > quotas.bytes {
             let (limit, held) = (quotas.bytes, namespace.bytes);
             return Err(Error::QuotaExceeded { what: "bytes", limit, held, more: bytes });
         }

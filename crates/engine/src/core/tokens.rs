@@ -90,6 +90,11 @@ impl Tokens {
         }
     }
 
+    /// True if so many tokens more can be given.
+    pub(crate) fn has(&self, tokens: u64) -> bool {
+        self.latest().checked_add(tokens).is_some() && !self.epochs.is_empty()
+    }
+
     /// A token larger than every one before; `None` when there are no more.
     #[inline]
     pub(crate) fn give(&mut self) -> Option<u64> {

@@ -23,13 +23,20 @@ pub(crate) struct PutRecord<'a> {
     pub(crate) request: u64,
     /// Length of what lies in the blob before the content.
     pub(crate) head_bytes: u16,
+    /// Number of the blob in its record.
+    item: u32,
     blob_bytes: u32,
 }
 
-impl PutRecord<'_> {
+impl<'a> PutRecord<'a> {
+    /// The same with another number of its blob in its record.
+    pub(crate) fn with_blob(self, item: u32) -> PutRecord<'a> {
+        PutRecord { item, ..self }
+    }
+
     /// The blob, in the record with this index.
     pub(crate) fn blob(&self, index: u64) -> BlobRef {
-        BlobRef { index, item: 0, len: self.blob_bytes }
+        BlobRef { index, item: self.item, len: self.blob_bytes }
     }
 }
 
@@ -68,6 +75,7 @@ pub(crate) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<PutRecord<'a>> {
         history,
         request,
         head_bytes,
+        item: 0,
         blob_bytes,
     })
 }

@@ -7,7 +7,7 @@ use crate::document::state::DocumentSlot;
 use crate::document::state::body::Body;
 use crate::document::state::former::Former;
 use crate::document::{DOCUMENTS_SINCE, DocumentModule};
-use crate::documents::{DocumentDelete, DocumentVersion};
+use crate::documents::{DocumentCondition, DocumentDelete, DocumentVersion};
 use crate::error::Error;
 use crate::id::NamespaceId;
 use crate::limits::{DOCUMENT_FORMERS_MAX, DOCUMENTS_MAX};
@@ -16,6 +16,24 @@ use crate::plant::{self, Plant};
 use crate::store::slot::Slot;
 
 const NO_TOKEN: &str = "there are no more fencing tokens";
+
+/// Room that writes take.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Room {
+    pub(crate) documents: u32,
+    /// Former versions.
+    pub(crate) formers: u32,
+    /// Bytes of the namespace.
+    pub(crate) bytes: u64,
+}
+
+impl std::ops::AddAssign for Room {
+    fn add_assign(&mut self, other: Room) {
+        self.documents += other.documents;
+        self.formers += other.formers;
+        self.bytes += other.bytes;
+    }
+}
 
 impl DocumentModule {
     /// Writes a document. When it is refused, its blob is the caller's to release.
@@ -33,15 +51,30 @@ impl DocumentModule {
             return Ok(());
         }
         self.expect(&put.when, put.key, found)?;
-        let blob = put.blob(core.applied_index);
-        self.admit(namespace, found, put, core)?;
+        let room = self.room_of(found, put);
+        self.admit(room)?;
+        core.admit_to_namespace(namespace, 0, room.bytes)?;
         let revision = core.tokens.give().ok_or_else(|| Error::Internal { reason: NO_TOKEN.into() })?;
+        let version = self.write((namespace, found), put, revision, core, out);
+        out.reply = Reply::DocumentWritten { version, created: found.is_none() };
+        Ok(())
+    }
+
+    /// Writes a version that was admitted; `revision`: its fencing token.
+    pub(crate) fn write(
+        &mut self,
+        (namespace, found): (NamespaceSlot, Option<DocumentSlot>),
+        put: &PutRecord<'_>,
+        revision: u64,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> DocumentVersion {
+        let blob = put.blob(core.applied_index);
         let slot = found.unwrap_or_else(|| self.enter(namespace, put.key));
         let before = self.documents.slots.get(slot).body.version.version;
         let version = DocumentVersion { version: before + 1, revision, changed_at_us: core.now_us };
         self.replace(slot, Body { blob, version }, put, core, out);
-        out.reply = Reply::DocumentWritten { version, created: found.is_none() };
-        Ok(())
+        version
     }
 
     /// Deletes a document with its former versions.
@@ -53,16 +86,36 @@ impl DocumentModule {
     ) -> Result<(), Error> {
         let DocumentDelete { namespace, key, when } = *delete;
         let (_, found) = self.look_up(namespace, key, core, out)?;
-        self.expect(&when, key, found)?;
-        let slot = found.ok_or_else(|| Error::DocumentNotFound { key: key.to_owned() })?;
-        out.reply =
-            Reply::DocumentWritten { version: self.documents.slots.get(slot).body.version, created: false };
-        self.end(slot, core, out);
+        let slot = self.expect_to_delete(&when, key, found)?;
+        out.reply = Reply::DocumentWritten { version: self.delete_found(slot, core, out), created: false };
         Ok(())
     }
 
+    /// The document to delete, `found` if it is there.
+    pub(crate) fn expect_to_delete(
+        &self,
+        when: &DocumentCondition,
+        key: &str,
+        found: Option<DocumentSlot>,
+    ) -> Result<DocumentSlot, Error> {
+        self.expect(when, key, found)?;
+        found.ok_or_else(|| Error::DocumentNotFound { key: key.to_owned() })
+    }
+
+    /// Deletes a document; the version that it had.
+    pub(crate) fn delete_found(
+        &mut self,
+        slot: DocumentSlot,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) -> DocumentVersion {
+        let version = self.documents.slots.get(slot).body.version;
+        self.end(slot, core, out);
+        version
+    }
+
     /// The document of a key, if there is one; one that is over is gone before.
-    fn look_up(
+    pub(crate) fn look_up(
         &mut self,
         namespace: NamespaceId,
         key: &str,
@@ -92,31 +145,31 @@ impl DocumentModule {
         slot
     }
 
-    /// Checks that there is room for a version of a document, `found` if it is there already.
-    fn admit(
-        &self,
-        namespace: NamespaceSlot,
-        found: Option<DocumentSlot>,
-        put: &PutRecord<'_>,
-        core: &Core,
-    ) -> Result<(), Error> {
-        if found.is_none() && self.documents.slots.used() >= DOCUMENTS_MAX {
+    /// The room that a version of a document takes, `found` if it is there already.
+    pub(crate) fn room_of(&self, found: Option<DocumentSlot>, put: &PutRecord<'_>) -> Room {
+        let document = found.map(|slot| self.documents.slots.get(slot));
+        let history = put.history.or(document.map(|document| document.history)).unwrap_or(0).into();
+        let kept = found.into_iter().flat_map(|slot| self.formers_of(slot)).take(history).count();
+        let versions = found.into_iter().flat_map(|slot| self.bytes_of_versions(slot));
+        let let_go: u64 = versions.skip(history).sum();
+        Room {
+            documents: u32::from(found.is_none()),
+            formers: u32::from(found.is_some() && kept < history),
+            bytes: u64::from(put.blob(0).len).saturating_sub(let_go),
+        }
+    }
+
+    /// Checks that the shard has room for documents and former versions.
+    pub(crate) fn admit(&self, room: Room) -> Result<(), Error> {
+        let (documents, formers) = (self.documents.slots.used(), self.formers.used());
+        if room.documents > 0 && documents + room.documents > DOCUMENTS_MAX {
             return Err(Error::LimitExceeded { what: "documents", limit: DOCUMENTS_MAX.into() });
         }
-        let document = found.map(|slot| self.documents.slots.get(slot));
-        let history = put.history.or(document.map(|document| document.history)).unwrap_or(0);
-        if self.formers.used() >= DOCUMENT_FORMERS_MAX {
-            return Err(Error::LimitExceeded {
-                what: "former versions of documents",
-                limit: DOCUMENT_FORMERS_MAX.into(),
-            });
+        if room.formers > 0 && formers + room.formers > DOCUMENT_FORMERS_MAX {
+            let (what, limit) = ("former versions of documents", DOCUMENT_FORMERS_MAX.into());
+            return Err(Error::LimitExceeded { what, limit });
         }
-        let versions = found.into_iter().flat_map(|slot| self.bytes_of_versions(slot));
-        let let_go: u64 = versions.skip(history.into()).sum();
-        match u64::from(put.blob(0).len).saturating_sub(let_go) {
-            0 => Ok(()),
-            more => core.admit_to_namespace(namespace, 0, more),
-        }
+        Ok(())
     }
 
     /// Bytes of each version of a document, the newest first.

@@ -29,7 +29,7 @@ impl Engine {
     }
 
     /// Refuses unless the token of a condition, if there is one, proves a lock of the key.
-    fn expect_lock(
+    pub(super) fn expect_lock(
         &mut self,
         namespace: NamespaceId,
         when: &DocumentCondition,

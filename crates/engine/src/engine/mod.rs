@@ -2,7 +2,8 @@
 //!
 //! Here is what concerns more than one module: `dispatch` of a record to its module, `namespaces`,
 //! `snapshot`, `restore` and `recount` of the whole, blobs that live, and the reads that the node makes
-//! (`queue_reads`, `lock_reads`, `document_reads`); `document_writes` joins locks and documents.
+//! (`queue_reads`, `lock_reads`, `document_reads`); `document_writes` joins locks and documents, and
+//! `transactions` all modules.
 
 mod document_reads;
 mod document_writes;
@@ -13,7 +14,9 @@ mod recount;
 mod restore;
 mod snapshot;
 mod texts;
+mod transactions;
 
+use crate::core::idempotency::Idempotency;
 use crate::core::namespace::Namespace;
 use crate::core::{Core, earlier};
 use crate::document::DocumentModule;
@@ -30,6 +33,7 @@ use crate::record::decode::{Kind, kind_of};
 use crate::record::known::check_behaviour;
 use crate::record::table::RareRecord;
 use crate::settings::Quotas;
+use crate::transaction::remembered::Committed;
 
 /// The state machine of one shard.
 #[derive(Debug, Default)]
@@ -38,6 +42,8 @@ pub struct Engine {
     queue: QueueModule,
     locks: LockModule,
     documents: DocumentModule,
+    /// Transactions by their idempotency keys.
+    transactions: Idempotency<Committed>,
     /// The snapshot that runs. Volatile.
     snapshot: Option<Snapshot>,
 }
@@ -73,7 +79,7 @@ impl Engine {
 
     #[inline(always)]
     fn dispatch(&mut self, body: &[u8], out: &mut Outcome) -> Result<(), Error> {
-        let Engine { core, queue: queues, locks, documents, snapshot: _ } = self;
+        let Engine { core, queue: queues, locks, documents, transactions: _, snapshot: _ } = self;
         match kind_of(body)? {
             Kind::Send => {
                 let record = decode::send(body)?;
@@ -100,7 +106,7 @@ impl Engine {
 
     #[cold]
     fn dispatch_rare(&mut self, record: RareRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
-        let Engine { core, queue: queues, locks, documents: _, snapshot: _ } = self;
+        let Engine { core, queue: queues, locks, documents: _, transactions: _, snapshot: _ } = self;
         match record {
             RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
             RareRecord::Raise { behaviour } => self.raise(behaviour),
@@ -167,6 +173,7 @@ impl Engine {
             RareRecord::LockLeave { claim, calls } => locks.leave(claim, calls, core, out),
             RareRecord::DocumentPut(put) => self.document_put(&put, out),
             RareRecord::DocumentDelete(delete) => self.document_delete(&delete, out),
+            RareRecord::Transaction(transaction) => self.transaction(&transaction, out),
         }
     }
 

@@ -9,9 +9,10 @@ impl Engine {
     /// # Errors
     /// A sentence that tells what does not agree.
     pub fn recount(&self) -> Result<(), String> {
-        let Engine { core, queue, locks, documents, snapshot: _ } = self;
+        let Engine { core, queue, locks, documents, transactions, snapshot: _ } = self;
         core.recount(self.owned_blobs())?;
         queue.recount(&documents.recount()?, core)?;
-        locks.recount(core)
+        locks.recount(core)?;
+        transactions.recount()
     }
 }

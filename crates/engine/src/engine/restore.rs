@@ -60,6 +60,7 @@ impl Engine {
         engine.queue.rebuild(&mut engine.core);
         engine.locks.rebuild(&mut engine.core);
         engine.documents.rebuild(&mut engine.core);
+        engine.transactions.rebuild();
         Ok(engine)
     }
 

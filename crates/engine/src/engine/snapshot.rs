@@ -50,6 +50,7 @@ pub(crate) mod section {
     pub(crate) const DOCUMENTS: u8 = 42;
     pub(crate) const DOCUMENT_FORMERS: u8 = 43;
     pub(crate) const DOCUMENT_ENDS: u8 = 44;
+    pub(crate) const TRANSACTIONS: u8 = 45;
     pub(crate) const END: u8 = 255;
 }
 
@@ -62,7 +63,7 @@ macro_rules! each_slab {
         use $crate::queue::QueueModule;
         use $crate::lock::LockModule;
         use $crate::document::DocumentModule;
-        let Engine { core, queue, locks, documents, snapshot: _ } = $engine;
+        let Engine { core, queue, locks, documents, transactions, snapshot: _ } = $engine;
         let DocumentModule {
             documents,
             formers,
@@ -164,6 +165,7 @@ macro_rules! each_slab {
         each_slab!(@one [$($mut)?] $slab, $section, documents.slots, section::DOCUMENTS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, *formers, section::DOCUMENT_FORMERS, $do);
         each_slab!(@one [$($mut)?] $slab, $section, ends.slots, section::DOCUMENT_ENDS, $do);
+        each_slab!(@one [$($mut)?] $slab, $section, transactions.slots, section::TRANSACTIONS, $do);
     }};
     (@one [$($mut:tt)?] $slab:ident, $section:ident, $place:expr, $number:expr, $do:expr) => {{
         let $slab = &$($mut)? $place;
@@ -181,7 +183,7 @@ macro_rules! each_part {
         use $crate::core::Core;
         use $crate::queue::QueueModule;
         use $crate::queue::state::extras::AllExtras;
-        let Engine { core, queue, locks, documents, snapshot: _ } = $engine;
+        let Engine { core, queue, locks, documents, transactions, snapshot: _ } = $engine;
         let Core {
             applied_index,
             now_us,
@@ -235,7 +237,7 @@ macro_rules! each_part {
             queue_defaults pending_sends
         );
         if $format >= $crate::wire::FORMAT_WITH_LOCKS {
-            each_part!(@each $part => $do; locks documents);
+            each_part!(@each $part => $do; locks documents transactions);
         }
     }};
     (@each $part:ident => $do:expr; $($place:ident)*) => {

@@ -10,7 +10,7 @@ use crate::lock::state::claim::Claim;
 use crate::lock::state::place::Place;
 use crate::lock::state::{ClaimSlot, LockSlot, PlaceSlot};
 use crate::lock::{LOCKS_SINCE, LockModule, SLICE_PLACES};
-use crate::locks::LockTicket;
+use crate::locks::{LockGrant, LockTicket};
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
 
@@ -23,31 +23,80 @@ impl LockModule {
     ) -> Result<(), Error> {
         core.expect_behaviour(LOCKS_SINCE)?;
         let namespace = core.find_namespace(record.namespace)?;
-        let mut budget = SLICE_PLACES;
-        self.end_due(&mut budget, core, out);
-        self.grant_woken(&mut budget, core, out);
+        self.catch_up(core, out);
         if let Some(claim) = self.known(record, namespace, core) {
             return self.repeat(claim, record, core, out);
         }
-        if self.claims.slots.used() >= LOCK_CLAIMS_MAX {
-            return Err(Error::LimitExceeded { what: "lock claims", limit: LOCK_CLAIMS_MAX.into() });
-        }
-        let mut claim = Claim::new(record.owner, record.mode, record.request);
-        let of_key = |key| self.locks.find(namespace, key);
-        let mut taken = record.keys().filter_map(of_key).filter(|lock| !self.is_open(*lock, &claim));
-        let taken = taken.next();
+        self.admit_claims(1)?;
+        let taken = self.taken(record, namespace);
         if let Some(lock) = taken
             && record.wait_ms == 0
         {
             return Err(self.held(lock));
         }
         let number = core.tokens.give().ok_or_else(no_tokens)?;
-        (claim.number, claim.ttl_ms, claim.waits) = (number, record.ttl_ms, taken.is_some());
-        let wait_ms = if taken.is_some() { record.wait_ms } else { record.ttl_ms };
-        let slot = self.add(claim, record, namespace);
-        self.claims.start(slot, core.now_us + u64::from(wait_ms) * 1_000, core.now_us);
+        let slot = self.enter_claim(record, namespace, number, taken.is_some(), core);
         out.reply = self.standing(slot, record.namespace, core);
         Ok(())
+    }
+
+    /// Ends claims that are over and grants those behind them, a slice.
+    pub(crate) fn catch_up(&mut self, core: &mut Core, out: &mut Outcome) {
+        let mut budget = SLICE_PLACES;
+        self.end_due(&mut budget, core, out);
+        self.grant_woken(&mut budget, core, out);
+    }
+
+    /// Checks that there is room for claims.
+    pub(crate) fn admit_claims(&self, claims: u32) -> Result<(), Error> {
+        if self.claims.slots.used() + claims > LOCK_CLAIMS_MAX {
+            return Err(Error::LimitExceeded { what: "lock claims", limit: LOCK_CLAIMS_MAX.into() });
+        }
+        Ok(())
+    }
+
+    /// Refuses a claim that would have to wait.
+    pub(crate) fn expect_open(
+        &self,
+        record: &AcquireRecord<'_>,
+        namespace: NamespaceSlot,
+    ) -> Result<(), Error> {
+        self.taken(record, namespace).map_or(Ok(()), |lock| Err(self.held(lock)))
+    }
+
+    /// The first lock that a claim would have to wait for.
+    fn taken(&self, record: &AcquireRecord<'_>, namespace: NamespaceSlot) -> Option<LockSlot> {
+        let claim = Claim::new(record.owner, record.mode, record.request);
+        let of_key = |key| self.locks.find(namespace, key);
+        record.keys().filter_map(of_key).find(|lock| !self.is_open(*lock, &claim))
+    }
+
+    /// Grants a claim for which [`LockModule::expect_open`] has held; `number`: its fencing token.
+    pub(crate) fn grant_new(
+        &mut self,
+        record: &AcquireRecord<'_>,
+        namespace: NamespaceSlot,
+        number: u64,
+        core: &Core,
+    ) -> LockGrant {
+        let slot = self.enter_claim(record, namespace, number, false, core);
+        self.grant_of(slot, record.namespace, core)
+    }
+
+    fn enter_claim(
+        &mut self,
+        record: &AcquireRecord<'_>,
+        namespace: NamespaceSlot,
+        number: u64,
+        waits: bool,
+        core: &Core,
+    ) -> ClaimSlot {
+        let mut claim = Claim::new(record.owner, record.mode, record.request);
+        (claim.number, claim.ttl_ms, claim.waits) = (number, record.ttl_ms, waits);
+        let wait_ms = if waits { record.wait_ms } else { record.ttl_ms };
+        let slot = self.add(claim, record, namespace);
+        self.claims.start(slot, core.now_us + u64::from(wait_ms) * 1_000, core.now_us);
+        slot
     }
 
     /// The claim that was made by the same request, and has not ended.

@@ -41,9 +41,7 @@ impl LockModule {
     ) -> Result<(), Error> {
         match self.granted(namespace, token, core) {
             Ok(slot) => {
-                self.end_claim(slot, out);
-                core.tokens.settle(token.number);
-                self.grant_woken(&mut { SLICE_PLACES }, core, out);
+                self.end_grant(slot, core, out);
                 Ok(())
             }
             Err(Error::LockLost { .. })
@@ -53,6 +51,14 @@ impl LockModule {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Ends a grant that its holder gives back.
+    pub(crate) fn end_grant(&mut self, slot: ClaimSlot, core: &mut Core, out: &mut Outcome) {
+        let number = self.claims.slots.get(slot).number;
+        self.end_claim(slot, out);
+        core.tokens.settle(number);
+        self.grant_woken(&mut { SLICE_PLACES }, core, out);
     }
 
     /// Ends all grants of a key.
@@ -94,7 +100,12 @@ impl LockModule {
     }
 
     /// The claim that this token proves to be granted.
-    fn granted(&self, namespace: NamespaceId, token: LockToken, core: &mut Core) -> Result<ClaimSlot, Error> {
+    pub(crate) fn granted(
+        &self,
+        namespace: NamespaceId,
+        token: LockToken,
+        core: &mut Core,
+    ) -> Result<ClaimSlot, Error> {
         core.find_namespace(namespace)?;
         let is_good = |slot: &ClaimSlot| {
             let claim = self.claims.slots.get(*slot);

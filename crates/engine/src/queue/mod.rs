@@ -52,6 +52,7 @@ pub(crate) mod work;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::core::Core;
+use crate::core::idempotency::Idempotency;
 use crate::core::wheel::Wheel;
 use crate::query::{Counters, State};
 use crate::queue::delivery::receive::Weighted;
@@ -63,7 +64,6 @@ use crate::queue::state::expiry::Expiries;
 use crate::queue::state::extras::AllExtras;
 use crate::queue::state::fair::Lanes;
 use crate::queue::state::flow::Flows;
-use crate::queue::state::idempotency::Idempotency;
 use crate::queue::state::limit::AllLimits;
 use crate::queue::state::message::{Message, Messages, mark};
 use crate::queue::state::namespace_index::NamespaceIndexes;
@@ -71,6 +71,7 @@ use crate::queue::state::ordering::OrderingKeys;
 use crate::queue::state::pending::PendingSends;
 use crate::queue::state::queue::{Queue, Queues};
 use crate::queue::state::schedule::Schedules;
+use crate::queue::state::sent::Sent;
 use crate::queue::state::unique::UniqueKeys;
 use crate::queue::state::work::Work;
 use crate::store::directory::Directory;
@@ -98,7 +99,7 @@ pub(crate) struct QueueModule {
     /// The smallest number that no queue has had.
     pub(crate) next_queue: u32,
     pub(crate) queue_defaults: AllDefaults,
-    pub(crate) idempotency: Idempotency,
+    pub(crate) idempotency: Idempotency<Sent>,
     /// Timers of messages: delays, leases, retention.
     pub(crate) wheel: Wheel<Message>,
     /// Consequences of the records so far that are still to be done, in order.

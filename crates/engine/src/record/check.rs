@@ -12,6 +12,7 @@ use crate::queue::consumer::check::{check_attach, check_credit, check_grace};
 use crate::queue::delivery::check::{check_receive, check_report, check_settle};
 use crate::queue::send::check::{check_group, check_schedule, check_send};
 use crate::rules::{at_most, at_most_of, check_ids, check_items, name_rule, pattern_rule};
+use crate::transaction::check as transaction;
 
 impl Command<'_> {
     /// Refuses what is wrong whatever the state is. Fronts and node call it before they propose.
@@ -53,6 +54,7 @@ impl Command<'_> {
             Command::LockBreak { key, .. } => check_key("key", key),
             Command::LockWait { wait_ms, .. } => check_wait(*wait_ms),
             Command::DocumentPut(put) => document::check_put(put),
+            Command::Transaction(whole) => transaction::check(whole, limits),
             Command::DocumentDelete(delete) => document::check_key(delete.key),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),

@@ -9,6 +9,7 @@ use crate::queue::record::delivery::{encode_extend, encode_receive, encode_settl
 use crate::queue::record::send::encode_send;
 use crate::queue::record::{chain, change, consumer as consumers, group, report, schedule};
 use crate::record::table::{head, plain_body, plain_commands};
+use crate::transaction::record as transaction;
 
 impl Command<'_> {
     /// Number of blobs of the record: a send one per item and per step with a payload of its own, a settle
@@ -29,6 +30,7 @@ impl Command<'_> {
             Command::Group(group) => group::blob_count(group),
             Command::Change(change) => change::blob_count(change),
             Command::SchedulePut(_) | Command::DocumentPut(_) => 1,
+            Command::Transaction(transaction) => transaction::blob_count(transaction),
             Command::Tick
             | Command::Receive(_)
             | Command::Extend { .. }
@@ -50,6 +52,7 @@ impl Command<'_> {
             Command::Group(group) => group::encode(head::GROUP, group, sink),
             Command::LockAcquire(acquire) => encode_acquire(head::LOCK_ACQUIRE, acquire, sink),
             Command::DocumentPut(put) => document::encode_put(head::DOCUMENT_PUT, put, sink),
+            Command::Transaction(whole) => transaction::encode(head::TRANSACTION, whole, sink),
             Command::Settle { namespace, items } => encode_settle(head::SETTLE, *namespace, items, sink),
             Command::Extend { namespace, items } => encode_extend(head::EXTEND, *namespace, items, sink),
             Command::Report { namespace, items } => {

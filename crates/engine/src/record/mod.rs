@@ -8,7 +8,7 @@
 //! that has a payload of its own, a settle for each item its error text and its result (laid out like a
 //! message's), each if there is one, a report for each item its note and its checkpoint in the same way, a
 //! change one for who and why and one for tags, a schedule what it sends, a document its
-//! content, the others have none.
+//! content, a transaction those of its operations, the others have none.
 
 mod check;
 pub(crate) mod decode;

@@ -23,6 +23,8 @@ use crate::queue::record::report::ReportRecord;
 use crate::queue::record::schedule::SchedulePutRecord;
 use crate::queue::record::{change, consumer as consumers, group, report, schedule};
 use crate::settings::{QueuePatch, Quotas};
+use crate::transaction::record as transaction;
+use crate::transaction::record::TransactionRecord;
 use crate::wire::{Put, Reader};
 
 macro_rules! records {
@@ -109,6 +111,7 @@ records! {
         GROUP Group(GroupRecord<'a>) = 55, 1, group::decode;
         LOCK_ACQUIRE LockAcquire(AcquireRecord<'a>) = 60, 1, lock::decode_acquire;
         DOCUMENT_PUT DocumentPut(PutRecord<'a>) = 66, 1, document::decode_put;
+        TRANSACTION Transaction(TransactionRecord<'a>) = 68, 1, transaction::decode;
     }
     whole {
         Configure(Limits) = 2, 1;

@@ -16,30 +16,37 @@ impl Player {
         let namespace = self.namespace(line);
         let when = self.condition(line);
         match line.words.as_slice() {
-            ["put", key, content @ ..] => {
-                let content = content.join(" ");
-                let content = content.strip_prefix("bytes:").map_or_else(
-                    || content.clone().into_bytes(),
-                    |count| vec![b'x'; count.parse().expect("a number of bytes")],
-                );
-                self.run(&Command::DocumentPut(DocumentPut {
-                    namespace,
-                    key: &key.replace('_', " "),
-                    when,
-                    ttl_ms: line.get("keep_ttl").is_none().then(|| line.number("ttl_ms").unwrap_or(0)),
-                    history: line.number("history").map(|history| history as u16),
-                    request: line.number("request").unwrap_or(0),
-                    content_type: line.get("type").unwrap_or(""),
-                    attributes: &line.under("attr_").pairs(),
-                    content: &content,
-                }))
+            ["put", ..] => {
+                let ((key, content), attributes) = (line.document(), line.under("attr_").pairs());
+                let put = self.put(line, &key, &content, &attributes);
+                self.run(&Command::DocumentPut(put))
             }
             ["delete", key] => self.run(&Command::DocumentDelete(DocumentDelete { namespace, key, when })),
             _ => panic!("{line:?} is no command"),
         }
     }
 
-    fn condition(&self, line: &Line<'_>) -> DocumentCondition {
+    pub(super) fn put<'a>(
+        &self,
+        line: &Line<'a>,
+        key: &'a str,
+        content: &'a [u8],
+        attributes: &'a [(&'a str, &'a str)],
+    ) -> DocumentPut<'a> {
+        DocumentPut {
+            namespace: self.namespace(line),
+            key,
+            when: self.condition(line),
+            ttl_ms: line.get("keep_ttl").is_none().then(|| line.number("ttl_ms").unwrap_or(0)),
+            history: line.number("history").map(|history| history as u16),
+            request: line.number("request").unwrap_or(0),
+            content_type: line.get("type").unwrap_or(""),
+            attributes,
+            content,
+        }
+    }
+
+    pub(super) fn condition(&self, line: &Line<'_>) -> DocumentCondition {
         DocumentCondition {
             version: line.number("version"),
             revision: line.get("revision").map(epoch_and_count),
@@ -54,7 +61,7 @@ impl Player {
         Some(format!("{}{}", if created { "new " } else { "" }, self.version(version)))
     }
 
-    fn version(&self, version: DocumentVersion) -> String {
+    pub(super) fn version(&self, version: DocumentVersion) -> String {
         let DocumentVersion { version, revision, changed_at_us } = version;
         format!("version {version} = {} at {}", super::print::sequence(revision), self.time(changed_at_us))
     }

@@ -54,6 +54,17 @@ impl<'a> Line<'a> {
         preferring
     }
 
+    /// Key and content of a document that is put: `bytes:N` are so many.
+    pub(super) fn document(&self) -> (String, Vec<u8>) {
+        let ["put", key, content @ ..] = self.words.as_slice() else { return Default::default() };
+        let content = content.join(" ");
+        let content = content.strip_prefix("bytes:").map_or_else(
+            || content.clone().into_bytes(),
+            |count| vec![b'x'; count.parse().expect("a number of bytes")],
+        );
+        (key.replace('_', " "), content)
+    }
+
     pub(super) fn quotas(&self) -> Quotas {
         let number = |key| self.number(key).unwrap_or(0);
         Quotas { queues: number("queues"), messages: number("messages"), bytes: number("bytes") }

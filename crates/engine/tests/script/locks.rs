@@ -48,15 +48,10 @@ impl Player {
         let namespace = self.namespace(line);
         let number = |key| line.number(key).map(|number| number as u32);
         match line.words.as_slice() {
-            ["acquire", keys @ ..] => self.run(&Command::LockAcquire(LockAcquire {
-                namespace,
-                keys,
-                owner: line.get("owner").unwrap_or(""),
-                mode: mode(line),
-                ttl_ms: number("ttl_ms").unwrap_or(30_000),
-                wait_ms: number("wait_ms").unwrap_or(0),
-                request: [0, line.number("request").unwrap_or(0)],
-            })),
+            ["acquire", keys @ ..] => {
+                let acquire = self.acquire(line, keys);
+                self.run(&Command::LockAcquire(acquire))
+            }
             ["renew", grant] => {
                 let (token, ttl_ms) = (self.token(grant), number("ttl_ms").unwrap_or(0));
                 self.run(&Command::LockRenew { namespace, token, ttl_ms })
@@ -81,21 +76,36 @@ impl Player {
         }
     }
 
+    pub(super) fn acquire<'a>(&self, line: &Line<'a>, keys: &'a [&'a str]) -> LockAcquire<'a> {
+        let number = |key| line.number(key).map(|number| number as u32);
+        LockAcquire {
+            namespace: self.namespace(line),
+            keys,
+            owner: line.get("owner").unwrap_or(""),
+            mode: mode(line),
+            ttl_ms: number("ttl_ms").unwrap_or(30_000),
+            wait_ms: number("wait_ms").unwrap_or(0),
+            request: [0, line.number("request").unwrap_or(0)],
+        }
+    }
+
     /// A grant by its name, or a token as it is printed.
     pub(super) fn token(&self, text: &str) -> LockToken {
         text.parse().unwrap_or_else(|_| numbered('l', &self.locks.grants, text).token)
     }
 
+    /// A grant, which has a name from then on.
+    pub(super) fn granted(&mut self, grant: LockGrant) -> String {
+        let name = self.locks.grant(grant);
+        let (number, until) = (super::print::sequence(grant.token.number), self.time(grant.until_us));
+        format!("{name} = {number} until {until}")
+    }
+
     /// What the last command brought about for those who ask for locks.
     pub(super) fn lock_lines(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
-        let granted = |player: &mut Player, grant: LockGrant| {
-            let name = player.locks.grant(grant);
-            let (number, until) = (super::print::sequence(grant.token.number), player.time(grant.until_us));
-            format!("{name} = {number} until {until}")
-        };
         match self.driver.out.reply {
-            Reply::LockGranted { grant } => lines.push(format!("granted {}", granted(self, grant))),
+            Reply::LockGranted { grant } => lines.push(format!("granted {}", self.granted(grant))),
             Reply::LockWaits { ticket, .. } => lines.push(format!("{} waits", self.locks.ticket(ticket))),
             Reply::LockBroken { holders } => lines.push(format!("{holders} holder(s)")),
             _ => {}
@@ -103,7 +113,7 @@ impl Player {
         for notice in self.driver.out.locks.clone() {
             let ticket = self.locks.ticket(notice.ticket);
             lines.push(match notice.grant {
-                Some(grant) => format!("{ticket} is granted {}", granted(self, grant)),
+                Some(grant) => format!("{ticket} is granted {}", self.granted(grant)),
                 None => format!("{ticket} waits no more"),
             });
         }

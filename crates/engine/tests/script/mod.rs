@@ -11,7 +11,7 @@
 //! payload as `copies=` says. `first_OPTION=` (`first_expires_at_ms=500`, `first_chain=next`) is for the
 //! first of them alone; `unique=a,-` gives each its own key, `-` none. `step_OPTION=` is for every step of a
 //! chain, `member_OPTION=` for every member of a group, of which the line's own options are the callback's.
-//! Documents are in `documents.rs`.
+//! Documents are in `documents.rs`, transactions in `transactions.rs`.
 //! Grants of locks are called l1, l2, ..., claims that wait w1, w2, ...
 //!
 //! What a command brings about:
@@ -28,6 +28,7 @@ mod look;
 mod manage;
 mod parse;
 mod print;
+mod transactions;
 
 use std::collections::HashMap;
 
@@ -72,7 +73,11 @@ pub(crate) fn play(script: &str) -> (String, Driver) {
         if command.is_empty() {
             continue;
         }
-        for line in player.play(&Line::new(command)) {
+        let lines = match command.strip_prefix("txn ") {
+            Some(operations) => player.transaction(operations),
+            None => player.play(&Line::new(command)),
+        };
+        for line in lines {
             text.push_str("  ");
             text.push_str(&line);
             text.push('\n');

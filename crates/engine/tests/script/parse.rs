@@ -13,9 +13,9 @@ use super::line::{Line, backoff, chain, deliver, options, words};
 use super::{Player, START_US};
 
 /// Ids of parents, and places in the send.
-type Parents = (Vec<[u8; 12]>, Vec<[u8; 4]>);
+pub(super) type Parents = (Vec<[u8; 12]>, Vec<[u8; 4]>);
 
-fn depends_on<'a>(line: &Line<'_>, (ids, places): &'a Parents) -> DependsOn<'a> {
+pub(super) fn depends_on<'a>(line: &Line<'_>, (ids, places): &'a Parents) -> DependsOn<'a> {
     DependsOn {
         ids,
         places,
@@ -28,11 +28,11 @@ fn depends_on<'a>(line: &Line<'_>, (ids, places): &'a Parents) -> DependsOn<'a> 
     }
 }
 
-fn steps<'a>((steps, on_failure): &'a (Vec<Step<'a>>, Option<Step<'a>>)) -> Steps<'a> {
+pub(super) fn steps<'a>((steps, on_failure): &'a (Vec<Step<'a>>, Option<Step<'a>>)) -> Steps<'a> {
     Steps { steps, on_failure: on_failure.as_ref() }
 }
 
-fn given<'a>(steps: &'a Steps<'a>) -> Chain<'a> {
+pub(super) fn given<'a>(steps: &'a Steps<'a>) -> Chain<'a> {
     if steps.steps.is_empty() && steps.on_failure.is_none() { Chain::None } else { Chain::Given(steps) }
 }
 
@@ -201,7 +201,7 @@ impl Player {
 
     /// `depends_on=MESSAGE,^PLACE`: ids, and places in the send (`#` begins a comment), then for its last
     /// message alone.
-    fn parents(&self, line: &Line<'_>) -> Option<Parents> {
+    pub(super) fn parents(&self, line: &Line<'_>) -> Option<Parents> {
         let (mut ids, mut places) = (Vec::new(), Vec::new());
         for parent in line.get("depends_on")?.split(',') {
             match parent.strip_prefix('^') {
@@ -232,25 +232,35 @@ impl Player {
     /// Items are deliveries; of `settle`, each with its end: `ack:d1 nack:d2`.
     fn settle(&mut self, line: &Line<'_>, items: &[&str]) -> Vec<String> {
         let error = line.get("error").unwrap_or("").replace('_', " ");
-        let delay_ms = line.number("delay_ms");
-        let content_type = line.get("type").unwrap_or("");
-        let result = line.get("result").map(|text| Content { content_type, bytes: text.as_bytes() });
         let item = |text: &&str| -> SettleItem<'_> {
             let (verb, receipt) = match line.verb {
                 "settle" => text.split_once(':').expect("END:DELIVERY"),
                 verb => (verb, *text),
             };
-            let settlement = match verb {
-                "ack" => Settlement::Ack,
-                "nack" => Settlement::Nack { delay_ms },
-                "release" => Settlement::Release { delay_ms: delay_ms.unwrap_or(0) },
-                _ => Settlement::Reject,
-            };
-            let result = Some(settlement).filter(|end| *end == Settlement::Ack).and(result);
-            SettleItem { receipt: self.receipt(receipt), settlement, error: &error, result }
+            self.settle_item(line, verb, receipt, &error)
         };
         let items: Vec<SettleItem<'_>> = items.iter().map(item).collect();
         self.run(&Command::Settle { namespace: self.namespace(line), items: &items })
+    }
+
+    pub(super) fn settle_item<'a>(
+        &self,
+        line: &Line<'a>,
+        verb: &str,
+        receipt: &str,
+        error: &'a str,
+    ) -> SettleItem<'a> {
+        let delay_ms = line.number("delay_ms");
+        let content_type = line.get("type").unwrap_or("");
+        let result = line.get("result").map(|text| Content { content_type, bytes: text.as_bytes() });
+        let settlement = match verb {
+            "ack" => Settlement::Ack,
+            "nack" => Settlement::Nack { delay_ms },
+            "release" => Settlement::Release { delay_ms: delay_ms.unwrap_or(0) },
+            _ => Settlement::Reject,
+        };
+        let result = Some(settlement).filter(|end| *end == Settlement::Ack).and(result);
+        SettleItem { receipt: self.receipt(receipt), settlement, error, result }
     }
 
     /// Each of the deliveries reports the same.

@@ -22,10 +22,12 @@ impl Player {
     pub(super) fn outcome(&mut self) -> Vec<String> {
         let names = self.name_deliveries();
         let locks = self.lock_lines();
+        let operations = self.operation_lines();
         let out = &self.driver.out;
         let mut lines = Vec::new();
         lines.extend(out.error.as_ref().map(|error| format!("error {}: {error}", error.code())));
         lines.extend(self.reply(out.reply));
+        lines.extend(operations);
         lines.extend(locks);
         lines.extend(out.results.iter().map(|result| match result {
             Ok(()) => "ok".into(),
@@ -85,9 +87,11 @@ impl Player {
 
     fn reply(&self, reply: Reply) -> Option<String> {
         Some(match reply {
-            Reply::None | Reply::LockGranted { .. } | Reply::LockWaits { .. } | Reply::LockBroken { .. } => {
-                return None;
-            }
+            Reply::None
+            | Reply::Committed { .. }
+            | Reply::LockGranted { .. }
+            | Reply::LockWaits { .. }
+            | Reply::LockBroken { .. } => return None,
             Reply::DocumentWritten { .. } => return self.written(reply),
             Reply::Sent { first, count, duplicate } => {
                 if !self.driver.out.duplicates.is_empty() {
@@ -408,7 +412,7 @@ pub(super) fn sequence(sequence: u64) -> String {
     format!("{}.{}", sequence >> EPOCH_SHIFT, sequence & ((1 << EPOCH_SHIFT) - 1))
 }
 
-fn id(id: MessageId) -> String {
+pub(super) fn id(id: MessageId) -> String {
     match id.namespace {
         NamespaceId::DEFAULT => sequence(id.sequence),
         NamespaceId(number) => format!("{number}:{}", sequence(id.sequence)),

@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::plant::{self, Plant};
 use crate::query::{AttemptEnd, State};
 use crate::queue::QueueModule;
-use crate::queue::record::delivery::{ExtendRecord, SettleRecord};
+use crate::queue::record::delivery::{ExtendRecord, SettleItemRecord, SettleRecord};
 use crate::queue::state::MessageSlot;
 use crate::queue::state::message::Reason;
 use crate::settings::{Backoff, BackoffKind};
@@ -44,6 +44,24 @@ impl QueueModule {
             }
         }
         Ok(())
+    }
+
+    /// Settles a delivery of a transaction, whose receipt holds its message.
+    pub(crate) fn settle_admitted(
+        &mut self,
+        namespace: NamespaceId,
+        item: &SettleItemRecord,
+        core: &mut Core,
+        out: &mut Outcome,
+    ) {
+        let index = core.applied_index;
+        if let Some(slot) = self.leased_slot(namespace, &item.receipt, core) {
+            let blob = |blob: Option<(u32, u32)>| blob.map(|(item, len)| BlobRef { index, item, len });
+            core.tokens.settle(item.receipt.token);
+            self.settle_one(slot, item.settlement, blob(item.error), blob(item.result), core, out);
+        } else {
+            out.released.extend(item.blobs(index));
+        }
     }
 
     #[inline(always)]

@@ -4,10 +4,7 @@
 //! members as for parents. So it comes exactly once, whatever happens meanwhile, and cannot be refused in the
 //! end. Each member counts once, by its first end.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::core::Core;
-use crate::core::namespace::NamespaceSlot;
 use crate::error::Error;
 use crate::id::{BlobRef, MessageId};
 use crate::item::{Chain, DependsMode, OnParentFailed, SendOptions};
@@ -18,7 +15,8 @@ use crate::queue::record::group::GroupRecord;
 use crate::queue::record::item::SendItemRecord;
 use crate::queue::record::options::read_options;
 use crate::queue::send::Place;
-use crate::queue::state::{FlowSlot, QueueSlot};
+use crate::queue::send::several::{Naming, Several};
+use crate::queue::state::FlowSlot;
 use crate::store::slot::Slot;
 
 impl QueueModule {
@@ -50,28 +48,14 @@ impl QueueModule {
         {
             return Ok(false);
         }
-        let bytes = self.admit_group(namespace_slot, group, core)?;
-        self.admit_messages(group.count.into(), core)?;
+        let items: Vec<(&str, SendItemRecord<'_>)> = group.items().collect();
+        let several = Several { namespace: group.namespace, namespace_slot, items: &items };
+        let bytes = self.admit_group(several, core)?;
         core.admit_to_namespace(namespace_slot, group.count.into(), bytes)?;
         let first = self.reserve_sequences(namespace_slot, group.count, core)?;
-        let queues = self.queues_of_group(namespace_slot, group, core);
-        (self.flows.first, self.flows.next_blob) = (first, group.count);
-        let index = core.applied_index;
-        for ((n, (_, item)), &queue_slot) in (0u32..).zip(group.items()).zip(&queues) {
-            let blob = BlobRef { index, item: n, len: item.blob_len };
-            let place = Place { namespace_slot, queue_slot, sequence: first + u64::from(n) };
-            self.count_sent(namespace_slot, queue_slot, 1, item.blob_len.into(), core);
-            if n + 1 == group.count {
-                self.insert_callback(place, first, &item, blob, core, out);
-                self.remember(queue_slot, first, &head, core, out);
-            } else {
-                self.insert_one(place, &item, item.options.and_then(read_options).as_ref(), blob, core, out);
-            }
-        }
-        for (sequence, &queue_slot) in (first..).zip(&queues) {
-            if self.queues.get(queue_slot).settings.is_bounded() {
-                self.keep_bounds(queue_slot, sequence..sequence + 1, core);
-            }
+        self.place_several(several, first, true, core, out);
+        if let Some(queue_slot) = self.find_queue(namespace_slot, callback_queue) {
+            self.remember(queue_slot, first, &head, core, out);
         }
         let first = MessageId { namespace: group.namespace, sequence: first };
         out.reply = Reply::Sent { first, count: group.count, duplicate: false };
@@ -79,69 +63,20 @@ impl QueueModule {
     }
 
     /// Checks the items and their queues; returns the bytes of the blobs.
-    fn admit_group(
-        &self,
-        namespace_slot: NamespaceSlot,
-        group: &GroupRecord<'_>,
-        core: &Core,
-    ) -> Result<u64, Error> {
-        let mut bytes = 0;
-        let mut missing = BTreeSet::new();
-        let mut brings: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for (at, (queue, item)) in (0u32..).zip(group.items()) {
-            bytes += u64::from(item.blob_len);
-            let callback = at + 1 == group.count;
-            let prefix = || if callback { "callback.".into() } else { format!("messages[{at}].") };
-            let options = self.admit_item(namespace_slot, &item, core);
-            let options = options.map_err(|error| error.within(&prefix()))?.unwrap_or_default();
-            if options.unique.is_some() || (callback && options.depends_on.is_some()) {
-                return Err(Error::Internal {
-                    reason: "a group record whose messages cannot belong to one".into(),
-                });
-            }
-            self.admit_parents(at, group.namespace, &options, prefix, core)?;
-            let (messages, bytes_there) = brings.entry(queue).or_default();
-            *messages += 1;
-            *bytes_there += u64::from(item.blob_len);
-            match self.find_queue(namespace_slot, queue) {
-                Some(found) => self.admit_to_queue(Some(found))?,
-                None => {
-                    self.admit_use_of_new(namespace_slot, queue, core)?;
-                    missing.insert(queue);
-                }
-            }
+    fn admit_group(&self, several: Several<'_>, core: &Core) -> Result<u64, Error> {
+        let last = several.items.len() - 1;
+        let callback = several.items[last].1.options.and_then(read_options);
+        if callback.is_some_and(|options| options.depends_on.is_some()) {
+            let reason = "a group record whose callback waits for others".into();
+            return Err(Error::Internal { reason });
         }
-        if !missing.is_empty() {
-            self.admit_queues(namespace_slot, missing.len() as u64, core)?;
-        }
-        for (queue, size) in brings {
-            let found = self.find_queue(namespace_slot, queue);
-            if self.is_bounded(namespace_slot, found, queue.as_bytes()) {
-                let there = (0..).zip(group.items()).filter(|(_, (name, _))| *name == queue);
-                let delays = there.map(|(at, (_, item))| (Some(at), item.deliver));
-                self.admit_to_bounded(namespace_slot, found, queue.as_bytes(), size, delays, core)?;
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// The queue of each item; those that are missing are made.
-    fn queues_of_group(
-        &mut self,
-        namespace_slot: NamespaceSlot,
-        group: &GroupRecord<'_>,
-        core: &mut Core,
-    ) -> Vec<QueueSlot> {
-        let names = group.items().map(|(queue, _)| queue);
-        let slot = |name| {
-            let found = self.find_queue(namespace_slot, name);
-            found.unwrap_or_else(|| self.make_queue(namespace_slot, name, core))
-        };
-        names.map(slot).collect()
+        let prefix = |at| if at == last { "callback.".into() } else { format!("messages[{at}].") };
+        let naming = Naming { prefix: &prefix, is_list: true };
+        self.admit_several(several, naming, core).map_err(|(_, error)| error)
     }
 
     /// The last message of a group, which waits for all before it, from `first` on.
-    fn insert_callback(
+    pub(crate) fn insert_callback(
         &mut self,
         place: Place,
         first: u64,

@@ -130,8 +130,24 @@ impl<'a> SettleRecord<'a> {
 
     /// The record's blobs.
     pub(crate) fn blobs(&self, index: u64) -> impl Iterator<Item = BlobRef> + use<'a> {
-        let of_item = |item: SettleItemRecord| [item.error, item.result].into_iter().flatten();
-        self.items().flat_map(of_item).map(move |(item, len)| BlobRef { index, item, len })
+        self.items().flat_map(move |item| item.blobs(index))
+    }
+}
+
+impl SettleItemRecord {
+    /// Its blobs: error text and result, as far as there are.
+    pub(crate) fn blobs(&self, index: u64) -> impl Iterator<Item = BlobRef> + use<> {
+        let blobs = [self.error, self.result].into_iter().flatten();
+        blobs.map(move |(item, len)| BlobRef { index, item, len })
+    }
+
+    /// The only item of a list, as part of a record in which its first blob has the number `next_blob`; sets
+    /// that to the number behind its last one.
+    pub(crate) fn with_blobs_from(self, next_blob: &mut u32) -> SettleItemRecord {
+        let first = *next_blob;
+        let numbered = |blob: Option<(u32, u32)>| blob.map(|(item, len)| (first + item, len));
+        *next_blob += u32::from(self.error.is_some()) + u32::from(self.result.is_some());
+        SettleItemRecord { error: numbered(self.error), result: numbered(self.result), ..self }
     }
 }
 

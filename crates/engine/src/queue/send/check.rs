@@ -45,7 +45,7 @@ pub(crate) fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Erro
     if !group.members.is_empty() {
         check_items("messages", group.members.len(), limits)?;
     }
-    let bytes = check_group_item(group.callback, "callback.", limits)?;
+    let bytes = check_of_several(group.callback.queue, &group.callback.item, "callback.", limits)?;
     let options = group.callback.item.options.copied().unwrap_or_default();
     if options.depends_on.is_some() {
         let reason = "a callback waits for the messages of its group: leave it out".into();
@@ -53,21 +53,36 @@ pub(crate) fn check_group(group: &Group<'_>, limits: &Limits) -> Result<(), Erro
     }
     let steps = options.chain.len();
     let mut together = Together { bytes, parents: 0, steps };
-    for (at, member) in group.members.iter().enumerate() {
+    for (at, QueueItem { queue, item }) in group.members.iter().enumerate() {
         let prefix = format!("messages[{at}].");
-        together.bytes += check_group_item(member, &prefix, limits)?;
-        together.check_relations(group.namespace, &member.item, at, &prefix)?;
+        together.bytes += check_of_several(queue, item, &prefix, limits)?;
+        together.check_relations(group.namespace, item, at, &prefix)?;
     }
     together.check(limits)
 }
 
-fn check_group_item(member: &QueueItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
-    name_rule("queue", member.queue).map_err(|error| error.within(prefix))?;
-    if member.item.options.is_some_and(|options| options.unique.is_some()) {
-        let reason = "the duplicate of another message cannot belong to a group: leave it out".into();
+fn check_of_several(queue: &str, item: &SendItem<'_>, prefix: &str, limits: &Limits) -> Result<u64, Error> {
+    name_rule("queue", queue).map_err(|error| error.within(prefix))?;
+    if item.options.is_some_and(|options| options.unique.is_some()) {
+        let reason = "a group and a transaction send no duplicates of other messages: leave it out".into();
         return Err(invalid(format!("{prefix}unique"), reason));
     }
-    check_send_item(&member.item, prefix, limits)
+    check_send_item(item, prefix, limits)
+}
+
+/// Checks messages to several queues, of which none is the duplicate of another one, with the path with which
+/// the names of the fields of each begin.
+pub(crate) fn check_several<'i>(
+    namespace: NamespaceId,
+    messages: impl Iterator<Item = (String, &'i str, &'i SendItem<'i>)>,
+    limits: &Limits,
+) -> Result<(), Error> {
+    let mut together = Together::default();
+    for (at, (prefix, queue, item)) in messages.enumerate() {
+        together.bytes += check_of_several(queue, item, &prefix, limits)?;
+        together.check_relations(namespace, item, at, &prefix)?;
+    }
+    together.check(limits)
 }
 
 /// Totals of the messages of one record.

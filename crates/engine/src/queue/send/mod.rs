@@ -6,6 +6,7 @@ mod insert;
 pub(crate) mod own;
 pub(crate) mod pending;
 mod repeats;
+pub(crate) mod several;
 
 use crate::core::Core;
 use crate::core::namespace::NamespaceSlot;

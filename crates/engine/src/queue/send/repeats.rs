@@ -8,7 +8,7 @@ use crate::outcome::{Outcome, Reply};
 use crate::queue::QueueModule;
 use crate::queue::record::send::SendRecord;
 use crate::queue::state::QueueSlot;
-use crate::queue::state::idempotency::Sent;
+use crate::queue::state::sent::Sent;
 
 impl QueueModule {
     /// True if an earlier send had this key; then what it gave is in `out`.
@@ -37,13 +37,10 @@ impl QueueModule {
     ) -> Result<bool, Error> {
         let queue = self.queues.get(queue_slot).number;
         let window_us = core.limits.idempotency_window_ms * 1_000;
-        let Some(earlier) = self.idempotency.find(queue, send.idempotency_key, core.now_us, window_us) else {
+        let request = (queue, send.idempotency_key, send.request_digest);
+        let Some(earlier) = self.idempotency.find(request, core.now_us, window_us)? else {
             return Ok(false);
         };
-        if earlier.request_digest != send.request_digest {
-            let key = String::from_utf8_lossy(send.idempotency_key).into_owned();
-            return Err(Error::IdempotencyMismatch { key });
-        }
         let id = |sequence| MessageId { namespace: send.namespace, sequence };
         if !earlier.duplicates.is_empty() {
             out.duplicates.extend(earlier.duplicates.iter().map(|(item, _)| item));
@@ -66,7 +63,7 @@ impl QueueModule {
         }
         let window_us = core.limits.idempotency_window_ms * 1_000;
         self.idempotency.forget(core.now_us, window_us, core.limits.idempotency_keys);
-        if self.idempotency.duplicates() + count as u64 > IDEMPOTENCY_DUPLICATES_MAX {
+        if self.idempotency.entries() + count as u64 > IDEMPOTENCY_DUPLICATES_MAX {
             let what = "duplicates remembered with idempotency keys";
             return Err(Error::LimitExceeded { what, limit: IDEMPOTENCY_DUPLICATES_MAX });
         }
@@ -98,10 +95,10 @@ impl QueueModule {
         out: &Outcome,
     ) {
         let queue = self.queues.get(queue_slot).number;
-        let (key, request_digest, count) = (send.idempotency_key, send.request_digest, send.count);
         let window_us = core.limits.idempotency_window_ms * 1_000;
         let duplicates = out.duplicates.iter().map(|&item| (item, out.ids[item as usize].sequence)).collect();
-        let sent = Sent { queue, key, request_digest, first, count, duplicates };
-        self.idempotency.remember(sent, core.now_us, window_us, core.limits.idempotency_keys);
+        let request = (queue, send.idempotency_key, send.request_digest);
+        let sent = Sent { first, count: send.count, duplicates };
+        self.idempotency.remember(request, sent, core.now_us, window_us, core.limits.idempotency_keys);
     }
 }

@@ -5,7 +5,7 @@
 //! - A message: `message` the slot that every message has; `extras` the optional fields of some, among them
 //!   `options`, `results`, `changed` and `origin`.
 //! - A queue: `queue`, with its `redrive` and its `trim`; `defaults` for new ones.
-//! - Keys: `ordering`, `fair`, `unique`, `limit` and `limit_key`, `sticky`, `idempotency`.
+//! - Keys: `ordering`, `fair`, `unique`, `limit` and `limit_key`, `sticky`; `sent` for repeats.
 //! - Relations: `flow` parents and children, `chain` steps, `pending` sends, `schedule`, `consumer`.
 //! - What is to be done: `consequence`, `work`, `expiry`.
 //! - `namespace_index`: where all of it is found by name and number.
@@ -21,7 +21,6 @@ pub(crate) mod expiry;
 pub(crate) mod extras;
 pub(crate) mod fair;
 pub(crate) mod flow;
-pub(crate) mod idempotency;
 pub(crate) mod limit;
 pub(crate) mod limit_key;
 pub(crate) mod message;
@@ -34,6 +33,7 @@ pub(crate) mod queue;
 pub(crate) mod redrive;
 pub(crate) mod results;
 pub(crate) mod schedule;
+pub(crate) mod sent;
 pub(crate) mod sticky;
 pub(crate) mod trim;
 pub(crate) mod unique;
@@ -57,7 +57,6 @@ pub(crate) type LaneSlot = Slot<fair::Lane>;
 pub(crate) type EdgeSlot = Slot<flow::Edge>;
 pub(crate) type FlowSlot = Slot<flow::Flow>;
 pub(crate) type ParentSlot = Slot<flow::Parent>;
-pub(crate) type RememberedSlot = Slot<idempotency::Remembered>;
 pub(crate) type LimitSlot = Slot<limit::Limit>;
 pub(crate) type LimitKeySlot = Slot<limit_key::LimitKey>;
 pub(crate) type LineSlot = Slot<limit_key::KeyLine>;

@@ -1,0 +1,270 @@
+//! Transactions: each module admits its operations by the state as it is, and only when all are admitted does
+//! each do its own, which cannot fail.
+
+use crate::core::namespace::NamespaceSlot;
+use crate::document::state::DocumentSlot;
+use crate::document::writing::Room;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::id::MessageId;
+use crate::limits::TRANSACTION_OUTCOMES_MAX;
+use crate::outcome::{Outcome, Reply};
+use crate::plant::{self, Plant};
+use crate::queue::record::item::SendItemRecord;
+use crate::queue::send::several::{Naming, Refused, Several};
+use crate::transaction::record::{OperationRecord, TransactionRecord};
+use crate::transaction::remembered::Committed;
+use crate::transaction::{TRANSACTIONS_SINCE, kind, path};
+use crate::transactions::OperationDone;
+
+/// The needs of the operations that are admitted so far, together.
+#[derive(Default)]
+struct Needs {
+    documents: Room,
+    claims: u32,
+    /// Fencing tokens.
+    tokens: u64,
+}
+
+/// Operations that are about to be done.
+struct Admitted<'a> {
+    namespace_slot: NamespaceSlot,
+    messages: Vec<(&'a str, SendItemRecord<'a>)>,
+    /// Sequence of the first message.
+    first: u64,
+}
+
+impl Engine {
+    pub(super) fn transaction(
+        &mut self,
+        record: &TransactionRecord<'_>,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        let done = self.commit(record, out);
+        if done != Ok(true) {
+            out.released.extend(record.blobs(self.core.applied_index));
+        }
+        done.map(|_| ())
+    }
+
+    /// False if it was done before, under its idempotency key.
+    fn commit(&mut self, record: &TransactionRecord<'_>, out: &mut Outcome) -> Result<bool, Error> {
+        self.core.expect_behaviour(TRANSACTIONS_SINCE)?;
+        let namespace_slot = self.core.find_namespace(record.namespace)?;
+        if self.is_repeat(record, out)? {
+            return Ok(false);
+        }
+        match self.admit(record, namespace_slot, out) {
+            Ok(admitted) => self.carry_out(record, &admitted, out),
+            Err((at, error)) => {
+                out.refused_at = at.map(|at| at as u32);
+                if plant::is(Plant::SettleWithoutTheRest) {
+                    self.settle_all(record, out);
+                }
+                return Err(error);
+            }
+        }
+        self.remember(record, out);
+        out.reply = Reply::Committed { duplicate: false };
+        Ok(true)
+    }
+
+    /// True if it was done before; then what it gave is in `out`.
+    fn is_repeat(&self, record: &TransactionRecord<'_>, out: &mut Outcome) -> Result<bool, Error> {
+        if record.idempotency_key.is_empty() || plant::is(Plant::ForgetTransaction) {
+            return Ok(false);
+        }
+        let window_us = self.core.limits.idempotency_window_ms * 1_000;
+        let request = (record.namespace.0, record.idempotency_key, record.request_digest);
+        let Some(Committed(operations)) = self.transactions.find(request, self.core.now_us, window_us)?
+        else {
+            return Ok(false);
+        };
+        out.operations.extend_from_slice(operations);
+        out.reply = Reply::Committed { duplicate: true };
+        Ok(true)
+    }
+
+    fn remember(&mut self, record: &TransactionRecord<'_>, out: &Outcome) {
+        if !record.idempotency_key.is_empty() {
+            let (now_us, limits) = (self.core.now_us, &self.core.limits);
+            let request = (record.namespace.0, record.idempotency_key, record.request_digest);
+            let (window_us, keys_max) = (limits.idempotency_window_ms * 1_000, limits.idempotency_keys);
+            let gave = Committed(out.operations.as_slice().into());
+            self.transactions.remember(request, gave, now_us, window_us, keys_max);
+        }
+    }
+
+    /// Checks all operations; nothing that counts is changed when one is refused.
+    fn admit<'a>(
+        &mut self,
+        record: &TransactionRecord<'a>,
+        namespace_slot: NamespaceSlot,
+        out: &mut Outcome,
+    ) -> Result<Admitted<'a>, Refused> {
+        let of_all = |error| (None, error);
+        self.admit_outcomes(record).map_err(of_all)?;
+        self.locks.catch_up(&mut self.core, out);
+        let mut needs = Needs::default();
+        for (at, operation) in record.operations().enumerate() {
+            self.admit_operation(record, namespace_slot, &operation, &mut needs, out)
+                .map_err(|error| (Some(at), error.within(&operation.path(at))))?;
+        }
+        let messages: Vec<_> = record.messages().collect();
+        let several = Several { namespace: record.namespace, namespace_slot, items: &messages };
+        let bytes = self.admit_messages(record, several)?;
+        self.documents.admit(needs.documents).map_err(of_all)?;
+        self.locks.admit_claims(needs.claims).map_err(of_all)?;
+        let (sent, bytes) = (messages.len() as u64, bytes + needs.documents.bytes);
+        self.core.admit_to_namespace(namespace_slot, sent, bytes).map_err(of_all)?;
+        if !self.core.tokens.has(needs.tokens) {
+            return Err((None, Error::Internal { reason: "there are no more fencing tokens".into() }));
+        }
+        let first = self.queue.reserve_sequences(namespace_slot, sent as u32, &mut self.core);
+        Ok(Admitted { namespace_slot, first: first.map_err(of_all)?, messages })
+    }
+
+    /// Refuses a transaction of which more outcomes would have to be remembered than there is room for.
+    fn admit_outcomes(&mut self, record: &TransactionRecord<'_>) -> Result<(), Error> {
+        if record.idempotency_key.is_empty() {
+            return Ok(());
+        }
+        let limits = &self.core.limits;
+        let window_us = limits.idempotency_window_ms * 1_000;
+        self.transactions.forget(self.core.now_us, window_us, limits.idempotency_keys);
+        if self.transactions.entries() + u64::from(record.count) > TRANSACTION_OUTCOMES_MAX {
+            let what = "operations remembered with idempotency keys";
+            return Err(Error::LimitExceeded { what, limit: TRANSACTION_OUTCOMES_MAX });
+        }
+        Ok(())
+    }
+
+    /// Checks an operation, but for a message.
+    fn admit_operation(
+        &mut self,
+        record: &TransactionRecord<'_>,
+        namespace_slot: NamespaceSlot,
+        operation: &OperationRecord<'_>,
+        needs: &mut Needs,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        match operation {
+            OperationRecord::Send(..) => Ok(()),
+            OperationRecord::Settle(item) => {
+                self.queue.extendable_slot(record.namespace, &item.receipt, &mut self.core).map(|_| ())
+            }
+            OperationRecord::Put(put) => {
+                self.expect_lock(put.namespace, &put.when, put.key)?;
+                let (_, found) = self.documents.look_up(put.namespace, put.key, &mut self.core, out)?;
+                self.documents.expect(&put.when, put.key, found)?;
+                needs.documents += self.documents.room_of(found, put);
+                needs.tokens += 1;
+                Ok(())
+            }
+            OperationRecord::Delete(delete) => {
+                self.expect_lock(delete.namespace, &delete.when, delete.key)?;
+                let (_, found) = self.documents.look_up(delete.namespace, delete.key, &mut self.core, out)?;
+                needs.tokens += 1;
+                self.documents.expect_to_delete(&delete.when, delete.key, found).map(|_| ())
+            }
+            OperationRecord::Acquire(acquire) => {
+                needs.claims += 1;
+                needs.tokens += 1;
+                self.locks.expect_open(acquire, namespace_slot)
+            }
+            OperationRecord::Release(token) => {
+                let granted = self.locks.granted(record.namespace, *token, &mut self.core);
+                granted.map(|_| ())
+            }
+        }
+    }
+
+    /// Checks the messages; returns the bytes of their blobs.
+    fn admit_messages(&self, record: &TransactionRecord<'_>, several: Several<'_>) -> Result<u64, Refused> {
+        // Places of the messages among the operations.
+        let is_send =
+            |(_, operation): &(usize, OperationRecord<'_>)| matches!(operation, OperationRecord::Send(..));
+        let place = |message: usize| {
+            let sends = record.operations().enumerate().filter(is_send);
+            sends.map(|(at, _)| at).nth(message).unwrap_or_default()
+        };
+        let prefix = |message| path(place(message), kind::SEND);
+        let naming = Naming { prefix: &prefix, is_list: false };
+        let admitted = self.queue.admit_several(several, naming, &self.core);
+        admitted.map_err(|(message, error)| (message.map(place), error))
+    }
+
+    /// Does what was admitted. Messages are sent first, so that a step that follows an acked message has no
+    /// place of theirs; grants are released last, since others follow them.
+    fn carry_out(&mut self, record: &TransactionRecord<'_>, admitted: &Admitted<'_>, out: &mut Outcome) {
+        let Admitted { namespace_slot, messages, first } = admitted;
+        if !messages.is_empty() {
+            let several =
+                Several { namespace: record.namespace, namespace_slot: *namespace_slot, items: messages };
+            self.queue.place_several(several, *first, false, &mut self.core, out);
+        }
+        let mut next = MessageId { namespace: record.namespace, sequence: *first };
+        for operation in record.operations() {
+            let done = self.do_operation(record, *namespace_slot, &operation, &mut next, out);
+            out.operations.push(done);
+        }
+        for operation in record.operations() {
+            if let OperationRecord::Release(token) = operation
+                && !plant::is(Plant::KeepReleasedLock)
+                && let Ok(slot) = self.locks.granted(record.namespace, token, &mut self.core)
+            {
+                self.locks.end_grant(slot, &mut self.core, out);
+            }
+        }
+    }
+
+    /// Settles what a transaction settles: for the simulator, which plants this as a bug.
+    fn settle_all(&mut self, record: &TransactionRecord<'_>, out: &mut Outcome) {
+        for operation in record.operations() {
+            if let OperationRecord::Settle(item) = operation
+                && item.error.is_none()
+                && item.result.is_none()
+            {
+                self.queue.settle_admitted(record.namespace, &item, &mut self.core, out);
+            }
+        }
+    }
+
+    /// Does an operation, but for a message, which is sent, and a release. `next`: the id of the next message.
+    fn do_operation(
+        &mut self,
+        record: &TransactionRecord<'_>,
+        namespace: NamespaceSlot,
+        operation: &OperationRecord<'_>,
+        next: &mut MessageId,
+        out: &mut Outcome,
+    ) -> OperationDone {
+        let core = &mut self.core;
+        match operation {
+            OperationRecord::Send(..) => {
+                next.sequence += 1;
+                OperationDone::Sent { id: MessageId { sequence: next.sequence - 1, ..*next } }
+            }
+            OperationRecord::Settle(item) => {
+                self.queue.settle_admitted(record.namespace, item, core, out);
+                OperationDone::Settled
+            }
+            OperationRecord::Put(put) => {
+                let found: Option<DocumentSlot> = self.documents.documents.find(namespace, put.key);
+                let revision = core.tokens.give().unwrap_or_default();
+                let version = self.documents.write((namespace, found), put, revision, core, out);
+                OperationDone::Written { version, created: found.is_none() }
+            }
+            OperationRecord::Delete(delete) => {
+                let found = self.documents.documents.find(namespace, delete.key);
+                let version = found.map(|slot| self.documents.delete_found(slot, core, out));
+                OperationDone::Deleted { version: version.unwrap_or_default() }
+            }
+            OperationRecord::Acquire(acquire) => {
+                let number = core.tokens.give().unwrap_or_default();
+                OperationDone::Granted { grant: self.locks.grant_new(acquire, namespace, number, core) }
+            }
+            OperationRecord::Release(_) => OperationDone::Released,
+        }
+    }
+}

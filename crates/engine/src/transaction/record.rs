@@ -1,0 +1,231 @@
+//! The layout of a transaction: a head, then each operation with its length, as the record of its own that it
+//! could be.
+//!
+//! Blobs: those of all messages, then those of the steps that they carry, as in a group; then those of the
+//! other operations, in order.
+
+use crate::command::{Command, RecordSink};
+use crate::core::field::{ReadField, WriteField};
+use crate::document::record as document;
+use crate::document::record::PutRecord;
+use crate::documents::DocumentDelete;
+use crate::id::{BlobRef, NamespaceId};
+use crate::lock::record as lock;
+use crate::lock::record::AcquireRecord;
+use crate::locks::LockToken;
+use crate::queue::record::Gathered;
+use crate::queue::record::chain;
+use crate::queue::record::delivery::{SettleItemRecord, decode_settle, encode_settle};
+use crate::queue::record::item::{SendItemRecord, send_blob};
+use crate::queue::record::send::{decode_send, encode_send};
+use crate::transaction::{kind, path};
+use crate::transactions::Transaction;
+use crate::wire::{Put, Reader};
+
+/// The first byte of an operation.
+mod tag {
+    pub(super) const SEND: u8 = 0;
+    pub(super) const SETTLE: u8 = 1;
+    pub(super) const PUT: u8 = 2;
+    pub(super) const DELETE: u8 = 3;
+    pub(super) const ACQUIRE: u8 = 4;
+    pub(super) const RELEASE: u8 = 5;
+}
+
+/// An operation; blobs have the numbers that they have in the whole record.
+#[derive(Clone, Copy)]
+pub(crate) enum OperationRecord<'a> {
+    Send(&'a str, SendItemRecord<'a>),
+    Settle(SettleItemRecord),
+    Put(PutRecord<'a>),
+    Delete(DocumentDelete<'a>),
+    Acquire(AcquireRecord<'a>),
+    Release(LockToken),
+}
+
+/// Operations that are done together.
+#[derive(Clone, Copy)]
+pub(crate) struct TransactionRecord<'a> {
+    pub(crate) namespace: NamespaceId,
+    pub(crate) idempotency_key: &'a [u8],
+    pub(crate) request_digest: u64,
+    pub(crate) count: u32,
+    /// Number of the first blob that is no message's.
+    other_blobs: u32,
+    operations: Reader<'a>,
+}
+
+pub(crate) fn encode(first: [u8; 2], transaction: &Transaction<'_>, sink: &mut impl RecordSink) {
+    let mut out = Gathered(Vec::with_capacity(256));
+    out.0.raw(&first);
+    out.0.u32(transaction.namespace.0);
+    out.0.u64(transaction.request_digest);
+    out.0.bytes16(transaction.idempotency_key);
+    out.0.u32(transaction.operations.len() as u32);
+    out.0.u32(transaction.operations.iter().map(blobs_of_messages).sum());
+    for operation in transaction.operations {
+        let start = out.0.len();
+        out.0.u32(0);
+        encode_operation(operation, &mut out);
+        let len = (out.0.len() - start - 4) as u32;
+        out.0[start..start + 4].copy_from_slice(&len.to_le_bytes());
+    }
+    sink.body(&out.0);
+    let messages = || transaction.operations.iter().filter_map(Command::as_send);
+    messages().flat_map(|send| send.items).for_each(|item| send_blob(item, sink));
+    messages().flat_map(|send| send.items).for_each(|item| chain::write_blobs(item, sink));
+    for operation in transaction.operations.iter().filter(|operation| operation.as_send().is_none()) {
+        encode_operation(operation, &mut BlobsOf(sink));
+    }
+}
+
+pub(crate) fn blob_count(transaction: &Transaction<'_>) -> u32 {
+    transaction.operations.iter().map(Command::blob_count).sum()
+}
+
+fn blobs_of_messages(operation: &Command<'_>) -> u32 {
+    operation.as_send().map_or(0, |_| operation.blob_count())
+}
+
+/// Writes an operation as a record; nothing of one that no transaction has.
+fn encode_operation(operation: &Command<'_>, sink: &mut impl RecordSink) {
+    match operation {
+        Command::Send(send) => encode_send([tag::SEND, 0], send, sink),
+        Command::Settle { namespace, items } => encode_settle([tag::SETTLE, 0], *namespace, items, sink),
+        Command::DocumentPut(put) => document::encode_put([tag::PUT, 0], put, sink),
+        Command::LockAcquire(acquire) => lock::encode_acquire([tag::ACQUIRE, 0], acquire, sink),
+        Command::DocumentDelete(delete) => {
+            let mut out = vec![tag::DELETE, 0];
+            delete.write(&mut out);
+            sink.body(&out);
+        }
+        Command::LockRelease { token, .. } => {
+            let mut out = vec![tag::RELEASE, 0];
+            token.write(&mut out);
+            sink.body(&out);
+        }
+        _ => {}
+    }
+}
+
+/// Takes the blobs of a record, and leaves out its body.
+struct BlobsOf<'s, S>(&'s mut S);
+
+impl<S: RecordSink> RecordSink for BlobsOf<'_, S> {
+    fn body(&mut self, _bytes: &[u8]) {}
+
+    fn blob(&mut self, pieces: &[&[u8]]) {
+        self.0.blob(pieces);
+    }
+}
+
+/// Reads what [`encode`] wrote; `None` also for what a check before the proposal refuses.
+pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<TransactionRecord<'a>> {
+    let namespace = NamespaceId(reader.u32()?);
+    let (request_digest, idempotency_key) = (reader.u64()?, reader.bytes16()?);
+    let (count, other_blobs) = (reader.u32()?, reader.u32()?);
+    let operations = *reader;
+    for _ in 0..count {
+        let operation = read_operation(reader, &mut 0)?;
+        let is_of_namespace = match operation {
+            OperationRecord::Put(put) => put.namespace == namespace,
+            OperationRecord::Delete(delete) => delete.namespace == namespace,
+            OperationRecord::Acquire(acquire) => acquire.namespace == namespace,
+            OperationRecord::Send(..) | OperationRecord::Settle(_) | OperationRecord::Release(_) => true,
+        };
+        is_of_namespace.then_some(())?;
+    }
+    (count > 0).then_some(TransactionRecord {
+        namespace,
+        idempotency_key,
+        request_digest,
+        count,
+        other_blobs,
+        operations,
+    })
+}
+
+/// Reads an operation; `next_blob`: the number of its first blob, unless it sends a message, and then of the
+/// one behind its last.
+fn read_operation<'a>(reader: &mut Reader<'a>, next_blob: &mut u32) -> Option<OperationRecord<'a>> {
+    let len = reader.u32()? as usize;
+    let mut body = Reader::new(reader.raw(len)?);
+    let [tag, _] = *body.array::<2>()?;
+    let operation = match tag {
+        tag::SEND => {
+            let send = decode_send(&mut body)?;
+            let queue = std::str::from_utf8(send.queue).ok()?;
+            OperationRecord::Send(queue, send.items().next().filter(|_| send.count == 1)?)
+        }
+        tag::SETTLE => {
+            let settle = decode_settle(&mut body)?;
+            let mut items = settle.items();
+            let item = items.next().filter(|_| items.next().is_none())?;
+            OperationRecord::Settle(item.with_blobs_from(next_blob))
+        }
+        tag::PUT => {
+            let put = document::decode_put(&mut body)?.with_blob(*next_blob);
+            *next_blob += 1;
+            OperationRecord::Put(put)
+        }
+        tag::DELETE => OperationRecord::Delete(DocumentDelete::read(&mut body)?),
+        tag::ACQUIRE => OperationRecord::Acquire(lock::decode_acquire(&mut body)?),
+        tag::RELEASE => OperationRecord::Release(LockToken::read(&mut body)?),
+        _ => return None,
+    };
+    body.is_empty().then_some(operation)
+}
+
+impl OperationRecord<'_> {
+    /// The path of an operation, with which the names of its fields begin.
+    pub(crate) fn path(&self, at: usize) -> String {
+        path(
+            at,
+            match self {
+                OperationRecord::Send(..) => kind::SEND,
+                OperationRecord::Settle(_) => kind::SETTLE,
+                OperationRecord::Put(_) => kind::PUT,
+                OperationRecord::Delete(_) => kind::DELETE,
+                OperationRecord::Acquire(_) => kind::ACQUIRE,
+                OperationRecord::Release(_) => kind::RELEASE,
+            },
+        )
+    }
+}
+
+impl<'a> TransactionRecord<'a> {
+    /// The operations, in order.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = OperationRecord<'a>> + use<'a> {
+        let (mut reader, mut next_blob) = (self.operations, self.other_blobs);
+        (0..self.count).map_while(move |_| read_operation(&mut reader, &mut next_blob))
+    }
+
+    /// The messages that it sends, with their queues.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (&'a str, SendItemRecord<'a>)> + use<'a> {
+        self.operations().filter_map(|operation| match operation {
+            OperationRecord::Send(queue, item) => Some((queue, item)),
+            OperationRecord::Settle(_)
+            | OperationRecord::Put(_)
+            | OperationRecord::Delete(_)
+            | OperationRecord::Acquire(_)
+            | OperationRecord::Release(_) => None,
+        })
+    }
+
+    /// The record's blobs.
+    pub(crate) fn blobs(&self, index: u64) -> Vec<BlobRef> {
+        let messages = self.messages().count() as u32;
+        let own =
+            (0..).zip(self.messages()).map(|(item, (_, send))| BlobRef { index, item, len: send.blob_len });
+        let steps = chain::step_blobs(index, messages, self.messages().map(|(_, item)| item));
+        let others = self.operations().flat_map(|operation| match operation {
+            OperationRecord::Settle(item) => item.blobs(index).collect(),
+            OperationRecord::Put(put) => vec![put.blob(index)],
+            OperationRecord::Send(..)
+            | OperationRecord::Delete(_)
+            | OperationRecord::Acquire(_)
+            | OperationRecord::Release(_) => Vec::new(),
+        });
+        own.chain(steps).chain(others).collect()
+    }
+}
