@@ -39,6 +39,8 @@ mod schedules;
 mod sends;
 #[path = "random/shadow.rs"]
 mod shadow;
+#[path = "random/transactions.rs"]
+mod transactions;
 #[path = "random/work.rs"]
 mod work;
 
@@ -59,6 +61,7 @@ use sluice_engine::id::{ConsumerId, MessageId, NamespaceId, Receipt};
 use sluice_engine::query::State;
 use sluice_engine::settings::QueuePatch;
 use sluice_engine::{BEHAVIOUR_VERSION, Command, Engine, Limits, Outcome};
+use transactions::Transactions;
 
 const QUEUES: [&str; 6] = ["a", "b", "c", "d", "e", "buried"];
 /// The last one is none.
@@ -105,6 +108,7 @@ struct Run {
     groups: Groups,
     locks: Locks,
     documents: Documents,
+    transactions: Transactions,
     shadow: Shadow,
 }
 
@@ -127,6 +131,7 @@ impl Run {
             groups: Groups::default(),
             locks: Locks::default(),
             documents: Documents::default(),
+            transactions: Transactions::default(),
             shadow: Shadow::default(),
         };
         run.driver.engine.watch_events(true);
@@ -159,8 +164,17 @@ impl Run {
         }
         self.deliveries.follow(self.now_us, out, engine);
         self.lives.follow(&out.events);
-        self.locks.follow(self.now_us, command, out);
-        self.documents.follow(self.now_us, command, out);
+        if let Command::Transaction(transaction) = command {
+            for (operation, out) in self.transactions.follow(self.now_us, transaction, (engine.limits(), out))
+            {
+                let operation = operation.unwrap_or(Command::Tick);
+                self.locks.follow(self.now_us, &operation, &out);
+                self.documents.follow(self.now_us, &operation, &out);
+            }
+        } else {
+            self.locks.follow(self.now_us, command, out);
+            self.documents.follow(self.now_us, command, out);
+        }
         self.shadow.follow(&self.driver);
         let pushed = out.pushed.iter().map(|(_, delivery)| delivery);
         self.receipts.extend(out.deliveries.iter().chain(pushed).map(|delivery| delivery.receipt));
@@ -190,8 +204,9 @@ impl Run {
             0..=17 => self.send(),
             18..=21 => self.lock(),
             22..=25 => self.document(),
-            26..=27 => self.odd(),
-            28..=29 if !self.deliveries.in_order => self.group(),
+            26 => self.odd(),
+            27..=28 => self.transaction(),
+            29 if !self.deliveries.in_order => self.group(),
             30..=54 => self.receive(),
             55..=79 => self.settle(),
             80..=82 => self.extend(),

@@ -210,7 +210,7 @@ impl Run {
     }
 
     /// A condition that mostly holds.
-    fn condition(&mut self, namespace: NamespaceId, key: &str) -> DocumentCondition {
+    pub(super) fn condition(&mut self, namespace: NamespaceId, key: &str) -> DocumentCondition {
         let found = self.driver.engine.document(namespace, key).map(|view| view.version).unwrap_or_default();
         let mut when = DocumentCondition::default();
         match self.numbers.below(8) {
