@@ -145,7 +145,8 @@ impl Documents {
             let found = driver.engine.documents_after(namespace, "", None, 1_000);
             let keys = found.iter().map(|view| view.key.clone());
             let live = self.live.keys().filter(|(of, _)| *of == namespace).map(|(_, key)| key.clone());
-            assert!(keys.eq(live), "documents of {namespace:?}");
+            let (keys, live): (Vec<_>, Vec<_>) = (keys.collect(), live.collect());
+            assert_eq!(keys, live, "documents of {namespace:?}");
         }
         for ((namespace, key), document) in &self.live {
             let found = driver.engine.document_versions(*namespace, key);

@@ -44,12 +44,13 @@ impl Transactions {
             known.may_be_gone |= now_us - known.at_us >= window_us;
         }
         let known = self.0.get(transaction.idempotency_key);
+        let nothing = (None, Outcome::default());
         match (&out.error, out.reply) {
             (None, Reply::Committed { duplicate: true }) => {
                 let known = known.expect("a repeat of nothing");
                 assert_eq!((known.digest, &known.done), (transaction.request_digest, &out.operations));
                 assert!(out.locks.is_empty());
-                Vec::new()
+                vec![nothing]
             }
             (None, Reply::Committed { duplicate: false }) => {
                 assert!(known.is_none_or(|known| known.may_be_gone), "a repeat is done again");
@@ -64,7 +65,7 @@ impl Transactions {
                 assert!(out.operations.is_empty());
                 if let Error::IdempotencyMismatch { .. } = error {
                     assert!(known.is_some_and(|known| known.digest != transaction.request_digest));
-                    return Vec::new();
+                    return vec![nothing];
                 }
                 let refused = out.refused_at.map(|at| transaction.operations[at as usize].clone());
                 if let Some(operation) = &refused {
