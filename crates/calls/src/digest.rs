@@ -50,6 +50,47 @@ pub(crate) fn request_digest<'a>(caller: &'a Caller, fields: impl Iterator<Item 
     [word(0), word(8)]
 }
 
+/// The fields that make a request what it is, as bytes that tell them apart: name and value of each that is
+/// given, in the order in which they are put.
+#[derive(Default)]
+pub(crate) struct Fields(Vec<u8>);
+
+impl Fields {
+    /// Puts a field of any bytes.
+    pub(crate) fn octets(&mut self, name: &str, value: &[u8]) {
+        for part in [name.as_bytes(), value] {
+            self.0.extend_from_slice(&(part.len() as u64).to_le_bytes());
+            self.0.extend_from_slice(part);
+        }
+    }
+
+    /// Puts a text, if it is given.
+    pub(crate) fn text(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.octets(name, value.as_bytes());
+        }
+    }
+
+    /// Puts a number, if it is given.
+    pub(crate) fn number(&mut self, name: &str, value: Option<u64>) {
+        if let Some(value) = value {
+            self.octets(name, &value.to_le_bytes());
+        }
+    }
+
+    /// Puts a flag that is set.
+    pub(crate) fn flag(&mut self, name: &str, is_set: bool) {
+        if is_set {
+            self.octets(name, &[]);
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 struct Digest(u64);
 
 impl Digest {

@@ -1,27 +1,26 @@
-//! Documents: put, show, delete, list, history; `patch` changes JSON in its place; `changes` tells
-//! what has changed.
+//! Documents: put, show, delete, list, history; `writing` what writes have in common; `patch` changes JSON in
+//! its place; `changes` tells what has changed.
 
 pub mod changes;
 pub mod patch;
+mod writing;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sluice_engine::command::DocumentPut;
-use sluice_engine::documents::{DocumentCondition, DocumentVersion, DocumentView};
+use sluice_engine::documents::{DocumentVersion, DocumentView};
 use sluice_engine::limits::{DOCUMENT_HISTORY_MAX, DOCUMENT_TTL_MS_MAX};
-use sluice_engine::locks::LockToken;
 
 use crate::access::Right;
 use crate::call::{Body, Done, How, Unary};
-use crate::digest::request_digest;
 use crate::error::CallError;
-use crate::fault::{Fault, Read, clip};
+use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
 use crate::payload::{Attributes, Content, Headers, Octets, Text};
 use crate::permit::Permit;
 use crate::value::{Nothing, PageSize, Within, cut_page, given, page_size, request_id};
+pub use writing::{Names, When, Writing, request_of, write};
 
 /// Largest version that JSON tells from its neighbours (RFC 8259 §6).
 pub const VERSION_MAX: u64 = (1 << 53) - 1;
@@ -34,172 +33,98 @@ const ETAG_EXAMPLE: &str = "7340032000001";
 /// A number of a version.
 type Version = Within<1, VERSION_MAX>;
 
-/// Conditions of a write, as callers give them.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct When<'a> {
-    /// Version that it has.
-    pub version: Option<u64>,
-    /// ETag that it has, in decimal digits.
-    pub etag: Option<&'a str>,
-    /// True if there has to be a document.
-    pub exists: bool,
-    /// True if there may be none.
-    pub absent: bool,
-    /// Token of a lock of the key.
-    pub token: Option<&'a str>,
-    /// Names of the fields, for errors.
-    pub names: Names,
-}
-
-/// The names of conditions in a request.
-#[derive(Clone, Copy, Debug)]
-pub struct Names {
-    /// Name of the condition by version.
-    pub version: &'static str,
-    /// Name of the condition by ETag.
-    pub etag: &'static str,
-    /// Name of the condition that it exists.
-    pub exists: &'static str,
-    /// Name of the condition that it does not.
-    pub absent: &'static str,
-    /// Name of the token of a lock.
-    pub token: &'static str,
-}
-
-impl Default for Names {
-    fn default() -> Names {
-        Names {
-            version: "if_version",
-            etag: "if_etag",
-            exists: "if_exists",
-            absent: "if_absent",
-            token: "token",
+/// Declares a document to write: these fields, and those that every write has.
+macro_rules! put_request {
+    ($(#[$attribute:meta])* $name:ident { $($own:tt)* }) => {
+        #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        $(#[$attribute])*
+        pub struct $name {
+            $($own)*
+            /// The content, if it is text; this or `content_base64` is required. At most 4 MiB.
+            content: Option<Text>,
+            /// The content as standard base64 with padding.
+            content_base64: Option<Octets>,
+            /// Media type of the content.
+            content_type: Option<String>,
+            /// Names and values that are kept with the content: at most 64, with 16 KiB together.
+            attributes: Option<Attributes>,
+            /// Time after which the document is gone, in milliseconds; default: it stays.
+            ttl_ms: Option<Within<1, DOCUMENT_TTL_MS_MAX>>,
+            /// Number of former versions that are kept; default: as before, and none of a new document.
+            history: Option<Within<0, { DOCUMENT_HISTORY_MAX as u64 }>>,
+            /// Write only if the document has this version.
+            if_version: Option<Version>,
+            /// Write only if the document has this ETag.
+            if_etag: Option<String>,
+            /// Write only if there is a document.
+            if_exists: Option<bool>,
+            /// Write only if there is no document.
+            if_absent: Option<bool>,
+            /// Token of a lock of the key: write only while it is held.
+            token: Option<String>,
         }
-    }
-}
 
-impl When<'_> {
-    fn read(&self) -> Result<DocumentCondition, CallError> {
-        let contradicts = [
-            (self.names.version, self.version.is_some()),
-            (self.names.etag, self.etag.is_some()),
-            (self.names.exists, self.exists),
-        ];
-        if let Some((other, _)) = contradicts.into_iter().find(|(_, given)| *given && self.absent) {
-            return Err(Fault::conflict(self.names.absent, other).into());
+        impl $name {
+            /// Names and values of the attributes.
+            pub(crate) fn attributes(&self) -> Vec<(&str, &str)> {
+                let all = self.attributes.iter().flat_map(|all| &all.0);
+                all.map(|(name, value)| (&**name, &**value)).collect()
+            }
+
+            /// The document, with its attributes.
+            pub(crate) fn writing<'a>(&'a self, attributes: &'a [(&'a str, &'a str)]) -> Read<Writing<'a>> {
+                let content = match (&self.content, &self.content_base64) {
+                    (Some(_), Some(_)) => return Err(Fault::conflict("content", "content_base64")),
+                    (Some(text), None) => text.as_bytes(),
+                    (None, Some(octets)) => octets.as_bytes(),
+                    (None, None) => {
+                        let reason = "a document has a content, which may be empty";
+                        return Err(Fault::missing("content", reason));
+                    }
+                };
+                Ok(Writing {
+                    when: When {
+                        version: self.if_version.map(Within::get),
+                        etag: self.if_etag.as_deref(),
+                        exists: self.if_exists.unwrap_or_default(),
+                        absent: self.if_absent.unwrap_or_default(),
+                        token: self.token.as_deref(),
+                        ..When::default()
+                    },
+                    ttl_ms: Some(self.ttl_ms.map_or(0, Within::get)),
+                    history: self.history.map(|history| history.get() as u16),
+                    content_type: self.content_type.as_deref().unwrap_or_default(),
+                    attributes,
+                    content,
+                })
+            }
         }
-        let revision = self.etag.map(etag).transpose().map_err(|fault| fault.inside(self.names.etag))?;
-        let no_token = |token: &str| {
-            Fault::invalid(format!("{:?} is no token of a lock", clip(token))).inside(self.names.token)
-        };
-        let token = self.token.map(|token| token.parse::<LockToken>().map_err(|_| no_token(token)));
-        let token = token.transpose()?;
-        let version = if self.absent { Some(0) } else { self.version };
-        Ok(DocumentCondition { version, revision, exists: self.exists, token })
-    }
-}
-
-fn etag(text: &str) -> Read<u64> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse() {
-        Ok(revision) if digits => Ok(revision),
-        _ => {
-            let text = clip(text);
-            Err(Fault::invalid(format!("{text:?} is no ETag of a document: they are decimal digits")))
-        }
-    }
-}
-
-/// A document to write.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Writing<'a> {
-    /// Conditions.
-    pub when: When<'a>,
-    /// Time after which it is gone, in milliseconds; 0: it stays; `None`: as before.
-    pub ttl_ms: Option<u64>,
-    /// Number of former versions to keep; `None`: as before.
-    pub history: Option<u16>,
-    /// Media type; empty: unstated.
-    pub content_type: &'a str,
-    /// Names and values.
-    pub attributes: &'a [(&'a str, &'a str)],
-    /// The content.
-    pub content: &'a [u8],
-}
-
-/// The digest by which a repeat of a write is known, by the text that its caller has given for it; 0: there
-/// is none.
-pub fn request_of(permit: &Permit<'_>, writing: &Writing<'_>, id: Option<&str>) -> u64 {
-    let when = format!("{:?} {:?} {:?}", writing.when, writing.ttl_ms, writing.history);
-    // Headers of HTTP come in any order.
-    let mut attributes = writing.attributes.to_vec();
-    attributes.sort_unstable();
-    let attributes = attributes.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
-    let fields = [when.as_bytes(), writing.content, writing.content_type.as_bytes()];
-    digest_of(permit, id, fields.into_iter().chain(attributes))
-}
-
-fn digest_of<'a>(permit: &'a Permit<'_>, id: Option<&'a str>, fields: impl Iterator<Item = &'a [u8]>) -> u64 {
-    let Some(id) = id else { return 0 };
-    let of_key = [id, permit.namespace_name(), permit.name()].map(str::as_bytes);
-    request_digest(permit.caller(), of_key.into_iter().chain(fields))[0].max(1)
-}
-
-/// Writes the document that a call names; its version, and whether it is new. `request` is the digest by
-/// which a repeat is known; 0: there is none.
-///
-/// # Errors
-/// Those of the operation.
-pub async fn write(
-    permit: &Permit<'_>,
-    writing: &Writing<'_>,
-    request: u64,
-) -> Result<(DocumentVersion, bool), CallError> {
-    let put = DocumentPut {
-        namespace: permit.namespace_id()?,
-        key: permit.name(),
-        when: writing.when.read()?,
-        ttl_ms: writing.ttl_ms,
-        history: writing.history,
-        request,
-        content_type: writing.content_type,
-        attributes: writing.attributes,
-        content: writing.content,
     };
-    Ok(permit.node().document_put(&put).await?)
 }
 
-/// A document to write, under the conditions that are given.
-#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(rename = "DocumentPutRequest")]
-#[schemars(example = json!({"content": "{\"state\":\"paid\"}", "content_type": "application/json", "if_version": 3}))]
-pub struct Put {
-    /// The content, if it is text; this or `content_base64` is required. At most 4 MiB.
-    content: Option<Text>,
-    /// The content as standard base64 with padding.
-    content_base64: Option<Octets>,
-    /// Media type of the content.
-    content_type: Option<String>,
-    /// Names and values that are kept with the content: at most 64, with 16 KiB together.
-    attributes: Option<Attributes>,
-    /// Time after which the document is gone, in milliseconds; default: it stays.
-    ttl_ms: Option<Within<1, DOCUMENT_TTL_MS_MAX>>,
-    /// Number of former versions that are kept; default: as before, and none of a new document.
-    history: Option<Within<0, { DOCUMENT_HISTORY_MAX as u64 }>>,
-    /// Write only if the document has this version.
-    if_version: Option<Version>,
-    /// Write only if the document has this ETag.
-    if_etag: Option<String>,
-    /// Write only if there is a document.
-    if_exists: Option<bool>,
-    /// Write only if there is no document.
-    if_absent: Option<bool>,
-    /// Token of a lock of the key: write only while it is held.
-    token: Option<String>,
-    /// Text that nobody else can guess, by which a repeat of this request is known: it writes nothing while
-    /// the version that it has written is the current one.
-    request_id: Option<String>,
+put_request! {
+    /// A document to write, under the conditions that are given.
+    #[schemars(rename = "DocumentPutRequest")]
+    #[schemars(example = json!({
+        "content": "{\"state\":\"paid\"}", "content_type": "application/json", "if_version": 3,
+    }))]
+    Put {
+        /// Text that nobody else can guess, by which a repeat of this request is known: it writes nothing
+        /// while the version that it has written is the current one.
+        request_id: Option<String>,
+    }
+}
+
+put_request! {
+    /// A document to write with a transaction, under the conditions that are given.
+    #[schemars(rename = "TransactionPut")]
+    #[schemars(example = json!({"key": "orders/17", "content": "paid", "if_version": 3}))]
+    KeyedPut {
+        /// Its key.
+        #[schemars(required)]
+        pub(crate) key: Option<String>,
+    }
 }
 
 /// A version that was written or deleted.
@@ -231,48 +156,58 @@ impl Unary for Put {
     const HOW: &'static [How] = &[How::Done, How::Created];
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Written>, CallError> {
-        let content = match (&self.content, &self.content_base64) {
-            (Some(_), Some(_)) => return Err(Fault::conflict("content", "content_base64").into()),
-            (Some(text), None) => text.as_bytes(),
-            (None, Some(octets)) => octets.as_bytes(),
-            (None, None) => {
-                return Err(Fault::missing("content", "a document has a content, which may be empty").into());
-            }
-        };
-        let attributes: Vec<(&str, &str)> =
-            self.attributes.iter().flat_map(|all| &all.0).map(|(name, value)| (&**name, &**value)).collect();
-        let writing = Writing {
-            when: When {
-                version: self.if_version.map(Within::get),
-                etag: self.if_etag.as_deref(),
-                exists: self.if_exists.unwrap_or_default(),
-                absent: self.if_absent.unwrap_or_default(),
-                token: self.token.as_deref(),
-                ..When::default()
-            },
-            ttl_ms: Some(self.ttl_ms.map_or(0, Within::get)),
-            history: self.history.map(|history| history.get() as u16),
-            content_type: self.content_type.as_deref().unwrap_or_default(),
-            attributes: &attributes,
-            content,
-        };
+        let attributes = self.attributes();
+        let writing = self.writing(&attributes)?;
         let request = request_of(permit, &writing, request_id(self.request_id.as_deref())?);
         let (version, created) = write(permit, &writing, request).await?;
         Ok(Done::made(version.into(), created))
     }
 }
 
-/// A document to delete, under the conditions that are given.
-#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(rename = "DocumentDeleteRequest")]
-pub struct Delete {
-    /// Delete only if the document has this version.
-    if_version: Option<Version>,
-    /// Delete only if the document has this ETag.
-    if_etag: Option<String>,
-    /// Token of a lock of the key: delete only while it is held.
-    token: Option<String>,
+/// Declares a document to delete: these fields, and the conditions.
+macro_rules! delete_request {
+    ($(#[$attribute:meta])* $name:ident { $($own:tt)* }) => {
+        #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        $(#[$attribute])*
+        pub struct $name {
+            $($own)*
+            /// Delete only if the document has this version.
+            if_version: Option<Version>,
+            /// Delete only if the document has this ETag.
+            if_etag: Option<String>,
+            /// Token of a lock of the key: delete only while it is held.
+            token: Option<String>,
+        }
+
+        impl $name {
+            /// The conditions.
+            pub(crate) fn when(&self) -> When<'_> {
+                When {
+                    version: self.if_version.map(Within::get),
+                    etag: self.if_etag.as_deref(),
+                    token: self.token.as_deref(),
+                    ..When::default()
+                }
+            }
+        }
+    };
+}
+
+delete_request! {
+    /// A document to delete, under the conditions that are given.
+    #[schemars(rename = "DocumentDeleteRequest")]
+    Delete {}
+}
+
+delete_request! {
+    /// A document to delete with a transaction, under the conditions that are given.
+    #[schemars(rename = "TransactionDelete", example = json!({"key": "orders/17"}))]
+    KeyedDelete {
+        /// Its key.
+        #[schemars(required)]
+        pub(crate) key: Option<String>,
+    }
 }
 
 impl Unary for Delete {
@@ -280,13 +215,7 @@ impl Unary for Delete {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
-        let when = When {
-            version: self.if_version.map(Within::get),
-            etag: self.if_etag.as_deref(),
-            token: self.token.as_deref(),
-            ..When::default()
-        };
-        permit.node().document_delete(permit.namespace_id()?, permit.name(), when.read()?).await?;
+        permit.node().document_delete(permit.namespace_id()?, permit.name(), self.when().read()?).await?;
         Ok(Nothing {}.into())
     }
 }
@@ -361,13 +290,24 @@ pub async fn read(
     each: usize,
     is_read: impl FnOnce(&DocumentView) -> bool,
 ) -> Result<(DocumentView, Option<Bytes>), CallError> {
+    read_key(permit, permit.name(), version, each, is_read).await
+}
+
+/// As [`read`], the document of a key that the call does not name.
+pub(crate) async fn read_key(
+    permit: &Permit<'_>,
+    key: &str,
+    version: Option<u64>,
+    each: usize,
+    is_read: impl FnOnce(&DocumentView) -> bool,
+) -> Result<(DocumentView, Option<Bytes>), CallError> {
     let room = |view: &DocumentView| {
         if !is_read(view) {
             return Ok(false);
         }
         permit.room().reserve(view.content_bytes as usize * each + FIELDS_BYTES).map(|()| true)
     };
-    Ok(permit.node().document(permit.namespace_id()?, permit.name(), version, room).await?)
+    Ok(permit.node().document(permit.namespace_id()?, key, version, room).await?)
 }
 
 /// A document to show.

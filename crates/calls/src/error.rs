@@ -150,6 +150,16 @@ impl CallError {
         self
     }
 
+    /// Adds the place of the operation of a transaction that is to blame, and its name.
+    pub(crate) fn at_operation(mut self, at: usize, name: &str) -> CallError {
+        let place = format!("operations[{at}].{name}");
+        if !self.message.starts_with(&place) {
+            self.message.insert_str(0, &format!("{place}: "));
+        }
+        self.details.number("operation", at as u64);
+        self
+    }
+
     /// A body of more than `limit` bytes.
     pub fn body_too_large(limit: usize) -> CallError {
         CallError::new("body_too_large", format!("the body of this request may have {limit} bytes"))

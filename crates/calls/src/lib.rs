@@ -68,6 +68,7 @@ mod system;
 pub mod testing;
 pub mod time;
 pub mod tokens;
+pub mod transactions;
 pub mod unary;
 pub mod value;
 mod view;

@@ -12,7 +12,7 @@ use sluice_engine::locks::{LockGrant, LockHolderView, LockMode, LockToken, LockV
 
 use crate::access::{Caller, Right};
 use crate::call::{Body, Done, Unary};
-use crate::digest::request_digest;
+use crate::digest::{Fields, request_digest};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
@@ -66,29 +66,101 @@ impl From<LockMode> for Word<Mode> {
 type Ttl = Within<1, { LOCK_TTL_MS_MAX as u64 }>;
 type Holders = Within<1, { LOCK_HOLDERS_MAX as u64 }>;
 
-/// Locks to acquire: of one key, or of several together, all or none.
-#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(rename = "LockAcquireRequest")]
-#[schemars(example = json!({"key": "orders/17", "owner": "worker-3", "ttl_ms": 30_000, "wait_ms": 5_000}))]
-pub struct Acquire {
-    /// The key: 1 to 255 bytes of text without control characters.
-    key: Option<String>,
-    /// Several keys instead of one, at most 64.
-    keys: Option<Vec<String>>,
-    /// Name of who asks, for those who look.
-    owner: Option<String>,
-    /// `exclusive`, `shared`, or `counting` with `holders`; default `exclusive`.
-    mode: Word<Mode>,
-    /// Largest number of holders, this one among them: for `counting`.
-    holders: Option<Holders>,
-    /// Time after which the grant ends unless it is renewed, in milliseconds; default 30,000.
-    ttl_ms: Option<Ttl>,
-    /// Longest wait while others hold a lock or came before, in milliseconds; default 0.
-    wait_ms: Option<Within<0, LOCK_WAIT_MS_MAX>>,
-    /// Text that nobody else can guess, by which a repeat of this request is known: it gets the same grant,
-    /// or waits on in its place.
-    request_id: Option<String>,
+/// Declares locks to acquire: the fields that every such request has, and these.
+macro_rules! acquire_request {
+    ($(#[$attribute:meta])* $name:ident { $($own:tt)* }) => {
+        #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        $(#[$attribute])*
+        pub struct $name {
+            /// The key: 1 to 255 bytes of text without control characters.
+            key: Option<String>,
+            /// Several keys instead of one, at most 64.
+            keys: Option<Vec<String>>,
+            /// Name of who asks, for those who look.
+            owner: Option<String>,
+            /// `exclusive`, `shared`, or `counting` with `holders`; default `exclusive`.
+            mode: Word<Mode>,
+            /// Largest number of holders, this one among them: for `counting`.
+            holders: Option<Holders>,
+            /// Time after which the grant ends unless it is renewed, in milliseconds; default 30,000.
+            ttl_ms: Option<Ttl>,
+            $($own)*
+        }
+
+        impl $name {
+            pub(crate) fn keys(&self) -> Read<Vec<&str>> {
+                match (&self.key, &self.keys) {
+                    (Some(_), Some(_)) => Err(Fault::conflict("key", "keys")),
+                    (Some(key), None) => Ok(vec![key]),
+                    (None, Some(keys)) => Ok(keys.iter().map(String::as_str).collect()),
+                    (None, None) => Err(Fault::missing("key", "a lock is that of a key: give key, or keys")),
+                }
+            }
+
+            /// The claim, which waits for nothing and is no repeat.
+            pub(crate) fn claim<'a>(
+                &'a self,
+                namespace: NamespaceId,
+                keys: &'a [&'a str],
+            ) -> Read<LockAcquire<'a>> {
+                Ok(LockAcquire {
+                    namespace,
+                    keys,
+                    owner: self.owner.as_deref().unwrap_or_default(),
+                    mode: mode(self.mode.0, self.holders)?,
+                    ttl_ms: self.ttl_ms.map_or(LOCK_TTL_MS_DEFAULT, Within::get) as u32,
+                    wait_ms: 0,
+                    request: [0; 2],
+                })
+            }
+        }
+    };
+}
+
+acquire_request! {
+    /// Locks to acquire: of one key, or of several together, all or none.
+    #[schemars(rename = "LockAcquireRequest")]
+    #[schemars(example = json!({
+        "key": "orders/17", "owner": "worker-3", "ttl_ms": 30_000, "wait_ms": 5_000,
+    }))]
+    Acquire {
+        /// Longest wait while others hold a lock or came before, in milliseconds; default 0.
+        wait_ms: Option<Within<0, LOCK_WAIT_MS_MAX>>,
+        /// Text that nobody else can guess, by which a repeat of this request is known: it gets the same
+        /// grant, or waits on in its place.
+        request_id: Option<String>,
+    }
+}
+
+acquire_request! {
+    /// Locks to acquire with a transaction, if they are free.
+    #[schemars(rename = "TransactionAcquire", example = json!({"key": "orders/17"}))]
+    AcquireAtOnce {}
+}
+
+fn mode(mode: Mode, holders: Option<Holders>) -> Read<LockMode> {
+    match (mode, holders) {
+        (Mode::Exclusive, None) => Ok(LockMode::Exclusive),
+        (Mode::Shared, None) => Ok(LockMode::Shared),
+        (Mode::Counting, Some(holders)) => Ok(LockMode::Counting { holders: holders.get() as u16 }),
+        (Mode::Counting, None) => {
+            Err(Fault::missing("holders", "a counting lock has a largest number of holders"))
+        }
+        (_, Some(_)) => {
+            Err(Fault::invalid("only a lock with mode counting has a number of holders").inside("holders"))
+        }
+    }
+}
+
+/// Adds a claim to those fields that make a request what it is; not how long it holds and waits.
+pub(crate) fn put_claim(claim: &LockAcquire<'_>, fields: &mut Fields) {
+    fields.text("mode", Some(claim.mode.name()));
+    if let LockMode::Counting { holders } = claim.mode {
+        fields.number("holders", Some(holders.into()));
+    }
+    fields.text("owner", Some(claim.owner));
+    claim.keys.iter().for_each(|key| fields.text("key", Some(key)));
 }
 
 /// A grant.
@@ -119,43 +191,14 @@ impl From<LockGrant> for Grant {
 }
 
 impl Acquire {
-    fn keys(&self) -> Read<Vec<&str>> {
-        match (&self.key, &self.keys) {
-            (Some(_), Some(_)) => Err(Fault::conflict("key", "keys")),
-            (Some(key), None) => Ok(vec![key]),
-            (None, Some(keys)) => Ok(keys.iter().map(String::as_str).collect()),
-            (None, None) => Err(Fault::missing("key", "a lock is that of a key: give key, or keys")),
-        }
-    }
-
-    fn mode(&self) -> Read<LockMode> {
-        match (self.mode.0, self.holders) {
-            (Mode::Exclusive, None) => Ok(LockMode::Exclusive),
-            (Mode::Shared, None) => Ok(LockMode::Shared),
-            (Mode::Counting, Some(holders)) => Ok(LockMode::Counting { holders: holders.get() as u16 }),
-            (Mode::Counting, None) => {
-                Err(Fault::missing("holders", "a counting lock has a largest number of holders"))
-            }
-            (_, Some(_)) => {
-                Err(Fault::invalid("only a lock with mode counting has a number of holders")
-                    .inside("holders"))
-            }
-        }
-    }
-
     /// The digest by which a repeat of the request is known; zero: it is not.
-    fn digest(
-        &self,
-        namespace: NamespaceId,
-        keys: &[&str],
-        mode: LockMode,
-        caller: &Caller,
-    ) -> Read<[u64; 2]> {
+    fn digest(&self, claim: &LockAcquire<'_>, caller: &Caller) -> Read<[u64; 2]> {
         let Some(id) = request_id(self.request_id.as_deref())? else { return Ok([0; 2]) };
-        let (namespace, mode) = (namespace.0.to_le_bytes(), format!("{mode:?}"));
-        let owner = self.owner.as_deref().unwrap_or_default();
-        let fields = [id.as_bytes(), &namespace, mode.as_bytes(), owner.as_bytes()];
-        Ok(request_digest(caller, fields.into_iter().chain(keys.iter().map(|key| key.as_bytes()))))
+        let mut fields = Fields::default();
+        fields.text("id", Some(id));
+        fields.number("namespace", Some(claim.namespace.0.into()));
+        put_claim(claim, &mut fields);
+        Ok(request_digest(caller, std::iter::once(fields.bytes())))
     }
 }
 
@@ -164,18 +207,10 @@ impl Unary for Acquire {
     const BODY: Body = Body::Small;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Grant>, CallError> {
-        let (keys, mode) = (self.keys()?, self.mode()?);
+        let keys = self.keys()?;
+        let claim = self.claim(permit.namespace_id()?, &keys)?;
         keys.iter().try_for_each(|key| permit.allow_key(Right::Coordinate, key))?;
-        let namespace = permit.namespace_id()?;
-        let acquire = LockAcquire {
-            namespace,
-            keys: &keys,
-            owner: self.owner.as_deref().unwrap_or_default(),
-            mode,
-            ttl_ms: self.ttl_ms.map_or(LOCK_TTL_MS_DEFAULT, Within::get) as u32,
-            wait_ms: 0,
-            request: self.digest(namespace, &keys, mode, permit.caller())?,
-        };
+        let acquire = LockAcquire { request: self.digest(&claim, permit.caller())?, ..claim };
         let wait_ms = self.wait_ms.map_or(0, Within::get);
         let wait = Duration::from_millis(wait_ms);
         let acquiring = permit.node().lock_acquire(acquire, wait, permit.stopping());
@@ -211,7 +246,8 @@ impl Unary for Renew {
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Grant>, CallError> {
         let ttl_ms = self.ttl_ms.map_or(0, Within::get) as u32;
-        let grant = permit.node().lock_renew(permit.namespace_id()?, token(self.token)?, ttl_ms).await?;
+        let grant =
+            permit.node().lock_renew(permit.namespace_id()?, token(self.token.as_deref())?, ttl_ms).await?;
         Ok(Grant::from(grant).into())
     }
 }
@@ -227,17 +263,29 @@ pub struct Release {
     token: Option<String>,
 }
 
+impl Release {
+    /// The token as it was given.
+    pub(crate) fn token_text(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// The token of the grant.
+    pub(crate) fn token(&self) -> Result<LockToken, CallError> {
+        token(self.token.as_deref())
+    }
+}
+
 impl Unary for Release {
     type Answer = Nothing;
     const BODY: Body = Body::Small;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Nothing>, CallError> {
-        permit.node().lock_release(permit.namespace_id()?, token(self.token)?).await?;
+        permit.node().lock_release(permit.namespace_id()?, self.token()?).await?;
         Ok(Nothing {}.into())
     }
 }
 
-fn token(given: Option<String>) -> Result<LockToken, CallError> {
+fn token(given: Option<&str>) -> Result<LockToken, CallError> {
     let token = given.ok_or_else(|| Fault::missing("token", "a grant is known by its token"))?;
     Ok(token.parse::<LockToken>()?)
 }

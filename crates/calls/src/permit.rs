@@ -272,6 +272,23 @@ impl<'c> Permit<'c> {
         self.caller().may(right, target).map_err(|denied| self.refused(denied))
     }
 
+    /// Checks a right with some key of the namespace.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub(crate) fn allow_some_key(&self, right: Right) -> Result<(), CallError> {
+        let target = Target::SomeKey(self.namespace_name());
+        self.caller().may(right, target).map_err(|denied| self.refused(denied))
+    }
+
+    /// Checks that the caller may work in the namespace as a whole, as [`Asker::allow_work`] does.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub(crate) fn allow_work(&self) -> Result<(), CallError> {
+        self.asker.allow_work(self.namespace_name())
+    }
+
     /// Checks a right with messages, by the queues that they are in now. Messages that are gone need none.
     ///
     /// # Errors

@@ -69,6 +69,7 @@ pub mod shard;
 mod spreading;
 mod start;
 pub mod steering;
+mod transactions;
 
 pub use agreed_clock::AgreedClock;
 pub use api::{Awaited, Delivered, Duplicates, Durability, NodeMetrics, Options, Sent, StartError, Stored};
@@ -85,3 +86,4 @@ pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
 pub use shard::replicated::changes::{NotChanged, ShardMembers};
 pub use shard::request::Reader;
 pub use sluice_replica::Protocols;
+pub use transactions::{Committed, Refused};

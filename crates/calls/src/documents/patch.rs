@@ -3,17 +3,20 @@
 //! The node reads the content, patches it, and writes it over the version that it has read. JSON is written
 //! anew: without blanks, members by name.
 
+use bytes::Bytes;
 use json_patch::{PatchOperation, jsonptr, merge, patch_unsafe};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::documents::{DocumentVersion, DocumentView};
+use sluice_engine::documents::DocumentVersion;
 use sluice_engine::limits::DOCUMENT_BYTES_MAX;
 use tokio::sync::Semaphore;
 
-use super::{Version, When, Writing, Written, digest_of, read, write};
+use super::writing::digest_of;
+use super::{Version, When, Writing, Written, read_key, write};
 use crate::call::{Body, Done, Unary};
+use crate::digest::Fields;
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::payload::Text;
@@ -29,7 +32,7 @@ const OPERATIONS_MAX: usize = 1_000;
 /// Most bytes that operations may copy together.
 const COPIED_BYTES_MAX: usize = DOCUMENT_BYTES_MAX;
 /// Times that a patch without a condition is made again, when another write comes before it.
-const TRIES: usize = 100;
+pub(crate) const TRIES: usize = 100;
 /// Content from which on a thread that may take long patches it, in bytes.
 const LONG_BYTES: usize = 32 << 10;
 /// Turns of long contents.
@@ -78,6 +81,25 @@ impl Change {
             .map_err(|error| Fault::invalid(format!("this is no JSON patch (RFC 6902): {error}")))?;
         expect_few(operations.len())?;
         Ok(Change::Patch(operations))
+    }
+
+    /// Adds the change to those fields that make a request what it is.
+    pub(crate) fn put_fields(&self, fields: &mut Fields) {
+        match self {
+            Change::Merge(change) => fields.text("merge_patch", Some(&change.to_string())),
+            Change::Patch(operations) => {
+                for operation in operations {
+                    let text = serde_json::to_string(operation).unwrap_or_default();
+                    fields.text("json_patch", Some(&text));
+                }
+            }
+            Change::Increment(increments) => {
+                for (pointer, by) in increments {
+                    fields.text("increment", Some(pointer.as_str()));
+                    fields.text("by", Some(&by.to_string()));
+                }
+            }
+        }
     }
 
     fn apply(&self, content: &mut Value) -> Read<()> {
@@ -224,8 +246,10 @@ pub async fn patch(
     request_id: Option<&str>,
 ) -> Result<DocumentVersion, CallError> {
     let is_any = when.version.is_none() && when.etag.is_none();
-    let how = format!("{change:?} {when:?}");
-    let request = digest_of(permit, request_id, std::iter::once(how.as_bytes()));
+    let mut fields = Fields::default();
+    change.put_fields(&mut fields);
+    when.put_fields(&mut fields);
+    let request = digest_of(permit, request_id, &fields);
     for tried in 1.. {
         match patch_once(permit, change, when, request).await {
             Err(error) if is_any && tried < TRIES && error.code() == "version_mismatch" => {}
@@ -241,26 +265,60 @@ async fn patch_once(
     when: When<'_>,
     request: u64,
 ) -> Result<DocumentVersion, CallError> {
-    let (view, bytes) = read(permit, None, 1, |_| true).await?;
-    let DocumentView { version, .. } = view;
-    let no_blob = || Fault::invalid("the content cannot be read");
-    let bytes = bytes.ok_or_else(no_blob)?;
-    let blob = MessageBlob::parse(&bytes).ok_or_else(no_blob)?;
-    let content = patched(change.clone(), bytes.slice_ref(blob.payload)).await?;
-    let etag = version.revision.to_string();
-    let attributes: Vec<(&str, &str)> = blob.headers().collect();
-    let writing = Writing {
-        when: When { etag: Some(when.etag.unwrap_or(&etag)), ..when },
-        ttl_ms: None,
-        history: None,
-        content_type: blob.content_type,
-        attributes: &attributes,
-        content: &content,
-    };
-    Ok(write(permit, &writing, request).await?.0)
+    let patched = Patched::read(permit, permit.name(), change).await?;
+    let attributes = patched.attributes();
+    Ok(write(permit, &patched.writing(when, &attributes)?, request).await?.0)
 }
 
-async fn patched(change: Change, content: bytes::Bytes) -> Read<Vec<u8>> {
+/// A document as it is read, and its content as it will be.
+pub(crate) struct Patched {
+    etag: String,
+    bytes: Bytes,
+    content: Vec<u8>,
+}
+
+impl Patched {
+    /// Reads the document of a key, and patches its content.
+    ///
+    /// # Errors
+    /// `document_not_found`; `patch_failed`; `invalid_argument`: the content is no JSON.
+    pub(crate) async fn read(permit: &Permit<'_>, key: &str, change: &Change) -> Result<Patched, CallError> {
+        let (view, bytes) = read_key(permit, key, None, 1, |_| true).await?;
+        let bytes = bytes.ok_or_else(unreadable)?;
+        let payload = MessageBlob::parse(&bytes).ok_or_else(unreadable)?.payload;
+        let content = patched(change.clone(), bytes.slice_ref(payload)).await?;
+        Ok(Patched { etag: view.version.revision.to_string(), bytes, content })
+    }
+
+    /// Names and values of its attributes.
+    pub(crate) fn attributes(&self) -> Vec<(&str, &str)> {
+        MessageBlob::parse(&self.bytes).map_or_else(Vec::new, |blob| blob.headers().collect())
+    }
+
+    /// The write of the patched content over the version that was read.
+    pub(crate) fn writing<'a>(
+        &'a self,
+        when: When<'a>,
+        attributes: &'a [(&'a str, &'a str)],
+    ) -> Read<Writing<'a>> {
+        let blob = MessageBlob::parse(&self.bytes).ok_or_else(unreadable)?;
+        Ok(Writing {
+            when: When { etag: Some(when.etag.unwrap_or(&self.etag)), ..when },
+            ttl_ms: None,
+            history: None,
+            content_type: blob.content_type,
+            attributes,
+            content: &self.content,
+        })
+    }
+}
+
+#[cold]
+fn unreadable() -> Box<Fault> {
+    Fault::invalid("the content cannot be read")
+}
+
+async fn patched(change: Change, content: Bytes) -> Read<Vec<u8>> {
     let is_long = content.len() > LONG_BYTES;
     let work = move || {
         let mut value = json(&content).map_err(|fault| fault.inside("content"))?;
@@ -281,27 +339,77 @@ async fn patched(change: Change, content: bytes::Bytes) -> Read<Vec<u8>> {
     done.unwrap_or_else(|_| Err(Fault::new("internal", "the patch was given up")))
 }
 
-/// A patch of a document whose content is JSON: `merge_patch`, `json_patch` or `increment`.
-#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(rename = "DocumentPatchRequest")]
-#[schemars(example = json!({"increment": [{"pointer": "/count", "by": "1"}]}))]
-pub struct Patch {
-    /// A merge patch (RFC 7396), as text.
-    merge_patch: Option<Text>,
-    /// A JSON patch (RFC 6902), as text: up to 1,000 operations, all or none.
-    json_patch: Option<Text>,
-    /// Numbers to add: up to 1,000.
-    increment: Option<Vec<Increment>>,
-    /// Patch only if the document has this version.
-    if_version: Option<Version>,
-    /// Patch only if the document has this ETag.
-    if_etag: Option<String>,
-    /// Token of a lock of the key: patch only while it is held.
-    token: Option<String>,
-    /// Text that nobody else can guess, by which a repeat of this request is known: it changes nothing while
-    /// the version that it has written is the current one.
-    request_id: Option<String>,
+/// Declares a patch of a document: these fields, and those that every patch has.
+macro_rules! patch_request {
+    ($(#[$attribute:meta])* $name:ident { $($own:tt)* }) => {
+        #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        $(#[$attribute])*
+        pub struct $name {
+            $($own)*
+            /// A merge patch (RFC 7396), as text.
+            merge_patch: Option<Text>,
+            /// A JSON patch (RFC 6902), as text: up to 1,000 operations, all or none.
+            json_patch: Option<Text>,
+            /// Numbers to add: up to 1,000.
+            increment: Option<Vec<Increment>>,
+            /// Patch only if the document has this version.
+            if_version: Option<Version>,
+            /// Patch only if the document has this ETag.
+            if_etag: Option<String>,
+            /// Token of a lock of the key: patch only while it is held.
+            token: Option<String>,
+        }
+
+        impl $name {
+            /// The conditions.
+            pub(crate) fn when(&self) -> When<'_> {
+                When {
+                    version: self.if_version.map(Within::get),
+                    etag: self.if_etag.as_deref(),
+                    token: self.token.as_deref(),
+                    ..When::default()
+                }
+            }
+
+            /// The change that is asked for.
+            pub(crate) fn given(&self) -> Given<'_> {
+                let merge_patch = self.merge_patch.as_ref();
+                let json_patch = self.json_patch.as_ref();
+                Given { merge_patch, json_patch, increment: self.increment.as_deref() }
+            }
+        }
+    };
+}
+
+patch_request! {
+    /// A patch of a document whose content is JSON: `merge_patch`, `json_patch` or `increment`.
+    #[schemars(rename = "DocumentPatchRequest")]
+    #[schemars(example = json!({"increment": [{"pointer": "/count", "by": "1"}]}))]
+    Patch {
+        /// Text that nobody else can guess, by which a repeat of this request is known: it changes nothing
+        /// while the version that it has written is the current one.
+        request_id: Option<String>,
+    }
+}
+
+patch_request! {
+    /// A patch of a document with a transaction: `merge_patch`, `json_patch` or `increment`.
+    #[schemars(rename = "TransactionPatch")]
+    #[schemars(example = json!({"key": "orders/17", "increment": [{"pointer": "/count"}]}))]
+    KeyedPatch {
+        /// Its key.
+        #[schemars(required)]
+        pub(crate) key: Option<String>,
+    }
+}
+
+/// A change as its caller gives it: one of these.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    merge_patch: Option<&'a Text>,
+    json_patch: Option<&'a Text>,
+    increment: Option<&'a [Increment]>,
 }
 
 /// A number to add.
@@ -328,8 +436,9 @@ impl Increment {
     }
 }
 
-impl Patch {
-    fn change(&self, permit: &Permit<'_>) -> Read<Change> {
+impl Given<'_> {
+    /// Reads it. Sets memory aside for it.
+    pub(crate) fn change(&self, permit: &Permit<'_>) -> Read<Change> {
         let given = [self.merge_patch.is_some(), self.json_patch.is_some(), self.increment.is_some()];
         match given.iter().filter(|given| **given).count() {
             0 => return Err(Fault::missing("merge_patch", "give merge_patch, json_patch or increment")),
@@ -340,22 +449,21 @@ impl Patch {
                 return Err(Fault::conflict("merge_patch", other));
             }
         }
-        if let Some(text) = &self.merge_patch {
+        if let Some(text) = self.merge_patch {
             return Change::merge(permit, text.as_bytes()).map_err(|fault| fault.inside("merge_patch"));
         }
-        if let Some(text) = &self.json_patch {
+        if let Some(text) = self.json_patch {
             return Change::patch(permit, text.as_bytes()).map_err(|fault| fault.inside("json_patch"));
         }
-        self.increments()
+        increments(self.increment.unwrap_or_default())
     }
+}
 
-    fn increments(&self) -> Read<Change> {
-        let increments = self.increment.as_deref().unwrap_or_default();
-        let inside = |fault: Box<Fault>| fault.inside("increment");
-        expect_few(increments.len()).map_err(inside)?;
-        let read = |(at, one): (usize, &Increment)| one.read().map_err(|fault| inside(fault.at(at)));
-        Ok(Change::Increment(increments.iter().enumerate().map(read).collect::<Read<_>>()?))
-    }
+fn increments(increments: &[Increment]) -> Read<Change> {
+    let inside = |fault: Box<Fault>| fault.inside("increment");
+    expect_few(increments.len()).map_err(inside)?;
+    let read = |(at, one): (usize, &Increment)| one.read().map_err(|fault| inside(fault.at(at)));
+    Ok(Change::Increment(increments.iter().enumerate().map(read).collect::<Read<_>>()?))
 }
 
 impl Unary for Patch {
@@ -363,14 +471,9 @@ impl Unary for Patch {
     const BODY: Body = Body::Document;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Written>, CallError> {
-        let when = When {
-            version: self.if_version.map(Within::get),
-            etag: self.if_etag.as_deref(),
-            token: self.token.as_deref(),
-            ..When::default()
-        };
         let request_id = request_id(self.request_id.as_deref())?;
-        let version = patch(permit, &self.change(permit)?, when, request_id).await?;
+        let change = self.given().change(permit)?;
+        let version = patch(permit, &change, self.when(), request_id).await?;
         Ok(Written::from(version).into())
     }
 }
@@ -417,7 +520,7 @@ mod tests {
     fn numbers_are_incremented() {
         let add = |pointer: &str, by: &str, content| {
             let increment = Increment { pointer: Some(pointer.to_owned()), by: Some(by.to_owned()) };
-            changed(Patch { increment: Some(vec![increment]), ..Patch::default() }.increments(), content)
+            changed(increments(&[increment]), content)
         };
         assert_eq!(add("/n", "2", r#"{"n":40}"#).unwrap(), r#"{"n":42}"#);
         assert_eq!(add("/n", "-1", "{}").unwrap(), r#"{"n":-1}"#);

@@ -475,6 +475,10 @@ operations! {
     /// Delete a document with its former versions.
     DocumentDelete "document_delete" in "documents": Namespaced Coordinate Key []
         Delete V1 ["documents" / "{key}"] "Documents/Delete" => documents::Delete;
+    /// Do operations on queues, documents and locks together, all or none.
+    /// What one of them is refused with refuses all. A repeat with its idempotency key gets the first outcome.
+    TransactionCommit "transaction_commit" in "transactions": Namespaced Open Namespace []
+        Post V1 ["transactions"] "Transactions/Commit" by Hot TransactionCommit;
     /// Show who the caller is to this server, and what they may do.
     WhoAmI "whoami" in "access": Server Open Server []
         Get V1 ["whoami"] => tokens::WhoAmI;

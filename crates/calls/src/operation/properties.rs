@@ -36,6 +36,8 @@ pub enum Hot {
     GroupSend,
     /// [`Operation::SchedulePut`].
     SchedulePut,
+    /// [`Operation::TransactionCommit`].
+    TransactionCommit,
 }
 
 /// The calls that have no typed request: payloads as bodies, streams, and documents about the server.

@@ -6,7 +6,7 @@ use crate::document::state::DocumentSlot;
 use crate::document::writing::Room;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::id::MessageId;
+use crate::id::{MessageId, NamespaceId};
 use crate::limits::TRANSACTION_OUTCOMES_MAX;
 use crate::outcome::{Outcome, Reply};
 use crate::plant::{self, Plant};
@@ -74,15 +74,31 @@ impl Engine {
         if record.idempotency_key.is_empty() || plant::is(Plant::ForgetTransaction) {
             return Ok(false);
         }
-        let window_us = self.core.limits.idempotency_window_ms * 1_000;
         let request = (record.namespace.0, record.idempotency_key, record.request_digest);
-        let Some(Committed(operations)) = self.transactions.find(request, self.core.now_us, window_us)?
-        else {
-            return Ok(false);
-        };
+        let Some(operations) = self.find_committed(request)? else { return Ok(false) };
         out.operations.extend_from_slice(operations);
         out.reply = Reply::Committed { duplicate: true };
         Ok(true)
+    }
+
+    fn find_committed(&self, request: (u32, &[u8], u64)) -> Result<Option<&[OperationDone]>, Error> {
+        let window_us = self.core.limits.idempotency_window_ms * 1_000;
+        let found = self.transactions.find(request, self.core.now_us, window_us)?;
+        Ok(found.map(|Committed(operations)| &**operations))
+    }
+
+    /// What the transaction with an idempotency key gave; `None`: there was none, as far as is remembered.
+    ///
+    /// # Errors
+    /// `idempotency_mismatch`: the digest of its request is another.
+    pub fn committed(
+        &self,
+        namespace: NamespaceId,
+        idempotency_key: &[u8],
+        request_digest: u64,
+    ) -> Result<Option<Vec<OperationDone>>, Error> {
+        let found = self.find_committed((namespace.0, idempotency_key, request_digest))?;
+        Ok(found.map(<[_]>::to_vec))
     }
 
     fn remember(&mut self, record: &TransactionRecord<'_>, out: &Outcome) {

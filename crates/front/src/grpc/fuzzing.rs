@@ -19,6 +19,7 @@ use crate::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
 use crate::hot::schedules::Put;
 use crate::hot::send::Batch;
 use crate::hot::settle::Settlements;
+use crate::hot::transactions::Operations;
 
 /// Longest frame that is taken here.
 const FRAME_BYTES_MAX: usize = 1 << 20;
@@ -88,6 +89,7 @@ pub fn call(bytes: &[u8]) {
             Hot::Send => drop(Batch::read(source, &limits)),
             Hot::GroupSend => drop(Batch::read_group(source, &limits)),
             Hot::SchedulePut => drop(Put::read(source, &limits)),
+            Hot::TransactionCommit => drop(Operations::read(source, &limits)),
             Hot::Receive | Hot::ReceiveMany => drop(Terms::read(source, RECEIVE_MANY_FIELDS, 1_000)),
             Hot::Settle => drop(Settlements::read_mixed(source, &limits)),
             Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject => {}

@@ -1,7 +1,8 @@
 //! The calls that carry messages and receipts. Their requests are decoded from a [`source`], which is JSON or
 //! a message of gRPC, without an allocation per message; protocols write what they answer.
 //!
-//! `send`, `receive`, `settle`, `extend`, `groups` and `schedules` are the calls; `options`, `parents` and
+//! `send`, `receive`, `settle`, `extend`, `groups`, `schedules` and
+//! `transactions` are the calls; `options`, `parents` and
 //! `content` are parts of their requests.
 
 pub(crate) mod content;
@@ -14,6 +15,7 @@ pub(crate) mod schedules;
 pub(crate) mod send;
 pub(crate) mod settle;
 pub(crate) mod source;
+pub(crate) mod transactions;
 
 use std::sync::Arc;
 
@@ -21,6 +23,7 @@ use sluice_calls::hot::receive::Room;
 use sluice_calls::hot::{Delivered, Sent};
 use sluice_calls::operation::Hot;
 use sluice_calls::schedules::Schedule;
+use sluice_calls::transactions::Committed;
 use sluice_calls::unary::Done;
 use sluice_calls::{CallError, Permit};
 use sluice_engine::Error;
@@ -51,6 +54,8 @@ pub(crate) enum Answer {
     Settled { results: Vec<Result<(), Error>>, is_list: bool },
     /// The group that was sent.
     Group(SentGroup),
+    /// The operations that were done together.
+    Committed(Box<Committed>),
     /// The schedule that was put.
     Schedule(Box<Done<Schedule>>),
 }
@@ -77,5 +82,6 @@ pub(crate) async fn run<'b>(
         Hot::Extend => extend::extend(permit, source).await,
         Hot::GroupSend => groups::send(permit, idempotency_key, source).await,
         Hot::SchedulePut => schedules::put(permit, source).await,
+        Hot::TransactionCommit => transactions::commit(permit, idempotency_key, source).await,
     }
 }

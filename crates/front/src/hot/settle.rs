@@ -113,7 +113,7 @@ impl<T> Bounded<T> {
 }
 
 /// A request to settle.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Settlements<'a> {
     receipts: Vec<Text<'a>>,
     /// Settlement of each of these deliveries, or a single one for all of them.
@@ -219,14 +219,29 @@ impl<'a> Settlements<'a> {
             })
         })?;
         let scratch = reader.finish()?;
-        let (receipts, mut ends): (Vec<_>, Vec<_>) = items.finish("items")?.into_iter().unzip();
-        let mut octets = Vec::new();
-        for (at, End { result, .. }) in ends.iter_mut().enumerate() {
+        let (receipts, ends): (Vec<_>, Vec<_>) = items.finish("items")?.into_iter().unzip();
+        let mut settlements = Settlements { receipts, ends, is_list: true, ..Settlements::default() };
+        settlements.finish(scratch).map_err(|(at, fault)| fault.at(at).inside("items"))?;
+        Ok(settlements)
+    }
+
+    /// Reads one that lies within a larger body; [`Settlements::finish`] must follow.
+    pub(crate) fn read_one(&mut self, reader: &mut impl Source<'a>) -> Read<()> {
+        let (receipt, end) = read_settlement(reader)?;
+        self.receipts.push(receipt);
+        self.ends.push(end);
+        Ok(())
+    }
+
+    /// Takes over the scratch of the reader that has read them; a fault has the place of its settlement.
+    pub(crate) fn finish(&mut self, scratch: String) -> Result<(), (usize, Box<Fault>)> {
+        self.scratch = scratch;
+        for (at, End { result, .. }) in self.ends.iter_mut().enumerate() {
             let Some(result) = result else { continue };
-            let decoded = result.content.decode(RESULT, &scratch, &mut octets);
-            decoded.map_err(|fault| fault.at(at).inside("items"))?;
+            let decoded = result.content.decode(RESULT, &self.scratch, &mut self.octets);
+            decoded.map_err(|fault| (at, fault))?;
         }
-        Ok(Settlements { receipts, ends, scratch, octets, is_list: true })
+        Ok(())
     }
 
     /// Settles them; one result per item, in order.

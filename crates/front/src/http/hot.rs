@@ -22,13 +22,13 @@ pub(super) async fn answer(
 ) -> Result<Response<Body>, CallError> {
     let limits = call.context.body_limits();
     let bytes_max = match hot {
-        Hot::Send | Hot::GroupSend | Hot::SchedulePut => limits.send,
+        Hot::Send | Hot::GroupSend | Hot::SchedulePut | Hot::TransactionCommit => limits.send,
         Hot::Receive | Hot::ReceiveMany => SMALL_BODY_BYTES_MAX,
         Hot::Settle | Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject | Hot::Extend => limits.contents(),
     };
     let upload = call.json(body, bytes_max).await?;
     let idempotency_key = match hot {
-        Hot::Send | Hot::GroupSend => idempotency_key(&call.head.headers)?,
+        Hot::Send | Hot::GroupSend | Hot::TransactionCommit => idempotency_key(&call.head.headers)?,
         Hot::SchedulePut | Hot::Receive | Hot::ReceiveMany | Hot::Extend => b"",
         Hot::Settle | Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject => b"",
     };

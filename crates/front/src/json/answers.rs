@@ -3,6 +3,7 @@
 use http::StatusCode;
 use sluice_calls::CallError;
 use sluice_calls::hot::{Delivered, Sent};
+use sluice_calls::unary::Done;
 use sluice_engine::{Error, MessageId};
 
 use super::item_results::results;
@@ -21,6 +22,7 @@ pub(crate) fn answer(answer: Answer) -> Result<Json, CallError> {
         Answer::Settled { results, is_list } => settled(results, is_list),
         Answer::Group(group) => Ok(sent_group(&group)),
         Answer::Schedule(done) => Json::of(&done),
+        Answer::Committed(committed) => Json::of(&Done::from(*committed)),
     }
 }
 

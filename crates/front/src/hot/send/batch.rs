@@ -40,6 +40,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) is_list: bool,
     /// True when the last message is the callback of a group.
     has_callback: bool,
+    /// Places of the messages among the operations of a transaction, if they are sent by one.
+    operations: Vec<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -171,6 +173,19 @@ impl<'a> Batch<'a> {
         let read = self.message_with_queue(reader, GROUP_MESSAGE_FIELDS, "the message", limits)?;
         read.0.check()?;
         Ok(read)
+    }
+
+    /// Reads the message of an operation of a transaction; tells its queue. [`Batch::finish`] must follow.
+    pub(crate) fn read_for_queue(
+        &mut self,
+        reader: &mut impl Source<'a>,
+        operation: usize,
+        limits: &Limits,
+    ) -> Read<Text<'a>> {
+        let (message, queue) = self.group_message(reader, limits)?;
+        self.messages.push(message);
+        self.operations.push(operation);
+        Ok(queue)
     }
 
     /// Reads a message that names its queue.
@@ -329,7 +344,9 @@ impl<'a> Batch<'a> {
 
     /// Adds the place of a message to a fault in it.
     fn place_of_message(&self, at: usize, fault: Box<Fault>) -> Box<Fault> {
-        if self.has_callback && at + 1 == self.messages.len() {
+        if let Some(operation) = self.operations.get(at) {
+            fault.inside("send").at(*operation).inside("operations")
+        } else if self.has_callback && at + 1 == self.messages.len() {
             fault.inside("callback")
         } else if self.is_list {
             fault.at(at).inside("messages")

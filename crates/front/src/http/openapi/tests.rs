@@ -4,12 +4,12 @@ use serde::de::DeserializeOwned;
 use sluice_calls::hot::message::Message;
 use sluice_calls::hot::receive::{ReceiveManyRequest, ReceiveRequest};
 use sluice_calls::hot::settle::{Outcome, SettleRequest};
-use sluice_calls::{Read, groups, schedules};
+use sluice_calls::{Read, groups, schedules, transactions};
 use sluice_engine::limits::Limits;
 
 use super::*;
 use crate::hot::options::UNIQUE_FIELDS;
-use crate::hot::{extend, receive, schedules as put, send, settle};
+use crate::hot::{extend, receive, schedules as put, send, settle, transactions as whole};
 use crate::json::Reader;
 
 /// Fields of a schema, those of all its forms together.
@@ -34,6 +34,8 @@ fn requests_have_the_fields_that_the_decoders_take() {
         (&schemas["Step"], send::STEP_FIELDS),
         (&schemas["Unique"], UNIQUE_FIELDS),
         (&schemas["SchedulePut"], put::SCHEDULE_FIELDS),
+        (&schemas["TransactionRequest"], whole::TRANSACTION_FIELDS),
+        (&schemas["TransactionOperation"], whole::OPERATION_FIELDS),
         (&schemas["ReceiveRequest"], receive::RECEIVE_FIELDS),
         (&schemas["ReceiveManyRequest"], receive::RECEIVE_MANY_FIELDS),
         (&schemas["ReceiveManyRequest"]["properties"]["queues"]["items"], receive::WEIGHTED_FIELDS),
@@ -85,6 +87,7 @@ fn decoders_take_the_examples() {
     check("SendRequest", &|body| send::Batch::read(Reader::new(body)?, &limits).map(drop));
     check("GroupRequest", &|body| send::Batch::read_group(Reader::new(body)?, &limits).map(drop));
     check("SchedulePut", &|body| put::Put::read(Reader::new(body)?, &limits).map(drop));
+    check("TransactionRequest", &|body| whole::Operations::read(Reader::new(body)?, &limits).map(drop));
     check("ReceiveRequest", &receive);
     check("ReceiveManyRequest", &receive_many);
     settle("AckRequest", Outcome::Ack);
@@ -109,6 +112,7 @@ fn types_take_the_examples() {
     check::<schedules::Put>(schemas, "SchedulePut");
     check::<ReceiveRequest>(schemas, "ReceiveRequest");
     check::<ReceiveManyRequest>(schemas, "ReceiveManyRequest");
+    check::<transactions::Commit>(schemas, "TransactionRequest");
     check::<SettleRequest>(schemas, "SettleRequest");
 }
 

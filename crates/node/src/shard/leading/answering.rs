@@ -4,7 +4,7 @@ use super::proposals::Pending;
 use crate::api::Duplicates;
 use crate::clock::Clock;
 use crate::shard::Shard;
-use crate::shard::request::{Answer, ReplyTo};
+use crate::shard::request::{Answer, Operations, ReplyTo};
 use crate::shard::store::Store;
 
 impl<S: Store, C: Clock> Shard<S, C> {
@@ -73,7 +73,11 @@ impl<S: Store, C: Clock> Shard<S, C> {
             let ids = std::mem::take(&mut self.outcome.ids);
             Box::new(Duplicates { ids, items: std::mem::take(&mut self.outcome.duplicates) })
         });
+        let (done, refused_at) = (&mut self.outcome.operations, self.outcome.refused_at);
+        let is_transaction = !done.is_empty() || refused_at.is_some();
+        let operations =
+            is_transaction.then(|| Box::new(Operations { done: std::mem::take(done), refused_at }));
         let result = self.outcome.error.take().map_or(Ok(self.outcome.reply), Err);
-        Answer { result, results, duplicates }
+        Answer { result, results, duplicates, operations }
     }
 }

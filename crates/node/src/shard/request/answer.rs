@@ -2,6 +2,7 @@
 
 use sluice_engine::Error;
 use sluice_engine::outcome::Reply;
+use sluice_engine::transactions::OperationDone;
 
 use crate::api::Duplicates;
 use crate::shard::delivery::Given;
@@ -15,6 +16,17 @@ pub struct Answer {
     pub results: Vec<Result<(), Error>>,
     /// For a send: items that are duplicates by their unique key.
     pub duplicates: Option<Box<Duplicates>>,
+    /// For a transaction: what came of its operations.
+    pub operations: Option<Box<Operations>>,
+}
+
+/// What came of the operations of a transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    /// One for each, in order; none when the transaction was refused.
+    pub done: Vec<OperationDone>,
+    /// The place of the one that is to blame when it was, if it is one of them.
+    pub refused_at: Option<u32>,
 }
 
 impl Answer {
@@ -29,7 +41,7 @@ impl Answer {
 
     /// The answer to a command that was refused as a whole.
     pub(crate) fn refused(error: Error) -> Answer {
-        Answer { result: Err(error), results: Vec::new(), duplicates: None }
+        Answer { result: Err(error), results: Vec::new(), duplicates: None, operations: None }
     }
 }
 

@@ -14,7 +14,7 @@ use sluice_engine::command::Command;
 use sluice_journal::Batch;
 
 pub use acquiring::Acquiring;
-pub use answer::{Answer, Completion};
+pub use answer::{Answer, Completion, Operations};
 pub(crate) use answer::{of_done, unexpected};
 pub use attach::Attaching;
 pub(super) use proposal::class_of;

@@ -40,9 +40,14 @@ impl Proposal {
                 | Command::Detach { .. }
                 | Command::LockRenew { .. }
                 | Command::LockRelease { .. }
-        );
+        ) || matches!(command, Command::Transaction(whole) if whole.operations.iter().any(relieves));
         Proposal { record, class: class_of(command), reply, removes_queues, relieves }
     }
+}
+
+/// True for an operation of a transaction that ends work that others have begun.
+fn relieves(operation: &Command<'_>) -> bool {
+    matches!(operation, Command::Settle { .. } | Command::LockRelease { .. })
 }
 
 /// Appends a command to a batch, as one record.
@@ -96,6 +101,9 @@ fn size_hint_of_others(command: &Command<'_>) -> usize {
         Command::Report { items, .. } => {
             64 + items.iter().map(|item| ITEM_BYTES + item.checkpoint.map_or(0, <[u8]>::len)).sum::<usize>()
         }
+        Command::Transaction(whole) => {
+            128 + whole.operations.iter().map(|operation| 8 + size_hint(operation)).sum::<usize>()
+        }
         Command::DocumentPut(put) => 512 + put.content.len() + 32 * put.attributes.len(),
         Command::SchedulePut(put) => 512 + put.item.payload.len() + 32 * put.item.headers.len(),
         Command::Resume { receipts, .. } => 64 + receipts.len() * ITEM_BYTES,
@@ -115,6 +123,11 @@ pub(in crate::shard) fn class_of(command: &Command<'_>) -> Class {
             Class::Draining
         }
         Command::QueueSet { patch, create: false, .. } if only_marks(patch) => Class::Draining,
+        Command::Transaction(whole)
+            if whole.operations.iter().all(|operation| class_of(operation) == Class::Draining) =>
+        {
+            Class::Draining
+        }
         Command::Tick
         | Command::Epoch { .. }
         | Command::Raise { .. }

@@ -8,7 +8,7 @@ use sluice_calls::hot::settle::{
     AckRequest, NackRequest, RejectRequest, ReleaseRequest, Results, SettleRequest, Settled,
 };
 use sluice_calls::operation::Hot;
-use sluice_calls::{groups, schedules};
+use sluice_calls::{groups, schedules, transactions};
 use sluice_engine::limits::{ATTEMPTS_MAX, DELAY_MS_MAX, LEASE_MS_MAX, PRIORITY_MAX};
 
 use super::parts::{
@@ -45,6 +45,7 @@ pub(super) fn hot(call: Hot) -> Description {
         }
         Hot::GroupSend => group(),
         Hot::SchedulePut => schedule(),
+        Hot::TransactionCommit => transaction(),
     }
 }
 
@@ -106,6 +107,15 @@ fn group() -> Description {
         parameters: vec![IDEMPOTENCY],
         request: required::<groups::Send>(),
         answers: vec![answer(201, "Stored", json_of::<groups::Sent>())],
+        ..PLAIN
+    }
+}
+
+fn transaction() -> Description {
+    Description {
+        parameters: vec![IDEMPOTENCY],
+        request: required::<transactions::Commit>(),
+        answers: vec![ok::<transactions::Committed>()],
         ..PLAIN
     }
 }

@@ -27,6 +27,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("schedules", "Messages that are sent at times of day, or again and again"),
     ("locks", "Keys that are held for a time, under a fencing token"),
     ("documents", "Keys with a content of any type, which has a version"),
+    ("transactions", "Operations on queues, documents and locks that are done together, all or none"),
     ("namespaces", "Tenants and their quotas"),
     ("access", "Who may do what, and who has done what"),
     ("cluster", "The machines that hold the data together"),

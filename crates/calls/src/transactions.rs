@@ -1,0 +1,430 @@
+//! Transactions: operations on queues, documents and locks that are done together, all or none.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sluice_engine::command::{
+    Command, DocumentDelete, QueueItem, Send, SettleItem, Settlement, Transaction as Whole,
+};
+use sluice_engine::error::Error;
+use sluice_engine::id::{MessageId, NamespaceId};
+use sluice_engine::transactions::OperationDone;
+use sluice_node::{Committed as Done, Refused};
+
+use crate::access::Right;
+use crate::digest::{Fields, group_digest, request_digest};
+use crate::documents::patch::{Change, KeyedPatch, Patched, TRIES};
+use crate::documents::{KeyedDelete, KeyedPut, Writing, Written};
+use crate::error::CallError;
+use crate::fault::{Fault, Read};
+use crate::hot::message::GroupMessage;
+use crate::hot::settle::SettleRequestItem;
+use crate::hot::{ID_EXAMPLE, RECEIPT_EXAMPLE};
+use crate::locks::{AcquireAtOnce, Grant, Release, put_claim};
+use crate::permit::Permit;
+
+/// Operations to do together. Fronts decode it by hand.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "TransactionRequest", example = json!({"operations": [
+    {"put": {"key": "orders/17", "content": "paid", "if_version": 3}},
+    {"settle": {"receipt": RECEIPT_EXAMPLE, "outcome": "ack"}},
+    {"send": {"queue": "mail", "payload": "thank you"}},
+]}))]
+pub struct Commit {
+    /// 1 to 1,000 operations. Each is admitted by the state before the transaction, so none depends on
+    /// another.
+    pub operations: Vec<OperationRequest>,
+}
+
+/// An operation: one of these.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "TransactionOperation")]
+pub struct OperationRequest {
+    /// A message to send.
+    pub send: Option<GroupMessage>,
+    /// A delivery to settle.
+    pub settle: Option<SettleRequestItem>,
+    /// A document to write.
+    pub put: Option<KeyedPut>,
+    /// A document to patch.
+    pub patch: Option<KeyedPatch>,
+    /// A document to delete.
+    pub delete: Option<KeyedDelete>,
+    /// Locks to acquire, if they are free.
+    pub acquire: Option<AcquireAtOnce>,
+    /// A grant to release.
+    pub release: Option<Release>,
+}
+
+/// An operation as it was read.
+#[derive(Clone, Debug)]
+pub enum Operation<'a> {
+    /// Sends a message.
+    Send(QueueItem<'a>),
+    /// Settles a delivery.
+    Settle(SettleItem<'a>),
+    /// Writes a document.
+    Put(&'a KeyedPut),
+    /// Patches a document.
+    Patch(&'a KeyedPatch),
+    /// Deletes a document.
+    Delete(&'a KeyedDelete),
+    /// Acquires locks.
+    Acquire(&'a AcquireAtOnce),
+    /// Releases a grant.
+    Release(&'a Release),
+}
+
+impl Operation<'_> {
+    fn name(&self) -> &'static str {
+        match self {
+            Operation::Send(_) => "send",
+            Operation::Settle(_) => "settle",
+            Operation::Put(_) => "put",
+            Operation::Patch(_) => "patch",
+            Operation::Delete(_) => "delete",
+            Operation::Acquire(_) => "acquire",
+            Operation::Release(_) => "release",
+        }
+    }
+}
+
+/// Operations that are done.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TransactionCommitted", example = json!({
+    "results": [
+        {"written": {"version": 4, "etag": "7340032000001", "changed_at_ms": 1_767_225_600_000u64}},
+        {},
+        {"id": ID_EXAMPLE},
+    ],
+    "duplicate": false,
+}))]
+pub struct Committed {
+    /// One for each operation, in the order of the request.
+    results: Vec<OperationResult>,
+    /// True when the request repeats one with the same idempotency key: then the results are those of the
+    /// first one.
+    duplicate: bool,
+}
+
+/// What came of an operation: nothing of one that settles, deletes or releases.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TransactionResult")]
+pub struct OperationResult {
+    /// Id of the message that was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    /// Version of the document that was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<Written>,
+    /// Grant of the locks that were acquired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant: Option<Grant>,
+}
+
+impl From<&OperationDone> for OperationResult {
+    fn from(done: &OperationDone) -> OperationResult {
+        let nothing = OperationResult::default();
+        match *done {
+            OperationDone::Sent { id } => OperationResult { id: Some(id.to_string()), ..nothing },
+            OperationDone::Written { version, .. } => {
+                OperationResult { written: Some(version.into()), ..nothing }
+            }
+            OperationDone::Granted { grant } => OperationResult { grant: Some(grant.into()), ..nothing },
+            OperationDone::Settled | OperationDone::Deleted { .. } | OperationDone::Released => nothing,
+        }
+    }
+}
+
+impl From<Done> for Committed {
+    fn from(done: Done) -> Committed {
+        let results = done.operations.iter().map(OperationResult::from).collect();
+        Committed { results, duplicate: done.duplicate }
+    }
+}
+
+/// Does operations together, all or none. An empty key is none; else a repeat with it gets the outcome of the
+/// first.
+///
+/// # Errors
+/// What one of the operations would be refused with alone, with the place of that one.
+pub async fn commit(
+    permit: &Permit<'_>,
+    idempotency_key: &[u8],
+    operations: &[Operation<'_>],
+) -> Result<Committed, CallError> {
+    clear(permit, operations).await?;
+    let namespace = permit.namespace_id()?;
+    let given = Given::read(permit, operations)?;
+    let request_digest = given.digest(permit, operations)?;
+    let whole = Whole { namespace, idempotency_key, request_digest, operations: &[] };
+    // A patch of what has changed since is not to be made again.
+    if !idempotency_key.is_empty()
+        && given.has_patches()
+        && let Some(done) = permit.node().committed(namespace, idempotency_key, request_digest).await?
+    {
+        return Ok(done.into());
+    }
+    for tried in 1.. {
+        match commit_once(permit, whole, operations, &given).await {
+            Err(refused) if tried < TRIES && given.may_try_again(operations, &refused) => {}
+            other => return other.map(Committed::from).map_err(|refused| told(operations, refused)),
+        }
+    }
+    Err(Fault::new("version_mismatch", "others write the documents again and again").into())
+}
+
+/// Checks that the caller may do each of the operations by itself.
+async fn clear(permit: &Permit<'_>, operations: &[Operation<'_>]) -> Result<(), CallError> {
+    permit.require_known()?;
+    permit.allow_work()?;
+    for operation in operations {
+        match operation {
+            Operation::Send(message) => permit.allow_queue(Right::Send, message.queue)?,
+            Operation::Put(KeyedPut { key: Some(key), .. })
+            | Operation::Patch(KeyedPatch { key: Some(key), .. })
+            | Operation::Delete(KeyedDelete { key: Some(key), .. }) => {
+                permit.allow_key(Right::Coordinate, key)?;
+            }
+            Operation::Acquire(acquire) => {
+                let keys = acquire.keys().unwrap_or_default();
+                keys.iter().try_for_each(|key| permit.allow_key(Right::Coordinate, key))?;
+            }
+            Operation::Release(_) => permit.allow_some_key(Right::Coordinate)?,
+            // What has no key is refused when it is read.
+            Operation::Settle(_) | Operation::Put(_) | Operation::Patch(_) | Operation::Delete(_) => {}
+        }
+    }
+    let messages = operations.iter().filter_map(|operation| match operation {
+        Operation::Send(message) => Some(&message.item),
+        _ => None,
+    });
+    permit.onward(messages)?.cleared().await?;
+    permit.allow_messages(Right::Receive, settled(operations)).await
+}
+
+fn settled<'o>(operations: &'o [Operation<'_>]) -> impl Iterator<Item = MessageId> + 'o {
+    operations.iter().filter_map(|operation| match operation {
+        Operation::Settle(item) => Some(item.receipt.id),
+        _ => None,
+    })
+}
+
+/// The parts of operations that are read once.
+struct Given<'a> {
+    /// Keys of documents, empty of the others.
+    keys: Vec<&'a str>,
+    attributes: Vec<Vec<(&'a str, &'a str)>>,
+    /// Keys of locks.
+    locks: Vec<Vec<&'a str>>,
+    changes: Vec<Option<Change>>,
+}
+
+impl<'a> Given<'a> {
+    fn read(permit: &Permit<'_>, operations: &'a [Operation<'_>]) -> Result<Given<'a>, CallError> {
+        let mut given =
+            Given { keys: Vec::new(), attributes: Vec::new(), locks: Vec::new(), changes: Vec::new() };
+        for (at, operation) in operations.iter().enumerate() {
+            given.add(permit, operation).map_err(|fault| inside(at, operation, fault))?;
+        }
+        Ok(given)
+    }
+
+    fn add(&mut self, permit: &Permit<'_>, operation: &'a Operation<'_>) -> Read<()> {
+        let (mut key, mut attributes, mut locks, mut change) = ("", Vec::new(), Vec::new(), None);
+        match operation {
+            Operation::Put(put) => {
+                key = key_of(put.key.as_ref())?;
+                attributes = put.attributes();
+            }
+            Operation::Patch(patch) => {
+                key = key_of(patch.key.as_ref())?;
+                change = Some(patch.given().change(permit)?);
+            }
+            Operation::Delete(delete) => key = key_of(delete.key.as_ref())?,
+            Operation::Acquire(acquire) => locks = acquire.keys()?,
+            Operation::Send(_) | Operation::Settle(_) | Operation::Release(_) => {}
+        }
+        self.keys.push(key);
+        self.attributes.push(attributes);
+        self.locks.push(locks);
+        self.changes.push(change);
+        Ok(())
+    }
+
+    fn has_patches(&self) -> bool {
+        self.changes.iter().any(Option::is_some)
+    }
+
+    /// The digest by which a repeat is told from a misuse of the key.
+    fn digest(&self, permit: &Permit<'_>, operations: &[Operation<'_>]) -> Result<u64, CallError> {
+        let mut fields = Fields::default();
+        for (at, operation) in operations.iter().enumerate() {
+            fields.text("operation", Some(operation.name()));
+            self.put_fields(at, operation, &mut fields).map_err(|fault| inside(at, operation, fault))?;
+        }
+        let of_namespace = permit.namespace_name().as_bytes();
+        Ok(request_digest(permit.caller(), [of_namespace, fields.bytes()].into_iter())[0])
+    }
+
+    fn put_fields(&self, at: usize, operation: &Operation<'_>, fields: &mut Fields) -> Read<()> {
+        fields.text("key", Some(self.keys[at]));
+        match operation {
+            Operation::Send(message) => {
+                fields.number("message", Some(group_digest(std::iter::once(message))));
+            }
+            Operation::Settle(item) => put_settlement(item, fields),
+            Operation::Put(put) => put.writing(&self.attributes[at])?.put_fields(fields),
+            Operation::Patch(patch) => {
+                self.changes[at].iter().for_each(|change| change.put_fields(fields));
+                patch.when().put_fields(fields);
+            }
+            Operation::Delete(delete) => delete.when().put_fields(fields),
+            Operation::Acquire(acquire) => {
+                let claim = acquire.claim(NamespaceId::DEFAULT, &self.locks[at])?;
+                put_claim(&claim, fields);
+                fields.number("ttl_ms", Some(claim.ttl_ms.into()));
+            }
+            Operation::Release(release) => fields.text("token", release.token_text()),
+        }
+        Ok(())
+    }
+
+    /// True if a refusal is of a patch that can be made again, of the version that is there by now.
+    fn may_try_again(&self, operations: &[Operation<'_>], refused: &Refusal) -> bool {
+        let Refusal::Engine(Refused { error: Error::DocumentChanged { .. }, operation: Some(at) }) = refused
+        else {
+            return false;
+        };
+        match operations.get(*at as usize) {
+            Some(Operation::Patch(patch)) => {
+                let when = patch.when();
+                when.version.is_none() && when.etag.is_none()
+            }
+            _ => false,
+        }
+    }
+}
+
+fn put_settlement(item: &SettleItem<'_>, fields: &mut Fields) {
+    fields.text("receipt", Some(&item.receipt.to_string()));
+    let (outcome, delay_ms) = match item.settlement {
+        Settlement::Ack => ("ack", None),
+        Settlement::Nack { delay_ms } => ("nack", delay_ms),
+        Settlement::Release { delay_ms } => ("release", Some(delay_ms)),
+        Settlement::Reject => ("reject", None),
+    };
+    fields.text("outcome", Some(outcome));
+    fields.number("delay_ms", delay_ms);
+    fields.text("error", Some(item.error));
+    if let Some(result) = &item.result {
+        fields.text("content_type", Some(result.content_type));
+        fields.octets("result", result.bytes);
+    }
+}
+
+fn key_of(key: Option<&String>) -> Read<&str> {
+    key.map(String::as_str).ok_or_else(|| Fault::missing("key", "a document has a key"))
+}
+
+/// The refusal of a transaction.
+enum Refusal {
+    /// By the engine.
+    Engine(Refused),
+    /// Before it was proposed, with the place of the operation.
+    Before(usize, CallError),
+}
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Refusal {
+        Refusal::Engine(refused)
+    }
+}
+
+/// The error for the caller, with the place of the operation that is to blame.
+fn told(operations: &[Operation<'_>], refusal: Refusal) -> CallError {
+    match refusal {
+        Refusal::Engine(Refused { error, operation: None }) => error.into(),
+        Refusal::Engine(Refused { error, operation: Some(at) }) => {
+            let name = operations.get(at as usize).map_or("", Operation::name);
+            CallError::from(error).at_operation(at as usize, name)
+        }
+        Refusal::Before(at, error) => error.at_operation(at, operations[at].name()),
+    }
+}
+
+fn inside(at: usize, operation: &Operation<'_>, fault: Box<Fault>) -> Box<Fault> {
+    fault.inside(operation.name()).at(at).inside("operations")
+}
+
+/// Makes the patches of the documents as they are, and proposes the whole.
+async fn commit_once(
+    permit: &Permit<'_>,
+    whole: Whole<'_>,
+    operations: &[Operation<'_>],
+    given: &Given<'_>,
+) -> Result<Done, Refusal> {
+    let mut patched = Vec::with_capacity(operations.len());
+    for (at, change) in given.changes.iter().enumerate() {
+        patched.push(match change {
+            None => None,
+            Some(change) => {
+                let read = Patched::read(permit, given.keys[at], change).await;
+                Some(read.map_err(|error| Refusal::Before(at, error))?)
+            }
+        });
+    }
+    let of_patched: Vec<Vec<(&str, &str)>> =
+        patched.iter().map(|it| it.as_ref().map_or_else(Vec::new, Patched::attributes)).collect();
+    let mut writings = Vec::with_capacity(operations.len());
+    for (at, operation) in operations.iter().enumerate() {
+        let writing = match (operation, &patched[at]) {
+            (Operation::Put(put), _) => put.writing(&given.attributes[at]).map(Some),
+            (Operation::Patch(patch), Some(patched)) => {
+                patched.writing(patch.when(), &of_patched[at]).map(Some)
+            }
+            _ => Ok(None),
+        };
+        writings.push(writing.map_err(|fault| Refusal::Before(at, fault.into()))?);
+    }
+    let mut commands = Vec::with_capacity(operations.len());
+    for (at, operation) in operations.iter().enumerate() {
+        let command = command(whole.namespace, operation, at, given, writings[at].as_ref());
+        commands.push(command.map_err(|error| Refusal::Before(at, error))?);
+    }
+    Ok(permit.node().commit(Whole { operations: &commands, ..whole }).await?)
+}
+
+/// An operation as the engine takes it.
+fn command<'a>(
+    namespace: NamespaceId,
+    operation: &'a Operation<'a>,
+    at: usize,
+    given: &'a Given<'a>,
+    writing: Option<&'a Writing<'a>>,
+) -> Result<Command<'a>, CallError> {
+    Ok(match (operation, writing) {
+        (Operation::Send(message), _) => Command::Send(Send {
+            namespace,
+            queue: message.queue,
+            idempotency_key: b"",
+            request_digest: 0,
+            items: std::slice::from_ref(&message.item),
+        }),
+        (Operation::Settle(item), _) => Command::Settle { namespace, items: std::slice::from_ref(item) },
+        (Operation::Put(_) | Operation::Patch(_), Some(writing)) => {
+            Command::DocumentPut(writing.put(namespace, given.keys[at], 0)?)
+        }
+        (Operation::Put(_) | Operation::Patch(_), None) => {
+            return Err(Error::Internal { reason: "a write without its document".into() }.into());
+        }
+        (Operation::Delete(delete), _) => {
+            let (key, when) = (given.keys[at], delete.when().read()?);
+            Command::DocumentDelete(DocumentDelete { namespace, key, when })
+        }
+        (Operation::Acquire(acquire), _) => Command::LockAcquire(acquire.claim(namespace, &given.locks[at])?),
+        (Operation::Release(release), _) => Command::LockRelease { namespace, token: release.token()? },
+    })
+}

@@ -1,0 +1,67 @@
+//! Caller's side of transactions.
+
+use sluice_engine::command::{Command, Transaction};
+use sluice_engine::outcome::Reply;
+use sluice_engine::transactions::OperationDone;
+use sluice_engine::{Error, NamespaceId};
+
+use crate::handle::Node;
+use crate::shard::request::unexpected;
+
+/// A transaction that is done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Committed {
+    /// What came of each operation, in order.
+    pub operations: Vec<OperationDone>,
+    /// True if this was a repeat.
+    pub duplicate: bool,
+}
+
+/// The refusal of a transaction: nothing was done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Refused {
+    /// Why.
+    pub error: Error,
+    /// The place of the operation that is to blame, if it is one of them.
+    pub operation: Option<u32>,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused { error, operation: None }
+    }
+}
+
+impl Node {
+    /// Does all operations of a transaction, or none.
+    ///
+    /// # Errors
+    /// What the operation that is to blame would have been refused with alone; `idempotency_mismatch`;
+    /// `quota_exceeded`, `limit_exceeded`; `outcome_unknown`: it may have been done, or not.
+    pub async fn commit(&self, transaction: Transaction<'_>) -> Result<Committed, Refused> {
+        let answer = self.propose(transaction.namespace, &Command::Transaction(transaction)).await?;
+        let operations = answer.operations.unwrap_or_default();
+        match answer.result {
+            Ok(Reply::Committed { duplicate }) => Ok(Committed { operations: operations.done, duplicate }),
+            Ok(other) => Err(unexpected(&other).into()),
+            Err(error) => Err(Refused { error, operation: operations.refused_at }),
+        }
+    }
+
+    /// The transaction that was committed with an idempotency key by the same request; `None`: none was, as
+    /// far as is remembered.
+    ///
+    /// # Errors
+    /// `idempotency_mismatch`: another request had the key.
+    pub async fn committed(
+        &self,
+        namespace: NamespaceId,
+        idempotency_key: &[u8],
+        request_digest: u64,
+    ) -> Result<Option<Committed>, Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let key = idempotency_key.to_vec();
+        let found = self.look(shard, move |at| at.engine.committed(namespace, &key, request_digest)).await?;
+        Ok(found?.map(|operations| Committed { operations, duplicate: true }))
+    }
+}
