@@ -112,6 +112,12 @@ plants! {
     ForgetEnds = "forget_ends" in engine as ForgetEnds,
     /// A repeat of a write is another write.
     ForgetWriteRequest = "forget_write_request" in engine as ForgetWriteRequest,
+    /// A transaction tells that it has released a lock, and has not.
+    KeepReleasedLock = "keep_released_lock" in engine as KeepReleasedLock,
+    /// A transaction settles its deliveries also when another of its operations is refused.
+    SettleWithoutTheRest = "settle_without_the_rest" in engine as SettleWithoutTheRest,
+    /// A repeat of a transaction is another transaction.
+    ForgetTransaction = "forget_transaction" in engine as ForgetTransaction,
     /// A new epoch takes from the consumers that it detaches what they hold.
     EndGraceWithEpoch = "end_grace_with_epoch" in engine as EndGraceWithEpoch,
     /// A unique key is free while its message is leased.

@@ -1,5 +1,6 @@
 //! A namespace: name, quotas, what of them is used, and the last id given.
 
+use crate::error::Error;
 use crate::settings::Quotas;
 use crate::store::NIL;
 use crate::store::slab::PlainItem;
@@ -45,6 +46,26 @@ impl Namespace {
             sweeping: 0,
             next_vacant: None,
         }
+    }
+
+    /// Checks that it may hold so many messages more.
+    #[inline(always)]
+    pub(crate) fn admit_messages(&self, messages: u64) -> Result<(), Error> {
+        let (limit, held) = (self.quotas.messages, self.messages);
+        if limit > 0 && held + messages > limit {
+            return Err(Error::QuotaExceeded { what: "messages", limit, held, more: messages });
+        }
+        Ok(())
+    }
+
+    /// Checks that it may hold so many bytes more.
+    #[inline(always)]
+    pub(crate) fn admit_bytes(&self, bytes: u64) -> Result<(), Error> {
+        let (limit, held) = (self.quotas.bytes, self.bytes);
+        if limit > 0 && held + bytes > limit {
+            return Err(Error::QuotaExceeded { what: "bytes", limit, held, more: bytes });
+        }
+        Ok(())
     }
 }
 

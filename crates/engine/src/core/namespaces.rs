@@ -105,16 +105,17 @@ impl Core {
         bytes: u64,
     ) -> Result<(), Error> {
         let namespace = self.namespaces.get(slot);
-        let quotas = &namespace.quotas;
-        if messages > 0 && quotas.messages > 0 && namespace.messages + messages > quotas.messages {
-            let (limit, held) = (quotas.messages, namespace.messages);
-            return Err(Error::QuotaExceeded { what: "messages", limit, held, more: messages });
+        namespace.admit_messages(messages)?;
+        namespace.admit_bytes(bytes)
+    }
+
+    /// As [`Core::admit_to_namespace`]; but nothing more of what it holds too much of already is no refusal.
+    pub(crate) fn admit_growth(&self, slot: NamespaceSlot, messages: u64, bytes: u64) -> Result<(), Error> {
+        let namespace = self.namespaces.get(slot);
+        if messages > 0 {
+            namespace.admit_messages(messages)?;
         }
-        if bytes > 0 && quotas.bytes > 0 && namespace.bytes + bytes > quotas.bytes {
-            let (limit, held) = (quotas.bytes, namespace.bytes);
-            return Err(Error::QuotaExceeded { what: "bytes", limit, held, more: bytes });
-        }
-        Ok(())
+        if bytes > 0 { namespace.admit_bytes(bytes) } else { Ok(()) }
     }
 
     /// Slot of a namespace that exists.

@@ -53,7 +53,7 @@ impl DocumentModule {
         self.expect(&put.when, put.key, found)?;
         let room = self.room_of(found, put);
         self.admit(room)?;
-        core.admit_to_namespace(namespace, 0, room.bytes)?;
+        core.admit_growth(namespace, 0, room.bytes)?;
         let revision = core.tokens.give().ok_or_else(|| Error::Internal { reason: NO_TOKEN.into() })?;
         let version = self.write((namespace, found), put, revision, core, out);
         out.reply = Reply::DocumentWritten { version, created: found.is_none() };

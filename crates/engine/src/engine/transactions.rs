@@ -132,7 +132,7 @@ impl Engine {
         self.documents.admit(needs.documents).map_err(of_all)?;
         self.locks.admit_claims(needs.claims).map_err(of_all)?;
         let (sent, bytes) = (messages.len() as u64, bytes + needs.documents.bytes);
-        self.core.admit_to_namespace(namespace_slot, sent, bytes).map_err(of_all)?;
+        self.core.admit_growth(namespace_slot, sent, bytes).map_err(of_all)?;
         if !self.core.tokens.has(needs.tokens) {
             return Err((None, Error::Internal { reason: "there are no more fencing tokens".into() }));
         }

@@ -1,13 +1,16 @@
 //! Checks of answers: the ids of sent messages, and the validity of receipts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use sluice_engine::command::{Command, Deliver, SendItem};
+use sluice_engine::command::{Command, Deliver, SendItem, Transaction};
+use sluice_engine::event::Event;
 use sluice_engine::id::{MessageId, Receipt};
 use sluice_engine::item::{Chain, DependsMode, Expires, OnParentFailed, SendOptions, Step};
 use sluice_engine::outcome::Reply;
+use sluice_engine::transactions::OperationDone;
 
 use super::life::{Carried, Life};
+use super::transactions::settled;
 use super::{Lives, Record, ensure};
 use crate::model::Checked;
 
@@ -17,6 +20,9 @@ pub(super) struct Sends(BTreeMap<MessageId, Life>);
 
 impl Sends {
     pub(super) fn of(record: &Record<'_>) -> Sends {
+        if let Some(transaction) = record.done_together() {
+            return Sends::of_transaction(record, transaction);
+        }
         let mut sends = Sends::default();
         let Reply::Sent { first, duplicate: false, .. } = record.outcome.reply else { return sends };
         match record.command {
@@ -48,6 +54,17 @@ impl Sends {
         sends
     }
 
+    /// Messages that a transaction has sent.
+    fn of_transaction(record: &Record<'_>, transaction: &Transaction<'_>) -> Sends {
+        let mut sends = Sends::default();
+        let ids: Vec<MessageId> = record.outcome.operations.iter().filter_map(sent_id).collect();
+        let items = transaction.operations.iter().filter_map(Command::as_send).flat_map(|send| send.items);
+        for (id, item) in ids.iter().zip(items) {
+            sends.0.insert(*id, record.life_of(ids[0], &ids, item));
+        }
+        sends
+    }
+
     fn items(&mut self, record: &Record<'_>, first: MessageId, items: &[SendItem<'_>]) {
         let ids = &record.outcome.ids;
         for (number, item) in (0u32..).zip(items) {
@@ -69,6 +86,10 @@ impl Sends {
         ensure!(missing.is_none(), "a send was answered with {missing:?}, which was not told of as sent");
         Ok(())
     }
+}
+
+fn sent_id(done: &OperationDone) -> Option<MessageId> {
+    if let OperationDone::Sent { id } = done { Some(*id) } else { None }
 }
 
 fn nth(first: MessageId, number: u64) -> MessageId {
@@ -129,6 +150,11 @@ impl Lives {
             Command::Extend { items, .. } => items.iter().map(|(receipt, _)| *receipt).collect(),
             Command::Report { items, .. } => items.iter().map(|item| item.receipt).collect(),
             Command::Resume { receipts, .. } => receipts.to_vec(),
+            Command::Transaction(transaction) => {
+                let receipts = settled(transaction, record.outcome);
+                receipts.iter().try_for_each(|receipt| self.receipt_holds(*receipt))?;
+                return settled_once(record, receipts.into_iter());
+            }
             Command::Detach { .. } | Command::Epoch { .. } => {
                 self.lives.values_mut().for_each(Life::changes_lease);
                 return Ok(());
@@ -136,32 +162,36 @@ impl Lives {
             _ => return Ok(()),
         };
         for number in (0..receipts.len()).filter(good) {
-            let Receipt { id, token, .. } = receipts[number];
-            let Some(life) = self.lives.get_mut(&id) else {
-                return Err(format!("{id}, which is not there, was settled or extended with token {token}"));
-            };
-            ensure!(life.holds(token), "token {token} was good for {id}, which is {life:?}");
-            life.changes_lease();
+            self.receipt_holds(receipts[number])?;
         }
-        self.settled_once(record, &receipts)
-    }
-
-    /// Checks that each receipt settles once, with an event for it.
-    fn settled_once(&self, record: &Record<'_>, receipts: &[Receipt]) -> Checked {
         if !matches!(record.command, Command::Settle { .. }) {
             return Ok(());
         }
-        let results = receipts.iter().zip(&record.outcome.results);
-        let mut settled = std::collections::BTreeSet::new();
-        for (receipt, _) in results.filter(|(_, result)| result.is_ok()) {
-            ensure!(settled.insert(*receipt), "{receipt} has settled twice");
-        }
-        let settles = |id: MessageId| {
-            let ends = |event: &sluice_engine::event::Event| event.id == Some(id);
-            record.outcome.events.iter().any(ends)
+        let accepted = receipts.iter().zip(results).filter(|(_, result)| result.is_ok());
+        settled_once(record, accepted.map(|(receipt, _)| *receipt))
+    }
+
+    /// Checks that a receipt that was accepted is that of the message's holder.
+    fn receipt_holds(&mut self, receipt: Receipt) -> Checked {
+        let Receipt { id, token, .. } = receipt;
+        let Some(life) = self.lives.get_mut(&id) else {
+            return Err(format!("{id}, which is not there, was settled or extended with token {token}"));
         };
-        let untold = settled.iter().find(|receipt| !settles(receipt.id));
-        ensure!(untold.is_none(), "{untold:?} has settled, and nothing was told of it");
+        ensure!(life.holds(token), "token {token} was good for {id}, which is {life:?}");
+        life.changes_lease();
         Ok(())
     }
+}
+
+/// Checks that each receipt settles once, with an event for it.
+fn settled_once(record: &Record<'_>, receipts: impl Iterator<Item = Receipt>) -> Checked {
+    let mut settled = BTreeSet::new();
+    for receipt in receipts {
+        ensure!(settled.insert(receipt), "{receipt} has settled twice");
+    }
+    let is_told =
+        |receipt: &Receipt| record.outcome.events.iter().any(|event: &Event| event.id == Some(receipt.id));
+    let untold = settled.iter().find(|receipt| !is_told(receipt));
+    ensure!(untold.is_none(), "{untold:?} has settled, and nothing was told of it");
+    Ok(())
 }

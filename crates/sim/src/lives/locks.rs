@@ -89,6 +89,14 @@ impl Locks {
         self.told(record)
     }
 
+    /// True if a token holds a key.
+    pub(super) fn hold(&self, token: LockToken, namespace: NamespaceId, key: &str, now_us: u64) -> bool {
+        let held = self.granted.get(&token);
+        held.is_some_and(|held| {
+            held.until_us > now_us && held.namespace == namespace && held.keys.contains(key)
+        })
+    }
+
     /// Checks that claims that wait have time left, and that something keeps those from going on which are
     /// first. Timers fire up to a millisecond late, and slices of work that are left come first.
     fn nobody_waits_in_vain(&self, record: &Record<'_>) -> Checked {

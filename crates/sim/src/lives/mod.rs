@@ -15,6 +15,7 @@
 //! - no schedule fires twice at an instant;
 //! - holders of a lock may hold it together, lines are served in order, and tokens only grow;
 //! - a document is written under its condition alone, and what is read is what was written last;
+//! - what comes of a transaction is what would come of its operations one by one, or nothing;
 //! - counters equal the events, and listings show the messages that have not ended.
 //!
 //! It does not check how soon consequences follow, which of several comes first, and which are left to a
@@ -29,6 +30,7 @@ mod locks;
 mod order;
 #[cfg(test)]
 mod tests;
+mod transactions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,6 +47,7 @@ use documents::Documents;
 use follows::{Demand, Demands};
 use life::{Life, Stage};
 use locks::Locks;
+use transactions::{Transactions, one_by_one};
 
 /// The lives of the messages of one shard, up to some record.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +70,7 @@ pub struct Lives {
     sent: u64,
     locks: Locks,
     documents: Documents,
+    transactions: Transactions,
 }
 
 /// An applied record and its outcome.
@@ -109,10 +113,29 @@ impl Lives {
         sends.are_all_told()?;
         self.are_met(record, demands)?;
         self.fires_once(record)?;
-        self.locks.follow(record)?;
-        self.documents.follow(record)?;
+        self.follow_kept(record)?;
         self.forget_namespace(record);
         Ok(())
+    }
+
+    /// Follows locks and documents, those of a transaction operation by operation.
+    fn follow_kept(&mut self, record: &Record<'_>) -> Checked {
+        if let Command::Transaction(transaction) = record.command {
+            self.transactions.follow(record, transaction)?;
+        }
+        let Some(transaction) = record.done_together() else {
+            self.documents.follow(record, &self.locks)?;
+            self.locks.follow(record)?;
+            return self.documents.are_as_written(record);
+        };
+        let each = one_by_one(transaction, record.outcome);
+        let before = self.locks.clone();
+        for (command, outcome) in &each {
+            let record = &record.of(command, outcome);
+            self.documents.follow(record, &before)?;
+            self.locks.follow(record)?;
+        }
+        self.documents.are_as_written(record)
     }
 
     fn tell(
@@ -272,6 +295,7 @@ impl Lives {
             self.gone.retain(|id| id.namespace != *namespace);
             self.ended.retain(|id, _| id.namespace != *namespace);
             self.forget_demands(*namespace);
+            self.transactions.forget(*namespace);
         }
     }
 }

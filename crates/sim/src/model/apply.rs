@@ -47,6 +47,7 @@ impl Apply<'_> {
             | Command::LockLeave { .. }
             | Command::DocumentDelete(_) => {}
             Command::DocumentPut(put) => self.document_put(put),
+            Command::Transaction(transaction) => self.transaction(transaction)?,
             _ => self.administer(command)?,
         }
         let ticked = matches!(command, Command::Tick);

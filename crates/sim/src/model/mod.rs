@@ -33,6 +33,7 @@ mod state;
 #[cfg(test)]
 mod stories;
 mod time;
+mod transactions;
 mod unique;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -73,7 +73,7 @@ impl Apply<'_> {
     }
 
     /// Codes that this receipt may get now; more than one where it was forged.
-    fn standing(&self, namespace: NamespaceId, receipt: Receipt) -> &'static [&'static str] {
+    pub(super) fn standing(&self, namespace: NamespaceId, receipt: Receipt) -> &'static [&'static str] {
         if receipt.id.namespace != namespace {
             return &["invalid_argument"];
         }
@@ -94,7 +94,7 @@ impl Apply<'_> {
         }
     }
 
-    fn settle_one(&mut self, item: &SettleItem<'_>, result: Option<BlobRef>) -> Checked {
+    pub(super) fn settle_one(&mut self, item: &SettleItem<'_>, result: Option<BlobRef>) -> Checked {
         let id = item.receipt.id;
         let error_len = item.error.len() as u32;
         self.world.settled.insert(item.receipt);

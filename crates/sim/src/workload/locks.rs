@@ -111,6 +111,12 @@ impl Generator {
         }
     }
 
+    /// A grant of a namespace that clients were told of.
+    pub(super) fn grant_of(&self, namespace: NamespaceId) -> Option<LockGrant> {
+        let granted = &self.locks.as_ref()?.granted;
+        granted.iter().rev().find(|(of, _)| *of == namespace).map(|(_, grant)| *grant)
+    }
+
     /// A token that clients were told of.
     pub(super) fn some_token(&self) -> Option<LockToken> {
         self.locks.as_ref().and_then(|locks| locks.granted.back()).map(|(_, grant)| grant.token)

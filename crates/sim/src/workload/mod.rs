@@ -21,6 +21,7 @@ mod results;
 mod schedules;
 mod seen;
 mod times;
+mod transactions;
 
 use std::collections::VecDeque;
 
@@ -47,6 +48,7 @@ pub use queues::QueueOp;
 pub use schedules::ScheduleOp;
 pub use seen::Seen;
 pub use times::{Missed, Times};
+pub use transactions::TransactionOp;
 
 /// A message to send.
 #[derive(Clone, PartialEq, Debug)]
@@ -168,6 +170,7 @@ pub enum Op {
     Consumer(ConsumerOp),
     Lock(LockOp),
     Document(DocumentOp),
+    Transaction(TransactionOp),
 }
 
 /// A command that the node makes by itself.
@@ -242,4 +245,6 @@ pub struct Generator {
     locks: Option<LocksKnown>,
     /// Documents; `None`: clients use none in this run.
     documents: Option<DocumentsKnown>,
+    /// The draws about transactions; `None`: clients use none in this run.
+    transactions: Option<Rng>,
 }

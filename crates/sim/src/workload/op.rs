@@ -47,6 +47,7 @@ impl Op {
             Op::Consumer(op) => Some(op),
             Op::Lock(op) => Some(op),
             Op::Document(op) => Some(op),
+            Op::Transaction(op) => Some(op),
             _ => None,
         }
     }
@@ -147,7 +148,8 @@ impl Op {
             | Op::Group(_)
             | Op::Consumer(_)
             | Op::Lock(_)
-            | Op::Document(_) => self.with_feature(f),
+            | Op::Document(_)
+            | Op::Transaction(_) => self.with_feature(f),
         }
     }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use sluice_engine::command::Command;
-use sluice_engine::id::{MessageId, Receipt};
+use sluice_engine::id::{MessageId, NamespaceId, Receipt};
 use sluice_engine::outcome::{Delivery, Reply};
+use sluice_engine::transactions::OperationDone;
 use sluice_engine::{BlobRef, Error};
 use sluice_journal::{BlobError, BlobLocation, BlobRead, read_together, take_ahead};
 use sluice_node::mailbox::Mailbox;
@@ -303,12 +304,32 @@ impl World {
                 self.lanes[self.at].generator.written(*namespace, key, *version);
                 Ok(())
             }
+            (Ok(Reply::Committed { duplicate: false }), Some(Op::Transaction(whole))) => {
+                let done = answer.operations.iter().flat_map(|operations| &operations.done);
+                for (operation, done) in whole.operations.iter().zip(done) {
+                    self.operation_answered(whole.namespace, operation, done)?;
+                }
+                Ok(())
+            }
             (Ok(Reply::LockWaits { ticket, .. }), _) => {
                 self.lanes[self.at].generator.waits_for_lock(*ticket);
                 Ok(())
             }
             _ => Ok(()),
         }
+    }
+
+    /// Notes what came of an operation of a transaction.
+    fn operation_answered(&mut self, namespace: NamespaceId, op: &Op, done: &OperationDone) -> Checked {
+        match (op, *done) {
+            (Op::Send { items, .. }, OperationDone::Sent { id }) => self.id_means(id, &items[0].payload)?,
+            (_, OperationDone::Granted { grant }) => self.lanes[self.at].generator.granted(namespace, grant),
+            (Op::Document(DocumentOp::Put { key, .. }), OperationDone::Written { version, .. }) => {
+                self.lanes[self.at].generator.written(namespace, key, version);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Checks that an id belongs to one message for ever, whatever is lost; its payload may be replaced.

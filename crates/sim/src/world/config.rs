@@ -152,14 +152,11 @@ impl Config {
         Space::new(Arc::new(disk.for_next_process()), dir, *reserve_bytes, *full_margin_bytes)
     }
 
-    /// The draws about locks on a shard: by the identity, so that the other draws of a seed do not change.
-    pub(super) fn draws_of_locks(&self, shard: u32) -> Rng {
-        Rng::new(self.journal.identity.rotate_left(shard + 1))
-    }
-
-    /// The draws about documents on a shard, in the same way.
-    pub(super) fn draws_of_documents(&self, shard: u32) -> Rng {
-        Rng::new(!self.journal.identity.rotate_left(shard + 1))
+    /// The draws about locks, documents and transactions on a shard: by the identity, so that the other draws
+    /// of a seed do not change.
+    pub(super) fn other_draws(&self, shard: u32) -> [Rng; 3] {
+        let seed = self.journal.identity.rotate_left(shard + 1);
+        [Rng::new(seed), Rng::new(!seed), Rng::new(seed.swap_bytes())]
     }
 
     /// Settings of a shard's journal, which shares this room with others (`None`: with none).

@@ -9,6 +9,7 @@ use sluice_engine::blob::MessageBlob;
 use sluice_engine::id::{BlobRef, MessageId, Receipt};
 use sluice_engine::limits::Limits;
 use sluice_engine::outcome::{Delivery, Reply};
+use sluice_engine::transactions::OperationDone;
 use sluice_engine::{Engine, Error, Outcome};
 use sluice_journal::{Batch, Committed, Records};
 use sluice_node::Duplicates;
@@ -101,6 +102,8 @@ pub(super) struct Due {
     pub(super) reply: Reply,
     pub(super) results: Vec<Result<(), Error>>,
     pub(super) duplicates: Option<Duplicates>,
+    pub(super) operations: Vec<OperationDone>,
+    pub(super) refused_at: Option<u32>,
 }
 
 impl Due {
@@ -115,6 +118,8 @@ impl Due {
         answer.result == self.result()
             && same_results
             && answer.duplicates.as_deref() == self.duplicates.as_ref()
+            && answer.operations.as_deref().map_or(&[][..], |it| &it.done) == self.operations
+            && answer.operations.as_deref().and_then(|it| it.refused_at) == self.refused_at
     }
 }
 
@@ -339,6 +344,8 @@ impl History {
                 results: outcome.results.clone(),
                 duplicates: (!outcome.duplicates.is_empty())
                     .then(|| Duplicates { ids: outcome.ids.clone(), items: outcome.duplicates.clone() }),
+                operations: outcome.operations.clone(),
+                refused_at: outcome.refused_at,
             };
             self.due.push(due);
         }
@@ -456,7 +463,8 @@ mod tests {
         let limits = Limits { idempotency_window_ms: 5_000, ..Limits::default() };
         let mixes = seed.is_multiple_of(2);
         let mut history = History::new(limits.clone(), !mixes);
-        let mut clients = Generator::new(0, mixes, rng.fork(), Rng::new(!seed), Rng::new(seed));
+        let others = [!seed, seed, seed.swap_bytes()].map(Rng::new);
+        let mut clients = Generator::new(0, mixes, rng.fork(), others);
         let mut now_us = 1_767_225_600_000_000;
         history.begin_at(1);
         commit(&mut history, now_us, Op::Node(NodeOp::Epoch { number: 1, behaviour: BEHAVIOUR_VERSION }))?;

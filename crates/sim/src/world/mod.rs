@@ -211,9 +211,8 @@ impl World {
         let lanes = (0..config.shards)
             .map(|shard| {
                 let history = History::new(config.limits.clone(), !config.mixes);
-                let (of_locks, of_documents) =
-                    (config.draws_of_locks(shard), config.draws_of_documents(shard));
-                let clients = Generator::new(shard, config.mixes, rng.fork(), of_locks, of_documents);
+                let others = config.other_draws(shard);
+                let clients = Generator::new(shard, config.mixes, rng.fork(), others);
                 ShardWorld::new(history, clients)
             })
             .collect();
