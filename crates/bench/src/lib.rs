@@ -8,7 +8,8 @@
 //! about.
 //!
 //! Map: `engine` in this process; `queue`, `stream`, `single`, `idle`, `flood`, `backlog` and `crash` against
-//! a server that is started as a child, `cluster` against several; `load` loops that send and work, and the
+//! a server that is started as a child, `coordination` its locks, documents and transactions, `cluster`
+//! against several; `link` a session that many loops share; `load` loops that send and work, and the
 //! ledger of every message; `wire` HTTP/2 alone; `compare` two files of figures; `report`, `table`, `stats`
 //! what they print; `setup`, `certificates`, `endpoint`, `server` what they start and reach, `process`,
 //! `disk`, `files` what they watch.
@@ -18,6 +19,7 @@ mod backlog;
 mod certificates;
 mod cluster;
 mod compare;
+mod coordination;
 mod crash;
 mod disk;
 mod endpoint;
@@ -25,6 +27,7 @@ mod engine;
 mod files;
 mod flood;
 mod idle;
+mod link;
 mod load;
 mod process;
 mod queue;
@@ -55,6 +58,9 @@ pub enum BenchVerb {
     /// Measure single messages (one send, one delivery, one ack each) on few connections, with and without
     /// TLS and encryption
     Single(single::SingleArgs),
+    /// Measure locks, documents and transactions over sessions: cycles of acquire, read, write, release; reads;
+    /// ack, document and send together; one key that all want
+    Coordination(coordination::CoordinationArgs),
     /// Measure idle sessions: memory of each, and the latency of a message to one of them
     Idle(idle::IdleArgs),
     /// Measure what thousands of bad TLS handshakes cost other clients
@@ -111,6 +117,7 @@ pub fn run(verb: &BenchVerb, credentials: ReadCredentials) -> Result<Outcome, St
         BenchVerb::Queue(args) => queue::run(args, credentials),
         BenchVerb::Stream(args) => stream::run(args, credentials),
         BenchVerb::Single(args) => single::run(args),
+        BenchVerb::Coordination(args) => coordination::run(args),
         BenchVerb::Idle(args) => idle::run(args),
         BenchVerb::Flood(args) => flood::run(args),
         BenchVerb::Backlog(args) => backlog::run(args),

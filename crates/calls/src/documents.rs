@@ -324,18 +324,25 @@ impl Unary for Show {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Document>, CallError> {
-        let version = self.version.map(Within::get);
-        let (view, bytes) = read(permit, version, TEXT_BYTES_MAX, |_| true).await?;
-        let content = Content::of(bytes.as_ref());
-        let document = Document {
-            content: content.text,
-            content_base64: content.octets,
-            content_type: content.content_type,
-            attributes: bytes.as_ref().and_then(Headers::of),
-            ..Document::from(&view)
-        };
-        Ok(document.into())
+        Ok(shown(permit, permit.name(), self.version.map(Within::get)).await?.into())
     }
+}
+
+/// The document of a key, or a former version of it, with its content.
+pub(crate) async fn shown(
+    permit: &Permit<'_>,
+    key: &str,
+    version: Option<u64>,
+) -> Result<Document, CallError> {
+    let (view, bytes) = read_key(permit, key, version, TEXT_BYTES_MAX, |_| true).await?;
+    let content = Content::of(bytes.as_ref());
+    Ok(Document {
+        content: content.text,
+        content_base64: content.octets,
+        content_type: content.content_type,
+        attributes: bytes.as_ref().and_then(Headers::of),
+        ..Document::from(&view)
+    })
 }
 
 /// The documents of a namespace, by key.

@@ -102,6 +102,14 @@ impl Details {
         self.0.push((name, Detail::Words(words)));
     }
 
+    /// The field that an error is in.
+    fn field_mut(&mut self) -> Option<&mut String> {
+        self.0.iter_mut().find_map(|(name, detail)| match detail {
+            Detail::Text(text) if *name == "field" => Some(text),
+            _ => None,
+        })
+    }
+
     /// The values, by name.
     pub fn iter(&self) -> impl Iterator<Item = &(&'static str, Detail)> {
         self.0.iter()
@@ -150,11 +158,44 @@ impl CallError {
         self
     }
 
-    /// Adds the place of the operation of a transaction that is to blame, and its name.
+    /// Adds the place of the operation of a transaction that is to blame, and its name, to message and field.
     pub(crate) fn at_operation(mut self, at: usize, name: &str) -> CallError {
         let place = format!("operations[{at}].{name}");
-        if !self.message.starts_with(&place) {
-            self.message.insert_str(0, &format!("{place}: "));
+        if !self.message.starts_with("operations[") {
+            let field = self.details.field_mut();
+            let has_field = field.is_some();
+            let join = |field: &str| if field.starts_with('[') { "" } else { "." };
+            if let Some(field) = field {
+                let is_named = self.message.starts_with(field.as_str());
+                let between = if is_named { join(field) } else { ": " };
+                self.message.insert_str(0, &format!("{place}{between}"));
+                *field = format!("{place}{}{field}", join(field));
+            }
+            if !has_field {
+                self.message.insert_str(0, &format!("{place}: "));
+            }
+        }
+        self.details.number("operation", at as u64);
+        self
+    }
+
+    /// Adds the number of the operation of a transaction that the message names, if it names one. `name_of`:
+    /// the name of the operation as the request has it.
+    pub fn of_operation<'n>(mut self, name_of: impl FnOnce(usize) -> Option<&'n str>) -> CallError {
+        let Some((at, rest)) = self.message.strip_prefix("operations[").and_then(|rest| rest.split_once(']'))
+        else {
+            return self;
+        };
+        let Ok(at) = at.parse::<usize>() else { return self };
+        let named = rest.strip_prefix('.').map(|rest| rest.split(['.', ':', '[']).next().unwrap_or_default());
+        if let (Some(named), Some(name)) = (named, name_of(at))
+            && named != name
+        {
+            let (from, to) = (format!("operations[{at}].{named}"), format!("operations[{at}].{name}"));
+            self.message = self.message.replacen(&from, &to, 1);
+            if let Some(field) = self.details.field_mut() {
+                *field = field.replacen(&from, &to, 1);
+            }
         }
         self.details.number("operation", at as u64);
         self
@@ -305,6 +346,33 @@ mod tests {
         let unknown = CallError::from(Error::NotLeader { leader: 3 }).with_address(address_of);
         assert_eq!(unknown.details().iter().count(), 1);
         let other = CallError::from(Error::NoLeader {}).with_address(address_of);
+        assert_eq!(other.details().iter().count(), 0);
+    }
+
+    #[test]
+    fn the_operation_of_a_transaction_is_named() {
+        let field = |error: &CallError| match error.details().iter().next() {
+            Some(("field", Detail::Text(field))) => field.clone(),
+            _ => String::new(),
+        };
+        let operation = Some(&("operation", Detail::Number(2)));
+        let fault = CallError::from(Fault::invalid("no").inside("token")).at_operation(2, "put");
+        assert_eq!(
+            (fault.message(), &*field(&fault)),
+            ("operations[2].put.token: no", "operations[2].put.token")
+        );
+        assert_eq!(fault.details().iter().last(), operation);
+        let lost = Error::LeaseLost { receipt: "r".into() };
+        let lost = CallError::from(lost).at_operation(2, "settle");
+        assert!(lost.message().starts_with("operations[2].settle: the lease behind receipt r is over"));
+        let of_engine = Fault::invalid("no").inside("key").inside("put").at(2).inside("operations");
+        let renamed = CallError::from(of_engine).of_operation(|_| Some("patch"));
+        assert_eq!(
+            (renamed.message(), &*field(&renamed)),
+            ("operations[2].patch.key: no", "operations[2].patch.key")
+        );
+        assert_eq!(renamed.details().iter().last(), operation);
+        let other = CallError::from(Error::ShuttingDown {}).of_operation(|_| None);
         assert_eq!(other.details().iter().count(), 0);
     }
 

@@ -13,6 +13,7 @@ use sluice_engine::locks::{LockGrant, LockHolderView, LockMode, LockToken, LockV
 use crate::access::{Caller, Right};
 use crate::call::{Body, Done, Unary};
 use crate::digest::{Fields, request_digest};
+use crate::documents::{Document, shown};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
@@ -130,6 +131,8 @@ acquire_request! {
         /// Text that nobody else can guess, by which a repeat of this request is known: it gets the same
         /// grant, or waits on in its place.
         request_id: Option<String>,
+        /// True: the answer has the document of the key as well, as it is once the lock is held.
+        with_document: Option<bool>,
     }
 }
 
@@ -202,12 +205,60 @@ impl Acquire {
     }
 }
 
+/// A grant, and the document of its key.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LockAcquired", example = grant_example())]
+pub struct Acquired {
+    /// Proof of the grant: renews and releases it.
+    token: String,
+    /// Number to give to other systems with each write, in decimal digits: later grants have larger ones.
+    fencing_token: String,
+    /// When the grant ends unless it is renewed, in milliseconds since the Unix epoch.
+    expires_at_ms: u64,
+    /// The document of the key, if it was asked for and there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<Document>,
+}
+
+impl Acquired {
+    /// The grant, with the document if that is asked for. When it cannot be read, the grant goes back.
+    async fn with(
+        permit: &Permit<'_>,
+        grant: LockGrant,
+        document: Option<&str>,
+    ) -> Result<Done<Acquired>, CallError> {
+        let read = match document {
+            Some(key) => shown(permit, key, None).await.map(Some),
+            None => Ok(None),
+        };
+        let document = match read {
+            Ok(document) => document,
+            Err(error) if error.code() == "document_not_found" => None,
+            Err(error) => {
+                let _ = permit.node().lock_release(permit.namespace_id()?, grant.token).await;
+                return Err(error);
+            }
+        };
+        let Grant { token, fencing_token, expires_at_ms } = Grant::from(grant);
+        Ok(Acquired { token, fencing_token, expires_at_ms, document }.into())
+    }
+}
+
 impl Unary for Acquire {
-    type Answer = Grant;
+    type Answer = Acquired;
     const BODY: Body = Body::Small;
 
-    async fn run(self, permit: &Permit<'_>) -> Result<Done<Grant>, CallError> {
+    async fn run(self, permit: &Permit<'_>) -> Result<Done<Acquired>, CallError> {
         let keys = self.keys()?;
+        let document = match (self.with_document.unwrap_or_default(), keys.as_slice()) {
+            (false, _) => None,
+            (true, [key]) => Some(*key),
+            (true, _) => {
+                let reason = "several keys have several documents: acquire one, or read them then";
+                return Err(Fault::invalid(reason).inside("with_document").into());
+            }
+        };
+        document.into_iter().try_for_each(|key| permit.allow_key(Right::Read, key))?;
         let claim = self.claim(permit.namespace_id()?, &keys)?;
         keys.iter().try_for_each(|key| permit.allow_key(Right::Coordinate, key))?;
         let acquire = LockAcquire { request: self.digest(&claim, permit.caller())?, ..claim };
@@ -215,15 +266,16 @@ impl Unary for Acquire {
         let wait = Duration::from_millis(wait_ms);
         let acquiring = permit.node().lock_acquire(acquire, wait, permit.stopping());
         if wait_ms == 0 {
-            return Ok(Grant::from(acquiring.await?).into());
+            return Acquired::with(permit, acquiring.await?, document).await;
         }
         let names = || Waited::Keys(keys.iter().map(|key| Box::from(*key)).collect());
         let standing = permit.standing(Right::Coordinate, names);
-        tokio::select! {
+        let grant = tokio::select! {
             biased;
-            denied = standing.lost() => Err(denied.into()),
-            grant = acquiring => Ok(Grant::from(grant?).into()),
-        }
+            denied = standing.lost() => return Err(denied.into()),
+            grant = acquiring => grant?,
+        };
+        Acquired::with(permit, grant, document).await
     }
 }
 

@@ -227,7 +227,7 @@ impl<'a> Given<'a> {
         let mut given =
             Given { keys: Vec::new(), attributes: Vec::new(), locks: Vec::new(), changes: Vec::new() };
         for (at, operation) in operations.iter().enumerate() {
-            given.add(permit, operation).map_err(|fault| inside(at, operation, fault))?;
+            given.add(permit, operation).map_err(|fault| refused(at, operation, fault))?;
         }
         Ok(given)
     }
@@ -263,7 +263,7 @@ impl<'a> Given<'a> {
         let mut fields = Fields::default();
         for (at, operation) in operations.iter().enumerate() {
             fields.text("operation", Some(operation.name()));
-            self.put_fields(at, operation, &mut fields).map_err(|fault| inside(at, operation, fault))?;
+            self.put_fields(at, operation, &mut fields).map_err(|fault| refused(at, operation, fault))?;
         }
         let of_namespace = permit.namespace_name().as_bytes();
         Ok(request_digest(permit.caller(), [of_namespace, fields.bytes()].into_iter())[0])
@@ -346,7 +346,9 @@ impl From<Refused> for Refusal {
 /// The error for the caller, with the place of the operation that is to blame.
 fn told(operations: &[Operation<'_>], refusal: Refusal) -> CallError {
     match refusal {
-        Refusal::Engine(Refused { error, operation: None }) => error.into(),
+        Refusal::Engine(Refused { error, operation: None }) => {
+            CallError::from(error).of_operation(|at| operations.get(at).map(Operation::name))
+        }
         Refusal::Engine(Refused { error, operation: Some(at) }) => {
             let name = operations.get(at as usize).map_or("", Operation::name);
             CallError::from(error).at_operation(at as usize, name)
@@ -355,8 +357,8 @@ fn told(operations: &[Operation<'_>], refusal: Refusal) -> CallError {
     }
 }
 
-fn inside(at: usize, operation: &Operation<'_>, fault: Box<Fault>) -> Box<Fault> {
-    fault.inside(operation.name()).at(at).inside("operations")
+fn refused(at: usize, operation: &Operation<'_>, fault: Box<Fault>) -> CallError {
+    CallError::from(fault).at_operation(at, operation.name())
 }
 
 /// Makes the patches of the documents as they are, and proposes the whole.

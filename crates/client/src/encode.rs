@@ -38,17 +38,20 @@ pub(crate) fn send(messages: &[Message<'_>]) -> String {
 pub(crate) fn settle(items: &[SettleItem<'_>]) -> String {
     let mut out = String::with_capacity(items.len() * 72 + 16);
     out.push_str("{\"items\":[");
-    separated(items, &mut out, |item, out| {
-        out.push_str("{\"receipt\":");
-        string(&item.receipt, out);
-        out.push_str(",\"outcome\":\"");
-        out.push_str(item.settle.name());
-        out.push('"');
-        settle_fields(&item.settle, out);
-        out.push('}');
-    });
+    separated(items, &mut out, settle_item);
     out.push_str("]}");
     out
+}
+
+/// A settlement with its outcome.
+pub(crate) fn settle_item(item: &SettleItem<'_>, out: &mut String) {
+    out.push_str("{\"receipt\":");
+    string(&item.receipt, out);
+    out.push_str(",\"outcome\":\"");
+    out.push_str(item.settle.name());
+    out.push('"');
+    settle_fields(&item.settle, out);
+    out.push('}');
 }
 
 fn settle_fields(settle: &Settle, out: &mut String) {
@@ -195,6 +198,13 @@ fn escapes(text: &[u8]) -> usize {
 }
 
 pub(crate) fn document_patch(patch: &DocumentPatch<'_>, request_id: &str) -> String {
+    let mut fields = patch_fields(patch);
+    fields.insert("request_id".to_owned(), request_id.into());
+    Value::Object(fields).to_string()
+}
+
+/// The fields of a patch that a transaction has, too.
+pub(crate) fn patch_fields(patch: &DocumentPatch<'_>) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut field = |name: &str, value: Option<Value>| {
         fields.extend(value.map(|value| (name.to_owned(), value)));
@@ -210,19 +220,24 @@ pub(crate) fn document_patch(patch: &DocumentPatch<'_>, request_id: &str) -> Str
     field("if_version", patch.if_version.map(Value::from));
     field("if_etag", patch.if_etag.map(Value::from));
     field("token", patch.token.map(Value::from));
-    field("request_id", Some(request_id.into()));
-    Value::Object(fields).to_string()
+    fields
 }
 
 pub(crate) fn document(put: &DocumentPut<'_>, request_id: &str) -> String {
     let mut out = String::with_capacity(put.content.len() + put.content.len() / 3 + 256);
     out.push_str("{\"request_id\":");
     string(request_id, &mut out);
+    document_fields(put, &mut out);
+    out
+}
+
+/// The fields of a document after the first one, and the end of the object.
+pub(crate) fn document_fields(put: &DocumentPut<'_>, out: &mut String) {
     // A long text of many characters that JSON escapes is longer than base64, and than a request may be.
     if escapes(put.content) <= (put.content.len() / 3).max(ESCAPES_FEW) {
-        octets([",\"content\":", ",\"content_base64\":"], put.content, &mut out);
+        octets([",\"content\":", ",\"content_base64\":"], put.content, out);
     } else {
-        in_base64(",\"content_base64\":", put.content, &mut out);
+        in_base64(",\"content_base64\":", put.content, out);
     }
     let texts = [
         (",\"content_type\":", put.content_type),
@@ -232,7 +247,7 @@ pub(crate) fn document(put: &DocumentPut<'_>, request_id: &str) -> String {
     for (key, text) in texts {
         if let Some(text) = text {
             out.push_str(key);
-            string(text, &mut out);
+            string(text, out);
         }
     }
     let numbers = [
@@ -242,7 +257,7 @@ pub(crate) fn document(put: &DocumentPut<'_>, request_id: &str) -> String {
     ];
     for (key, value) in numbers {
         if let Some(value) = value {
-            number(key, value, &mut out);
+            number(key, value, out);
         }
     }
     for (field, is_set) in [(",\"if_exists\":true", put.if_exists), (",\"if_absent\":true", put.if_absent)] {
@@ -251,10 +266,9 @@ pub(crate) fn document(put: &DocumentPut<'_>, request_id: &str) -> String {
         }
     }
     if !put.attributes.is_empty() {
-        pairs(",\"attributes\":{", &put.attributes, &mut out);
+        pairs(",\"attributes\":{", &put.attributes, out);
     }
     out.push('}');
-    out
 }
 
 /// The body of a group.
@@ -269,7 +283,7 @@ pub(crate) fn group(messages: &[QueueMessage<'_>], callback: &QueueMessage<'_>) 
     out
 }
 
-fn queue_message(queue: &str, message: &Message<'_>, with_payload: bool, out: &mut String) {
+pub(crate) fn queue_message(queue: &str, message: &Message<'_>, with_payload: bool, out: &mut String) {
     out.push_str("{\"queue\":");
     string(queue, out);
     if with_payload {
@@ -383,7 +397,7 @@ fn backoff_object(backoff: &Backoff, out: &mut String) {
     );
 }
 
-fn separated<T>(items: &[T], out: &mut String, mut each: impl FnMut(&T, &mut String)) {
+pub(crate) fn separated<T>(items: &[T], out: &mut String, mut each: impl FnMut(&T, &mut String)) {
     for (i, item) in items.iter().enumerate() {
         if i > 0 {
             out.push(',');
@@ -410,7 +424,7 @@ fn number(key: &str, value: u64, out: &mut String) {
 }
 
 /// A JSON string: runs that need no escape are copied whole.
-fn string(text: &str, out: &mut String) {
+pub(crate) fn string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
     loop {

@@ -53,7 +53,7 @@
 // Map: `client` the handle and its options, `calls` one method per call, `transport` connections,
 // `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again,
 // `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
-// `message` and `flows` what is sent, `locks` what is held, `documents` what is kept, `session` streams over
+// `message` and `flows` what is sent, `locks` what is held, `documents` what is kept, `transactions` what is done together, `session` streams over
 // gRPC, `events` those of server-sent events, `worker` the loop.
 
 mod access;
@@ -82,6 +82,7 @@ mod servers;
 mod session;
 mod stored;
 mod tls_fault;
+mod transactions;
 mod transport;
 mod types;
 mod worker;
@@ -113,6 +114,7 @@ pub use session::{Frames, Session};
 pub use sluice_proto::v1;
 pub use stored::{Attempt, Awaited, Progress, Stored, StoredPage};
 pub use tls_fault::TlsFault;
+pub use transactions::{Committed, OperationResult, Transaction};
 pub use transport::Download;
 pub use types::{
     Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire, OrderingRetry,

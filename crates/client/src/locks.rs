@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use crate::client::Client;
+use crate::documents::Document;
 use crate::error::ClientError;
 use crate::worker::Stop;
 
@@ -42,6 +43,8 @@ pub struct LockRequest<'a> {
     pub wait: Duration,
     /// Text by which a repeat of the request is known; `None`: the client makes one, for its own repeats.
     pub request_id: Option<&'a str>,
+    /// True: the grant comes with the document of the key, of which there is one.
+    pub with_document: bool,
 }
 
 impl<'a> LockRequest<'a> {
@@ -59,6 +62,7 @@ impl<'a> LockRequest<'a> {
             ttl: LockRequest::TTL_DEFAULT,
             wait: Duration::ZERO,
             request_id: None,
+            with_document: false,
         }
     }
 
@@ -69,7 +73,7 @@ impl<'a> LockRequest<'a> {
 }
 
 /// A grant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LockGrant {
     /// Proof of the grant: renews and releases it.
     pub token: String,
@@ -77,6 +81,9 @@ pub struct LockGrant {
     pub fencing_token: String,
     /// When the grant ends unless it is renewed, in milliseconds since the Unix epoch, by the server's clock.
     pub expires_at_ms: u64,
+    /// Document of the key, if it was asked for and there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<Box<Document>>,
 }
 
 /// A lock that is held or waited for.

@@ -6,7 +6,7 @@ use sluice_engine::transactions::OperationDone;
 use sluice_engine::{Error, NamespaceId};
 
 use crate::handle::Node;
-use crate::shard::request::unexpected;
+use crate::shard::request::{ShardView, unexpected};
 
 /// A transaction that is done.
 #[derive(Clone, PartialEq, Debug)]
@@ -61,7 +61,9 @@ impl Node {
     ) -> Result<Option<Committed>, Error> {
         let shard = self.inner.placement.shard_of(namespace)?;
         let key = idempotency_key.to_vec();
-        let found = self.look(shard, move |at| at.engine.committed(namespace, &key, request_digest)).await?;
+        let look =
+            move |at: &mut ShardView<'_>| at.engine.committed(namespace, &key, request_digest, at.now_us);
+        let found = self.look(shard, look).await?;
         Ok(found?.map(|operations| Committed { operations, duplicate: true }))
     }
 }

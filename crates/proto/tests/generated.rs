@@ -10,7 +10,14 @@ use prost_types::FileDescriptorSet;
 use prost_types::field_descriptor_proto::Type;
 
 /// Files of which Rust code is generated; of the others only the descriptors are used.
-const FRAMES: &[&str] = &["sluice/v1/common.proto", "sluice/v1/session.proto"];
+const FRAMES: &[&str] = &[
+    "sluice/v1/common.proto",
+    "sluice/v1/documents.proto",
+    "sluice/v1/locks.proto",
+    "sluice/v1/messages.proto",
+    "sluice/v1/session.proto",
+    "sluice/v1/transactions.proto",
+];
 
 fn compile() -> (FileDescriptorSet, FileDescriptorSet) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");

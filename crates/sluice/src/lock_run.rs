@@ -86,7 +86,7 @@ impl LocksArgs {
             (false, None) => LockMode::Exclusive,
         };
         let keys = self.keys.iter().map(String::as_str).collect();
-        LockRequest { keys, owner, mode, ttl: self.ttl, wait, request_id: None }
+        LockRequest { keys, owner, mode, ttl: self.ttl, wait, ..LockRequest::new("") }
     }
 
     /// Name of the holder.

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
-use super::link::Link;
+use crate::link::Link;
 use crate::load::{Ledger, NUMBER_BYTES, connection, write_number};
 use crate::server::Server;
 use crate::stream::{check, error_of};

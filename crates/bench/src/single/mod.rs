@@ -2,10 +2,9 @@
 //! connections, send, get and ack one message a request; nothing that a client could put together is put
 //! together.
 //!
-//! Map: `link` a session that many loops share, `loops` the producers and consumers, `modes` how the server
+//! Map: `loops` the producers and consumers, `modes` how the server
 //! is secured.
 
-mod link;
 mod loops;
 mod modes;
 

@@ -504,6 +504,12 @@ impl Operation {
         &DECLARATIONS[self as usize]
     }
 
+    /// True if it can be called over a session, where nothing is audited.
+    pub fn is_called_over_sessions(self) -> bool {
+        let is_work = matches!(self.right(), Right::Coordinate | Right::Read | Right::Result);
+        (is_work && self.kind() == Kind::Unary) || self == Operation::TransactionCommit
+    }
+
     /// The operation's name in metrics, the API description and the audit log.
     pub fn name(self) -> &'static str {
         self.declaration().name

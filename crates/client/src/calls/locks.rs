@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::client::{Client, encoded};
 use crate::encode::millis;
 use crate::error::ClientError;
-use crate::locks::{HeldLock, Lock, LockGrant, LockMode, LockRequest};
+use crate::locks::{HeldLock, Lock, LockGrant, LockRequest};
 use crate::retry::Safety;
 use crate::types::parse;
 
@@ -47,22 +47,11 @@ impl Client {
         request: &LockRequest<'_>,
         wait: Duration,
     ) -> Result<LockGrant, ClientError> {
-        let mut fields = json!({
-            "keys": request.keys,
-            "ttl_ms": millis(request.ttl),
-            "wait_ms": millis(wait),
-            "request_id": request.request_id,
-        });
-        if !request.owner.is_empty() {
-            fields["owner"] = json!(request.owner);
-        }
-        match request.mode {
-            LockMode::Exclusive => {}
-            LockMode::Shared => fields["mode"] = json!("shared"),
-            LockMode::Counting(holders) => {
-                fields["mode"] = json!("counting");
-                fields["holders"] = json!(holders);
-            }
+        let mut fields = request.fields();
+        fields["wait_ms"] = json!(millis(wait));
+        fields["request_id"] = json!(request.request_id);
+        if request.with_document {
+            fields["with_document"] = json!(true);
         }
         let mut call = self.call(Method::POST, self.path("/locks"), fields.to_string());
         call.timeout = call.timeout.saturating_add(wait);

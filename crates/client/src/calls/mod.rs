@@ -16,3 +16,4 @@ pub(crate) mod queues;
 mod results;
 mod schedules;
 mod settle;
+mod transactions;

@@ -6,21 +6,34 @@ use crate::queue::record::report::report_without_notes;
 use crate::record::decode;
 use crate::record::decode::{Kind, kind_of};
 use crate::record::table::RareRecord;
+use crate::transaction::record::{OperationRecord, TransactionRecord};
 
 impl Engine {
-    /// The body of a settle record without its error texts and results, or of a report without its notes, so
-    /// that it brings nothing that stays. `None`: it is another record, or has what must not be lost: a
-    /// result that somebody wants, or a checkpoint.
+    /// The body of a settle record without its error texts and results, alone or in a transaction, or of a
+    /// report without its notes, so that it brings nothing that stays. `None`: it is another record, or has
+    /// what must not be lost: a result that somebody wants, or a checkpoint.
     pub fn without_texts(&self, body: &[u8]) -> Option<Vec<u8>> {
         match kind_of(body).ok()? {
             Kind::Settle => {
                 let settle = decode::settle(body).ok()?;
                 self.queue.settle_without_texts(body, &settle, &self.core)
             }
-            Kind::Rare if matches!(decode::rare(body), Ok(RareRecord::Report(_))) => {
-                report_without_notes(body)
-            }
-            Kind::Tick | Kind::Send | Kind::Receive | Kind::Extend | Kind::Rare => None,
+            Kind::Rare => match decode::rare(body).ok()? {
+                RareRecord::Report(_) => report_without_notes(body),
+                RareRecord::Transaction(transaction) => self.transaction_without_texts(body, &transaction),
+                _ => None,
+            },
+            Kind::Tick | Kind::Send | Kind::Receive | Kind::Extend => None,
         }
+    }
+
+    /// The same of a transaction; `None` also for one that brings anything else.
+    fn transaction_without_texts(&self, body: &[u8], transaction: &TransactionRecord<'_>) -> Option<Vec<u8>> {
+        let may_be_bare = |operation: OperationRecord<'_>| match operation {
+            OperationRecord::Settle(item) => !self.queue.wants_result_of(&item, &self.core),
+            OperationRecord::Delete(_) | OperationRecord::Release(_) => true,
+            OperationRecord::Send(..) | OperationRecord::Put(_) | OperationRecord::Acquire(_) => false,
+        };
+        transaction.operations().all(may_be_bare).then(|| transaction.without_blobs(body))
     }
 }

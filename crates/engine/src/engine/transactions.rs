@@ -75,19 +75,24 @@ impl Engine {
             return Ok(false);
         }
         let request = (record.namespace.0, record.idempotency_key, record.request_digest);
-        let Some(operations) = self.find_committed(request)? else { return Ok(false) };
+        let Some(operations) = self.find_committed(request, self.core.now_us)? else { return Ok(false) };
         out.operations.extend_from_slice(operations);
         out.reply = Reply::Committed { duplicate: true };
         Ok(true)
     }
 
-    fn find_committed(&self, request: (u32, &[u8], u64)) -> Result<Option<&[OperationDone]>, Error> {
+    fn find_committed(
+        &self,
+        request: (u32, &[u8], u64),
+        now_us: u64,
+    ) -> Result<Option<&[OperationDone]>, Error> {
         let window_us = self.core.limits.idempotency_window_ms * 1_000;
-        let found = self.transactions.find(request, self.core.now_us, window_us)?;
+        let found = self.transactions.find(request, now_us, window_us)?;
         Ok(found.map(|Committed(operations)| &**operations))
     }
 
-    /// What the transaction with an idempotency key gave; `None`: there was none, as far as is remembered.
+    /// What the transaction with an idempotency key gave; `None`: there was none, as far as is remembered at
+    /// `now_us`, in microseconds since the Unix epoch.
     ///
     /// # Errors
     /// `idempotency_mismatch`: the digest of its request is another.
@@ -96,8 +101,10 @@ impl Engine {
         namespace: NamespaceId,
         idempotency_key: &[u8],
         request_digest: u64,
+        now_us: u64,
     ) -> Result<Option<Vec<OperationDone>>, Error> {
-        let found = self.find_committed((namespace.0, idempotency_key, request_digest))?;
+        let now_us = now_us.max(self.core.now_us);
+        let found = self.find_committed((namespace.0, idempotency_key, request_digest), now_us)?;
         Ok(found.map(<[_]>::to_vec))
     }
 

@@ -28,12 +28,12 @@ pub(crate) fn check(transaction: &Transaction<'_>, limits: &Limits) -> Result<()
         bytes += checked.map_err(|error| error.within(&prefix))?;
         named.add(at, operation, &prefix)?;
     }
-    check_bytes("bytes of contents", bytes, limits)?;
     let messages = (0..).zip(transaction.operations).filter_map(|(at, operation)| {
         let send = operation.as_send()?;
         Some((path(at, kind::SEND), send.queue, send.items.first()?))
     });
-    check_several(transaction.namespace, messages, limits)
+    bytes += check_several(transaction.namespace, messages, limits)? as usize;
+    check_bytes("bytes of contents", bytes, limits)
 }
 
 /// The name of an operation in a request.

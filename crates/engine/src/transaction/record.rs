@@ -15,7 +15,7 @@ use crate::lock::record::AcquireRecord;
 use crate::locks::LockToken;
 use crate::queue::record::Gathered;
 use crate::queue::record::chain;
-use crate::queue::record::delivery::{SettleItemRecord, decode_settle, encode_settle};
+use crate::queue::record::delivery::{SettleItemRecord, decode_settle, encode_settle, settle_without_blobs};
 use crate::queue::record::item::{SendItemRecord, send_blob};
 use crate::queue::record::send::{decode_send, encode_send};
 use crate::transaction::{kind, path};
@@ -145,11 +145,16 @@ pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<TransactionRecord<'a
     })
 }
 
+/// Reads the bytes of an operation.
+fn read_body<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let len = reader.u32()? as usize;
+    reader.raw(len)
+}
+
 /// Reads an operation; `next_blob`: the number of its first blob, unless it sends a message, and then of the
 /// one behind its last.
 fn read_operation<'a>(reader: &mut Reader<'a>, next_blob: &mut u32) -> Option<OperationRecord<'a>> {
-    let len = reader.u32()? as usize;
-    let mut body = Reader::new(reader.raw(len)?);
+    let mut body = Reader::new(read_body(reader)?);
     let [tag, _] = *body.array::<2>()?;
     let operation = match tag {
         tag::SEND => {
@@ -210,6 +215,21 @@ impl<'a> TransactionRecord<'a> {
             | OperationRecord::Acquire(_)
             | OperationRecord::Release(_) => None,
         })
+    }
+
+    /// The body of this record, which settles, deletes and releases, without error texts and results.
+    pub(crate) fn without_blobs(&self, body: &[u8]) -> Vec<u8> {
+        let mut reader = self.operations;
+        let first = body.len() - reader.rest().len();
+        let mut out = body[..first].to_vec();
+        for _ in 0..self.count {
+            let Some(operation) = read_body(&mut reader) else { break };
+            let is_settlement = operation.first() == Some(&tag::SETTLE);
+            let bare = if is_settlement { settle_without_blobs(operation) } else { operation.to_vec() };
+            out.u32(bare.len() as u32);
+            out.raw(&bare);
+        }
+        out
     }
 
     /// The record's blobs.

@@ -180,20 +180,73 @@ async fn answer(
     let (peer, caller, room) = (by.peer, &by.caller, &*in_flight.share);
     let asker = Asker { calls: &context.calls, peer, caller, authorization: authorization(head), room, path };
     let permit = asker.permit(call)?;
-    let response = match operation.kind() {
-        Kind::Unary => {
-            permit.check_name()?;
-            let mut codec = Protobuf { input, rows: &request.rows, output, path, namespace };
-            unary::run(&permit, &mut codec).await?
-        }
-        Kind::Hot(call) => hot_call(permit, call, request, (input, output), &in_flight.share).await?,
-        Kind::Special(call) => {
-            let source = (input, &request.rows);
-            return special(context, &in_flight.share, permit, call, source, output).await;
-        }
-    };
+    if let Kind::Special(call) = operation.kind() {
+        let source = (input, &request.rows);
+        return special(context, &in_flight.share, permit, call, source, output).await;
+    }
+    let Encoded { message, made } = run(&permit, request, (input, output), &in_flight.share).await?;
+    let mut response = success_with(message);
+    if let Some(name) = &made {
+        response.extensions_mut().insert(Made(self::target(path, namespace, name)));
+    }
     in_flight.reserve(operation, response.body().bytes_there())?;
     Ok(response)
+}
+
+/// An answer as its message, and the name of what was made, where the request does not give it.
+struct Encoded {
+    message: Vec<u8>,
+    made: Option<String>,
+}
+
+/// Runs a call that has one answer.
+async fn run(
+    permit: &Permit<'_>,
+    request: Request<'_>,
+    (input, output): (&'static MessageType, usize),
+    share: &Arc<Share>,
+) -> Result<Encoded, CallError> {
+    match permit.operation().kind() {
+        Kind::Unary => {
+            permit.check_name()?;
+            let mut codec = Protobuf { input, rows: &request.rows, output, path: permit.path() };
+            unary::run(permit, &mut codec).await
+        }
+        Kind::Hot(call) => hot_call(permit, call, request, (input, output), share).await,
+        Kind::Special(_) => Err(no_such_call(permit.path())),
+    }
+}
+
+/// Runs a call of a session, in its namespace; the message of its answer. `room` is that of the answer.
+///
+/// # Errors
+/// Those of the call; `method_not_allowed`: there is no such method, or it is not called over a session.
+pub(super) async fn call_over_session(
+    asker: Asker<'_>,
+    namespace: &str,
+    message: &[u8],
+    room: &Arc<Share>,
+) -> Result<Vec<u8>, CallError> {
+    let path = asker.path;
+    let operation = operation_of(path).filter(|operation| operation.is_called_over_sessions());
+    let (Some(operation), Some((input, output))) = (operation, schema().call(path)) else {
+        let message = format!("{path:?} is not called over a session: docs/grpc.md lists what is");
+        return Err(CallError::new("method_not_allowed", message).with(|it| it.text("path", path)));
+    };
+    let input = schema().message(input);
+    if let Some(fault) = bounds::check(input, message, &asker.calls.limits())? {
+        return Err(fault.into());
+    }
+    let request = Request::read(operation, input, message)?;
+    if request.namespace.is_some_and(|given| given != namespace) {
+        let reason = format!("the session is in namespace {namespace:?}: leave it out");
+        return Err(Fault::invalid(reason).inside("namespace").into());
+    }
+    let Request { name, is_stale, .. } = request;
+    let permit = asker.permit(CallName { operation, namespace: Some(namespace), name, is_stale })?;
+    let Encoded { message, .. } = run(&permit, request, (input, output), room).await?;
+    room.reserve_made(message.len())?;
+    Ok(message)
 }
 
 /// The object of a call for the audit log.
@@ -261,30 +314,25 @@ struct Protobuf<'r, 'b> {
     rows: &'r Rows<'b>,
     output: usize,
     path: &'r str,
-    namespace: &'r str,
 }
 
 impl Codec for Protobuf<'_, '_> {
-    type Output = Response<Body>;
+    type Output = Encoded;
 
     fn read<T: DeserializeOwned>(&mut self) -> Read<T> {
         de::from_rows(self.input, self.rows)
     }
 
-    fn write<T: Serialize>(&mut self, done: &Done<T>) -> Result<Response<Body>, CallError> {
+    fn write<T: Serialize>(&mut self, done: &Done<T>) -> Result<Encoded, CallError> {
         let message = ser::encode(self.output, &done.answer).map_err(|error| unwritten(self.path, &error))?;
-        let mut response = success_with(message);
-        if let Some(name) = &done.made {
-            response.extensions_mut().insert(Made(target(self.path, self.namespace, name)));
-        }
-        Ok(response)
+        Ok(Encoded { message, made: done.made.clone() })
     }
 }
 
 /// Reads a typed request, and does nothing.
 #[cfg(feature = "fuzzing")]
 pub(super) fn reads(operation: Operation, input: &'static MessageType, rows: &Rows<'_>) {
-    let _ = unary::read(operation, &mut Protobuf { input, rows, output: 0, path: "", namespace: "" });
+    let _ = unary::read(operation, &mut Protobuf { input, rows, output: 0, path: "" });
 }
 
 fn no_such_call(path: &str) -> CallError {
@@ -308,19 +356,20 @@ fn only_message(body: Bytes, bytes_max: usize) -> Result<Bytes, CallError> {
 
 /// Runs a call that carries messages or receipts.
 async fn hot_call(
-    permit: Permit<'_>,
+    permit: &Permit<'_>,
     call: Hot,
     request: Request<'_>,
     (input, output): (&'static MessageType, usize),
     room: &Arc<Share>,
-) -> Result<Response<Body>, CallError> {
+) -> Result<Encoded, CallError> {
     let idempotency_key = request.idempotency_key.unwrap_or_default().as_bytes();
     check_idempotency_key(idempotency_key).map_err(|fault| fault.inside("idempotency_key"))?;
     let source = MessageSource::new(input, request.rows, request.bytes);
     let room = Arc::clone(room) as _;
-    let answer = hot::run(&permit, call, hot::Request { source, idempotency_key, room }).await?;
+    let answer = hot::run(permit, call, hot::Request { source, idempotency_key, room }).await?;
     let message = answers::encode(output, &answer);
-    message.map(success_with).map_err(|error| unwritten(permit.path(), &error))
+    let message = message.map_err(|error| unwritten(permit.path(), &error))?;
+    Ok(Encoded { message, made: None })
 }
 
 /// Runs a call that answers with a stream; the others of these have no method.

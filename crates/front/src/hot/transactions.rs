@@ -27,13 +27,15 @@ pub(super) async fn commit<'b>(
     idempotency_key: &[u8],
     source: impl Source<'b>,
 ) -> Result<Answer, CallError> {
-    let read = Operations::read(source, &permit.calls().limits())?;
+    let read = Operations::read(source, &permit.calls().limits());
+    let placed = |fault| CallError::from(fault).of_operation(|_| None);
+    let read = read.map_err(placed)?;
     let (headers, tags, plain) = (read.batch.headers(), read.batch.tags(), read.batch.options());
     let steps = read.batch.steps(&headers, &tags, &plain);
     let chains = read.batch.chains(&steps);
     let options = read.batch.chained(plain.clone(), &chains);
     let items = read.batch.items(&headers, &tags, &options);
-    let settled = read.settled()?;
+    let settled = read.settled().map_err(placed)?;
     let operations = read.operations(&items, &settled);
     let committed = transactions::commit(permit, idempotency_key, &operations).await?;
     Ok(Answer::Committed(Box::new(committed)))

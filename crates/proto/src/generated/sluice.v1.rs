@@ -288,13 +288,1063 @@ pub struct Error {
         ::prost::alloc::string::String,
     >,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SendRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Created if it does not exist.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub queue: ::prost::bytes::Bytes,
+    /// In the order of sending.
+    #[prost(message, repeated, tag = "3")]
+    pub messages: ::prost::alloc::vec::Vec<Message>,
+    /// 1 to 256 characters of printable ASCII: a repeat within ten minutes gets the first answer and sends
+    /// nothing.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub idempotency_key: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SendResponse {
+    /// One id per message, in order; for a duplicate, the id of the first message with its unique key.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub ids: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Whether this request was sent before with the same idempotency key.
+    #[prost(bool, tag = "2")]
+    pub duplicate: bool,
+    /// Indexes, from 0, of the messages that are duplicates by their unique keys.
+    #[prost(uint32, repeated, tag = "3")]
+    pub duplicates: ::prost::alloc::vec::Vec<u32>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReceiveRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// 1 to 64 queues, each once; tried in the order given, or by weights given for all.
+    #[prost(message, repeated, tag = "2")]
+    pub queues: ::prost::alloc::vec::Vec<WeightedQueue>,
+    /// Maximum number of messages, 1 to 1,000; default 1.
+    #[prost(uint32, optional, tag = "3")]
+    pub max: ::core::option::Option<u32>,
+    /// How long to wait for the first message, 0 to 60,000; default 0.
+    #[prost(uint64, optional, tag = "4")]
+    pub wait_ms: ::core::option::Option<u64>,
+    /// Lease, 1 to 43,200,000; default: each queue's.
+    #[prost(uint64, optional, tag = "5")]
+    pub lease_ms: ::core::option::Option<u64>,
+    /// Name of the consumer, shown in lists; up to 128 bytes.
+    #[prost(bytes = "bytes", optional, tag = "6")]
+    pub consumer: ::core::option::Option<::prost::bytes::Bytes>,
+}
+/// A queue to receive from.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WeightedQueue {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub name: ::prost::bytes::Bytes,
+    /// Share of the queue, 1 to 1,000; for all queues of a request or for none.
+    #[prost(uint32, optional, tag = "2")]
+    pub weight: ::core::option::Option<u32>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReceiveResponse {
+    /// Empty if none came. At most 16 MiB of payloads, but at least one message.
+    #[prost(message, repeated, tag = "1")]
+    pub messages: ::prost::alloc::vec::Vec<Delivered>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SettleRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "2")]
+    pub items: ::prost::alloc::vec::Vec<Settlement>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ExtendRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "2")]
+    pub items: ::prost::alloc::vec::Vec<Extension>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ResultsResponse {
+    /// One per item, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub results: ::prost::alloc::vec::Vec<ItemResult>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ItemResult {
+    #[prost(bool, tag = "1")]
+    pub ok: bool,
+    /// Whether this receipt has settled its message before.
+    #[prost(bool, tag = "2")]
+    pub already_settled: bool,
+    /// The error, if not ok.
+    #[prost(message, optional, tag = "3")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListMessagesRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub queue: ::prost::bytes::Bytes,
+    /// Only messages in this state; for `dead`, history and payload are included.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub state: ::core::option::Option<::prost::bytes::Bytes>,
+    /// `next` of the page before.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub cursor: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Maximum number of messages, 1 to 1,000; default 100.
+    #[prost(uint32, optional, tag = "5")]
+    pub limit: ::core::option::Option<u32>,
+    /// Whether payloads, content types and headers are included; default false.
+    #[prost(bool, optional, tag = "6")]
+    pub payload: ::core::option::Option<bool>,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "7")]
+    pub stale: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListMessagesResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub messages: ::prost::alloc::vec::Vec<StoredMessage>,
+    /// Cursor of the next page; empty on the last page.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub next: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PeekRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub queue: ::prost::bytes::Bytes,
+    /// Maximum number of messages, 1 to 100; default 10.
+    #[prost(uint32, optional, tag = "3")]
+    pub limit: ::core::option::Option<u32>,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "4")]
+    pub stale: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PeekResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub messages: ::prost::alloc::vec::Vec<StoredMessage>,
+    /// Whether there are fewer messages than requested because of their size.
+    #[prost(bool, tag = "2")]
+    pub truncated: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetMessageRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub id: ::prost::bytes::Bytes,
+    /// Whether the payload, checkpoint and result are included; default true.
+    #[prost(bool, optional, tag = "3")]
+    pub payload: ::core::option::Option<bool>,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "4")]
+    pub stale: bool,
+}
+/// A message that was read, not received. Fields that do not apply are not set.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StoredMessage {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub id: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub queue: ::prost::bytes::Bytes,
+    /// `delayed`, `ready`, `blocked`, `leased`, `held`, `dead` or `done`.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub state: ::prost::bytes::Bytes,
+    #[prost(uint32, tag = "4")]
+    pub priority: u32,
+    /// Number of attempts begun.
+    #[prost(uint32, tag = "5")]
+    pub attempts: u32,
+    #[prost(uint32, tag = "6")]
+    pub max_attempts: u32,
+    #[prost(uint32, tag = "7")]
+    pub deliveries: u32,
+    #[prost(uint64, tag = "8")]
+    pub sent_at_ms: u64,
+    /// Delayed: when it becomes ready. Leased: when the lease ends.
+    #[prost(uint64, optional, tag = "9")]
+    pub deadline_ms: ::core::option::Option<u64>,
+    /// Leased: receipt of the present delivery, for operators.
+    #[prost(bytes = "bytes", tag = "10")]
+    pub receipt: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "11")]
+    pub ordering_key: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "12")]
+    pub fair_key: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "13")]
+    pub limit_key: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "14")]
+    pub unique_key: ::prost::bytes::Bytes,
+    #[prost(uint64, optional, tag = "15")]
+    pub expires_at_ms: ::core::option::Option<u64>,
+    /// Blocked: what it waits for: `ordering_key`, `limit`, `parents` or `consumer`.
+    #[prost(bytes = "bytes", tag = "16")]
+    pub blocked_by: ::prost::bytes::Bytes,
+    /// Leased: whether it was cancelled, so that it is deleted when its delivery ends.
+    #[prost(bool, tag = "17")]
+    pub cancelled: bool,
+    /// Changes with each change of the message.
+    #[prost(bytes = "bytes", tag = "18")]
+    pub version: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "19")]
+    pub changes: ::prost::alloc::vec::Vec<PastChange>,
+    /// Why it is dead or held, or why it died in `from_queue`.
+    #[prost(bytes = "bytes", tag = "20")]
+    pub reason: ::prost::bytes::Bytes,
+    #[prost(uint64, optional, tag = "21")]
+    pub reason_at_ms: ::core::option::Option<u64>,
+    #[prost(bytes = "bytes", tag = "22")]
+    pub from_queue: ::prost::bytes::Bytes,
+    #[prost(message, optional, tag = "23")]
+    pub backoff: ::core::option::Option<Backoff>,
+    /// Size of content type, headers and payload.
+    #[prost(uint64, tag = "24")]
+    pub size_bytes: u64,
+    /// Oldest first; of more than 32, the first and the latest.
+    #[prost(message, repeated, tag = "25")]
+    pub history: ::prost::alloc::vec::Vec<Attempt>,
+    #[prost(bytes = "bytes", optional, tag = "26")]
+    pub payload: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", tag = "27")]
+    pub content_type: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "28")]
+    pub headers: ::prost::alloc::vec::Vec<Header>,
+    #[prost(bytes = "bytes", repeated, tag = "29")]
+    pub tags: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", tag = "30")]
+    pub correlation_id: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "31")]
+    pub reply_to: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", optional, tag = "32")]
+    pub checkpoint: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", tag = "33")]
+    pub checkpoint_content_type: ::prost::bytes::Bytes,
+    #[prost(message, optional, tag = "34")]
+    pub progress: ::core::option::Option<Progress>,
+    #[prost(bytes = "bytes", optional, tag = "35")]
+    pub result: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", tag = "36")]
+    pub result_content_type: ::prost::bytes::Bytes,
+    #[prost(uint64, optional, tag = "37")]
+    pub done_at_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "38")]
+    pub kept_until_ms: ::core::option::Option<u64>,
+    /// Leased: its holder, if that has a name or is attached.
+    #[prost(message, optional, tag = "39")]
+    pub holder: ::core::option::Option<Holder>,
+    /// Whether its payload was requested and does not verify.
+    #[prost(bool, tag = "40")]
+    pub payload_damaged: bool,
+}
+/// An attempt that has ended.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Attempt {
+    /// Number of the attempt, from 1.
+    #[prost(uint32, tag = "1")]
+    pub attempt: u32,
+    /// `nacked`, `released`, `rejected` or `expired`.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub end: ::prost::bytes::Bytes,
+    #[prost(uint64, tag = "3")]
+    pub started_at_ms: u64,
+    #[prost(uint64, tag = "4")]
+    pub ended_at_ms: u64,
+    /// Error text given by the consumer.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub error: ::prost::bytes::Bytes,
+}
+/// A change recorded in a message.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PastChange {
+    /// `cancel`, `hold`, `approve`, `deny`, `retry`, `move` or `change`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub change: ::prost::bytes::Bytes,
+    #[prost(uint64, tag = "2")]
+    pub at_ms: u64,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub by: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub why: ::prost::bytes::Bytes,
+}
+/// The consumer that holds a message.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Holder {
+    /// The consumer's id.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub consumer: ::prost::bytes::Bytes,
+    /// Its name; may be empty.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub name: ::prost::bytes::Bytes,
+}
+/// Progress of the work, as its holder reports it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Progress {
+    /// 0 to 100.
+    #[prost(uint32, tag = "1")]
+    pub percent: u32,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub note: ::prost::bytes::Bytes,
+    #[prost(uint64, tag = "3")]
+    pub at_ms: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AwaitResultRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub id: ::prost::bytes::Bytes,
+    /// How long to wait for the end of the message, 0 to 60,000; default 0.
+    #[prost(uint64, optional, tag = "3")]
+    pub wait_ms: ::core::option::Option<u64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AwaitResultResponse {
+    /// `done`, `dead`, or `pending` if neither was reached in time.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub state: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub result: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub result_content_type: ::prost::bytes::Bytes,
+    #[prost(uint64, optional, tag = "4")]
+    pub done_at_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "5")]
+    pub kept_until_ms: ::core::option::Option<u64>,
+    #[prost(message, optional, tag = "6")]
+    pub progress: ::core::option::Option<Progress>,
+    /// Why it is dead.
+    #[prost(bytes = "bytes", tag = "7")]
+    pub reason: ::prost::bytes::Bytes,
+    #[prost(uint64, optional, tag = "8")]
+    pub reason_at_ms: ::core::option::Option<u64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ChangeRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub id: ::prost::bytes::Bytes,
+    /// Author of the change, for the history; up to 256 bytes.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub by: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Reason for the change, for the history; up to 4,096 bytes.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub why: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Change the message only if it still has this version; else `version_mismatch`.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub version: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MoveRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub id: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub by: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub why: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub version: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Existing queue to move to.
+    #[prost(bytes = "bytes", tag = "6")]
+    pub to: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ChangeFieldsRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub id: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub by: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub why: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub version: ::core::option::Option<::prost::bytes::Bytes>,
+    /// 0 to 9; the message goes behind those with the same priority.
+    #[prost(uint32, optional, tag = "6")]
+    pub priority: ::core::option::Option<u32>,
+    /// Ready after this time. Not together with `deliver_at_ms`.
+    #[prost(uint64, optional, tag = "7")]
+    pub delay_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "8")]
+    pub deliver_at_ms: ::core::option::Option<u64>,
+    #[prost(uint32, optional, tag = "9")]
+    pub max_attempts: ::core::option::Option<u32>,
+    /// Replace all tags of the message.
+    #[prost(message, optional, tag = "10")]
+    pub tags: ::core::option::Option<TagList>,
+}
+/// A list of tags, which may be given and empty.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TagList {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub values: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ChangeResponse {}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SendGroupRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Up to 10,000; without any, the callback is delivered at once.
+    #[prost(message, optional, tag = "2")]
+    pub messages: ::core::option::Option<GroupMessageList>,
+    /// The message that is delivered when all others have ended.
+    #[prost(message, optional, tag = "3")]
+    pub callback: ::core::option::Option<GroupMessage>,
+    /// As in SendRequest; kept with the callback's queue.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub idempotency_key: ::prost::bytes::Bytes,
+}
+/// A list of messages, which may be empty.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GroupMessageList {
+    #[prost(message, repeated, tag = "1")]
+    pub values: ::prost::alloc::vec::Vec<GroupMessage>,
+}
+/// A message of a group: the fields of Message, and its queue.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GroupMessage {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub payload: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub content_type: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "3")]
+    pub headers: ::prost::alloc::vec::Vec<Header>,
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    pub tags: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    #[prost(uint32, optional, tag = "5")]
+    pub priority: ::core::option::Option<u32>,
+    #[prost(uint64, optional, tag = "6")]
+    pub delay_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "7")]
+    pub deliver_at_ms: ::core::option::Option<u64>,
+    #[prost(uint32, optional, tag = "8")]
+    pub max_attempts: ::core::option::Option<u32>,
+    #[prost(message, optional, tag = "9")]
+    pub backoff: ::core::option::Option<Backoff>,
+    #[prost(bytes = "bytes", tag = "10")]
+    pub ordering_key: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "11")]
+    pub fair_key: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "12")]
+    pub limit_key: ::prost::bytes::Bytes,
+    /// Refused in a group.
+    #[prost(message, optional, tag = "13")]
+    pub unique: ::core::option::Option<Unique>,
+    #[prost(uint64, optional, tag = "14")]
+    pub ttl_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "15")]
+    pub expires_at_ms: ::core::option::Option<u64>,
+    #[prost(uint64, optional, tag = "16")]
+    pub result_ttl_ms: ::core::option::Option<u64>,
+    #[prost(bytes = "bytes", tag = "17")]
+    pub correlation_id: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "18")]
+    pub reply_to: ::prost::bytes::Bytes,
+    #[prost(bool, optional, tag = "19")]
+    pub hold: ::core::option::Option<bool>,
+    #[prost(bytes = "bytes", repeated, tag = "20")]
+    pub depends_on: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "21")]
+    pub depends_mode: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "22")]
+    pub on_parent_failed: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Queue to send to.
+    #[prost(bytes = "bytes", tag = "23")]
+    pub queue: ::prost::bytes::Bytes,
+    #[prost(message, repeated, tag = "24")]
+    pub chain: ::prost::alloc::vec::Vec<Step>,
+    #[prost(message, optional, tag = "25")]
+    pub on_failure: ::core::option::Option<Step>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SendGroupResponse {
+    /// Id of the callback.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub group: ::prost::bytes::Bytes,
+    /// In the order of `messages`.
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub ids: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    #[prost(bool, tag = "3")]
+    pub duplicate: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetGroupRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub group: ::prost::bytes::Bytes,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "3")]
+    pub stale: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Group {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub group: ::prost::bytes::Bytes,
+    /// Messages that have not ended.
+    #[prost(uint64, tag = "2")]
+    pub pending: u64,
+    #[prost(uint64, tag = "3")]
+    pub done: u64,
+    /// Messages that are dead, or were deleted without being done.
+    #[prost(uint64, tag = "4")]
+    pub dead: u64,
+    /// State of the callback.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub callback: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetFlowRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub id: ::prost::bytes::Bytes,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "3")]
+    pub stale: bool,
+}
+/// A message with its parents, and as a tree the messages that wait for it; at most 256 messages in all.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Flow {
+    /// The messages that it waits for, or has waited for.
+    #[prost(message, repeated, tag = "1")]
+    pub parents: ::prost::alloc::vec::Vec<FlowParent>,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub id: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub queue: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub state: ::prost::bytes::Bytes,
+    /// Why it is dead or held.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub reason: ::prost::bytes::Bytes,
+    /// Queues of the steps that follow it.
+    #[prost(bytes = "bytes", repeated, tag = "6")]
+    pub chain: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Queue of the step that is sent on its failure.
+    #[prost(bytes = "bytes", tag = "7")]
+    pub on_failure: ::prost::bytes::Bytes,
+    /// Set for the callback of a group.
+    #[prost(message, optional, tag = "8")]
+    pub group: ::core::option::Option<GroupCounts>,
+    #[prost(message, repeated, tag = "9")]
+    pub children: ::prost::alloc::vec::Vec<FlowNode>,
+    /// Whether there are more messages than shown.
+    #[prost(bool, tag = "10")]
+    pub truncated: bool,
+}
+/// A message of a flow; the fields have the meaning of those in Flow.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FlowNode {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub id: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub queue: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub state: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub reason: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", repeated, tag = "5")]
+    pub chain: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", tag = "6")]
+    pub on_failure: ::prost::bytes::Bytes,
+    #[prost(message, optional, tag = "7")]
+    pub group: ::core::option::Option<GroupCounts>,
+    #[prost(message, repeated, tag = "8")]
+    pub children: ::prost::alloc::vec::Vec<FlowNode>,
+}
+/// A message that another one waits for.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FlowParent {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub id: ::prost::bytes::Bytes,
+    /// Empty, like the state, if the message is gone.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub queue: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub state: ::prost::bytes::Bytes,
+    /// `done` or `failed`; empty if it has not ended.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub ended: ::prost::bytes::Bytes,
+}
+/// Numbers of messages of a group, by how they ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GroupCounts {
+    #[prost(uint64, tag = "1")]
+    pub pending: u64,
+    #[prost(uint64, tag = "2")]
+    pub done: u64,
+    /// Messages that are dead, or were deleted without being done.
+    #[prost(uint64, tag = "3")]
+    pub dead: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PutDocumentRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The key: 1 to 255 bytes of text without control characters.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+    /// The content, which is required: at most 4 MiB.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub content: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Media type of the content.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub content_type: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Names and values that are kept with the content: at most 64, with 16 KiB together.
+    #[prost(map = "string, string", tag = "5")]
+    pub attributes: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// Time after which the document is gone; default: it stays.
+    #[prost(uint64, optional, tag = "6")]
+    pub ttl_ms: ::core::option::Option<u64>,
+    /// Number of former versions that are kept; default: as before, and none of a new document.
+    #[prost(uint32, optional, tag = "7")]
+    pub history: ::core::option::Option<u32>,
+    /// Write only if the document has this version.
+    #[prost(uint64, optional, tag = "8")]
+    pub if_version: ::core::option::Option<u64>,
+    /// Write only if the document has this ETag.
+    #[prost(bytes = "bytes", optional, tag = "9")]
+    pub if_etag: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Write only if there is a document.
+    #[prost(bool, optional, tag = "10")]
+    pub if_exists: ::core::option::Option<bool>,
+    /// Write only if there is no document.
+    #[prost(bool, optional, tag = "11")]
+    pub if_absent: ::core::option::Option<bool>,
+    /// Token of a lock of the key: write only while it is held.
+    #[prost(bytes = "bytes", optional, tag = "12")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Text that nobody else can guess, by which a repeat of this request is known.
+    #[prost(bytes = "bytes", optional, tag = "13")]
+    pub request_id: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PatchDocumentRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The key.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+    /// A merge patch (RFC 7396). This, `json_patch` or `increment` is required.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub merge_patch: ::core::option::Option<::prost::bytes::Bytes>,
+    /// A JSON patch (RFC 6902): up to 1,000 operations, all or none.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub json_patch: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Numbers to add: up to 1,000.
+    #[prost(message, repeated, tag = "5")]
+    pub increment: ::prost::alloc::vec::Vec<DocumentIncrement>,
+    /// Patch only if the document has this version.
+    #[prost(uint64, optional, tag = "6")]
+    pub if_version: ::core::option::Option<u64>,
+    /// Patch only if the document has this ETag.
+    #[prost(bytes = "bytes", optional, tag = "7")]
+    pub if_etag: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Token of a lock of the key: patch only while it is held.
+    #[prost(bytes = "bytes", optional, tag = "8")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Text that nobody else can guess, by which a repeat of this request is known.
+    #[prost(bytes = "bytes", optional, tag = "9")]
+    pub request_id: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DocumentIncrement {
+    /// JSON pointer (RFC 6901) of the number; one that is missing in its object counts as 0.
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub pointer: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Number to add, in decimal digits; default 1.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub by: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PutDocumentResponse {
+    /// Number of the version: 1, and one more with each change, until the document is deleted.
+    #[prost(uint64, tag = "1")]
+    pub version: u64,
+    /// ETag, in decimal digits: no other version of any document ever has it.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub etag: ::prost::bytes::Bytes,
+    /// Time at which it was written.
+    #[prost(uint64, tag = "3")]
+    pub changed_at_ms: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetDocumentRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The key.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+    /// A former version instead of the current one.
+    #[prost(uint64, optional, tag = "3")]
+    pub version: ::core::option::Option<u64>,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "4")]
+    pub stale: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Document {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub key: ::prost::bytes::Bytes,
+    /// Number of the version.
+    #[prost(uint64, tag = "2")]
+    pub version: u64,
+    /// ETag, in decimal digits.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub etag: ::prost::bytes::Bytes,
+    /// Time at which the version was written.
+    #[prost(uint64, tag = "4")]
+    pub changed_at_ms: u64,
+    /// Length of the content in bytes.
+    #[prost(uint64, tag = "5")]
+    pub content_bytes: u64,
+    /// Time at which the document is gone; 0: it stays.
+    #[prost(uint64, tag = "6")]
+    pub expires_at_ms: u64,
+    /// Number of former versions that are kept.
+    #[prost(uint64, tag = "7")]
+    pub history: u64,
+    /// The content. Set by Get only, as are content type and attributes.
+    #[prost(bytes = "bytes", optional, tag = "8")]
+    pub content: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", tag = "9")]
+    pub content_type: ::prost::bytes::Bytes,
+    #[prost(map = "string, string", tag = "10")]
+    pub attributes: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListDocumentsRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Only keys that begin with this.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub prefix: ::core::option::Option<::prost::bytes::Bytes>,
+    /// `next` of the page before.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub after: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Maximum number of entries of the page; default 100.
+    #[prost(uint32, optional, tag = "4")]
+    pub limit: ::core::option::Option<u32>,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "5")]
+    pub stale: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListDocumentsResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub documents: ::prost::alloc::vec::Vec<Document>,
+    /// Continue after this key; empty on the last page.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub next: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DocumentHistoryRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The key.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "3")]
+    pub stale: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DocumentHistoryResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub versions: ::prost::alloc::vec::Vec<Document>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DocumentChangesRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Only keys that begin with this.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub prefix: ::core::option::Option<::prost::bytes::Bytes>,
+    /// `next` of the answer before; default: all documents as they are.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub after: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Maximum number of changes of the answer; default 100.
+    #[prost(uint32, optional, tag = "4")]
+    pub limit: ::core::option::Option<u32>,
+    /// Longest wait for a first change; default 0.
+    #[prost(uint64, optional, tag = "5")]
+    pub wait_ms: ::core::option::Option<u64>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DocumentChangesResponse {
+    /// In their order: of each key the last one, and its ends.
+    #[prost(message, repeated, tag = "1")]
+    pub changes: ::prost::alloc::vec::Vec<DocumentChange>,
+    /// Place behind them, at which the next call goes on.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub next: ::prost::bytes::Bytes,
+    /// Whether there are more at once.
+    #[prost(bool, tag = "3")]
+    pub more: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DocumentChange {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub key: ::prost::bytes::Bytes,
+    /// ETag of the version, or of the end, in decimal digits: later changes have larger ones.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub etag: ::prost::bytes::Bytes,
+    /// Time of the change.
+    #[prost(uint64, tag = "3")]
+    pub changed_at_ms: u64,
+    /// The document, without its content. Not set when it is gone.
+    #[prost(message, optional, tag = "4")]
+    pub document: ::core::option::Option<Document>,
+    /// Whether it was deleted, or its time is over.
+    #[prost(bool, tag = "5")]
+    pub gone: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteDocumentRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The key.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+    /// Delete only if the document has this version.
+    #[prost(uint64, optional, tag = "3")]
+    pub if_version: ::core::option::Option<u64>,
+    /// Delete only if the document has this ETag.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub if_etag: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Token of a lock of the key: delete only while it is held.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteDocumentResponse {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AcquireLockRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The key: 1 to 255 bytes of text without control characters.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub key: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Several keys instead of one, at most 64.
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub keys: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Name of who asks, for those who look.
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub owner: ::core::option::Option<::prost::bytes::Bytes>,
+    /// `exclusive`, `shared`, or `counting` with `holders`; default `exclusive`.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub mode: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Largest number of holders, this one among them: for `counting`.
+    #[prost(uint32, optional, tag = "6")]
+    pub holders: ::core::option::Option<u32>,
+    /// Time after which the grant ends unless it is renewed; default 30,000.
+    #[prost(uint32, optional, tag = "7")]
+    pub ttl_ms: ::core::option::Option<u32>,
+    /// Longest wait while others hold a lock or came before; default 0.
+    #[prost(uint64, optional, tag = "8")]
+    pub wait_ms: ::core::option::Option<u64>,
+    /// Text that nobody else can guess, by which a repeat of this request is known.
+    #[prost(bytes = "bytes", optional, tag = "9")]
+    pub request_id: ::core::option::Option<::prost::bytes::Bytes>,
+    /// The answer has the document of the key as well, as it is once the lock is held; default false.
+    #[prost(bool, optional, tag = "10")]
+    pub with_document: ::core::option::Option<bool>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AcquireLockResponse {
+    /// As in LockGrant.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub token: ::prost::bytes::Bytes,
+    /// As in LockGrant.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub fencing_token: ::prost::bytes::Bytes,
+    /// As in LockGrant.
+    #[prost(uint64, tag = "3")]
+    pub expires_at_ms: u64,
+    /// The document of the key, if it was asked for and there is one.
+    #[prost(message, optional, tag = "4")]
+    pub document: ::core::option::Option<Document>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LockGrant {
+    /// Proof of the grant: renews and releases it.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub token: ::prost::bytes::Bytes,
+    /// Number to give to other systems with each write, in decimal digits: later grants have larger ones.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub fencing_token: ::prost::bytes::Bytes,
+    /// Time at which the grant ends unless it is renewed.
+    #[prost(uint64, tag = "3")]
+    pub expires_at_ms: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RenewLockRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Token of the grant.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Time after which it ends unless it is renewed again; default: as before.
+    #[prost(uint32, optional, tag = "3")]
+    pub ttl_ms: ::core::option::Option<u32>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReleaseLockRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Token of the grant.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReleaseLockResponse {}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListLocksRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Only keys that begin with this.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub prefix: ::core::option::Option<::prost::bytes::Bytes>,
+    /// `next` of the page before.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub after: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Maximum number of entries of the page; default 100.
+    #[prost(uint32, optional, tag = "4")]
+    pub limit: ::core::option::Option<u32>,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "5")]
+    pub stale: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListLocksResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub locks: ::prost::alloc::vec::Vec<Lock>,
+    /// Continue after this key; empty on the last page.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub next: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ShowLockRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The key.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+    /// The node that is asked answers at once from what it has, which may be behind; default false.
+    #[prost(bool, tag = "3")]
+    pub stale: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Lock {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub key: ::prost::bytes::Bytes,
+    /// Number of holders.
+    #[prost(uint64, tag = "2")]
+    pub holder_count: u64,
+    /// Number of those that wait.
+    #[prost(uint64, tag = "3")]
+    pub waiter_count: u64,
+    /// Holders in the order of their grants: the first 100 by Show, the first of each by List.
+    #[prost(message, repeated, tag = "4")]
+    pub holders: ::prost::alloc::vec::Vec<LockHolder>,
+    /// Those that wait, in their order: the first 100. Set by Show only.
+    #[prost(message, repeated, tag = "5")]
+    pub waiters: ::prost::alloc::vec::Vec<LockWaiter>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LockHolder {
+    /// Name that it gave; may be empty.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub owner: ::prost::bytes::Bytes,
+    /// `exclusive`, `shared` or `counting`.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub mode: ::prost::bytes::Bytes,
+    /// Its fencing token, in decimal digits.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub fencing_token: ::prost::bytes::Bytes,
+    /// Time at which its grant ends unless it is renewed.
+    #[prost(uint64, tag = "4")]
+    pub expires_at_ms: u64,
+    /// Number of keys that its grant is for.
+    #[prost(uint64, tag = "5")]
+    pub keys: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LockWaiter {
+    /// Name that it gave; may be empty.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub owner: ::prost::bytes::Bytes,
+    /// `exclusive`, `shared` or `counting`.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub mode: ::prost::bytes::Bytes,
+    /// Number of keys that it waits for.
+    #[prost(uint64, tag = "3")]
+    pub keys: u64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BreakLockRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The key.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub key: ::prost::bytes::Bytes,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BreakLockResponse {
+    /// Number of holders whose grants have ended.
+    #[prost(uint64, tag = "1")]
+    pub holders: u64,
+}
 /// A frame of the client. The first frame is Open.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ClientFrame {
     /// Number chosen by the client: 1 or more, each larger than the one before.
     #[prost(uint64, tag = "1")]
     pub number: u64,
-    #[prost(oneof = "client_frame::Frame", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "client_frame::Frame", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub frame: ::core::option::Option<client_frame::Frame>,
 }
 /// Nested message and enum types in `ClientFrame`.
@@ -318,6 +1368,8 @@ pub mod client_frame {
         /// Answered at once, with an empty FrameResult.
         #[prost(message, tag = "9")]
         Ping(super::Ping),
+        #[prost(message, tag = "10")]
+        Call(super::Call),
     }
 }
 /// Begins the session.
@@ -407,6 +1459,17 @@ pub struct Detach {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ping {}
+/// Makes a call on locks, documents or transactions, or about the result of a message. Calls of a session do
+/// not wait for each other.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Call {
+    /// Service and method, as in `Locks/Acquire`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub method: ::prost::bytes::Bytes,
+    /// The request of the method. It is in the session's namespace, and names no other.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub request: ::prost::bytes::Bytes,
+}
 /// A frame of the server.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ServerFrame {
@@ -461,6 +1524,9 @@ pub struct FrameResult {
     /// SendMany: indexes, from 0, of the messages that are duplicates by their unique keys.
     #[prost(uint32, repeated, tag = "6")]
     pub duplicates: ::prost::alloc::vec::Vec<u32>,
+    /// Call: the answer of the method.
+    #[prost(bytes = "bytes", optional, tag = "7")]
+    pub answer: ::core::option::Option<::prost::bytes::Bytes>,
 }
 /// An item that failed.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -503,4 +1569,145 @@ pub struct Detached {
     /// Number of the consumer, as in Attach.
     #[prost(uint32, tag = "1")]
     pub consumer: u32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CommitTransactionRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// 1 to 1,000 operations. Each is admitted by the state before the transaction, so none depends on another.
+    #[prost(message, repeated, tag = "2")]
+    pub operations: ::prost::alloc::vec::Vec<TransactionOperation>,
+    /// As in SendRequest.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub idempotency_key: ::prost::bytes::Bytes,
+}
+/// An operation: one of these fields.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TransactionOperation {
+    /// A message to send.
+    #[prost(message, optional, tag = "1")]
+    pub send: ::core::option::Option<GroupMessage>,
+    /// A delivery to settle.
+    #[prost(message, optional, tag = "2")]
+    pub settle: ::core::option::Option<Settlement>,
+    /// A document to write.
+    #[prost(message, optional, tag = "3")]
+    pub put: ::core::option::Option<TransactionPut>,
+    /// A document to patch.
+    #[prost(message, optional, tag = "4")]
+    pub patch: ::core::option::Option<TransactionPatch>,
+    /// A document to delete.
+    #[prost(message, optional, tag = "5")]
+    pub delete: ::core::option::Option<TransactionDelete>,
+    /// Locks to acquire, if they are free.
+    #[prost(message, optional, tag = "6")]
+    pub acquire: ::core::option::Option<TransactionAcquire>,
+    /// A grant to release.
+    #[prost(message, optional, tag = "7")]
+    pub release: ::core::option::Option<TransactionRelease>,
+}
+/// A document to write: the fields of PutDocumentRequest.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TransactionPut {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub key: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub content: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub content_type: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(map = "string, string", tag = "4")]
+    pub attributes: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    #[prost(uint64, optional, tag = "5")]
+    pub ttl_ms: ::core::option::Option<u64>,
+    #[prost(uint32, optional, tag = "6")]
+    pub history: ::core::option::Option<u32>,
+    #[prost(uint64, optional, tag = "7")]
+    pub if_version: ::core::option::Option<u64>,
+    #[prost(bytes = "bytes", optional, tag = "8")]
+    pub if_etag: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bool, optional, tag = "9")]
+    pub if_exists: ::core::option::Option<bool>,
+    #[prost(bool, optional, tag = "10")]
+    pub if_absent: ::core::option::Option<bool>,
+    #[prost(bytes = "bytes", optional, tag = "11")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+}
+/// A document to patch: the fields of PatchDocumentRequest.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TransactionPatch {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub key: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub merge_patch: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub json_patch: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(message, repeated, tag = "4")]
+    pub increment: ::prost::alloc::vec::Vec<DocumentIncrement>,
+    #[prost(uint64, optional, tag = "5")]
+    pub if_version: ::core::option::Option<u64>,
+    #[prost(bytes = "bytes", optional, tag = "6")]
+    pub if_etag: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "7")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+}
+/// A document to delete: the fields of DeleteDocumentRequest.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransactionDelete {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub key: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(uint64, optional, tag = "2")]
+    pub if_version: ::core::option::Option<u64>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub if_etag: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+}
+/// Locks to acquire: the fields of AcquireLockRequest, but for those of its wait.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransactionAcquire {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub key: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub keys: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub owner: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub mode: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(uint32, optional, tag = "5")]
+    pub holders: ::core::option::Option<u32>,
+    #[prost(uint32, optional, tag = "6")]
+    pub ttl_ms: ::core::option::Option<u32>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransactionRelease {
+    /// Token of the grant.
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CommitTransactionResponse {
+    /// One for each operation, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub results: ::prost::alloc::vec::Vec<TransactionResult>,
+    /// Whether this request was made before with the same idempotency key; then the results are those of the
+    /// first one.
+    #[prost(bool, tag = "2")]
+    pub duplicate: bool,
+}
+/// What came of an operation: nothing of one that settles, deletes or releases.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransactionResult {
+    /// Id of the message that was sent.
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub id: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Version of the document that was written.
+    #[prost(message, optional, tag = "2")]
+    pub written: ::core::option::Option<PutDocumentResponse>,
+    /// Grant of the locks that were acquired.
+    #[prost(message, optional, tag = "3")]
+    pub grant: ::core::option::Option<LockGrant>,
 }

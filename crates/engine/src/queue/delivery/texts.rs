@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::id::Receipt;
 use crate::queue::QueueModule;
-use crate::queue::record::delivery::{SettleRecord, settle_without_blobs};
+use crate::queue::record::delivery::{SettleItemRecord, SettleRecord, settle_without_blobs};
 
 impl QueueModule {
     /// The body of a settle record without its error texts and results; `None`: a result is wanted.
@@ -13,9 +13,13 @@ impl QueueModule {
         settle: &SettleRecord<'_>,
         core: &Core,
     ) -> Option<Vec<u8>> {
-        let wanted =
-            settle.items().any(|item| item.result.is_some() && self.wants_result(&item.receipt, core));
+        let wanted = settle.items().any(|item| self.wants_result_of(&item, core));
         (!wanted).then(|| settle_without_blobs(body))
+    }
+
+    /// True if a settlement brings a result that somebody wants.
+    pub(crate) fn wants_result_of(&self, item: &SettleItemRecord, core: &Core) -> bool {
+        item.result.is_some() && self.wants_result(&item.receipt, core)
     }
 
     /// True if the result of a message would be kept, sent as a reply, or handed to a next step.

@@ -71,18 +71,19 @@ fn check_of_several(queue: &str, item: &SendItem<'_>, prefix: &str, limits: &Lim
 }
 
 /// Checks messages to several queues, of which none is the duplicate of another one, with the path with which
-/// the names of the fields of each begin.
+/// the names of the fields of each begin; returns the bytes of their payloads and headers.
 pub(crate) fn check_several<'i>(
     namespace: NamespaceId,
     messages: impl Iterator<Item = (String, &'i str, &'i SendItem<'i>)>,
     limits: &Limits,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let mut together = Together::default();
     for (at, (prefix, queue, item)) in messages.enumerate() {
         together.bytes += check_of_several(queue, item, &prefix, limits)?;
         together.check_relations(namespace, item, at, &prefix)?;
     }
-    together.check(limits)
+    together.check(limits)?;
+    Ok(together.bytes)
 }
 
 /// Totals of the messages of one record.

@@ -15,16 +15,21 @@ use sluice_calls::{Asker, CallError, CallName, Fault, Operation, Permit};
 use sluice_engine::Error;
 use sluice_engine::command::{SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, Receipt};
-use sluice_proto::v1::{ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
+use sluice_proto::v1::{Call, ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
 use smallvec::{SmallVec, smallvec};
 
 use super::PATH;
 use super::decode::{is_plain_ack, is_plain_extension, messages_of, receipt, source, text};
 use super::plain::Plain;
+use crate::grpc::unary::call_over_session;
 use crate::hot::extend::Extensions;
 use crate::hot::send::Batch;
 use crate::hot::settle::Settlements;
 use crate::net::context::Context;
+use crate::net::memory::answers::Share;
+
+/// The beginning of the path of each method.
+const SERVICES: &str = "/sluice.v1.";
 
 /// The answer to a frame, or to several.
 pub(super) type Answering = Pin<Box<dyn Future<Output = FrameAnswers> + Send>>;
@@ -72,6 +77,11 @@ pub(super) enum Done {
     Attached(u32, Result<NewConsumer, CallError>),
     /// The client's number for a consumer, and the result of its Detach.
     Detached(u32, Result<(), Error>),
+    /// The message of an answer, and its memory.
+    Answer {
+        message: Vec<u8>,
+        _memory: Share,
+    },
 }
 
 /// The context of a session's calls: server, namespace, and caller.
@@ -83,6 +93,8 @@ pub(super) struct SessionCalls {
     pub(super) peer: Arc<Peer>,
     /// The caller of the frame.
     pub(super) caller: Caller,
+    /// The memory of the session, beside which answers have memory of their own.
+    pub(super) share: Arc<Share>,
 }
 
 pub(super) fn answering(
@@ -288,6 +300,19 @@ impl SessionCalls {
             };
             answers.extend(acks.answers(settled));
             answers
+        })
+    }
+
+    /// A call that is made as if it came alone.
+    pub(super) fn call(&self, number: u64, call: Call) -> Answering {
+        let calls = self.clone();
+        answering(number, async move {
+            let share = Arc::new(calls.share.another());
+            let path = [SERVICES, text(&call.method, "method")?].concat();
+            let asker = Asker { room: &*share, path: &path, ..calls.asker() };
+            let message = call_over_session(asker, &calls.name, &call.request, &share).await?;
+            let share = Arc::into_inner(share).unwrap_or_else(|| calls.share.another());
+            Ok(Done::Answer { message, _memory: share })
         })
     }
 

@@ -82,6 +82,14 @@ pub(super) fn results(out: &mut Vec<u8>, number: u64, results: &[Result<(), Erro
     });
 }
 
+/// `FrameResult` of a call.
+pub(super) fn answer(out: &mut Vec<u8>, number: u64, answer: &[u8]) {
+    put_message(out, frame::RESULT, |out| {
+        put_number(out, 1, number);
+        put_bytes(out, 7, answer);
+    });
+}
+
 /// `FrameResult` of a send.
 pub(super) fn sent(out: &mut Vec<u8>, number: u64, sent: &Sent) {
     put_message(out, frame::RESULT, |out| {

@@ -19,7 +19,9 @@ pub(super) fn names_leader(result: &Result<Done, CallError>) -> bool {
     match result {
         Err(error) | Ok(Done::Attached(_, Err(error))) => error.code() == "not_leader",
         Ok(Done::Detached(_, Err(error))) => matches!(error, Error::NotLeader { .. }),
-        Ok(Done::Items(_) | Done::Sent(_) | Done::Attached(..) | Done::Detached(..)) => false,
+        Ok(
+            Done::Items(_) | Done::Sent(_) | Done::Attached(..) | Done::Detached(..) | Done::Answer { .. },
+        ) => false,
     }
 }
 

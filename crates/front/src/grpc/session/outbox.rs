@@ -56,6 +56,11 @@ struct Queued {
 }
 
 impl Outbox {
+    /// The memory of the frames that wait.
+    pub(super) fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
     /// `share`: what it has of the memory for answers.
     pub(super) fn new(share: &Arc<Share>) -> Arc<Outbox> {
         let state = Queued {

@@ -343,6 +343,7 @@ impl Session<'_> {
             Frame::Send(send) => self.call(calls.send(number, send)),
             Frame::Settle(settle) => self.call(calls.settle(number, settle)),
             Frame::Extend(extend) => self.call(calls.extend(number, extend)),
+            Frame::Call(call) => self.begin(calls.call(number, call)),
             Frame::Attach(attach) => match AttachRequest::read(&attach, &self.context.calls.limits()) {
                 Ok(asked) => self.turn(number, attach.consumer, Turn::Attach(Box::new(asked))),
                 Err(fault) => self.refuse(number, fault.into()),
@@ -423,7 +424,8 @@ impl Session<'_> {
         };
         let peer = Arc::clone(&self.who.peer);
         let context = Arc::clone(self.context);
-        let opened = SessionCalls { context, name: name.into(), peer, caller };
+        let share = Arc::clone(self.outbox.share());
+        let opened = SessionCalls { context, name: name.into(), peer, caller, share };
         opened.asker().allow_work(name)?;
         if let Some(leader) = opened.leader_elsewhere() {
             let passable = self.context.leads_elsewhere(&opened.peer, &opened.as_call()).is_some();
@@ -492,6 +494,10 @@ impl Session<'_> {
         match result {
             Ok(Done::Items(items)) => self.outbox.add(|out| encode::results(out, number, &items)),
             Ok(Done::Sent(sent)) => self.outbox.add(|out| encode::sent(out, number, &sent)),
+            // What waits for the connection is counted from here on.
+            Ok(Done::Answer { message, .. }) => {
+                self.outbox.add(|out| encode::answer(out, number, &message));
+            }
             Ok(Done::Attached(number_of, Ok(NewConsumer { consumer, resumed }))) => {
                 // Before any of its deliveries.
                 self.outbox.add(|out| encode::results(out, number, &resumed));

@@ -66,6 +66,11 @@ impl Share {
         }
     }
 
+    /// The memory of another answer to the same connection, which has none yet.
+    pub(crate) fn another(&self) -> Share {
+        Share::new(&self.server, &self.connection)
+    }
+
     /// Checks that there is memory to begin a call whose answer is more than a few bytes.
     ///
     /// # Errors

@@ -11,11 +11,11 @@ use sluice_client::{Client, Frames, Session};
 use tokio::sync::{mpsc, oneshot};
 
 /// Deliveries for one consumer, in order. Its credit bounds how many wait.
-pub(super) type Deliveries = mpsc::UnboundedReceiver<Delivered>;
+pub(crate) type Deliveries = mpsc::UnboundedReceiver<Delivered>;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     session: Session,
     state: Mutex<State>,
 }
@@ -29,13 +29,13 @@ struct State {
 
 impl Link {
     /// Opens a session on a connection of its own.
-    pub(super) async fn open(client: &Client) -> Result<(Arc<Link>, Frames), String> {
+    pub(crate) async fn open(client: &Client) -> Result<(Arc<Link>, Frames), String> {
         let (session, frames) = client.session().await.map_err(|error| format!("session: {error}"))?;
         Ok((Arc::new(Link { session, state: Mutex::default() }), frames))
     }
 
     /// Hands on what the server sends, for as long as the session lives.
-    pub(super) async fn hand_on(self: Arc<Link>, mut frames: Frames) -> Result<(), String> {
+    pub(crate) async fn hand_on(self: Arc<Link>, mut frames: Frames) -> Result<(), String> {
         while let Some(told) = frames.next().await.map_err(|error| format!("session: {error}"))? {
             match told {
                 Told::Result(result) => {
@@ -59,7 +59,7 @@ impl Link {
     }
 
     /// Sends a request and waits for its result.
-    pub(super) async fn ask(&self, frame: Frame) -> Result<FrameResult, String> {
+    pub(crate) async fn ask(&self, frame: Frame) -> Result<FrameResult, String> {
         let (tell, told) = oneshot::channel();
         {
             // Under the lock, so that the result does not come before somebody waits for it.
@@ -71,7 +71,7 @@ impl Link {
     }
 
     /// From here on a consumer's deliveries are handed on.
-    pub(super) fn consumer(&self, number: u32) -> Deliveries {
+    pub(crate) fn consumer(&self, number: u32) -> Deliveries {
         let (to, deliveries) = mpsc::unbounded_channel();
         self.lock().consumers.insert(number, to);
         deliveries

@@ -1,0 +1,169 @@
+//! `sluice bench coordination`: locks, documents and transactions, by workers that make one call at a time
+//! over sessions that they share.
+//!
+//! Map: `calls` the calls of a worker, `loops` what the workers do.
+
+mod calls;
+mod loops;
+
+use std::time::Duration;
+
+use sluice_client::Options;
+use sluice_units::parse_duration;
+use tokio::task::JoinSet;
+
+use super::link::Link;
+use super::load::{connection, runtime};
+use super::process::usage;
+use super::report::Report;
+use super::server::{Server, ServerOptions};
+use super::setup::{FolderArgs, report_of};
+use super::stats::Samples;
+use super::table::{Table, figure};
+use calls::Calls;
+use loops::{Done, Kind};
+
+const SMOKE: Duration = Duration::from_millis(200);
+
+/// The phases, with the names of their figures and what they do.
+const PHASES: [(Kind, &str, &str); 5] = [
+    (Kind::Cycle, "cycle_per_s", "acquire with document, write and release together"),
+    (Kind::CycleOfFour, "cycle4_per_s", "acquire, read, write, release"),
+    (Kind::Read, "read_per_s", "read a document"),
+    (Kind::Transaction, "txn_per_s", "ack, write and send together"),
+    (Kind::Contended, "contended_per_s", "acquire and release one key"),
+];
+
+/// Measures locks, documents and transactions: by default with mutual TLS and encryption at rest.
+#[derive(clap::Args, Clone, Debug)]
+pub struct CoordinationArgs {
+    /// Workers, each with one call in flight.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    workers: u32,
+    /// Sessions that they share, each on a connection of its own.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    connections: u32,
+    /// Length of each document in bytes, at least 16.
+    #[arg(long, value_name = "BYTES", default_value_t = 4_096, value_parser = clap::value_parser!(u32).range(16..=1 << 20))]
+    bytes: u32,
+    /// Duration of each phase.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
+    seconds: Duration,
+    /// Times that the phases are run; the median is reported.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Durability of the server that is started: `always` (sync before each reply), `interval:1s`, or `os`
+    /// (no sync).
+    #[arg(long, default_value = "os")]
+    durability: String,
+    /// Start the server without TLS and without encryption of what it stores.
+    #[arg(long)]
+    plain: bool,
+    /// Threads of the load generator.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    client_threads: u32,
+    #[command(flatten)]
+    folder: FolderArgs,
+}
+
+impl CoordinationArgs {
+    fn server(&self) -> ServerOptions {
+        let options = ServerOptions::with_durability(&self.durability);
+        ServerOptions { tls: !self.plain, encryption: !self.plain, ..options }
+    }
+}
+
+/// A phase, and the processor time that the server took for each of its rounds, in microseconds.
+type Ran = (Done, f64);
+
+pub(super) fn run(args: &CoordinationArgs) -> Result<Report, String> {
+    let folder = args.folder.make()?;
+    let options = args.server();
+    let mut report = report_of("coordination", &folder, &options)?;
+    let server = Server::start(&folder.path().join("data"), &options)?;
+    let runtime = runtime(args.client_threads as usize)?;
+    let ran = runtime.block_on(measure(args, &server))?;
+    drop(runtime);
+    server.stop()?;
+    tell(args, &ran, &mut report);
+    Ok(report)
+}
+
+/// All phases in turn, as often as told.
+async fn measure(args: &CoordinationArgs, server: &Server) -> Result<Vec<Vec<Ran>>, String> {
+    let duration = if args.folder.smoke { SMOKE } else { args.seconds };
+    let mut ran: Vec<Vec<Ran>> = PHASES.iter().map(|_| Vec::new()).collect();
+    for _ in 0..args.rounds {
+        for ((kind, name, _), ran) in PHASES.iter().zip(&mut ran) {
+            let mut tasks = JoinSet::new();
+            let links = open(server, args.connections, &mut tasks).await?;
+            let before = usage(server.pid())?.cpu;
+            let bytes = args.bytes as usize;
+            let done = loops::run(*kind, &links, args.workers, bytes, duration).await;
+            let done = done.map_err(|error| format!("{name}: {error}"))?;
+            let cpu = usage(server.pid())?.cpu.saturating_sub(before);
+            let cpu_us = cpu.as_secs_f64() * 1e6 / done.count.max(1) as f64;
+            ran.push((done, cpu_us));
+            tasks.shutdown().await;
+            drop(links);
+            clean(server).await?;
+        }
+    }
+    Ok(ran)
+}
+
+/// Opens sessions on connections of their own, and lets tasks hand on what comes.
+async fn open(
+    server: &Server,
+    connections: u32,
+    tasks: &mut JoinSet<Result<(), String>>,
+) -> Result<Vec<Calls>, String> {
+    let mut links = Vec::new();
+    for _ in 0..connections {
+        let client = server.endpoint().client(Options::default())?;
+        let (link, frames) = Link::open(&client).await?;
+        tasks.spawn(std::sync::Arc::clone(&link).hand_on(frames));
+        links.push(Calls(link));
+    }
+    Ok(links)
+}
+
+/// Deletes the queue of a phase, whose messages are those of the workers.
+async fn clean(server: &Server) -> Result<(), String> {
+    let admin = connection(server.endpoint())?;
+    match admin.queue_delete("coordination").await {
+        Ok(_) => Ok(()),
+        Err(error) if error.code() == Some("queue_not_found") => Ok(()),
+        Err(error) => Err(format!("cannot delete the queue: {error}")),
+    }
+}
+
+fn tell(args: &CoordinationArgs, ran: &[Vec<Ran>], report: &mut Report) {
+    let mut table = Table::new(&["phase", "per s", "from", "to", "server CPU µs"]);
+    for ((kind, name, what), ran) in PHASES.iter().zip(ran) {
+        let rates: Samples = ran.iter().map(|(done, _)| done.per_s()).collect();
+        let cpu_us: Samples = ran.iter().map(|(_, cpu_us)| *cpu_us).collect();
+        let of = |pick: fn(f64, f64) -> f64, first: f64| {
+            ran.iter().map(|(done, _)| done.per_s()).fold(first, pick)
+        };
+        let figures = [rates.median(), of(f64::min, f64::MAX), of(f64::max, 0.0), cpu_us.median()];
+        table.row([vec![(*what).to_owned()], figures.map(figure).to_vec()].concat());
+        report.figure(name, rates.median());
+        report.figure(&name.replace("per_s", "server_cpu_us"), cpu_us.median());
+        if *kind == Kind::Contended {
+            let quantile = |at: f64| -> f64 {
+                let times = ran.iter().map(|(done, _)| done.handovers.value_at_quantile(at) as f64 / 1_000.0);
+                times.collect::<Samples>().median()
+            };
+            report.figure("handover_p50_us", quantile(0.5));
+            report.figure("handover_p99_us", quantile(0.99));
+        }
+    }
+    let title = format!(
+        "{} workers on {} connections, one call each in flight, documents of {} B",
+        args.workers, args.connections, args.bytes
+    );
+    report.table(&title, table);
+    // A worker fails when its document is not as it has left it.
+    report.check("each read gave the content that was written last", Ok(()));
+}

@@ -1,0 +1,47 @@
+//! Transactions.
+
+use http::Method;
+
+use crate::client::{Client, key_header};
+use crate::error::ClientError;
+use crate::retry::Safety;
+use crate::transactions::{Committed, Transaction};
+use crate::types::parse;
+
+impl Client {
+    /// Does all operations of a transaction, or none. `key`: a repeat with the same one within the server's
+    /// window gets the first outcome; `None`: a fresh one, so that a retry never does anything twice.
+    ///
+    /// # Errors
+    /// What one of the operations would be refused with alone: its place stands in the details under
+    /// `operation`.
+    ///
+    /// ```no_run
+    /// # async fn example(client: sluice_client::Client) -> Result<(), sluice_client::ClientError> {
+    /// use sluice_client::{DocumentPut, LockRequest, Message, Receive, Transaction};
+    ///
+    /// let batch = client.receive(&Receive::from_queue("orders")).await?;
+    /// for order in &batch {
+    ///     let grant = client.lock_acquire(&LockRequest::waiting("orders/17")).await?;
+    ///     let paid = DocumentPut { token: Some(&grant.token), ..DocumentPut::new(b"paid") };
+    ///     let done = Transaction::new()
+    ///         .put("orders/17", paid)
+    ///         .ack(&order.receipt)
+    ///         .send("mail", Message::new(b"thank you"))
+    ///         .release(&grant.token);
+    ///     client.commit(&done, None).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn commit(
+        &self,
+        transaction: &Transaction<'_>,
+        key: Option<&str>,
+    ) -> Result<Committed, ClientError> {
+        let mut call = self.call(Method::POST, self.path("/transactions"), transaction.body());
+        let fresh = key.is_none().then(|| self.idempotency_key());
+        call.idempotency_key = Some(key_header(key.or(fresh.as_deref()).unwrap_or_default())?);
+        parse(&self.run(call, Safety::Repeatable).await?.body)
+    }
+}

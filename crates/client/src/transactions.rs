@@ -1,0 +1,242 @@
+//! Transactions: operations on queues, documents and locks that are done together, all or none.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::documents::{DocumentDelete, DocumentPatch, DocumentPut, DocumentWritten};
+use crate::encode;
+use crate::flows::QueueMessage;
+use crate::locks::{LockGrant, LockMode, LockRequest};
+use crate::message::{Message, SettleItem};
+
+/// Operations that are done together, all or none: at most 1,000. Each is admitted by the state before the
+/// transaction, so none depends on another, and nothing is named by two of them.
+///
+/// ```
+/// use sluice_client::{DocumentPut, Message, Transaction};
+///
+/// let (receipt, token) = ("a receipt", "the token of a lock");
+/// let paid = DocumentPut { token: Some(token), ..DocumentPut::new(b"paid") };
+/// let transaction = Transaction::new()
+///     .put("orders/17", paid)
+///     .ack(receipt)
+///     .send("mail", Message::new(b"thank you"))
+///     .release(token);
+/// assert_eq!(transaction.len(), 4);
+/// ```
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Transaction<'a> {
+    operations: Vec<Operation<'a>>,
+}
+
+/// An operation of a transaction.
+#[derive(Clone, PartialEq, Debug)]
+enum Operation<'a> {
+    Send(QueueMessage<'a>),
+    Settle(SettleItem<'a>),
+    Put(Cow<'a, str>, DocumentPut<'a>),
+    Patch(Cow<'a, str>, DocumentPatch<'a>),
+    Delete(Cow<'a, str>, DocumentDelete<'a>),
+    Acquire(LockRequest<'a>),
+    Release(Cow<'a, str>),
+}
+
+impl<'a> Transaction<'a> {
+    /// One without operations.
+    pub fn new() -> Transaction<'a> {
+        Transaction::default()
+    }
+
+    fn with(mut self, operation: Operation<'a>) -> Transaction<'a> {
+        self.operations.push(operation);
+        self
+    }
+
+    /// The number of operations.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Sends a message to a queue; one without a unique key.
+    #[must_use]
+    pub fn send(self, queue: impl Into<Cow<'a, str>>, message: Message<'a>) -> Transaction<'a> {
+        self.with(Operation::Send(QueueMessage { queue: queue.into(), message }))
+    }
+
+    /// Acks a message.
+    #[must_use]
+    pub fn ack(self, receipt: &'a str) -> Transaction<'a> {
+        self.settle(SettleItem::ack(receipt))
+    }
+
+    /// Settles a message.
+    #[must_use]
+    pub fn settle(self, item: SettleItem<'a>) -> Transaction<'a> {
+        self.with(Operation::Settle(item))
+    }
+
+    /// Writes a document. Its `request_id` does not count: the transaction is repeated as a whole.
+    #[must_use]
+    pub fn put(self, key: impl Into<Cow<'a, str>>, put: DocumentPut<'a>) -> Transaction<'a> {
+        self.with(Operation::Put(key.into(), put))
+    }
+
+    /// Changes a document whose content is JSON.
+    #[must_use]
+    pub fn patch(self, key: impl Into<Cow<'a, str>>, patch: DocumentPatch<'a>) -> Transaction<'a> {
+        self.with(Operation::Patch(key.into(), patch))
+    }
+
+    /// Deletes a document.
+    #[must_use]
+    pub fn delete(self, key: impl Into<Cow<'a, str>>, delete: DocumentDelete<'a>) -> Transaction<'a> {
+        self.with(Operation::Delete(key.into(), delete))
+    }
+
+    /// Acquires locks, if they are free: `wait`, `request_id` and `with_document` do not count.
+    #[must_use]
+    pub fn acquire(self, request: LockRequest<'a>) -> Transaction<'a> {
+        self.with(Operation::Acquire(request))
+    }
+
+    /// Releases a grant, which has to be held.
+    #[must_use]
+    pub fn release(self, token: impl Into<Cow<'a, str>>) -> Transaction<'a> {
+        self.with(Operation::Release(token.into()))
+    }
+
+    /// The body of the request.
+    pub(crate) fn body(&self) -> String {
+        let mut out = String::from("{\"operations\":[");
+        encode::separated(&self.operations, &mut out, Operation::encode);
+        out.push_str("]}");
+        out
+    }
+}
+
+impl Operation<'_> {
+    fn encode(&self, out: &mut String) {
+        match self {
+            Operation::Send(QueueMessage { queue, message }) => {
+                out.push_str("{\"send\":");
+                encode::queue_message(queue, message, true, out);
+            }
+            Operation::Settle(item) => {
+                out.push_str("{\"settle\":");
+                encode::settle_item(item, out);
+            }
+            Operation::Put(key, put) => {
+                out.push_str("{\"put\":{\"key\":");
+                encode::string(key, out);
+                encode::document_fields(put, out);
+            }
+            Operation::Patch(key, patch) => {
+                let mut fields = encode::patch_fields(patch);
+                fields.insert("key".to_owned(), (&**key).into());
+                object("patch", &Value::Object(fields), out);
+            }
+            Operation::Delete(key, delete) => {
+                let mut fields = json!({ "key": key });
+                for (name, value) in [
+                    ("if_version", delete.if_version.map(Value::from)),
+                    ("if_etag", delete.if_etag.map(Value::from)),
+                    ("token", delete.token.map(Value::from)),
+                ] {
+                    if let Some(value) = value {
+                        fields[name] = value;
+                    }
+                }
+                object("delete", &fields, out);
+            }
+            Operation::Acquire(request) => object("acquire", &request.fields(), out),
+            Operation::Release(token) => object("release", &json!({ "token": token }), out),
+        }
+        out.push('}');
+    }
+}
+
+fn object(name: &str, fields: &Value, out: &mut String) {
+    out.push_str("{\"");
+    out.push_str(name);
+    out.push_str("\":");
+    out.push_str(&fields.to_string());
+}
+
+impl LockRequest<'_> {
+    /// The fields of every request for locks.
+    pub(crate) fn fields(&self) -> Value {
+        let mut fields = json!({"keys": self.keys, "ttl_ms": encode::millis(self.ttl)});
+        if !self.owner.is_empty() {
+            fields["owner"] = json!(self.owner);
+        }
+        match self.mode {
+            LockMode::Exclusive => {}
+            LockMode::Shared => fields["mode"] = json!("shared"),
+            LockMode::Counting(holders) => {
+                fields["mode"] = json!("counting");
+                fields["holders"] = json!(holders);
+            }
+        }
+        fields
+    }
+}
+
+/// A transaction that is done.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Committed {
+    /// What came of each operation, in order.
+    pub results: Vec<OperationResult>,
+    /// True when the request repeats one with the same idempotency key: then the results are those of the
+    /// first one.
+    pub duplicate: bool,
+}
+
+/// What came of an operation: nothing of one that settles, deletes or releases.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct OperationResult {
+    /// Id of the message that was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Version of the document that was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<DocumentWritten>,
+    /// Grant of the locks that were acquired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<LockGrant>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::DocumentChange;
+
+    #[test]
+    fn operations_are_written_as_the_api_takes_them() {
+        let transaction = Transaction::new()
+            .send("mail", Message::new(b"hello"))
+            .ack("r")
+            .put("k", DocumentPut { if_absent: true, ..DocumentPut::new(&[255]) })
+            .patch("k", DocumentPatch::new(DocumentChange::Merge("{}")))
+            .delete("k", DocumentDelete { if_version: Some(2), ..DocumentDelete::default() })
+            .acquire(LockRequest { mode: LockMode::Counting(3), owner: "o", ..LockRequest::new("l") })
+            .release("t");
+        let body: Value = serde_json::from_str(&transaction.body()).unwrap();
+        let expected = json!({"operations": [
+            {"send": {"queue": "mail", "payload": "hello"}},
+            {"settle": {"receipt": "r", "outcome": "ack"}},
+            {"put": {"key": "k", "content_base64": "/w==", "if_absent": true}},
+            {"patch": {"key": "k", "merge_patch": "{}"}},
+            {"delete": {"key": "k", "if_version": 2}},
+            {"acquire": {"keys": ["l"], "ttl_ms": 30_000, "owner": "o", "mode": "counting", "holders": 3}},
+            {"release": {"token": "t"}},
+        ]});
+        assert_eq!(body, expected);
+    }
+}
