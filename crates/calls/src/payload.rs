@@ -118,11 +118,28 @@ impl<'de> Deserialize<'de> for Text {
 
 impl<'de> Deserialize<'de> for Octets {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Octets, D::Error> {
+        if !deserializer.is_human_readable() {
+            return deserializer.deserialize_bytes(AsTheyAre);
+        }
         let text = Cow::<str>::deserialize(deserializer)?;
         let octets = BASE64.decode(text.as_bytes());
         octets
             .map(|octets| Octets(octets.into()))
             .map_err(|_| de::Error::custom("expected standard base64 with padding"))
+    }
+}
+
+struct AsTheyAre;
+
+impl de::Visitor<'_> for AsTheyAre {
+    type Value = Octets;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("octets")
+    }
+
+    fn visit_bytes<E: de::Error>(self, octets: &[u8]) -> Result<Octets, E> {
+        Ok(Octets::from(octets))
     }
 }
 

@@ -24,15 +24,17 @@ const ONE: &[u8] = b"one";
 const QUEUE: &[u8] = b"coordination";
 
 /// What the workers do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Acquire with the document, then write it and release as one transaction.
     Cycle,
     /// The same as four calls.
+    #[value(name = "cycle4")]
     CycleOfFour,
     /// Reads of documents.
     Read,
     /// Acks a message, writes a document and sends the next message as one transaction.
+    #[value(name = "txn")]
     Transaction,
     /// Acquire and release of one key that all want.
     Contended,

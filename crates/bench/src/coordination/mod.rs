@@ -59,6 +59,9 @@ pub struct CoordinationArgs {
     /// Start the server without TLS and without encryption of what it stores.
     #[arg(long)]
     plain: bool,
+    /// Run these phases alone.
+    #[arg(long, value_name = "PHASE", value_delimiter = ',')]
+    only: Vec<Kind>,
     /// Threads of the load generator.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     client_threads: u32,
@@ -95,6 +98,9 @@ async fn measure(args: &CoordinationArgs, server: &Server) -> Result<Vec<Vec<Ran
     let mut ran: Vec<Vec<Ran>> = PHASES.iter().map(|_| Vec::new()).collect();
     for _ in 0..args.rounds {
         for ((kind, name, _), ran) in PHASES.iter().zip(&mut ran) {
+            if !args.only.is_empty() && !args.only.contains(kind) {
+                continue;
+            }
             let mut tasks = JoinSet::new();
             let links = open(server, args.connections, &mut tasks).await?;
             let before = usage(server.pid())?.cpu;
@@ -140,7 +146,7 @@ async fn clean(server: &Server) -> Result<(), String> {
 
 fn tell(args: &CoordinationArgs, ran: &[Vec<Ran>], report: &mut Report) {
     let mut table = Table::new(&["phase", "per s", "from", "to", "server CPU µs"]);
-    for ((kind, name, what), ran) in PHASES.iter().zip(ran) {
+    for ((kind, name, what), ran) in PHASES.iter().zip(ran).filter(|(_, ran)| !ran.is_empty()) {
         let rates: Samples = ran.iter().map(|(done, _)| done.per_s()).collect();
         let cpu_us: Samples = ran.iter().map(|(_, cpu_us)| *cpu_us).collect();
         let of = |pick: fn(f64, f64) -> f64, first: f64| {

@@ -246,10 +246,10 @@ pub async fn patch(
     request_id: Option<&str>,
 ) -> Result<DocumentVersion, CallError> {
     let is_any = when.version.is_none() && when.etag.is_none();
-    let mut fields = Fields::default();
-    change.put_fields(&mut fields);
-    when.put_fields(&mut fields);
-    let request = digest_of(permit, request_id, &fields);
+    let request = digest_of(permit, request_id, |fields| {
+        change.put_fields(fields);
+        when.put_fields(fields);
+    });
     for tried in 1.. {
         match patch_once(permit, change, when, request).await {
             Err(error) if is_any && tried < TRIES && error.code() == "version_mismatch" => {}

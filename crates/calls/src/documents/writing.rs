@@ -150,14 +150,14 @@ impl Writing<'_> {
 /// The digest by which a repeat of a write is known, by the text that its caller has given for it; 0: there
 /// is none.
 pub fn request_of(permit: &Permit<'_>, writing: &Writing<'_>, id: Option<&str>) -> u64 {
-    let mut fields = Fields::default();
-    writing.put_fields(&mut fields);
-    digest_of(permit, id, &fields)
+    digest_of(permit, id, |fields| writing.put_fields(fields))
 }
 
 /// The digest of a request about the document that a call names.
-pub(super) fn digest_of(permit: &Permit<'_>, id: Option<&str>, fields: &Fields) -> u64 {
+pub(super) fn digest_of(permit: &Permit<'_>, id: Option<&str>, put_fields: impl FnOnce(&mut Fields)) -> u64 {
     let Some(id) = id else { return 0 };
+    let mut fields = Fields::default();
+    put_fields(&mut fields);
     let of_key = [id, permit.namespace_name(), permit.name()].map(str::as_bytes);
     request_digest(permit.caller(), of_key.into_iter().chain([fields.bytes()]))[0].max(1)
 }

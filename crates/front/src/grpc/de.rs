@@ -136,6 +136,18 @@ impl<'de> Deserializer<'de> for Value<'_, '_> {
 
     deserialize_as_its_value!();
 
+    /// Octets as they are, where their reader takes them so.
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
+        match (self.field.kind, self.last()) {
+            (Kind::Octets, Raw::Bytes(bytes)) => visitor.visit_bytes(bytes),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -149,7 +161,7 @@ impl<'de> Deserializer<'de> for Value<'_, '_> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        bool i8 i16 i32 i64 i128 u64 u128 f32 f64 char str string byte_buf unit unit_struct seq tuple
         tuple_struct map struct identifier ignored_any
     }
 }
