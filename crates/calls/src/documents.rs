@@ -9,8 +9,10 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use sluice_engine::Error;
 use sluice_engine::documents::{DocumentVersion, DocumentView};
 use sluice_engine::limits::{DOCUMENT_HISTORY_MAX, DOCUMENT_TTL_MS_MAX};
+use sluice_node::FoundDocument;
 
 use crate::access::Right;
 use crate::call::{Body, Done, How, Unary};
@@ -260,6 +262,26 @@ fn example() -> Value {
     })
 }
 
+impl Document {
+    /// The document of a view, with its content, which lies in its bytes.
+    fn with_content(view: &DocumentView, bytes: Option<&Bytes>) -> Document {
+        let content = Content::of(bytes);
+        Document {
+            content: content.text,
+            content_base64: content.octets,
+            content_type: content.content_type,
+            attributes: bytes.and_then(Headers::of),
+            ..Document::from(view)
+        }
+    }
+
+    /// The document that was read with a grant. Sets memory aside for it.
+    pub(crate) async fn granted(permit: &Permit<'_>, found: FoundDocument) -> Result<Document, CallError> {
+        let (view, bytes) = found.load(|view| set_aside(permit, view, TEXT_BYTES_MAX).map(|()| true)).await?;
+        Ok(Document::with_content(&view, bytes.as_ref()))
+    }
+}
+
 impl From<&DocumentView> for Document {
     fn from(view: &DocumentView) -> Document {
         Document {
@@ -305,9 +327,14 @@ pub(crate) async fn read_key(
         if !is_read(view) {
             return Ok(false);
         }
-        permit.room().reserve(view.content_bytes as usize * each + FIELDS_BYTES).map(|()| true)
+        set_aside(permit, view, each).map(|()| true)
     };
     Ok(permit.node().document(permit.namespace_id()?, key, version, room).await?)
+}
+
+/// Sets memory aside for an answer in which each byte of the content takes up to `each`.
+fn set_aside(permit: &Permit<'_>, view: &DocumentView, each: usize) -> Result<(), Error> {
+    permit.room().reserve(view.content_bytes as usize * each + FIELDS_BYTES)
 }
 
 /// A document to show.
@@ -324,25 +351,10 @@ impl Unary for Show {
     const BODY: Body = Body::None;
 
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Document>, CallError> {
-        Ok(shown(permit, permit.name(), self.version.map(Within::get)).await?.into())
+        let version = self.version.map(Within::get);
+        let (view, bytes) = read(permit, version, TEXT_BYTES_MAX, |_| true).await?;
+        Ok(Document::with_content(&view, bytes.as_ref()).into())
     }
-}
-
-/// The document of a key, or a former version of it, with its content.
-pub(crate) async fn shown(
-    permit: &Permit<'_>,
-    key: &str,
-    version: Option<u64>,
-) -> Result<Document, CallError> {
-    let (view, bytes) = read_key(permit, key, version, TEXT_BYTES_MAX, |_| true).await?;
-    let content = Content::of(bytes.as_ref());
-    Ok(Document {
-        content: content.text,
-        content_base64: content.octets,
-        content_type: content.content_type,
-        attributes: bytes.as_ref().and_then(Headers::of),
-        ..Document::from(&view)
-    })
 }
 
 /// The documents of a namespace, by key.

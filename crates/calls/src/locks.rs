@@ -9,11 +9,12 @@ use sluice_engine::NamespaceId;
 use sluice_engine::command::LockAcquire;
 use sluice_engine::limits::{LOCK_HOLDERS_MAX, LOCK_TTL_MS_MAX};
 use sluice_engine::locks::{LockGrant, LockHolderView, LockMode, LockToken, LockView, LockWaiterView};
+use sluice_node::Granted;
 
 use crate::access::{Caller, Right};
 use crate::call::{Body, Done, Unary};
 use crate::digest::{Fields, request_digest};
-use crate::documents::{Document, shown};
+use crate::documents::Document;
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
@@ -221,23 +222,18 @@ pub struct Acquired {
 }
 
 impl Acquired {
-    /// The grant, with the document if that is asked for. When it cannot be read, the grant goes back.
-    async fn with(
-        permit: &Permit<'_>,
-        grant: LockGrant,
-        document: Option<&str>,
-    ) -> Result<Done<Acquired>, CallError> {
-        let read = match document {
-            Some(key) => shown(permit, key, None).await.map(Some),
-            None => Ok(None),
-        };
-        let document = match read {
-            Ok(document) => document,
-            Err(error) if error.code() == "document_not_found" => None,
-            Err(error) => {
-                let _ = permit.node().lock_release(permit.namespace_id()?, grant.token).await;
-                return Err(error);
-            }
+    /// The answer for a grant. When its document cannot be read, the grant goes back.
+    async fn with(permit: &Permit<'_>, granted: Granted) -> Result<Done<Acquired>, CallError> {
+        let Granted { grant, document } = granted;
+        let document = match document {
+            None => None,
+            Some(found) => match Document::granted(permit, *found).await {
+                Ok(document) => Some(document),
+                Err(error) => {
+                    let _ = permit.node().lock_release(permit.namespace_id()?, grant.token).await;
+                    return Err(error);
+                }
+            },
         };
         let Grant { token, fencing_token, expires_at_ms } = Grant::from(grant);
         Ok(Acquired { token, fencing_token, expires_at_ms, document }.into())
@@ -264,18 +260,18 @@ impl Unary for Acquire {
         let acquire = LockAcquire { request: self.digest(&claim, permit.caller())?, ..claim };
         let wait_ms = self.wait_ms.map_or(0, Within::get);
         let wait = Duration::from_millis(wait_ms);
-        let acquiring = permit.node().lock_acquire(acquire, wait, permit.stopping());
+        let acquiring = permit.node().lock_acquire(acquire, wait, document.is_some(), permit.stopping());
         if wait_ms == 0 {
-            return Acquired::with(permit, acquiring.await?, document).await;
+            return Acquired::with(permit, acquiring.await?).await;
         }
         let names = || Waited::Keys(keys.iter().map(|key| Box::from(*key)).collect());
         let standing = permit.standing(Right::Coordinate, names);
-        let grant = tokio::select! {
+        let granted = tokio::select! {
             biased;
             denied = standing.lost() => return Err(denied.into()),
-            grant = acquiring => grant?,
+            granted = acquiring => granted?,
         };
-        Acquired::with(permit, grant, document).await
+        Acquired::with(permit, granted).await
     }
 }
 

@@ -105,6 +105,9 @@ impl From<&[u8]> for Octets {
 
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !serializer.is_human_readable() {
+            return serializer.serialize_bytes(&self.0);
+        }
         // Borrowed: it was checked when it was made.
         serializer.serialize_str(&String::from_utf8_lossy(&self.0))
     }

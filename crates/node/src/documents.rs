@@ -15,8 +15,31 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::blobs;
 use crate::handle::{LOOK_ITEMS, Node};
-use crate::shard::request::{ShardView, unexpected};
+use crate::shard::request::{FoundDocument, ShardView, unexpected};
 use crate::shard::store;
+
+impl FoundDocument {
+    /// The document with its bytes, as [`Node::document`] tells them.
+    ///
+    /// # Errors
+    /// `overloaded` and `payload_damaged` when the bytes cannot be read; what `room` says.
+    pub async fn load(
+        self,
+        room: impl FnOnce(&DocumentView) -> Result<bool, Error>,
+    ) -> Result<(DocumentView, Option<Bytes>), Error> {
+        let FoundDocument { view, blob } = self;
+        if !room(&view)? {
+            return Ok((view, None));
+        }
+        match blobs::load(vec![blob]).await.pop() {
+            Some(Ok(bytes)) => Ok((view, Some(bytes))),
+            Some(Err(blobs::ReadFailure::Later)) => {
+                Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 })
+            }
+            _ => Err(Error::DocumentDamaged { key: view.key, version: view.version.version }),
+        }
+    }
+}
 
 impl Node {
     /// Writes a document. Tells its version, and whether it is new.
@@ -90,25 +113,18 @@ impl Node {
                     let all = at.engine.document_versions(namespace, &name);
                     all.into_iter().find(|view| Some(view.version.version) == version)
                 };
-                Some((latest, found.map(|view| (store::read(at.journal, view.blob), view))))
+                let found =
+                    found.map(|view| FoundDocument { blob: store::read(at.journal, view.blob), view });
+                Some((latest, found))
             })
             .await?;
         let (latest, found) = found.ok_or_else(|| not_found(key))?;
-        let (blob, view) = found.ok_or_else(|| Error::DocumentVersionNotFound {
+        let found = found.ok_or_else(|| Error::DocumentVersionNotFound {
             key: key.to_owned(),
             version: version.unwrap_or(latest),
             latest,
         })?;
-        if !room(&view)? {
-            return Ok((view, None));
-        }
-        match blobs::load(vec![blob]).await.pop() {
-            Some(Ok(bytes)) => Ok((view, Some(bytes))),
-            Some(Err(blobs::ReadFailure::Later)) => {
-                Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 })
-            }
-            _ => Err(Error::DocumentDamaged { key: key.to_owned(), version: view.version.version }),
-        }
+        found.load(room).await
     }
 
     /// Documents by key after `after`, at most `limit`.

@@ -84,6 +84,6 @@ pub use shard::LEADER_WAIT_MAX;
 pub use shard::channel::DetachedBy;
 pub use shard::feed::{EventPosition, Gap, GapReason, Heard, Told, ToldDetail};
 pub use shard::replicated::changes::{NotChanged, ShardMembers};
-pub use shard::request::Reader;
+pub use shard::request::{FoundDocument, Granted, Reader};
 pub use sluice_replica::Protocols;
 pub use transactions::{Committed, Refused};

@@ -11,14 +11,14 @@ use sluice_engine::{Error, NamespaceId};
 use tokio::sync::oneshot;
 
 use crate::handle::{LOOK_ITEMS, Node};
-use crate::shard::request::{Acquiring, Request, unexpected};
+use crate::shard::request::{Acquiring, Granted, Request, unexpected};
 
 /// Gives the grant back, or leaves the lines, when the caller goes before the answer.
 struct Waiting<'a> {
     node: &'a Node,
     shard: u32,
     ticket: u64,
-    receiver: Option<oneshot::Receiver<Result<LockGrant, Error>>>,
+    receiver: Option<oneshot::Receiver<Result<Granted, Error>>>,
     /// True: the caller may ask again.
     stays: bool,
 }
@@ -31,7 +31,7 @@ impl Drop for Waiting<'_> {
         let ticket = self.ticket;
         let request = if self.stays { Request::Forget { ticket } } else { Request::Cancel { ticket } };
         self.node.push_surely(self.shard, request);
-        if let Ok(Ok(grant)) = receiver.try_recv() {
+        if let Ok(Ok(Granted { grant, .. })) = receiver.try_recv() {
             let leave = Command::LockLeave { claim: grant.claim(), calls: grant.calls };
             self.node.push_surely(self.shard, Request::surely(&leave));
         }
@@ -41,7 +41,7 @@ impl Drop for Waiting<'_> {
 impl Node {
     /// Acquires locks, waiting for them for `wait` at most; `wait_ms` of the request does not count. Dropping
     /// the future gives up: what was granted meanwhile goes back. `stopping` resolves when nothing is to be
-    /// waited for any more.
+    /// waited for any more. The grant has the document of the first key if it is wanted.
     ///
     /// # Errors
     /// `lock_held` when they were not free in time; `limit_exceeded`; `overloaded` when too many wait;
@@ -51,13 +51,15 @@ impl Node {
         &self,
         acquire: LockAcquire<'_>,
         wait: Duration,
+        with_document: bool,
         stopping: impl Future<Output = ()>,
-    ) -> Result<LockGrant, Error> {
+    ) -> Result<Granted, Error> {
         let shard = self.inner.placement.shard_of(acquire.namespace)?;
         Command::LockAcquire(LockAcquire { wait_ms: 0, ..acquire }).check(&self.limits())?;
         let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
         let (reply, receiver) = oneshot::channel();
-        self.push(shard, Request::Acquire(Box::new(Acquiring::new(ticket, acquire, wait, reply))))?;
+        let acquiring = Acquiring { with_document, ..Acquiring::new(ticket, acquire, wait, reply) };
+        self.push(shard, Request::Acquire(Box::new(acquiring)))?;
         let mut waiting = Waiting { node: self, shard, ticket, receiver: Some(receiver), stays: false };
         let Some(receiver) = &mut waiting.receiver else { return Err(Error::ShuttingDown {}) };
         let answer = tokio::select! {

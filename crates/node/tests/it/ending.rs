@@ -9,7 +9,6 @@ use std::task::{Context, Poll, Waker};
 use sluice_engine::Error;
 use sluice_engine::command::{Attach, Command, DETACH_GRACE_MS, SendItem};
 use sluice_engine::id::{ConsumerId, MessageId, NamespaceId};
-use sluice_engine::locks::LockGrant;
 use sluice_engine::query::State;
 use sluice_node::Heard;
 use sluice_node::shard::Step;
@@ -30,7 +29,7 @@ const LONG_US: u64 = 3600 * SECOND_US;
 struct Waiting {
     pull: oneshot::Receiver<Result<Vec<Given>, Error>>,
     result: oneshot::Receiver<Result<WaitOutcome, Error>>,
-    lock: oneshot::Receiver<Result<LockGrant, Error>>,
+    lock: crate::locks::Reply,
     channel: Arc<Channel>,
     reader: Reader,
 }
@@ -132,7 +131,7 @@ fn a_failed_journal_leaves_nobody_without_an_answer() {
     assert_eq!(in_flight.pull.try_recv().unwrap().unwrap_err(), Error::ShuttingDown {});
     assert_eq!(waiting.pull.try_recv().unwrap().unwrap_err(), Error::ShuttingDown {});
     assert_eq!(waiting.result.try_recv().unwrap().unwrap_err(), Error::ShuttingDown {});
-    assert_eq!(waiting.lock.try_recv().unwrap(), Err(Error::OutcomeUnknown {}));
+    assert_eq!(waiting.lock.try_recv().unwrap().unwrap_err(), Error::OutcomeUnknown {});
     assert!(matches!(waiting.channel.take(9, 9), Some(News::Detached(DetachedBy::ShardEnded))));
     assert!(ends(&mut waiting.reader));
     assert_eq!(rig.shard.step(), Step::Failed, "and it stays failed");
@@ -148,7 +147,7 @@ fn a_stop_finishes_what_is_in_flight_and_ends_what_waits() {
     assert!(waiting.pull.try_recv().unwrap().unwrap().is_empty(), "at once");
     let seen = waiting.result.try_recv().unwrap().unwrap();
     assert_eq!(seen.state, State::Ready);
-    assert_eq!(waiting.lock.try_recv().unwrap(), Err(Error::OutcomeUnknown {}));
+    assert_eq!(waiting.lock.try_recv().unwrap().unwrap_err(), Error::OutcomeUnknown {});
     assert_eq!(in_flight.send.try_recv().unwrap_err(), TryRecvError::Empty);
 
     rig.held.store(false, Relaxed);
@@ -193,7 +192,7 @@ fn a_shard_that_is_dropped_leaves_nobody_without_an_answer() {
     assert_eq!(in_flight.send.try_recv().unwrap().result, Err(Error::OutcomeUnknown {}));
     assert_eq!(waiting.pull.try_recv().unwrap().unwrap_err(), Error::ShuttingDown {});
     assert_eq!(waiting.result.try_recv().unwrap().unwrap_err(), Error::ShuttingDown {});
-    assert_eq!(waiting.lock.try_recv().unwrap(), Err(Error::OutcomeUnknown {}));
+    assert_eq!(waiting.lock.try_recv().unwrap().unwrap_err(), Error::OutcomeUnknown {});
     assert!(matches!(waiting.channel.take(9, 9), Some(News::Detached(DetachedBy::ShardEnded))));
     assert!(ends(&mut waiting.reader));
 }

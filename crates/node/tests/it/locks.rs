@@ -9,14 +9,14 @@ use sluice_engine::locks::{LockGrant, LockMode, LockView};
 use sluice_engine::{Command, Error, NamespaceId};
 use sluice_node::clock::Clock as _;
 use sluice_node::shard::Step;
-use sluice_node::shard::request::{Acquiring, Request};
+use sluice_node::shard::request::{Acquiring, Granted, Request};
 use tokio::sync::oneshot;
 
 use crate::rig::{Rig, SECOND_US, START_US};
 
 const NAMESPACE: NamespaceId = NamespaceId::DEFAULT;
 
-type Reply = oneshot::Receiver<Result<LockGrant, Error>>;
+pub type Reply = oneshot::Receiver<Result<Granted, Error>>;
 
 pub fn acquire(rig: &mut Rig, ticket: u64, ttl_ms: u32, wait_s: u64) -> Reply {
     let acquire = LockAcquire {
@@ -36,7 +36,7 @@ pub fn acquire(rig: &mut Rig, ticket: u64, ttl_ms: u32, wait_s: u64) -> Reply {
 }
 
 fn granted(reply: &mut Reply) -> LockGrant {
-    reply.try_recv().unwrap().unwrap()
+    reply.try_recv().unwrap().unwrap().grant
 }
 
 fn release(rig: &mut Rig, grant: LockGrant) {
@@ -148,7 +148,7 @@ fn a_stop_answers_those_that_wait_and_keeps_their_places() {
     rig.mailbox.push_surely(Request::Stop);
     while rig.shard.step() != Step::Stopped {}
     assert!(granted(&mut holder).until_us > 0);
-    assert_eq!(waiting.try_recv().unwrap(), Err(Error::OutcomeUnknown {}));
+    assert_eq!(waiting.try_recv().unwrap().unwrap_err(), Error::OutcomeUnknown {});
     assert_eq!(counts(&rig), (1, 1));
 }
 

@@ -14,8 +14,8 @@ use sluice_engine::{Command, Error};
 use sluice_node::mailbox::Mailbox;
 use sluice_node::shard::channel::Channel;
 use sluice_node::shard::request::{
-    Acquiring, Answer, Attaching, Given, Proposal, Pull, PullReply, Read, ReplyTo, Request, ResultWait,
-    ShardView, WaitOutcome,
+    Acquiring, Answer, Attaching, Given, Granted, Proposal, Pull, PullReply, Read, ReplyTo, Request,
+    ResultWait, ShardView, WaitOutcome,
 };
 use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
@@ -103,7 +103,7 @@ pub(super) enum Call {
     Acquire {
         call: LockCall,
         ticket: u64,
-        reply: Replied<LockGrant>,
+        reply: Replied<Granted>,
     },
     /// Another call about a lock.
     Lock(LockCall, Receiver<Answer>),
@@ -156,7 +156,7 @@ impl Waiting {
                 reply.try_recv().map(|seen| Answered::Awaited(seen.map(|seen| seen.state)))
             }
             Call::Acquire { reply, .. } => {
-                reply.try_recv().map(|granted| Answered::Locked(granted.map(Some)))
+                reply.try_recv().map(|granted| Answered::Locked(granted.map(|granted| Some(granted.grant))))
             }
             Call::Lock(_, reply) => reply.try_recv().map(|answer| Answered::Locked(granted(answer))),
             Call::Write(call, reply) => {

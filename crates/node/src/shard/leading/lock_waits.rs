@@ -13,8 +13,8 @@ use sluice_engine::outcome::Reply;
 use super::proposals::Pending;
 use crate::clock::Clock;
 use crate::shard::Shard;
-use crate::shard::request::Acquiring;
-use crate::shard::store::Store;
+use crate::shard::request::{Acquiring, FoundDocument, Granted};
+use crate::shard::store::{self, Store};
 
 /// Time after which a claim is said to wait on, in microseconds: soon enough for two tries.
 const RENEW_US: u64 = LOCK_WAIT_MS_MAX as u64 * 1_000 / 3;
@@ -190,9 +190,16 @@ impl<S: Store, C: Clock> Shard<S, C> {
 
     /// Gives a caller its grant; where it has gone, the grant goes back.
     fn hand_grant(&mut self, acquiring: Acquiring, grant: LockGrant) {
-        if acquiring.reply.send(Ok(grant)).is_err() {
+        let document = acquiring.with_document.then(|| self.document_of(&acquiring)).flatten();
+        if acquiring.reply.send(Ok(Granted { grant, document })).is_err() {
             self.owe(&Command::LockLeave { claim: grant.claim(), calls: grant.calls });
         }
+    }
+
+    /// The document of the key that was granted.
+    fn document_of(&mut self, acquiring: &Acquiring) -> Option<Box<FoundDocument>> {
+        let view = self.engine.document(acquiring.namespace, &acquiring.key)?;
+        Some(Box::new(FoundDocument { blob: store::read(&mut self.store, view.blob), view }))
     }
 
     /// The refusal of a claim whose time of waiting is over.

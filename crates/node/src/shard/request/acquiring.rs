@@ -10,6 +10,16 @@ use sluice_journal::{Batch, Class};
 use tokio::sync::oneshot;
 
 use super::proposal::{class_of, record_of};
+use super::read::FoundDocument;
+
+/// A grant that its caller is given.
+#[derive(Debug)]
+pub struct Granted {
+    /// The grant.
+    pub grant: LockGrant,
+    /// The document of the first key, if it was asked for and there is one.
+    pub document: Option<Box<FoundDocument>>,
+}
 
 /// A claim that is to be made, and its caller.
 #[derive(Debug)]
@@ -22,14 +32,16 @@ pub struct Acquiring {
     pub class: Class,
     /// Namespace of the keys.
     pub namespace: NamespaceId,
-    /// The first of the keys, for those who are refused.
+    /// The first of the keys.
     pub key: Box<str>,
+    /// True: the caller wants the document of that key with its grant.
+    pub with_document: bool,
     /// Time for which the locks are held without renewal, in milliseconds.
     pub ttl_ms: u32,
     /// Time for which the caller waits, in microseconds.
     pub wait_us: u64,
     /// Destination of the answer.
-    pub reply: oneshot::Sender<Result<LockGrant, Error>>,
+    pub reply: oneshot::Sender<Result<Granted, Error>>,
 }
 
 impl Acquiring {
@@ -39,7 +51,7 @@ impl Acquiring {
         ticket: u64,
         acquire: LockAcquire<'_>,
         wait: Duration,
-        reply: oneshot::Sender<Result<LockGrant, Error>>,
+        reply: oneshot::Sender<Result<Granted, Error>>,
     ) -> Acquiring {
         let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX).min(LOCK_WAIT_MS_MAX);
         let command = Command::LockAcquire(LockAcquire { wait_ms, ..acquire });
@@ -49,6 +61,7 @@ impl Acquiring {
             class: class_of(&command),
             namespace: acquire.namespace,
             key: acquire.keys.first().copied().unwrap_or_default().into(),
+            with_document: false,
             ttl_ms: acquire.ttl_ms,
             wait_us: u64::try_from(wait.as_micros()).unwrap_or(u64::MAX),
             reply,

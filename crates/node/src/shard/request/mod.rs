@@ -13,14 +13,14 @@ mod watch;
 use sluice_engine::command::Command;
 use sluice_journal::Batch;
 
-pub use acquiring::Acquiring;
+pub use acquiring::{Acquiring, Granted};
 pub use answer::{Answer, Completion, Operations};
 pub(crate) use answer::{of_done, unexpected};
 pub use attach::Attaching;
 pub(super) use proposal::class_of;
 pub use proposal::{Proposal, ReplyTo, write_record};
 pub use pull::{Pull, PullReply};
-pub use read::{Read, ShardView};
+pub use read::{FoundDocument, Read, ShardView};
 pub use result_wait::{ResultWait, WaitOutcome};
 pub use watch::{Left, Reader, Topic, Watch};
 

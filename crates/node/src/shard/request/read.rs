@@ -1,7 +1,9 @@
 //! Reads of a shard's state between two batches.
 
+use sluice_engine::documents::DocumentView;
 use sluice_engine::outcome::Delivery;
 use sluice_engine::{Engine, Error};
+use sluice_journal::BlobRead;
 use tokio::sync::watch;
 
 use crate::shard::ShardFigures;
@@ -36,6 +38,15 @@ impl std::fmt::Debug for Read {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Read")
     }
+}
+
+/// A version of a document, with its bytes or their location on disk.
+#[derive(Debug)]
+pub struct FoundDocument {
+    /// The version.
+    pub view: DocumentView,
+    /// Its bytes.
+    pub blob: BlobRead,
 }
 
 impl ShardView<'_> {
