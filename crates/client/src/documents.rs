@@ -209,6 +209,35 @@ impl From<Document> for Wire {
     }
 }
 
+/// What has become of a document: its last version, or its end.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ChangedDocument {
+    /// Its key.
+    pub key: String,
+    /// ETag of the version, or of the end: later changes have larger ones.
+    pub etag: String,
+    /// When it was, in milliseconds since the Unix epoch.
+    pub changed_at_ms: u64,
+    /// The document; `None`: it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<DocumentVersion>,
+    /// True when it was deleted, or its time is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
+}
+
+/// Changes of documents in their order: of each key the last one, and its ends.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DocumentChanges {
+    /// The changes; none where nothing has changed in time, or the caller may not read what has.
+    pub changes: Vec<ChangedDocument>,
+    /// Place behind them, at which the next call goes on.
+    pub next: String,
+    /// True when there are more at once.
+    #[serde(default)]
+    pub more: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

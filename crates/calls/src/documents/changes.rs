@@ -126,5 +126,8 @@ fn place(text: &str) -> Read<ChangePosition> {
             digits(after).zip(digits(begun)).map(|(after, begun)| ChangePosition { after, begun })
         }
     };
-    read.ok_or_else(|| Fault::invalid("expected the value of next from the answer before").inside("after"))
+    read.ok_or_else(|| {
+        Fault::invalid("expected the value of next from the answer before, or the etag of a change")
+            .inside("after")
+    })
 }

@@ -1,11 +1,13 @@
 //! Documents.
 
+use std::time::Duration;
+
 use http::Method;
 use serde::Deserialize;
 
 use crate::client::{Client, encoded};
 use crate::documents::{
-    Document, DocumentDelete, DocumentPatch, DocumentPut, DocumentVersion, DocumentWritten,
+    Document, DocumentChanges, DocumentDelete, DocumentPatch, DocumentPut, DocumentVersion, DocumentWritten,
 };
 use crate::encode;
 use crate::error::ClientError;
@@ -134,6 +136,28 @@ impl Client {
     /// All documents of the namespace whose keys begin with `prefix`, by key, without contents.
     pub async fn documents(&self, prefix: &str) -> Result<Vec<DocumentVersion>, ClientError> {
         self.all_of("documents", prefix).await
+    }
+
+    /// Changes of the documents whose keys begin with `prefix`, after the `next` of the answer before; all
+    /// documents as they are without it. Waits up to `wait`, at most 60 s, for a first change.
+    ///
+    /// # Errors
+    /// `changes_forgotten`: ends of documents after this place are not remembered any more. Begin anew.
+    pub async fn document_changes(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        wait: Duration,
+    ) -> Result<DocumentChanges, ClientError> {
+        let mut path = self.path(&format!("/document-changes?wait_ms={}", encode::millis(wait)));
+        for (name, value) in [("prefix", prefix), ("after", after.unwrap_or_default())] {
+            if !value.is_empty() {
+                path.push_str(&format!("&{name}={}", encoded(value)));
+            }
+        }
+        let mut call = self.call(Method::GET, path, "");
+        call.timeout = call.timeout.saturating_add(wait);
+        parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 
     /// The versions of a document that are kept, the current one first, without contents.

@@ -39,7 +39,16 @@ impl Client {
         transaction: &Transaction<'_>,
         key: Option<&str>,
     ) -> Result<Committed, ClientError> {
-        let mut call = self.call(Method::POST, self.path("/transactions"), transaction.body());
+        self.commit_json(transaction.body(), key).await
+    }
+
+    /// The same with a transaction as the body of the HTTP API, such as
+    /// `{"operations":[{"release":{"token":"..."}}]}`.
+    ///
+    /// # Errors
+    /// Those of [`Client::commit`]; also `invalid_json` and what else is wrong with the text.
+    pub async fn commit_json(&self, body: String, key: Option<&str>) -> Result<Committed, ClientError> {
+        let mut call = self.call(Method::POST, self.path("/transactions"), body);
         let fresh = key.is_none().then(|| self.idempotency_key());
         call.idempotency_key = Some(key_header(key.or(fresh.as_deref()).unwrap_or_default())?);
         parse(&self.run(call, Safety::Repeatable).await?.body)

@@ -12,6 +12,7 @@ use sluice_engine::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX};
 
 use super::connect::{ReadFlags, ServerFlags};
 use super::doc_edit::{self, EditArgs};
+use super::doc_watch::{self, WatchArgs};
 use super::format::{quoted, relative, size, time};
 use super::output::Table;
 use super::request::ended;
@@ -36,6 +37,8 @@ pub(crate) enum DocVerb {
         #[command(flatten)]
         server: ReadFlags,
     },
+    /// Print changes of documents as they happen.
+    Watch(WatchArgs),
     /// List the versions of a document that are kept, the current one first.
     History {
         /// Key of the document.
@@ -131,6 +134,7 @@ pub(super) async fn run(verb: DocVerb, out: Out) -> Result<u8> {
             }
             out.list(&documents, table)?;
         }
+        DocVerb::Watch(args) => doc_watch::run(args, out).await?,
         DocVerb::History { key, server } => {
             let connection = server.connect()?;
             let versions = connection.client.document_history(&key).await;

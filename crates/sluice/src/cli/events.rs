@@ -62,7 +62,7 @@ pub(super) async fn run(args: EventsArgs, out: Out) -> Result<u8> {
 }
 
 /// True when a retry may succeed, as after a restart of the server or an election.
-fn may_pass(error: &ClientError) -> bool {
+pub(super) fn may_pass(error: &ClientError) -> bool {
     error.is_transport()
         || matches!(error.code(), Some("shutting_down" | "overloaded" | "not_leader" | "no_leader"))
 }

@@ -16,6 +16,7 @@ mod context;
 mod dead;
 mod doc;
 mod doc_edit;
+mod doc_watch;
 mod events;
 mod flag_bytes;
 mod flag_errors;
@@ -40,6 +41,7 @@ mod settle;
 mod status;
 mod suggest;
 mod token;
+mod txn;
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -111,9 +113,12 @@ enum Verb {
     /// Run commands under locks; list, show, acquire and break locks.
     #[command(subcommand)]
     Lock(lock::LockVerb),
-    /// Read, write, edit, list and delete documents: keys with a content that has a version.
+    /// Read, write, edit, list, watch and delete documents: keys with a content that has a version.
     #[command(subcommand)]
     Doc(doc::DocVerb),
+    /// Do operations on queues, documents and locks together, all or none.
+    #[command(subcommand)]
+    Txn(txn::TxnVerb),
     /// Show messages without receiving them, and change them.
     #[command(subcommand)]
     Message(message::MessageVerb),
@@ -225,6 +230,7 @@ fn run(cli: Cli) -> Result<u8> {
         Verb::Limit(verb) => talk(limit::run(verb, out)),
         Verb::Lock(verb) => talk(lock::run(verb, out)),
         Verb::Doc(verb) => talk(doc::run(verb, out)),
+        Verb::Txn(verb) => talk(txn::run(verb, out)),
         Verb::Message(verb) => talk(message::run(verb, out)),
         Verb::Bulk(verb) => talk(bulk::run(verb, out)),
         Verb::Dead(verb) => talk(dead::run(verb, out)),

@@ -77,3 +77,30 @@ fn what_was_edited_is_written_or_kept() {
     assert_eq!(std::fs::read(draft).unwrap(), b"mine\n");
     assert_eq!(server.ok(&["doc", "get", "flags"]), "theirs\n");
 }
+
+#[test]
+fn changes_are_printed_as_they_happen() {
+    let server = Server::start();
+    for key in ["a/1", "a/2", "b"] {
+        server.feed(&["doc", "put", key, "-"], b"x").ok();
+    }
+    let told = server.ok(&["doc", "watch", "a/", "--max", "2"]);
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines.len() == 2 && lines[0].ends_with("Z  version 1          1 B  a/1"), "{told}");
+    let mut command = server.command(&["doc", "watch", "a/", "--new", "--json", "--max", "1"]);
+    let mut watching = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    // What is written before it looks is not new: it is written until it was told.
+    while watching.try_wait().unwrap().is_none() {
+        server.feed(&["doc", "put", "b", "-"], b"y").ok();
+        server.feed(&["doc", "put", "a/1", "-"], b"yy").ok();
+    }
+    let told = crate::support::Done::of(watching.wait_with_output().unwrap()).ok();
+    let change: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&change["key"], &change["document"]["content_bytes"]), (&json!("a/1"), &json!(2)));
+    let etag = server.one(&["doc", "get", "a/1"])["etag"].clone();
+    server.ok(&["doc", "delete", "a/1"]);
+    let told = server.ok(&["doc", "watch", "a/", "--since", etag.as_str().unwrap(), "--max", "1"]);
+    assert!(told.contains("Z  gone ") && told.ends_with("  a/1\n"), "{told}");
+    let told = server.run(&["doc", "watch", "--since", "x"]).fails(2);
+    assert!(told.contains("--since: expected") && told.contains("etag of a change"), "{told}");
+}

@@ -25,4 +25,5 @@ mod serve;
 mod settle;
 mod status;
 mod support;
+mod txn;
 mod work;
