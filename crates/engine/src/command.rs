@@ -10,7 +10,6 @@ use crate::limits::Limits;
 pub use crate::locks::LockAcquire;
 use crate::locks::{LockTicket, LockToken};
 use crate::settings::{QueuePatch, Quotas};
-pub use crate::transactions::Transaction;
 
 /// Takes the bytes of a record: first the body in any number of pieces, then the blobs in order.
 pub trait RecordSink {
@@ -313,6 +312,24 @@ impl<'a> Command<'a> {
     pub fn as_send(&self) -> Option<&Send<'a>> {
         if let Command::Send(send) = self { Some(send) } else { None }
     }
+}
+
+/// Operations that are done together: all of them, as one record, or none.
+///
+/// Each is admitted by the state before the transaction, so none depends on another: what one would make
+/// room for, another does not get; and nothing is named by two of them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Transaction<'a> {
+    /// Namespace of all that they are about.
+    pub namespace: NamespaceId,
+    /// A repeat with the same key within the window gets the first outcome. Empty: none.
+    pub idempotency_key: &'a [u8],
+    /// A digest of the request, to tell a repeat from a misuse of the key.
+    pub request_digest: u64,
+    /// The operations, at most [`crate::limits::TRANSACTION_OPERATIONS_MAX`]: [`Command::Send`] and
+    /// [`Command::Settle`] with one item, [`Command::DocumentPut`], [`Command::DocumentDelete`],
+    /// [`Command::LockAcquire`] without a wait, and [`Command::LockRelease`].
+    pub operations: &'a [Command<'a>],
 }
 
 /// Sends one or many messages to a queue, all or nothing.

@@ -31,7 +31,7 @@ use crate::queue::QueueModule;
 use crate::record::decode;
 use crate::record::decode::{Kind, kind_of};
 use crate::record::known::check_behaviour;
-use crate::record::table::RareRecord;
+use crate::record::table::RareRecord as Rare;
 use crate::settings::Quotas;
 use crate::transaction::remembered::Committed;
 
@@ -105,75 +105,69 @@ impl Engine {
     }
 
     #[cold]
-    fn dispatch_rare(&mut self, record: RareRecord<'_>, out: &mut Outcome) -> Result<(), Error> {
+    fn dispatch_rare(&mut self, record: Rare<'_>, out: &mut Outcome) -> Result<(), Error> {
         let Engine { core, queue: queues, locks, documents: _, transactions: _, snapshot: _ } = self;
         match record {
-            RareRecord::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
-            RareRecord::Raise { behaviour } => self.raise(behaviour),
-            RareRecord::Consensus { entry: _ } => Ok(()),
-            RareRecord::ReceiptKey(key) => core.begin_receipts(key),
-            RareRecord::Configure(limits) => core.configure(limits),
-            RareRecord::NamespaceCreate { number, name, shard, quotas } => {
+            Rare::Epoch { number, behaviour } => self.begin_epoch(number, behaviour, out),
+            Rare::Raise { behaviour } => self.raise(behaviour),
+            Rare::Consensus { entry: _ } => Ok(()),
+            Rare::ReceiptKey(key) => core.begin_receipts(key),
+            Rare::Configure(limits) => core.configure(limits),
+            Rare::NamespaceCreate { number, name, shard, quotas } => {
                 self.namespace_create(number, name, shard, quotas, out)
             }
-            RareRecord::NamespaceSet { namespace, quotas } => core.namespace_set(namespace, quotas),
-            RareRecord::NamespaceDelete { namespace, force } => self.namespace_delete(namespace, force, out),
-            RareRecord::QueueSet { namespace, queue, patch, create } => {
+            Rare::NamespaceSet { namespace, quotas } => core.namespace_set(namespace, quotas),
+            Rare::NamespaceDelete { namespace, force } => self.namespace_delete(namespace, force, out),
+            Rare::QueueSet { namespace, queue, patch, create } => {
                 queues.queue_set(namespace, queue, &patch, create, core, out)
             }
-            RareRecord::QueuePurge { namespace, queue } => queues.queue_purge(namespace, queue, core, out),
-            RareRecord::QueueDelete { namespace, queue } => queues.queue_delete(namespace, queue, core, out),
-            RareRecord::DeadRedrive { namespace, queue, ids } => {
+            Rare::QueuePurge { namespace, queue } => queues.queue_purge(namespace, queue, core, out),
+            Rare::QueueDelete { namespace, queue } => queues.queue_delete(namespace, queue, core, out),
+            Rare::DeadRedrive { namespace, queue, ids } => {
                 queues.dead_redrive(namespace, queue, &ids, core, out)
             }
-            RareRecord::DeadRedriveRate { namespace, queue, per_second } => {
+            Rare::DeadRedriveRate { namespace, queue, per_second } => {
                 queues.dead_redrive_rate(namespace, queue, per_second, core, out)
             }
-            RareRecord::DeadDelete { namespace, queue, ids } => {
+            Rare::DeadDelete { namespace, queue, ids } => {
                 queues.dead_delete(namespace, queue, &ids, core, out)
             }
-            RareRecord::DefaultsSet { namespace, pattern, patch } => {
+            Rare::DefaultsSet { namespace, pattern, patch } => {
                 queues.defaults_set(namespace, pattern, patch, core, out)
             }
-            RareRecord::DefaultsDelete { namespace, pattern } => {
-                queues.defaults_delete(namespace, pattern, core)
-            }
-            RareRecord::LimitSet { namespace, limit, rules } => {
+            Rare::DefaultsDelete { namespace, pattern } => queues.defaults_delete(namespace, pattern, core),
+            Rare::LimitSet { namespace, limit, rules } => {
                 queues.limit_set(namespace, limit, rules, core, out)
             }
-            RareRecord::LimitDelete { namespace, limit } => queues.limit_delete(namespace, limit, core, out),
-            RareRecord::HoldDamaged { id, blob } => queues.hold_damaged(id, blob, core, out),
-            RareRecord::SchedulePut(put) => queues.schedule_put(&put, core, out),
-            RareRecord::ScheduleDelete { namespace, schedule } => {
+            Rare::LimitDelete { namespace, limit } => queues.limit_delete(namespace, limit, core, out),
+            Rare::HoldDamaged { id, blob } => queues.hold_damaged(id, blob, core, out),
+            Rare::SchedulePut(put) => queues.schedule_put(&put, core, out),
+            Rare::ScheduleDelete { namespace, schedule } => {
                 queues.schedule_delete(namespace, schedule, core, out)
             }
-            RareRecord::SchedulePause { namespace, schedule, paused, next_at_us } => {
+            Rare::SchedulePause { namespace, schedule, paused, next_at_us } => {
                 queues.schedule_pause(namespace, schedule, paused, next_at_us, core)
             }
-            RareRecord::ScheduleFire(fire) => queues.schedule_fire(&fire, core, out),
-            RareRecord::ScheduleTrigger { namespace, schedule } => {
+            Rare::ScheduleFire(fire) => queues.schedule_fire(&fire, core, out),
+            Rare::ScheduleTrigger { namespace, schedule } => {
                 queues.schedule_trigger(namespace, schedule, core, out)
             }
-            RareRecord::Group(group) => queues.group(&group, core, out),
-            RareRecord::Report(report) => queues.report(&report, core, out),
-            RareRecord::Change(change) => queues.change(&change, core, out),
-            RareRecord::Attach(attach) => queues.attach(&attach, core, out),
-            RareRecord::Credit { namespace, consumer, credit } => {
-                queues.credit(namespace, consumer, credit, core)
-            }
-            RareRecord::Detach(detach) => queues.detach_consumer(&detach, core, out),
-            RareRecord::Resume(resume) => queues.resume(&resume, core, out),
-            RareRecord::LockAcquire(acquire) => locks.acquire(&acquire, core, out),
-            RareRecord::LockRenew { namespace, token, ttl_ms } => {
-                locks.renew(namespace, token, ttl_ms, core, out)
-            }
-            RareRecord::LockRelease { namespace, token } => locks.release(namespace, token, core, out),
-            RareRecord::LockBreak { namespace, key } => locks.break_key(namespace, key, core, out),
-            RareRecord::LockWait { ticket, wait_ms } => locks.wait(ticket, wait_ms, core),
-            RareRecord::LockLeave { claim, calls } => locks.leave(claim, calls, core, out),
-            RareRecord::DocumentPut(put) => self.document_put(&put, out),
-            RareRecord::DocumentDelete(delete) => self.document_delete(&delete, out),
-            RareRecord::Transaction(transaction) => self.transaction(&transaction, out),
+            Rare::Group(group) => queues.group(&group, core, out),
+            Rare::Report(report) => queues.report(&report, core, out),
+            Rare::Change(change) => queues.change(&change, core, out),
+            Rare::Attach(attach) => queues.attach(&attach, core, out),
+            Rare::Credit { namespace, consumer, credit } => queues.credit(namespace, consumer, credit, core),
+            Rare::Detach(detach) => queues.detach_consumer(&detach, core, out),
+            Rare::Resume(resume) => queues.resume(&resume, core, out),
+            Rare::LockAcquire(acquire) => locks.acquire(&acquire, core, out),
+            Rare::LockRenew { namespace, token, ttl_ms } => locks.renew(namespace, token, ttl_ms, core, out),
+            Rare::LockRelease { namespace, token } => locks.release(namespace, token, core, out),
+            Rare::LockBreak { namespace, key } => locks.break_key(namespace, key, core, out),
+            Rare::LockWait { ticket, wait_ms } => locks.wait(ticket, wait_ms, core),
+            Rare::LockLeave { claim, calls } => locks.leave(claim, calls, core, out),
+            Rare::DocumentPut(put) => self.document_put(&put, out),
+            Rare::DocumentDelete(delete) => self.document_delete(&delete, out),
+            Rare::Transaction(transaction) => self.transaction(&transaction, out),
         }
     }
 

@@ -18,11 +18,13 @@ impl Engine {
                 let settle = decode::settle(body).ok()?;
                 self.queue.settle_without_texts(body, &settle, &self.core)
             }
-            Kind::Rare => match decode::rare(body).ok()? {
-                RareRecord::Report(_) => report_without_notes(body),
-                RareRecord::Transaction(transaction) => self.transaction_without_texts(body, &transaction),
-                _ => None,
-            },
+            Kind::Rare => {
+                let record = decode::rare(body).ok()?;
+                if let RareRecord::Transaction(transaction) = record {
+                    return self.transaction_without_texts(body, &transaction);
+                }
+                if let RareRecord::Report(_) = record { report_without_notes(body) } else { None }
+            }
             Kind::Tick | Kind::Send | Kind::Receive | Kind::Extend => None,
         }
     }

@@ -2,6 +2,7 @@
 //! they are applied concerns all modules: see [`crate::engine`].
 
 pub(crate) mod check;
+mod part;
 pub(crate) mod record;
 pub(crate) mod remembered;
 

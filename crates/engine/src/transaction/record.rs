@@ -4,7 +4,7 @@
 //! Blobs: those of all messages, then those of the steps that they carry, as in a group; then those of the
 //! other operations, in order.
 
-use crate::command::{Command, RecordSink};
+use crate::command::{Command, RecordSink, Transaction};
 use crate::core::field::{ReadField, WriteField};
 use crate::document::record as document;
 use crate::document::record::PutRecord;
@@ -18,8 +18,8 @@ use crate::queue::record::chain;
 use crate::queue::record::delivery::{SettleItemRecord, decode_settle, encode_settle, settle_without_blobs};
 use crate::queue::record::item::{SendItemRecord, send_blob};
 use crate::queue::record::send::{decode_send, encode_send};
+use crate::transaction::part::Part;
 use crate::transaction::{kind, path};
-use crate::transactions::Transaction;
 use crate::wire::{Put, Reader};
 
 /// The first byte of an operation.
@@ -89,22 +89,24 @@ fn blobs_of_messages(operation: &Command<'_>) -> u32 {
 
 /// Writes an operation as a record; nothing of one that no transaction has.
 fn encode_operation(operation: &Command<'_>, sink: &mut impl RecordSink) {
-    match operation {
-        Command::Send(send) => encode_send([tag::SEND, 0], send, sink),
-        Command::Settle { namespace, items } => encode_settle([tag::SETTLE, 0], *namespace, items, sink),
-        Command::DocumentPut(put) => document::encode_put([tag::PUT, 0], put, sink),
-        Command::LockAcquire(acquire) => lock::encode_acquire([tag::ACQUIRE, 0], acquire, sink),
-        Command::DocumentDelete(delete) => {
+    let Some(part) = Part::of(operation) else { return };
+    match part {
+        Part::Send(send) => encode_send([tag::SEND, 0], send, sink),
+        Part::Settle(namespace, item) => {
+            encode_settle([tag::SETTLE, 0], namespace, std::slice::from_ref(item), sink);
+        }
+        Part::Put(put) => document::encode_put([tag::PUT, 0], put, sink),
+        Part::Acquire(acquire) => lock::encode_acquire([tag::ACQUIRE, 0], acquire, sink),
+        Part::Delete(delete) => {
             let mut out = vec![tag::DELETE, 0];
             delete.write(&mut out);
             sink.body(&out);
         }
-        Command::LockRelease { token, .. } => {
+        Part::Release(_, token) => {
             let mut out = vec![tag::RELEASE, 0];
             token.write(&mut out);
             sink.body(&out);
         }
-        _ => {}
     }
 }
 

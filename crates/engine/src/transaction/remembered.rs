@@ -1,4 +1,4 @@
-//! What transactions gave, for repeats with their idempotency keys.
+//! Outcomes of transactions, for repeats with their idempotency keys.
 
 use crate::core::field::{ReadField, WriteField};
 use crate::core::idempotency::Gave;

@@ -105,8 +105,8 @@ impl QueueModule {
         self.admit_to_bounded(several.namespace_slot, found, queue.as_bytes(), size, delays, core)
     }
 
-    /// Sends messages that [`QueueModule::admit_several`] has admitted, with the ids from `first` on. The last
-    /// one follows the others if it is their callback.
+    /// Sends messages that [`QueueModule::admit_several`] has admitted, with the ids from `first` on. The
+    /// last one follows the others if it is their callback.
     pub(crate) fn place_several(
         &mut self,
         several: Several<'_>,
