@@ -92,7 +92,8 @@ pub const UNIQUE_KEYS_LINGERING_MAX: u32 = 1_000_000;
 pub const IDEMPOTENCY_DUPLICATES_MAX: u64 = 4_000_000;
 /// Operations of one transaction.
 pub const TRANSACTION_OPERATIONS_MAX: usize = 1_000;
-/// Operations whose outcomes one shard remembers with the idempotency keys of transactions.
+/// Operations whose outcomes one shard remembers with the idempotency keys of transactions; of more, the
+/// oldest are forgotten before their window ends.
 pub const TRANSACTION_OUTCOMES_MAX: u64 = 500_000;
 /// Messages of one purge, delete, redrive or due timers that one apply handles.
 pub const SLICE_ITEMS: usize = 1_000;

@@ -199,14 +199,25 @@ impl<T: Gave> Idempotency<T> {
             if !outdated && self.slots.used() < keys_max {
                 return;
             }
-            let slot = self.oldest;
-            let gone = self.slots.remove(slot);
-            self.entries -= gone.gave.entries();
-            self.index.remove(key_hash(gone.scope, &gone.key), slot);
-            self.oldest = gone.next;
-            if gone.next == Slot::NIL {
-                self.newest = Slot::NIL;
-            }
+            self.forget_oldest();
+        }
+    }
+
+    /// Forgets the oldest keys until they have at most so many entries together.
+    pub(crate) fn forget_down_to(&mut self, entries: u64) {
+        while self.entries > entries && self.oldest != Slot::NIL {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let slot = self.oldest;
+        let gone = self.slots.remove(slot);
+        self.entries -= gone.gave.entries();
+        self.index.remove(key_hash(gone.scope, &gone.key), slot);
+        self.oldest = gone.next;
+        if gone.next == Slot::NIL {
+            self.newest = Slot::NIL;
         }
     }
 
@@ -278,7 +289,7 @@ mod tests {
         for (n, key) in (0..).zip(&numbers) {
             keys.remember((1, key, 5), n, n, 100, 5);
         }
-        assert_eq!((keys.slots.used(), keys.entries()), (5, 5));
+        assert_eq!((keys.slots.used(), keys.entries), (5, 5));
         let find = |keys: &Idempotency<u64>, scope, n: usize, now_us| {
             keys.find((scope, &numbers[n], 5), now_us, 100).unwrap().copied()
         };
@@ -290,8 +301,12 @@ mod tests {
         assert_eq!(find(&keys, 1, 5, 106), Some(77));
         assert!(keys.find((1, &numbers[5], 6), 106, 100).is_err(), "another request");
         keys.recount().unwrap();
+        keys.forget_down_to(2);
+        assert_eq!((keys.slots.used(), keys.entries), (2, 2));
+        assert_eq!(find(&keys, 1, 5, 106), Some(77), "the newest stay");
+        keys.recount().unwrap();
         keys.remember((1, b"last", 5), 1, 1_000, 100, 5);
-        assert_eq!((keys.slots.used(), keys.entries()), (1, 1));
+        assert_eq!((keys.slots.used(), keys.entries), (1, 1));
         keys.recount().unwrap();
     }
 }

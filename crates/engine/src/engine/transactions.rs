@@ -91,8 +91,8 @@ impl Engine {
         Ok(found.map(|Committed(operations)| &**operations))
     }
 
-    /// What the transaction with an idempotency key gave; `None`: there was none, as far as is remembered at
-    /// `now_us`, in microseconds since the Unix epoch.
+    /// Outcomes of the transaction with an idempotency key; `None`: there was none, as far as is remembered
+    /// at `now_us`, in microseconds since the Unix epoch.
     ///
     /// # Errors
     /// `idempotency_mismatch`: the digest of its request is another.
@@ -114,6 +114,7 @@ impl Engine {
             let request = (record.namespace.0, record.idempotency_key, record.request_digest);
             let (window_us, keys_max) = (limits.idempotency_window_ms * 1_000, limits.idempotency_keys);
             let gave = Committed(out.operations.as_slice().into());
+            self.transactions.forget_down_to(TRANSACTION_OUTCOMES_MAX - u64::from(record.count));
             self.transactions.remember(request, gave, now_us, window_us, keys_max);
         }
     }
@@ -126,7 +127,6 @@ impl Engine {
         out: &mut Outcome,
     ) -> Result<Admitted<'a>, Refused> {
         let of_all = |error| (None, error);
-        self.admit_outcomes(record).map_err(of_all)?;
         self.locks.catch_up(&mut self.core, out);
         let mut needs = Needs::default();
         for (at, operation) in record.operations().enumerate() {
@@ -145,21 +145,6 @@ impl Engine {
         }
         let first = self.queue.reserve_sequences(namespace_slot, sent as u32, &mut self.core);
         Ok(Admitted { namespace_slot, first: first.map_err(of_all)?, messages })
-    }
-
-    /// Refuses a transaction of which more outcomes would have to be remembered than there is room for.
-    fn admit_outcomes(&mut self, record: &TransactionRecord<'_>) -> Result<(), Error> {
-        if record.idempotency_key.is_empty() {
-            return Ok(());
-        }
-        let limits = &self.core.limits;
-        let window_us = limits.idempotency_window_ms * 1_000;
-        self.transactions.forget(self.core.now_us, window_us, limits.idempotency_keys);
-        if self.transactions.entries() + u64::from(record.count) > TRANSACTION_OUTCOMES_MAX {
-            let what = "operations remembered with idempotency keys";
-            return Err(Error::LimitExceeded { what, limit: TRANSACTION_OUTCOMES_MAX });
-        }
-        Ok(())
     }
 
     /// Checks an operation, but for a message.
@@ -253,7 +238,8 @@ impl Engine {
         }
     }
 
-    /// Does an operation, but for a message, which is sent, and a release. `next`: the id of the next message.
+    /// Does an operation, but for a message, which is sent, and a release. `next`: the id of the next
+    /// message.
     fn do_operation(
         &mut self,
         record: &TransactionRecord<'_>,
