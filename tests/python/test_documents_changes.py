@@ -78,3 +78,29 @@ def test_a_place_is_good_after_a_restart(server):
 def test_a_bad_place_is_refused(server):
     for bad in ("x", "1-", "-1", "1-2-3", "99999999999999999999"):
         assert error(server, "GET", f"{CHANGES}?after={bad}")["code"] == "invalid_argument", bad
+
+
+def test_a_wait_tells_nothing_of_keys_whose_right_was_taken_away(server):
+    server.env["SLUICE_TOKEN"] = server.sluice("token", "create", "root", "--scope", "*=admin").stdout.strip()
+    root = {"Authorization": f"Bearer {server.env['SLUICE_TOKEN']}"}
+    watcher = {"Authorization": f"Bearer {server.sluice('token', 'create', 'watcher').stdout.strip()}"}
+
+    def allow(keys: str):
+        rules = '[[rule]]\nname = "all"\nidentities = ["root"]\nrole = "admin"\n'
+        rules += f'[[rule]]\nname = "some"\nidentities = ["watcher"]\nrole = "observer"\nkeys = [{keys}]\n'
+        (server.directory / "policy.toml").write_text(rules)
+        changed = server.sluice("policy", "set", "policy.toml")
+        assert changed.returncode == 0, changed
+
+    allow('"a/*", "secret/*"')
+    server.call("PUT", "/v1/documents/a%2F1", {"content": "x"}, root)
+    known = server.call("GET", CHANGES, None, watcher)["next"]
+    told = []
+    path = f"{CHANGES}?after={known}&wait_ms=20000"
+    waiting = threading.Thread(target=lambda: told.append(server.call("GET", path, None, watcher)))
+    waiting.start()
+    time.sleep(0.3)
+    allow('"a/*"')
+    server.call("PUT", "/v1/documents/secret%2Fx", {"content": "x"}, root)
+    waiting.join()
+    assert told[0]["changes"] == []

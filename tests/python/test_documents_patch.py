@@ -131,3 +131,15 @@ def test_a_patch_of_a_large_document_and_patches_that_are_too_long(server):
     long = json.dumps({"x": "y" * (1 << 20)})
     assert refused(server, "large", merge_patch=long) == (400, "invalid_argument")
     assert raw(server, "large", long.encode(), MERGE)[0] == 400
+
+
+def test_a_patch_cannot_nest_without_end(server):
+    """Each copy doubles the depth: the server has a stack of a few MiB."""
+    put(server, "deep", '{"a":{}}')
+    copies = [{"op": "copy", "from": "/a", "path": "/a" + "/c" * (2**at)} for at in range(14)]
+    told = error(server, "PATCH", of("deep"), {"json_patch": json.dumps(copies)})
+    assert (told["code"], told["details"]["field"]) == ("invalid_argument", "[6]"), told
+    assert json.loads(get(server, "deep")["content"]) == {"a": {}}
+    # What is as deep as may be is patched again.
+    server.call("PATCH", of("deep"), {"json_patch": json.dumps(copies[:6])})
+    server.call("PATCH", of("deep"), {"increment": [{"pointer": "/n"}]})

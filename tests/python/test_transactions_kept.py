@@ -1,6 +1,7 @@
 """Transactions: what is left of them after crashes, in backups, in a cluster and on a full disk."""
 
 import json
+import pathlib
 import random
 import ssl
 import threading
@@ -164,3 +165,19 @@ def test_on_a_full_disk_settling_goes_on(small):  # noqa: F811
     small.call("POST", "/v1/ack", {"receipt": receipts[3], "result": "x"})
     commit(small, settling(receipts[4], "nack", error="why"))
     commit(small, settling(receipts[5], result="x"))
+
+
+def test_a_small_request_of_patches_takes_little_memory(server):
+    content = json.dumps({"a": "x" * (2 << 20)}).encode()
+    for number in range(60):
+        server.request("PUT", f"{of(f'd{number}')}/raw", content, JSON)
+
+    def resident_mib(what="VmRSS") -> int:
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+        return int(status.split(f"{what}:")[1].split()[0]) >> 10
+
+    before = resident_mib()
+    assert code(server, *(adding(f"d{number}") for number in range(60))) == (413, "batch_too_large")
+    assert resident_mib("VmHWM") - before < 100
+    committed = commit(server, *(adding(f"d{number}") for number in range(5)))
+    assert len(committed["results"]) == 5

@@ -127,6 +127,18 @@ def test_repeats_at_the_same_time_do_it_once(server):
     assert number(server, "n") == 20 and payloads(server) == [str(at) for at in range(20)]
 
 
+def test_repeats_of_patches_at_the_same_time_get_the_first_outcome(server):
+    """Those that come late read what was patched already, where the patch would fail."""
+    steps = [{"op": "test", "path": "/s", "value": "new"}, {"op": "replace", "path": "/s", "value": "paid"}]
+    pay = {"patch": {"key": "d", "json_patch": json.dumps(steps)}}
+    with ThreadPoolExecutor(8) as callers:
+        for number in range(40):
+            put(server, "d", '{"s":"new"}')
+            told = list(callers.map(lambda _: commit(server, pay, key=f"key-{number}"), range(8)))
+            assert all(one["results"] == told[0]["results"] for one in told)
+            assert [one["duplicate"] for one in told].count(False) == 1
+
+
 def test_increments_of_many_callers_all_count(server):
     put(server, "a", "{}")
     put(server, "b", "{}")

@@ -191,3 +191,24 @@ def test_grpc_refuses_the_same(server, grpc_commit):
     told = grpc_commit.refused(other, idempotency_key="r")
     assert told[:2] == ("FAILED_PRECONDITION", "idempotency_mismatch")
     assert payloads(server) == ["x"] and get(server, "k")["version"] == 1
+
+
+def test_without_a_right_a_settled_message_is_forbidden_too(server, guarded):
+    root = guarded("root")
+    server.call("POST", "/v1/queues/jobs/messages", {"payload": "x"}, root)
+    receipt = server.call("POST", "/v1/queues/jobs/receive", {}, root)["messages"][0]["receipt"]
+    server.call("POST", "/v1/ack", {"receipt": receipt}, root)
+    commit(server, putting("a/x"), key="theirs", headers=root)
+    for key in ("theirs", "nobodys"):
+        told = refused(server, settling(receipt), key=key, headers=guarded("producer"))
+        assert (told["status"], told["code"], told["details"]["operation"]) == (403, "forbidden", 0), told
+    told = refused(server, settling(receipt), putting("b"), headers=guarded("worker"))
+    assert (told["code"], told["details"]["operation"]) == ("forbidden", 1), told
+    assert told["message"].startswith("operations[1].put: "), told
+
+
+def test_conditions_in_headers_are_refused(server):
+    for name in ("If-Match", "If-None-Match", "Sluice-Lock-Token"):
+        told = refused(server, putting("k"), headers={name: "*"})
+        assert (told["code"], told["details"]["field"]) == ("invalid_argument", name.lower()), told
+    assert server.call("GET", "/v1/documents")["documents"] == []

@@ -312,23 +312,20 @@ pub async fn read(
     each: usize,
     is_read: impl FnOnce(&DocumentView) -> bool,
 ) -> Result<(DocumentView, Option<Bytes>), CallError> {
-    read_key(permit, permit.name(), version, each, is_read).await
+    let room = |view: &DocumentView| match is_read(view) {
+        true => set_aside(permit, view, each).map(|()| true),
+        false => Ok(false),
+    };
+    read_key(permit, permit.name(), version, room).await
 }
 
-/// As [`read`], the document of a key that the call does not name.
+/// As [`read`], the document of a key that the call does not name; `room` says whether its bytes are read.
 pub(crate) async fn read_key(
     permit: &Permit<'_>,
     key: &str,
     version: Option<u64>,
-    each: usize,
-    is_read: impl FnOnce(&DocumentView) -> bool,
+    room: impl FnOnce(&DocumentView) -> Result<bool, Error>,
 ) -> Result<(DocumentView, Option<Bytes>), CallError> {
-    let room = |view: &DocumentView| {
-        if !is_read(view) {
-            return Ok(false);
-        }
-        set_aside(permit, view, each).map(|()| true)
-    };
     Ok(permit.node().document(permit.namespace_id()?, key, version, room).await?)
 }
 

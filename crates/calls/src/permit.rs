@@ -281,6 +281,15 @@ impl<'c> Permit<'c> {
         self.caller().may(right, target).map_err(|denied| self.refused(denied))
     }
 
+    /// Checks a right with some queue of the namespace.
+    ///
+    /// # Errors
+    /// `forbidden`, or `unauthenticated`.
+    pub(crate) fn allow_some_queue(&self, right: Right) -> Result<(), CallError> {
+        let target = Target::SomeQueue(self.namespace_name());
+        self.caller().may(right, target).map_err(|denied| self.refused(denied))
+    }
+
     /// Checks that the caller may work in the namespace as a whole, as [`Asker::allow_work`] does.
     ///
     /// # Errors

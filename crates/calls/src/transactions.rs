@@ -109,7 +109,7 @@ pub struct Committed {
     duplicate: bool,
 }
 
-/// What came of an operation: nothing of one that settles, deletes or releases.
+/// Result of an operation: nothing of one that settles, deletes or releases.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TransactionResult")]
 pub struct OperationResult {
@@ -160,55 +160,72 @@ pub async fn commit(
     let given = Given::read(permit, operations)?;
     let request_digest = if idempotency_key.is_empty() { 0 } else { given.digest(permit, operations)? };
     let whole = Whole { namespace, idempotency_key, request_digest, operations: &[] };
-    // A patch of what has changed since is not to be made again.
-    if !idempotency_key.is_empty()
-        && given.has_patches()
-        && let Some(done) = permit.node().committed(namespace, idempotency_key, request_digest).await?
-    {
-        return Ok(done.into());
+    if let Some(done) = done_before(permit, whole, &given).await? {
+        return Ok(done);
     }
     for tried in 1.. {
         match commit_once(permit, whole, operations, &given).await {
             Err(refused) if tried < TRIES && given.may_try_again(operations, &refused) => {}
+            // The first request may have been committed while this one has read what to patch.
+            Err(Refusal::Before(at, error)) => {
+                let before = done_before(permit, whole, &given).await?;
+                return before.ok_or_else(|| told(operations, Refusal::Before(at, error)));
+            }
             other => return other.map(Committed::from).map_err(|refused| told(operations, refused)),
         }
     }
     Err(Fault::new("version_mismatch", "others write the documents again and again").into())
 }
 
+/// Outcome of the first request with this key. The engine answers repeats itself, but for those with patches,
+/// which it would not get: a patch of what has changed since is not to be made again.
+async fn done_before(
+    permit: &Permit<'_>,
+    whole: Whole<'_>,
+    given: &Given<'_>,
+) -> Result<Option<Committed>, CallError> {
+    if whole.idempotency_key.is_empty() || !given.has_patches() {
+        return Ok(None);
+    }
+    let Whole { namespace, idempotency_key, request_digest, .. } = whole;
+    Ok(permit.node().committed(namespace, idempotency_key, request_digest).await?.map(Committed::from))
+}
+
 /// Checks that the caller may do each of the operations by itself.
 async fn clear(permit: &Permit<'_>, operations: &[Operation<'_>]) -> Result<(), CallError> {
     permit.require_known()?;
     permit.allow_work()?;
-    for operation in operations {
-        match operation {
-            Operation::Send(message) => permit.allow_queue(Right::Send, message.queue)?,
-            Operation::Put(KeyedPut { key: Some(key), .. })
-            | Operation::Patch(KeyedPatch { key: Some(key), .. })
-            | Operation::Delete(KeyedDelete { key: Some(key), .. }) => {
-                permit.allow_key(Right::Coordinate, key)?;
-            }
-            Operation::Acquire(acquire) => {
-                let keys = acquire.keys().unwrap_or_default();
-                keys.iter().try_for_each(|key| permit.allow_key(Right::Coordinate, key))?;
-            }
-            Operation::Release(_) => permit.allow_some_key(Right::Coordinate)?,
-            // What has no key is refused when it is read.
-            Operation::Settle(_) | Operation::Put(_) | Operation::Patch(_) | Operation::Delete(_) => {}
-        }
+    for (at, operation) in operations.iter().enumerate() {
+        allow(permit, operation).map_err(|error| error.at_operation(at, operation.name()))?;
     }
-    let messages = operations.iter().filter_map(|operation| match operation {
-        Operation::Send(message) => Some(&message.item),
-        _ => None,
+    let messages = operations.iter().filter_map(|operation| {
+        if let Operation::Send(message) = operation { Some(&message.item) } else { None }
     });
     permit.onward(messages)?.cleared().await?;
     permit.allow_messages(Right::Receive, settled(operations)).await
 }
 
+fn allow(permit: &Permit<'_>, operation: &Operation<'_>) -> Result<(), CallError> {
+    match operation {
+        Operation::Send(message) => permit.allow_queue(Right::Send, message.queue),
+        Operation::Put(KeyedPut { key: Some(key), .. })
+        | Operation::Patch(KeyedPatch { key: Some(key), .. })
+        | Operation::Delete(KeyedDelete { key: Some(key), .. }) => permit.allow_key(Right::Coordinate, key),
+        Operation::Acquire(acquire) => {
+            let keys = acquire.keys().unwrap_or_default();
+            keys.iter().try_for_each(|key| permit.allow_key(Right::Coordinate, key))
+        }
+        Operation::Release(_) => permit.allow_some_key(Right::Coordinate),
+        // Of which queue is looked up for all together.
+        Operation::Settle(_) => permit.allow_some_queue(Right::Receive),
+        // What has no key is refused when it is read.
+        Operation::Put(_) | Operation::Patch(_) | Operation::Delete(_) => Ok(()),
+    }
+}
+
 fn settled<'o>(operations: &'o [Operation<'_>]) -> impl Iterator<Item = MessageId> + 'o {
-    operations.iter().filter_map(|operation| match operation {
-        Operation::Settle(item) => Some(item.receipt.id),
-        _ => None,
+    operations.iter().filter_map(|operation| {
+        if let Operation::Settle(item) = operation { Some(item.receipt.id) } else { None }
     })
 }
 
@@ -220,12 +237,19 @@ struct Given<'a> {
     /// Keys of locks.
     locks: Vec<Vec<&'a str>>,
     changes: Vec<Option<Change>>,
+    /// Memory of the changes, in bytes.
+    memory: usize,
 }
 
 impl<'a> Given<'a> {
     fn read(permit: &Permit<'_>, operations: &'a [Operation<'_>]) -> Result<Given<'a>, CallError> {
-        let mut given =
-            Given { keys: Vec::new(), attributes: Vec::new(), locks: Vec::new(), changes: Vec::new() };
+        let mut given = Given {
+            keys: Vec::new(),
+            attributes: Vec::new(),
+            locks: Vec::new(),
+            changes: Vec::new(),
+            memory: 0,
+        };
         for (at, operation) in operations.iter().enumerate() {
             given.add(permit, operation).map_err(|fault| refused(at, operation, fault))?;
         }
@@ -241,7 +265,8 @@ impl<'a> Given<'a> {
             }
             Operation::Patch(patch) => {
                 key = key_of(patch.key.as_ref())?;
-                change = Some(patch.given().change(permit)?);
+                change = Some(patch.given().change(permit, self.memory)?);
+                self.memory += change.as_ref().map_or(0, Change::memory);
             }
             Operation::Delete(delete) => key = key_of(delete.key.as_ref())?,
             Operation::Acquire(acquire) => locks = acquire.keys()?,
@@ -298,13 +323,9 @@ impl<'a> Given<'a> {
         else {
             return false;
         };
-        match operations.get(*at as usize) {
-            Some(Operation::Patch(patch)) => {
-                let when = patch.when();
-                when.version.is_none() && when.etag.is_none()
-            }
-            _ => false,
-        }
+        let Some(Operation::Patch(patch)) = operations.get(*at as usize) else { return false };
+        let when = patch.when();
+        when.version.is_none() && when.etag.is_none()
     }
 }
 
@@ -368,16 +389,7 @@ async fn commit_once(
     operations: &[Operation<'_>],
     given: &Given<'_>,
 ) -> Result<Done, Refusal> {
-    let mut patched = Vec::with_capacity(operations.len());
-    for (at, change) in given.changes.iter().enumerate() {
-        patched.push(match change {
-            None => None,
-            Some(change) => {
-                let read = Patched::read(permit, given.keys[at], change).await;
-                Some(read.map_err(|error| Refusal::Before(at, error))?)
-            }
-        });
-    }
+    let patched = patch_all(permit, given).await?;
     let of_patched: Vec<Vec<(&str, &str)>> =
         patched.iter().map(|it| it.as_ref().map_or_else(Vec::new, Patched::attributes)).collect();
     let mut writings = Vec::with_capacity(operations.len());
@@ -385,9 +397,10 @@ async fn commit_once(
         let writing = match (operation, &patched[at]) {
             (Operation::Put(put), _) => put.writing(&given.attributes[at]).map(Some),
             (Operation::Patch(patch), Some(patched)) => {
-                patched.writing(patch.when(), &of_patched[at]).map(Some)
+                Ok(Some(patched.writing(patch.when(), &of_patched[at])))
             }
-            _ => Ok(None),
+            (Operation::Send(_) | Operation::Settle(_) | Operation::Patch(_), _) => Ok(None),
+            (Operation::Delete(_) | Operation::Acquire(_) | Operation::Release(_), _) => Ok(None),
         };
         writings.push(writing.map_err(|fault| Refusal::Before(at, fault.into()))?);
     }
@@ -397,6 +410,28 @@ async fn commit_once(
         commands.push(command.map_err(|error| Refusal::Before(at, error))?);
     }
     Ok(permit.node().commit(Whole { operations: &commands, ..whole }).await?)
+}
+
+/// Makes the patches of the documents as they are, as long as their contents fit into one transaction.
+async fn patch_all(permit: &Permit<'_>, given: &Given<'_>) -> Result<Vec<Option<Patched>>, Refusal> {
+    let limit = u64::from(permit.node().limits().batch_bytes);
+    let (mut all, mut bytes) = (Vec::with_capacity(given.changes.len()), 0);
+    for (at, change) in given.changes.iter().enumerate() {
+        let Some(change) = change else {
+            all.push(None);
+            continue;
+        };
+        let patched = Patched::read(permit, given.keys[at], change, given.memory + bytes).await;
+        let patched = patched.map_err(|error| Refusal::Before(at, error))?;
+        bytes += patched.content_bytes();
+        if bytes as u64 > limit {
+            let what = "bytes of contents";
+            let error = Error::BatchTooLarge { what, size: bytes as u64, limit };
+            return Err(Refusal::Engine(Refused { error, operation: None }));
+        }
+        all.push(Some(patched));
+    }
+    Ok(all)
 }
 
 /// An operation as the engine takes it.

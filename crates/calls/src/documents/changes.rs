@@ -8,7 +8,7 @@ use serde_json::json;
 use sluice_engine::documents::{ChangePosition, DocumentChange};
 
 use super::Document;
-use crate::access::Right;
+use crate::access::{Right, Target};
 use crate::call::{Body, Done, Unary};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
@@ -92,17 +92,20 @@ impl Unary for Changes {
         let wait = Duration::from_millis(self.wait_ms.map_or(0, Within::get));
         let (node, size) = (permit.node(), page_size(self.limit));
         let changes = node.document_changes(namespace, prefix, from, size, wait, permit.stopping());
-        let found = if wait.is_zero() {
-            changes.await?
+        let (found, caller) = if wait.is_zero() {
+            (changes.await?, permit.caller().clone())
         } else {
             let standing = permit.standing(Right::Read, || Waited::SomeKey);
-            tokio::select! {
+            let found = tokio::select! {
                 biased;
                 denied = standing.lost() => return Err(denied.into()),
                 found = changes => found?,
-            }
+            };
+            // By the rights that the caller has by now.
+            (found, standing.check()?)
         };
-        let may = |change: &&DocumentChange| permit.may_key(Right::Read, change.key());
+        let name = permit.namespace_name();
+        let may = |change: &&DocumentChange| caller.may(Right::Read, Target::Key(name, change.key())).is_ok();
         let changed = Changed {
             changes: found.changes.iter().filter(may).map(Change::from).collect(),
             next: text(found.until),

@@ -7,6 +7,7 @@ use sluice_calls::CallError;
 use sluice_calls::operation::Hot;
 
 use super::codec::idempotency::idempotency_key;
+use super::handlers::documents::expect_no_conditions_of_operations;
 use super::route::call::Call;
 use crate::hot::{Request, run};
 use crate::json::Reader;
@@ -26,6 +27,9 @@ pub(super) async fn answer(
         Hot::Receive | Hot::ReceiveMany => SMALL_BODY_BYTES_MAX,
         Hot::Settle | Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject | Hot::Extend => limits.contents(),
     };
+    if hot == Hot::TransactionCommit {
+        expect_no_conditions_of_operations(&call.head.headers)?;
+    }
     let upload = call.json(body, bytes_max).await?;
     let idempotency_key = match hot {
         Hot::Send | Hot::GroupSend | Hot::TransactionCommit => idempotency_key(&call.head.headers)?,

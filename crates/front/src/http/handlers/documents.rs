@@ -73,8 +73,8 @@ pub(crate) async fn patch(call: &Call<'_>, body: &mut Inbound) -> Result<Respons
     let upload = call.upload(body, DOCUMENT_BYTES_MAX).await?;
     let inside = |fault: Box<Fault>| fault.inside("body");
     let change = match content_type.split(';').next().unwrap_or_default().trim() {
-        MERGE_PATCH => Change::merge(&call.permit, upload.bytes()),
-        JSON_PATCH => Change::patch(&call.permit, upload.bytes()),
+        MERGE_PATCH => Change::merge(&call.permit, upload.bytes(), 0),
+        JSON_PATCH => Change::patch(&call.permit, upload.bytes(), 0),
         other => return Err(Fault::one_of(&[MERGE_PATCH, JSON_PATCH], other).inside("content-type").into()),
     };
     let change = change.map_err(inside)?;
@@ -156,16 +156,28 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Read<Option<&'h Header
 
 /// Refuses conditions in the headers of a call that takes them as fields, and would pass them over.
 pub(crate) fn expect_no_conditions(headers: &HeaderMap) -> Result<(), CallError> {
-    let others = ["sluice-lock-token", IDEMPOTENCY_KEY].map(HeaderName::from_static);
-    let mut known = [IF_MATCH, IF_NONE_MATCH].into_iter().chain(others);
-    match known.find(|name| headers.contains_key(name)) {
-        None => Ok(()),
-        Some(name) => {
-            let reason = "this call takes its conditions as fields (if_etag, if_exists, if_absent, token, \
-                          request_id); only calls whose path ends in /raw take this header";
-            Err(Fault::invalid(reason).inside(name.as_str()).into())
-        }
-    }
+    let found =
+        condition(headers).or_else(|| headers.contains_key(IDEMPOTENCY_KEY).then_some(IDEMPOTENCY_KEY));
+    let fields = "if_etag, if_exists, if_absent, token, request_id";
+    found.map_or(Ok(()), |name| Err(is_a_field(name, fields)))
+}
+
+/// The same for a transaction, which has an idempotency key in the headers.
+pub(crate) fn expect_no_conditions_of_operations(headers: &HeaderMap) -> Result<(), CallError> {
+    let fields = "if_etag, if_exists, if_absent and token of an operation";
+    condition(headers).map_or(Ok(()), |name| Err(is_a_field(name, fields)))
+}
+
+/// The first header that is a condition.
+fn condition(headers: &HeaderMap) -> Option<&'static str> {
+    ["if-match", "if-none-match", "sluice-lock-token"].into_iter().find(|name| headers.contains_key(*name))
+}
+
+fn is_a_field(header: &str, fields: &str) -> CallError {
+    let reason = format!(
+        "this call takes its conditions as fields ({fields}); only calls whose path ends in /raw take this header"
+    );
+    Fault::invalid(reason).inside(header).into()
 }
 
 /// Reads If-Match and If-None-Match (RFC 9110 §13.1).

@@ -1,0 +1,120 @@
+//! Contents that are JSON: reading them so that nothing is lost, their depth and their memory.
+
+use serde_json::Value;
+
+use crate::fault::{Fault, Read, clip};
+
+/// Most lists and objects within each other: as many as `serde_json` reads.
+pub(super) const DEPTH_MAX: usize = 127;
+/// Digits of a fraction that a double keeps (IEEE 754 binary64).
+const FRACTION_DIGITS_MAX: usize = 17;
+/// Memory of a member of an object beside its name and value, in bytes: a part of a node of a B-tree.
+const MEMBER_BYTES: usize = 48;
+
+/// Lists and objects within each other, the outermost among them. At most [`DEPTH_MAX`] in what was read.
+pub(super) fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// Memory that a value takes, in bytes.
+pub(super) fn memory(value: &Value) -> usize {
+    let within = match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(memory).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + MEMBER_BYTES + memory(value)).sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + within
+}
+
+/// Reads JSON that is the same when it is written again.
+pub(super) fn json(text: &[u8]) -> Read<Value> {
+    let value =
+        serde_json::from_slice(text).map_err(|error| Fault::invalid(format!("this is no JSON: {error}")))?;
+    match long_number(text) {
+        None => Ok(value),
+        Some(number) => Err(Fault::invalid(format!(
+            "number {} has more digits than a patch keeps: put the document as a whole",
+            clip(number)
+        ))),
+    }
+}
+
+/// The first number of a JSON text that would not be the same when it is written again.
+fn long_number(text: &[u8]) -> Option<&str> {
+    let mut rest = text;
+    while let Some((&first, behind)) = rest.split_first() {
+        match first {
+            b'"' => rest = behind_text(behind),
+            b'-' | b'0'..=b'9' => {
+                let is_part =
+                    |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+                let len = rest.iter().take_while(|byte| is_part(byte)).count();
+                let number = std::str::from_utf8(&rest[..len]).ok()?;
+                if !is_kept(number) {
+                    return Some(number);
+                }
+                rest = &rest[len..];
+            }
+            _ => rest = behind,
+        }
+    }
+    None
+}
+
+fn behind_text(mut rest: &[u8]) -> &[u8] {
+    while let Some((&byte, behind)) = rest.split_first() {
+        match byte {
+            b'"' => return behind,
+            b'\\' => rest = behind.get(1..).unwrap_or_default(),
+            _ => rest = behind,
+        }
+    }
+    rest
+}
+
+/// True for a number that is the same when it is read and written again.
+pub(super) fn is_kept(number: &str) -> bool {
+    if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
+        return true;
+    }
+    let is_integer = !number.contains(['.', 'e', 'E']);
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count();
+    !is_integer && digits <= FRACTION_DIGITS_MAX && number.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json as value;
+
+    use super::*;
+
+    #[test]
+    fn lists_and_objects_within_each_other_are_counted() {
+        for (value, expected) in [(value!(1), 0), (value!([]), 1), (value!({"a": [{}], "b": {}}), 3)] {
+            assert_eq!(depth(&value), expected, "{value}");
+        }
+        let deepest = ["[".repeat(DEPTH_MAX), "]".repeat(DEPTH_MAX)].concat();
+        assert_eq!(depth(&json(deepest.as_bytes()).unwrap()), DEPTH_MAX);
+        assert!(json(format!("[{deepest}]").as_bytes()).is_err());
+    }
+
+    #[test]
+    fn numbers_that_a_patch_would_change_are_refused() {
+        for kept in
+            ["1e2", "-0.1", "18446744073709551615", "1.7976931348623157e308", "\"12345678901234567890123\""]
+        {
+            assert!(json(kept.as_bytes()).is_ok(), "{kept}");
+        }
+        for lost in ["18446744073709551616", "0.123456789012345678901", "[1,{\"a\":123456789012345678901}]"] {
+            assert_eq!(json(lost.as_bytes()).unwrap_err().code, "invalid_argument", "{lost}");
+        }
+    }
+}
