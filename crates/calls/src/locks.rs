@@ -1,4 +1,8 @@
-//! Locks: acquire, renew, release, list, show, break.
+//! Locks: acquire, renew, release, break.
+
+#[cfg(test)]
+mod tests;
+pub mod views;
 
 use std::time::Duration;
 
@@ -8,7 +12,7 @@ use serde_json::{Value, json};
 use sluice_engine::NamespaceId;
 use sluice_engine::command::LockAcquire;
 use sluice_engine::limits::{LOCK_HOLDERS_MAX, LOCK_TTL_MS_MAX};
-use sluice_engine::locks::{LockGrant, LockHolderView, LockMode, LockToken, LockView, LockWaiterView};
+use sluice_engine::locks::{LockGrant, LockMode, LockToken};
 use sluice_node::Granted;
 
 use crate::access::{Caller, Right};
@@ -20,16 +24,12 @@ use crate::fault::{Fault, Read};
 use crate::hot::AT_MS_EXAMPLE;
 use crate::permit::Permit;
 use crate::standing::Waited;
-use crate::value::{
-    Nothing, PageSize, Shown, Whole, Within, Word, Words, cut_page, given, page_size, request_id, text,
-};
+use crate::value::{Nothing, Within, Word, Words, request_id};
 
 /// Longest wait for a lock, in milliseconds: a day.
 pub const LOCK_WAIT_MS_MAX: u64 = 24 * 3_600 * 1_000;
 /// Time for which a lock is held without renewal where no other is asked for, in milliseconds.
 pub const LOCK_TTL_MS_DEFAULT: u64 = 30_000;
-/// Holders, and those that wait, that one lock is shown with.
-const DETAIL_MAX: usize = 100;
 
 const TOKEN_EXAMPLE: &str = "0000pi8i3g00400000026ff81enfpmr0";
 const FENCING_EXAMPLE: &str = "7340032000001";
@@ -222,7 +222,8 @@ pub struct Acquired {
 }
 
 impl Acquired {
-    /// The answer for a grant. When its document cannot be read, the grant goes back.
+    /// The answer for a grant. When its document cannot be read, the grant goes back, unless the request is a
+    /// repeat: then the caller may have it already.
     async fn with(permit: &Permit<'_>, granted: Granted) -> Result<Done<Acquired>, CallError> {
         let Granted { grant, document } = granted;
         let document = match document {
@@ -230,7 +231,9 @@ impl Acquired {
             Some(found) => match Document::granted(permit, *found).await {
                 Ok(document) => Some(document),
                 Err(error) => {
-                    let _ = permit.node().lock_release(permit.namespace_id()?, grant.token).await;
+                    if grant.calls == 1 {
+                        permit.node().lock_give_back(permit.namespace_id()?, grant)?;
+                    }
                     return Err(error);
                 }
             },
@@ -338,165 +341,6 @@ fn token(given: Option<&str>) -> Result<LockToken, CallError> {
     Ok(token.parse::<LockToken>()?)
 }
 
-/// A lock that is held or waited for.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(example = example())]
-pub struct Lock {
-    /// Its key.
-    key: String,
-    /// Number of holders.
-    holder_count: u64,
-    /// Number of those that wait.
-    waiter_count: u64,
-    /// Holders in the order of their grants: the first 100 of one lock, the first of each in a list.
-    holders: Vec<Holder>,
-    /// Waiting claims in their order, when one lock is shown: the first 100.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    waiters: Option<Vec<Waiter>>,
-}
-
-fn example() -> Value {
-    let holder = json!({
-        "owner": "worker-3", "mode": "exclusive", "fencing_token": FENCING_EXAMPLE,
-        "expires_at_ms": AT_MS_EXAMPLE, "keys": 1,
-    });
-    json!({"key": "orders/17", "holder_count": 1, "waiter_count": 2, "holders": [holder]})
-}
-
-impl Whole for Lock {
-    const NAME: &'static str = "LockShown";
-    const FIELD: &'static str = "waiters";
-
-    fn example() -> Value {
-        json!([{"owner": "worker-4", "mode": "exclusive", "keys": 1}])
-    }
-}
-
-/// A holder of a lock.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LockHolder")]
-pub struct Holder {
-    /// Name that it gave.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<String>,
-    /// Way in which it holds the lock.
-    mode: Word<Mode>,
-    /// Its fencing token, in decimal digits.
-    fencing_token: String,
-    /// When its grant ends unless it is renewed, in milliseconds since the Unix epoch.
-    expires_at_ms: u64,
-    /// Number of keys that its grant is for.
-    keys: u64,
-}
-
-/// One that waits for a lock.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LockWaiter")]
-pub struct Waiter {
-    /// Name that it gave.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<String>,
-    /// Way in which it will hold the lock.
-    mode: Word<Mode>,
-    /// Number of keys that it waits for.
-    keys: u64,
-}
-
-impl From<&LockHolderView> for Holder {
-    fn from(holder: &LockHolderView) -> Holder {
-        Holder {
-            owner: text(holder.owner.as_bytes()),
-            mode: holder.mode.into(),
-            fencing_token: holder.number.to_string(),
-            expires_at_ms: holder.until_us / 1_000,
-            keys: holder.keys.into(),
-        }
-    }
-}
-
-impl From<&LockWaiterView> for Waiter {
-    fn from(waiter: &LockWaiterView) -> Waiter {
-        let owner = text(waiter.owner.as_bytes());
-        Waiter { owner, mode: waiter.mode.into(), keys: waiter.keys.into() }
-    }
-}
-
-impl From<&LockView> for Lock {
-    fn from(lock: &LockView) -> Lock {
-        Lock {
-            key: lock.key.clone(),
-            holder_count: lock.holder_count.into(),
-            waiter_count: lock.waiter_count.into(),
-            holders: lock.holders.iter().map(Holder::from).collect(),
-            waiters: None,
-        }
-    }
-}
-
-/// The locks of a namespace that are held or waited for, by key.
-#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(rename = "LockListRequest")]
-pub struct List {
-    /// Only keys that begin with this.
-    prefix: Option<String>,
-    /// `next` of the page before.
-    after: Option<String>,
-    /// Most locks of the page.
-    limit: Option<PageSize>,
-}
-
-/// A page of locks.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[schemars(rename = "LockList")]
-#[schemars(example = json!({"locks": [example()]}))]
-pub struct Locks {
-    /// By key.
-    locks: Vec<Lock>,
-    /// Key after which the next page begins; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
-impl Unary for List {
-    type Answer = Locks;
-    const BODY: Body = Body::None;
-
-    async fn run(self, permit: &Permit<'_>) -> Result<Done<Locks>, CallError> {
-        let (size, namespace) = (page_size(self.limit), permit.namespace_id()?);
-        let (prefix, after) = (self.prefix.as_deref().unwrap_or_default(), given(self.after.as_deref()));
-        let mut locks = permit.node().locks(namespace, prefix, after, size + 1).await?;
-        let next = cut_page(&mut locks, size, |lock| &lock.key);
-        locks.retain(|lock| permit.may_key(Right::Observe, &lock.key));
-        Ok(Locks { locks: locks.iter().map(Lock::from).collect(), next }.into())
-    }
-}
-
-/// A lock to show.
-#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(rename = "LockShowRequest")]
-pub struct Show {}
-
-impl Unary for Show {
-    type Answer = Shown<Lock>;
-    const BODY: Body = Body::None;
-
-    async fn run(self, permit: &Permit<'_>) -> Result<Done<Shown<Lock>>, CallError> {
-        let lock = permit.node().lock(permit.namespace_id()?, permit.name(), DETAIL_MAX).await?;
-        let waiters = lock.iter().flat_map(|lock| &lock.waiters).map(Waiter::from).collect();
-        let free = Lock {
-            key: permit.name().to_owned(),
-            holder_count: 0,
-            waiter_count: 0,
-            holders: Vec::new(),
-            waiters: None,
-        };
-        let lock = lock.as_ref().map_or(free, Lock::from);
-        Ok(Shown(Lock { waiters: Some(waiters), ..lock }).into())
-    }
-}
-
 /// A lock to break: its holders lose it.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -519,81 +363,5 @@ impl Unary for Break {
     async fn run(self, permit: &Permit<'_>) -> Result<Done<Broken>, CallError> {
         let holders = permit.node().lock_break(permit.namespace_id()?, permit.name()).await?;
         Ok(Broken { holders: holders.into() }.into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::operation::Operation;
-    use crate::testing::Open;
-
-    fn acquire(key: &str, request_id: Option<&str>) -> Acquire {
-        let request_id = request_id.map(str::to_owned);
-        Acquire { key: Some(key.to_owned()), request_id, ..Acquire::default() }
-    }
-
-    #[tokio::test]
-    async fn a_lock_is_acquired_shown_renewed_and_released() {
-        let server = Open::new();
-        let permit = server.permit(Operation::LockAcquire, "");
-        let grant = acquire("k", Some("r")).run(&permit).await.unwrap().answer;
-        assert_eq!(acquire("k", Some("r")).run(&permit).await.unwrap().answer.token, grant.token);
-        for other in [Some("other"), None] {
-            assert_eq!(acquire("k", other).run(&permit).await.unwrap_err().code(), "lock_held");
-        }
-        let shown = Show::default().run(&server.permit(Operation::LockShow, "k")).await.unwrap().answer;
-        assert_eq!(shown.0.holders[0].fencing_token, grant.fencing_token);
-        let token = Some(grant.token.clone());
-        let renewed = Renew { token: token.clone(), ttl_ms: Some(Within::clamped(60_000)) };
-        let renewed = renewed.run(&permit).await.unwrap().answer;
-        assert!(renewed.token == grant.token && renewed.expires_at_ms > grant.expires_at_ms);
-        for _ in 0..2 {
-            Release { token: token.clone() }.run(&permit).await.unwrap();
-        }
-        let lost = Renew { token, ttl_ms: None }.run(&permit).await.unwrap_err();
-        assert_eq!(lost.code(), "lease_lost");
-        let free = Show::default().run(&server.permit(Operation::LockShow, "k")).await.unwrap().answer;
-        assert!(free.0.holders.is_empty() && free.0.key == "k");
-    }
-
-    #[tokio::test]
-    async fn what_is_missing_or_contradicts_itself_is_told() {
-        let server = Open::new();
-        let permit = server.permit(Operation::LockAcquire, "");
-        let counting = Acquire { mode: Word(Mode::Counting), ..acquire("k", None) };
-        let shared =
-            Acquire { mode: Word(Mode::Shared), holders: Some(Within::clamped(2)), ..acquire("k", None) };
-        let both = Acquire { keys: Some(vec!["j".to_owned()]), ..acquire("k", None) };
-        for (wrong, code) in [
-            (Acquire::default(), "missing_field"),
-            (counting, "missing_field"),
-            (shared, "invalid_argument"),
-            (both, "conflicting_fields"),
-            (acquire("", None), "invalid_argument"),
-        ] {
-            assert_eq!(wrong.run(&permit).await.unwrap_err().code(), code);
-        }
-        assert_eq!(Renew::default().run(&permit).await.unwrap_err().code(), "missing_field");
-        let bad = Release { token: Some("x".to_owned()) };
-        assert_eq!(bad.run(&permit).await.unwrap_err().code(), "invalid_argument");
-    }
-
-    #[tokio::test]
-    async fn several_locks_are_listed_by_key_and_broken() {
-        let server = Open::new();
-        let permit = server.permit(Operation::LockAcquire, "");
-        let keys = ["a/1", "a/2", "b"].map(str::to_owned).to_vec();
-        Acquire { keys: Some(keys), ..Acquire::default() }.run(&permit).await.unwrap();
-        let list = List { prefix: Some("a/".to_owned()), limit: Some(Within::clamped(1)), after: None };
-        let permit = server.permit(Operation::LockList, "");
-        let page = list.clone().run(&permit).await.unwrap().answer;
-        assert_eq!((page.locks[0].key.as_str(), page.next.as_deref()), ("a/1", Some("a/1")));
-        let page = List { after: page.next, ..list }.run(&permit).await.unwrap().answer;
-        assert_eq!((page.locks[0].key.as_str(), page.next), ("a/2", None));
-        let broken = Break::default().run(&server.permit(Operation::LockBreak, "b")).await.unwrap();
-        assert_eq!(broken.answer.holders, 1);
-        let page = List::default().run(&permit).await.unwrap().answer;
-        assert!(page.locks.is_empty());
     }
 }

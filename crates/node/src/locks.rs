@@ -32,8 +32,7 @@ impl Drop for Waiting<'_> {
         let request = if self.stays { Request::Forget { ticket } } else { Request::Cancel { ticket } };
         self.node.push_surely(self.shard, request);
         if let Ok(Ok(Granted { grant, .. })) = receiver.try_recv() {
-            let leave = Command::LockLeave { claim: grant.claim(), calls: grant.calls };
-            self.node.push_surely(self.shard, Request::surely(&leave));
+            self.node.give_back(self.shard, grant);
         }
     }
 }
@@ -74,6 +73,20 @@ impl Node {
         };
         waiting.receiver = None;
         answer.map_err(|_| unknown)?
+    }
+
+    /// Ends a grant of which its caller was not told, unless the caller has asked again meanwhile.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub fn lock_give_back(&self, namespace: NamespaceId, grant: LockGrant) -> Result<(), Error> {
+        self.give_back(self.inner.placement.shard_of(namespace)?, grant);
+        Ok(())
+    }
+
+    fn give_back(&self, shard: u32, grant: LockGrant) {
+        let leave = Command::LockLeave { claim: grant.claim(), calls: grant.calls };
+        self.push_surely(shard, Request::surely(&leave));
     }
 
     /// Begins the time of a grant anew, in milliseconds; 0: with the time that it had.

@@ -431,10 +431,10 @@ operations! {
     /// List locks.
     /// Those that are held or waited for, by key.
     LockList "lock_list" in "locks": Namespaced Observe SomeKey [Long Stale]
-        Get V1 ["locks"] "Locks/List" => locks::List;
+        Get V1 ["locks"] "Locks/List" => locks::views::List;
     /// Show a lock, with its holders and those that wait.
     LockShow "lock_show" in "locks": Namespaced Observe Key [Stale]
-        Get V1 ["locks" / "{key}"] "Locks/Show" => locks::Show;
+        Get V1 ["locks" / "{key}"] "Locks/Show" => locks::views::Show;
     /// Break a lock: its holders lose it.
     LockBreak "lock_break" in "locks": Namespaced Operate Key []
         Delete V1 ["locks" / "{key}"] "Locks/Break" => locks::Break;
@@ -476,7 +476,7 @@ operations! {
     DocumentDelete "document_delete" in "documents": Namespaced Coordinate Key []
         Delete V1 ["documents" / "{key}"] "Documents/Delete" => documents::Delete;
     /// Do operations on queues, documents and locks together, all or none.
-    /// What one of them is refused with refuses all. A repeat with its idempotency key gets the first outcome.
+    /// An error of one refuses all. A repeat with its idempotency key gets the first outcome.
     TransactionCommit "transaction_commit" in "transactions": Namespaced Open Namespace []
         Post V1 ["transactions"] "Transactions/Commit" by Hot TransactionCommit;
     /// Show who the caller is to this server, and what they may do.
