@@ -8,12 +8,12 @@ use sluice_proto::framing::Deframer;
 use sluice_proto::v1::ClientFrame;
 use sluice_proto::v1::client_frame::Frame;
 
+use super::call::reads;
 use super::methods::all;
 use super::rows::read_rows;
 use super::schema::schema;
 use super::session::{Plain, messages_of, source};
 use super::source::MessageSource;
-use super::unary::reads;
 use crate::hot::extend::Extensions;
 use crate::hot::receive::{RECEIVE_MANY_FIELDS, Terms};
 use crate::hot::schedules::Put;

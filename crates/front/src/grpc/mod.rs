@@ -1,16 +1,18 @@
 //! gRPC: the package `sluice.v1` of `proto/`, on the same listener as the HTTP API, with the same guards.
 //!
-//! `methods` finds the operation of a method. A call with one answer goes through `unary`: once `bounds` has
-//! found no list in its message too long, the message is read into the request's type (`de`) and the answer
-//! written from its type (`ser`), by the descriptors of the package (`schema`, `wire`, `rows`). The calls
-//! that carry messages and receipts have the decoders that HTTP has for them, which read a message as a
-//! `source`; `answers` writes what they give. `watching` are calls that answer with a stream, whose events
-//! come from their JSON (`from_json`); a `session` moves messages fast. `status` tells how a call ended.
+//! `methods` finds the operation of a method. A call with one answer comes through `unary` or a `session`,
+//! and is run by `call`: once `bounds` has found no list in its message too long, the message is read into
+//! the request's type (`de`) and the answer written from its type (`ser`), by the descriptors of the package
+//! (`schema`, `wire`, `rows`). The calls that carry messages and receipts have the decoders that HTTP has for
+//! them, which read a message as a `source`; `answers` writes what they give. `watching` are calls that
+//! answer with a stream, whose events come from their JSON (`from_json`); a `session` moves messages fast.
+//! `status` tells how a call ended.
 //!
 //! Fault model: as that of the HTTP API.
 
 mod answers;
 mod bounds;
+mod call;
 mod de;
 mod from_json;
 #[cfg(feature = "fuzzing")]

@@ -10,18 +10,21 @@ use sluice_calls::access::{Caller, Peer, Right};
 use sluice_calls::hot::send::check_idempotency_key;
 use sluice_calls::hot::settle::{Refused, in_order};
 use sluice_calls::hot::{Cleared, Consumer, Proof, Sending, Sent};
+use sluice_calls::operation::Trait;
 use sluice_calls::room::Uncounted;
 use sluice_calls::{Asker, CallError, CallName, Fault, Operation, Permit};
 use sluice_engine::Error;
 use sluice_engine::command::{SettleItem, Settlement};
 use sluice_engine::id::{ConsumerId, Receipt};
+use sluice_proto::v1::client_frame::Frame;
 use sluice_proto::v1::{Call, ExtendMany, SendMany, SettleMany, Settlement as SettlementFrame};
 use smallvec::{SmallVec, smallvec};
 
 use super::PATH;
-use super::decode::{is_plain_ack, is_plain_extension, messages_of, receipt, source, text};
+use super::decode::{Said, is_plain_ack, is_plain_extension, messages_of, receipt, source, text};
 use super::plain::Plain;
-use crate::grpc::unary::call_over_session;
+use crate::grpc::call::call_over_session;
+use crate::grpc::methods::operation_of;
 use crate::hot::extend::Extensions;
 use crate::hot::send::Batch;
 use crate::hot::settle::Settlements;
@@ -84,6 +87,51 @@ pub(super) enum Done {
     },
 }
 
+/// True for a frame that ends or keeps work that was begun.
+pub(super) fn relieves(frame: &Said<'_>) -> bool {
+    match frame {
+        Said::Other(Frame::Settle(_) | Frame::Extend(_)) => true,
+        Said::Other(Frame::Call(call)) => {
+            let operation = path_of(call).ok().and_then(|path| operation_of(&path));
+            operation.is_some_and(|operation| operation.is(Trait::Relieves))
+        }
+        _ => false,
+    }
+}
+
+/// The path of the call of a frame.
+fn path_of(call: &Call) -> Result<String, CallError> {
+    Ok([SERVICES, text(&call.method, "method")?].concat())
+}
+
+/// The refusal of a frame for which there is no memory.
+pub(super) fn no_room() -> Error {
+    Error::Overloaded { what: "request bodies", retry_after_ms: 1_000 }
+}
+
+/// The memory of a request from its frame to its answer, in the budget of the server for bodies.
+struct HeldRequest {
+    context: Arc<Context>,
+    bytes: usize,
+}
+
+impl HeldRequest {
+    /// # Errors
+    /// `overloaded`.
+    fn new(context: &Arc<Context>, bytes: usize) -> Result<HeldRequest, Error> {
+        if !context.body_budget.try_take(bytes) {
+            return Err(no_room());
+        }
+        Ok(HeldRequest { context: Arc::clone(context), bytes })
+    }
+}
+
+impl Drop for HeldRequest {
+    fn drop(&mut self) {
+        self.context.body_budget.give_back(self.bytes);
+    }
+}
+
 /// The context of a session's calls: server, namespace, and caller.
 #[derive(Clone, Debug)]
 pub(super) struct SessionCalls {
@@ -91,6 +139,8 @@ pub(super) struct SessionCalls {
     /// The name of the namespace.
     pub(super) name: Arc<str>,
     pub(super) peer: Arc<Peer>,
+    /// The credential of the session's request.
+    pub(super) authorization: Option<Arc<[u8]>>,
     /// The caller of the frame.
     pub(super) caller: Caller,
     /// The memory of the session, beside which answers have memory of their own.
@@ -111,7 +161,7 @@ impl SessionCalls {
             calls: &self.context.calls,
             peer: &self.peer,
             caller: &self.caller,
-            authorization: None,
+            authorization: self.authorization.as_deref(),
             room: &Uncounted,
             path: PATH,
         }
@@ -307,10 +357,11 @@ impl SessionCalls {
     pub(super) fn call(&self, number: u64, call: Call) -> Answering {
         let calls = self.clone();
         answering(number, async move {
-            let share = Arc::new(calls.share.another());
-            let path = [SERVICES, text(&call.method, "method")?].concat();
+            let _memory = HeldRequest::new(&calls.context, call.request.len())?;
+            let (share, limits) = (Arc::new(calls.share.another()), calls.context.body_limits());
+            let path = path_of(&call)?;
             let asker = Asker { room: &*share, path: &path, ..calls.asker() };
-            let message = call_over_session(asker, &calls.name, &call.request, &share).await?;
+            let message = call_over_session(asker, &calls.name, &call.request, limits, &share).await?;
             let share = Arc::into_inner(share).unwrap_or_else(|| calls.share.another());
             Ok(Done::Answer { message, _memory: share })
         })

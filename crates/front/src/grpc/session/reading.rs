@@ -28,7 +28,8 @@ use tokio::time::{Instant, sleep_until};
 use super::PATH;
 use super::attach::AttachRequest;
 use super::calls::{
-    Acks, Answering, Checked, Checking, Done, FrameAnswer, FrameAnswers, FrameCall, NewConsumer, SessionCalls,
+    Acks, Answering, Checked, Checking, Done, FrameAnswer, FrameAnswers, FrameCall, NewConsumer,
+    SessionCalls, no_room, relieves,
 };
 use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
 use super::decode::{Said, read_frame, text};
@@ -272,7 +273,7 @@ impl Session<'_> {
         if wanted <= self.reserved {
             budget.give_back(self.reserved - wanted);
         } else if !budget.try_take(wanted - self.reserved) {
-            return Err(Error::Overloaded { what: "request bodies", retry_after_ms: 1_000 }.into());
+            return Err(no_room().into());
         }
         self.reserved = wanted;
         Ok(())
@@ -288,8 +289,7 @@ impl Session<'_> {
             return Err(CallError::new(OUT_OF_ORDER, message));
         }
         self.last_number = number;
-        let relieves = matches!(frame, Ok(Said::Other(Frame::Settle(_) | Frame::Extend(_))));
-        let caller = match self.who.caller(relieves) {
+        let caller = match self.who.caller(frame.as_ref().is_ok_and(relieves)) {
             Ok(caller) => caller,
             Err(denied) if denied.code == "rate_limited" => return self.refuse(number, denied.into()),
             Err(denied) => return Err(self.denied(denied)),
@@ -425,7 +425,8 @@ impl Session<'_> {
         let peer = Arc::clone(&self.who.peer);
         let context = Arc::clone(self.context);
         let share = Arc::clone(self.outbox.share());
-        let opened = SessionCalls { context, name: name.into(), peer, caller, share };
+        let authorization = self.who.request.authorization().map(Arc::from);
+        let opened = SessionCalls { context, name: name.into(), peer, authorization, caller, share };
         opened.asker().allow_work(name)?;
         if let Some(leader) = opened.leader_elsewhere() {
             let passable = self.context.leads_elsewhere(&opened.peer, &opened.as_call()).is_some();
