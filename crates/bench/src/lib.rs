@@ -58,8 +58,8 @@ pub enum BenchVerb {
     /// Measure single messages (one send, one delivery, one ack each) on few connections, with and without
     /// TLS and encryption
     Single(single::SingleArgs),
-    /// Measure locks, documents and transactions over sessions: cycles of acquire, read, write, release; reads;
-    /// ack, document and send together; one key that all want
+    /// Measure locks, documents and transactions over sessions: cycles of acquire, read, write, release;
+    /// reads; ack, document and send together; one key that all want
     Coordination(coordination::CoordinationArgs),
     /// Measure idle sessions: memory of each, and the latency of a message to one of them
     Idle(idle::IdleArgs),

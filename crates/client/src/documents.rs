@@ -209,7 +209,7 @@ impl From<Document> for Wire {
     }
 }
 
-/// What has become of a document: its last version, or its end.
+/// A change of a document: its last version, or its end.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ChangedDocument {
     /// Its key.

@@ -53,8 +53,8 @@
 // Map: `client` the handle and its options, `calls` one method per call, `transport` connections,
 // `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again,
 // `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
-// `message` and `flows` what is sent, `locks` what is held, `documents` what is kept, `transactions` what is done together, `session` streams over
-// gRPC, `events` those of server-sent events, `worker` the loop.
+// `message` and `flows` what is sent, `locks` what is held, `documents` what is kept, `transactions` what is
+// done together, `session` streams over gRPC, `events` those of server-sent events, `worker` the loop.
 
 mod access;
 mod answers;

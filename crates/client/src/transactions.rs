@@ -191,14 +191,14 @@ impl LockRequest<'_> {
 /// A transaction that is done.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Committed {
-    /// What came of each operation, in order.
+    /// Results of the operations, in order.
     pub results: Vec<OperationResult>,
     /// True when the request repeats one with the same idempotency key: then the results are those of the
     /// first one.
     pub duplicate: bool,
 }
 
-/// What came of an operation: nothing of one that settles, deletes or releases.
+/// Result of an operation: nothing of one that settles, deletes or releases.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct OperationResult {
     /// Id of the message that was sent.

@@ -11,7 +11,7 @@ use crate::shard::request::{ShardView, unexpected};
 /// A transaction that is done.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Committed {
-    /// What came of each operation, in order.
+    /// Outcomes of the operations, in order.
     pub operations: Vec<OperationDone>,
     /// True if this was a repeat.
     pub duplicate: bool,

@@ -23,7 +23,7 @@ const ONE: &[u8] = b"one";
 /// The queue of messages that are handed on.
 const QUEUE: &[u8] = b"coordination";
 
-/// What the workers do.
+/// Work of the workers.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Acquire with the document, then write it and release as one transaction.

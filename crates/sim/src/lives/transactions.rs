@@ -90,7 +90,7 @@ pub(super) fn settled(transaction: &Transaction<'_>, outcome: &Outcome) -> Vec<R
     items.flatten().collect()
 }
 
-/// What came of each operation, as if it had been alone: first of locks that others waited for, then of the
+/// Outcomes of the operations, as if each had been alone: first of locks that others waited for, then of the
 /// operations, releases last, then again of such locks. Of one that was refused, the operation to blame.
 pub(super) fn one_by_one<'c>(
     transaction: &Transaction<'c>,

@@ -20,7 +20,7 @@ pub struct Answer {
     pub operations: Option<Box<Operations>>,
 }
 
-/// What came of the operations of a transaction.
+/// Outcomes of the operations of a transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
     /// One for each, in order; none when the transaction was refused.
