@@ -8,7 +8,23 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from documents import DOCUMENTS, JSON, acquire, error, get, get_raw, listed, of, put, put_raw, release, told
+from conftest import until
+from documents import (
+    DOCUMENTS,
+    JSON,
+    LOCKS,
+    RELEASE,
+    acquire,
+    error,
+    get,
+    get_raw,
+    listed,
+    of,
+    put,
+    put_raw,
+    release,
+    told,
+)
 
 
 @pytest.fixture
@@ -162,3 +178,20 @@ def test_the_command_line_edits_and_loses_no_write_of_another(server):
     assert get(server, "k")["content"] == "other"
     assert edited(server, "sh -c 'echo new > $0'", "new").returncode == 0
     assert get(server, "new")["content"] == "new\n"
+
+
+def test_a_repeat_whose_document_cannot_be_read_leaves_the_first_grant(server):
+    server.stop()
+    server.start("--http-answers", "6MiB")
+    server.request("PUT", "/v1/documents/k/raw", b"x" * (4 << 20), {"Content-Type": "text/plain"})
+    asked = {"key": "k", "request_id": "once", "ttl_ms": 60_000}
+    first = server.call("POST", LOCKS, asked)
+    body = json.dumps({**asked, "with_document": True}).encode()
+    status, answer = server.request("POST", LOCKS, body, JSON)
+    assert (status, json.loads(answer)["error"]["code"]) == (429, "overloaded")
+    assert server.call("POST", "/v1/grants/renew", {"token": first["token"]})["token"] == first["token"]
+    server.call("POST", RELEASE, {"token": first["token"]})
+    # The grant of one that was not told of it goes back.
+    body = json.dumps({"key": "k", "with_document": True, "ttl_ms": 60_000}).encode()
+    assert server.request("POST", LOCKS, body, JSON)[0] == 429
+    until(lambda: server.call("GET", f"{LOCKS}/k")["holder_count"] == 0)

@@ -598,20 +598,3 @@ def test_keys_are_any_text_and_are_listed_in_their_order(server):
     for key in keys:
         assert server.sluice("lock", "break", key, "--yes").returncode == 0
     assert listed(server) == []
-
-
-def test_a_repeat_whose_document_cannot_be_read_leaves_the_first_grant(server):
-    server.stop()
-    server.start("--http-answers", "6MiB")
-    server.request("PUT", "/v1/documents/k/raw", b"x" * (4 << 20), {"Content-Type": "text/plain"})
-    asked = {"key": "k", "request_id": "once", "ttl_ms": LONG_MS}
-    first = server.call("POST", LOCKS, asked)
-    body = json.dumps({**asked, "with_document": True}).encode()
-    status, answer = server.request("POST", LOCKS, body, {"Content-Type": "application/json"})
-    assert (status, json.loads(answer)["error"]["code"]) == (429, "overloaded")
-    assert server.call("POST", RENEW, {"token": first["token"]})["token"] == first["token"]
-    server.call("POST", RELEASE, {"token": first["token"]})
-    # The grant of one that was not told of it goes back.
-    body = json.dumps({"key": "k", "with_document": True, "ttl_ms": LONG_MS}).encode()
-    assert server.request("POST", LOCKS, body, {"Content-Type": "application/json"})[0] == 429
-    until(lambda: server.call("GET", f"{LOCKS}/k")["holder_count"] == 0)
