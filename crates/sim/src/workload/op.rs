@@ -13,9 +13,12 @@ use super::names::wrong_name;
 use super::{Item, Lend, NodeOp, Op, SentBlob, Settled, WorkReport};
 
 impl Op {
-    /// A settlement without its texts and results, or a report without its notes if it has no checkpoint; as
-    /// a full disk makes the node strip them.
+    /// A settlement without its texts and results, alone or in a transaction that brings nothing else, or a
+    /// report without its notes if it has no checkpoint; as a full disk makes the node strip them.
     pub fn without_texts(&self) -> Option<Op> {
+        if let Op::Transaction(whole) = self {
+            return whole.without_texts().map(Op::Transaction);
+        }
         if let Op::Report { namespace, items } = self {
             let bare = |told: &WorkReport| {
                 let progress = told.progress.as_ref().map(|(percent, _)| (*percent, String::new()));

@@ -29,6 +29,24 @@ pub struct TransactionOp {
     pub operations: Vec<Op>,
 }
 
+impl TransactionOp {
+    /// The same without texts and results; `None`: it has none, or brings what stays.
+    pub(super) fn without_texts(&self) -> Option<TransactionOp> {
+        let brings_nothing = |op: &Op| {
+            matches!(
+                op,
+                Op::Settle { .. }
+                    | Op::Document(DocumentOp::Delete { .. })
+                    | Op::Lock(LockOp::Release { .. })
+            )
+        };
+        let bare = |op: &Op| op.without_texts().unwrap_or_else(|| op.clone());
+        let operations: Vec<Op> = self.operations.iter().map(bare).collect();
+        let may = operations != self.operations && operations.iter().all(brings_nothing);
+        may.then(|| TransactionOp { operations, key: self.key.clone(), ..*self })
+    }
+}
+
 impl Lend for TransactionOp {
     fn lend(&self, f: &mut dyn FnMut(&Command<'_>)) {
         lend_each(&self.operations, &[], &mut |operations| {
