@@ -23,11 +23,14 @@ struct Claim {
     until_us: u64,
     /// Number of times that it was asked for.
     calls: u16,
+    /// True: its namespace was deleted, whose number may be given again.
+    is_gone: bool,
 }
 
 impl Claim {
     fn meets(&self, other: &Claim) -> bool {
-        self.namespace == other.namespace && !self.keys.is_disjoint(&other.keys)
+        let is_near = self.namespace == other.namespace && self.is_gone == other.is_gone;
+        is_near && !self.keys.is_disjoint(&other.keys)
     }
 }
 
@@ -36,8 +39,6 @@ impl Claim {
 pub(super) struct Locks {
     waiting: BTreeMap<LockTicket, Claim>,
     granted: BTreeMap<LockToken, Claim>,
-    /// Namespaces whose claims end, since they are deleted.
-    deleted: BTreeSet<NamespaceId>,
     latest: u64,
 }
 
@@ -78,7 +79,8 @@ impl Locks {
             }
             Command::NamespaceDelete { namespace, .. } if outcome.error.is_none() => {
                 self.granted.retain(|_, claim| claim.namespace != *namespace);
-                self.deleted.insert(*namespace);
+                let here = self.waiting.values_mut().filter(|claim| claim.namespace == *namespace);
+                here.for_each(|claim| claim.is_gone = true);
             }
             Command::Tick => {
                 self.told(record)?;
@@ -133,7 +135,7 @@ impl Locks {
             let Some(claim) = self.waiting.remove(ticket) else {
                 return Err(format!("{ticket:?} is told of, and does not wait"));
             };
-            let is_deleted = self.deleted.contains(&claim.namespace);
+            let is_deleted = claim.is_gone;
             match grant {
                 Some(grant) => {
                     ensure!(!is_deleted, "{ticket:?} is granted in a namespace that is gone");
@@ -155,7 +157,8 @@ impl Locks {
         let keys = acquire.keys.iter().map(|key| (*key).to_owned()).collect();
         let (namespace, mode, now_us) = (acquire.namespace, acquire.mode, record.now_us);
         let until = |ms: u32| now_us + u64::from(ms) * 1_000;
-        let claim = Claim { namespace, keys, mode, until_us: until(acquire.wait_ms), calls: 1 };
+        let claim =
+            Claim { namespace, keys, mode, until_us: until(acquire.wait_ms), calls: 1, is_gone: false };
         match record.outcome.reply {
             Reply::LockGranted { grant } if self.granted.contains_key(&grant.token) => {
                 ensure!(acquire.request != [0; 2], "{} is given to another", grant.token);
