@@ -24,15 +24,13 @@ use super::PATH;
 use super::decode::{Said, is_plain_ack, is_plain_extension, messages_of, receipt, source, text};
 use super::plain::Plain;
 use crate::grpc::call::call_over_session;
-use crate::grpc::methods::operation_of;
+use crate::grpc::methods::{SERVICES, operation_named};
 use crate::hot::extend::Extensions;
 use crate::hot::send::Batch;
 use crate::hot::settle::Settlements;
 use crate::net::context::Context;
 use crate::net::memory::answers::Share;
-
-/// The beginning of the path of each method.
-const SERVICES: &str = "/sluice.v1.";
+use crate::net::memory::bodies::no_room;
 
 /// The answer to a frame, or to several.
 pub(super) type Answering = Pin<Box<dyn Future<Output = FrameAnswers> + Send>>;
@@ -92,21 +90,12 @@ pub(super) fn relieves(frame: &Said<'_>) -> bool {
     match frame {
         Said::Other(Frame::Settle(_) | Frame::Extend(_)) => true,
         Said::Other(Frame::Call(call)) => {
-            let operation = path_of(call).ok().and_then(|path| operation_of(&path));
+            let operation = text(&call.method, "method").ok().and_then(operation_named);
             operation.is_some_and(|operation| operation.is(Trait::Relieves))
         }
-        _ => false,
+        Said::Plain(_) | Said::Other(Frame::Open(_) | Frame::Send(_) | Frame::Ping(_)) => false,
+        Said::Other(Frame::Attach(_) | Frame::Credit(_) | Frame::Detach(_)) => false,
     }
-}
-
-/// The path of the call of a frame.
-fn path_of(call: &Call) -> Result<String, CallError> {
-    Ok([SERVICES, text(&call.method, "method")?].concat())
-}
-
-/// The refusal of a frame for which there is no memory.
-pub(super) fn no_room() -> Error {
-    Error::Overloaded { what: "request bodies", retry_after_ms: 1_000 }
 }
 
 /// The memory of a request from its frame to its answer, in the budget of the server for bodies.
@@ -359,7 +348,7 @@ impl SessionCalls {
         answering(number, async move {
             let _memory = HeldRequest::new(&calls.context, call.request.len())?;
             let (share, limits) = (Arc::new(calls.share.another()), calls.context.body_limits());
-            let path = path_of(&call)?;
+            let path = [SERVICES, text(&call.method, "method")?].concat();
             let asker = Asker { room: &*share, path: &path, ..calls.asker() };
             let message = call_over_session(asker, &calls.name, &call.request, limits, &share).await?;
             let share = Arc::into_inner(share).unwrap_or_else(|| calls.share.another());

@@ -29,7 +29,7 @@ use super::PATH;
 use super::attach::AttachRequest;
 use super::calls::{
     Acks, Answering, Checked, Checking, Done, FrameAnswer, FrameAnswers, FrameCall, NewConsumer,
-    SessionCalls, no_room, relieves,
+    SessionCalls, relieves,
 };
 use super::consumers::{CONSUMERS_MAX, Consumers, Turn, Waiting};
 use super::decode::{Said, read_frame, text};
@@ -43,6 +43,7 @@ use crate::grpc::wire::INVALID;
 use crate::net::arrived::Arrived;
 use crate::net::body::{Body, Inbound, allowance};
 use crate::net::context::Context;
+use crate::net::memory::bodies::no_room;
 
 /// Frames of a client that are not answered yet; more are read only when there are fewer.
 const UNANSWERED_MAX: usize = 1_024;

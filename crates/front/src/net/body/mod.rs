@@ -10,14 +10,13 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HeaderMap, HeaderValue};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
-use sluice_engine::Error;
 use tokio::time::{Instant, timeout_at};
 
 pub(crate) use inbound::Inbound;
 pub(crate) use outbound::{Body, kept};
 use sluice_calls::CallError;
 
-use super::memory::bodies::BodyBudget;
+use super::memory::bodies::{BodyBudget, no_room};
 
 /// Slowest rate at which a body may come in the long run, in bytes a second.
 const BODY_RATE_MIN: u64 = 128 << 10;
@@ -52,7 +51,7 @@ impl Upload<'_> {
     fn reserve(&mut self, bytes: usize) -> Result<(), CallError> {
         self.reserved += bytes;
         if !self.budget.take(bytes) {
-            return Err(Error::Overloaded { what: "request bodies", retry_after_ms: 1_000 }.into());
+            return Err(no_room().into());
         }
         Ok(())
     }

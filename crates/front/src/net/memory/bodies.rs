@@ -2,6 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use sluice_engine::Error;
+
+/// The refusal of a body for which there is no memory.
+pub(crate) fn no_room() -> Error {
+    Error::Overloaded { what: "request bodies", retry_after_ms: 1_000 }
+}
+
 /// The bytes of request bodies in memory, over all requests.
 #[derive(Debug)]
 pub(crate) struct BodyBudget {
