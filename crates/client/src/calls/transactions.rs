@@ -42,11 +42,11 @@ impl Client {
         self.commit_json(transaction.body(), key).await
     }
 
-    /// The same with a transaction as the body of the HTTP API, such as
-    /// `{"operations":[{"release":{"token":"..."}}]}`.
+    /// Commits a transaction that is given as JSON, the body of the HTTP API, such as
+    /// `{"operations":[{"release":{"token":"..."}}]}`. `key`: as in [`Client::commit`].
     ///
     /// # Errors
-    /// Those of [`Client::commit`]; also `invalid_json` and what else is wrong with the text.
+    /// Those of [`Client::commit`]; also those of text that is no such body, such as `invalid_json`.
     pub async fn commit_json(&self, body: String, key: Option<&str>) -> Result<Committed, ClientError> {
         let mut call = self.call(Method::POST, self.path("/transactions"), body);
         let fresh = key.is_none().then(|| self.idempotency_key());

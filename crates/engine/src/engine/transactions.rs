@@ -114,7 +114,8 @@ impl Engine {
             let request = (record.namespace.0, record.idempotency_key, record.request_digest);
             let (window_us, keys_max) = (limits.idempotency_window_ms * 1_000, limits.idempotency_keys);
             let gave = Committed(out.operations.as_slice().into());
-            self.transactions.forget_down_to(TRANSACTION_OUTCOMES_MAX - u64::from(record.count));
+            let room = TRANSACTION_OUTCOMES_MAX.saturating_sub(record.count.into());
+            self.transactions.forget_down_to(room);
             self.transactions.remember(request, gave, now_us, window_us, keys_max);
         }
     }
