@@ -1459,8 +1459,8 @@ pub struct Detach {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ping {}
-/// Makes a call on locks, documents or transactions, or about the result of a message. Calls of a session do
-/// not wait for each other.
+/// Makes a call: acquire, renew or release locks; any call on documents; commit a transaction; wait for the
+/// result of a message, or show a group or flow. Calls of a session do not wait for each other.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Call {
     /// Service and method, as in `Locks/Acquire`.
