@@ -10,6 +10,7 @@ from transactions import (
     Work,
     acquiring,
     adding,
+    checking,
     code,
     commit,
     deleting,
@@ -62,15 +63,15 @@ def test_rights_are_those_of_each_operation(server, guarded):
     server.call("PUT", of("a/n"), {"content": "{}"}, root)
     server.call("PUT", of("b/n"), {"content": "{}"}, root)
     able = {
-        "coordinator": {"put", "patch", "delete", "acquire", "release"},
+        "coordinator": {"put", "patch", "delete", "check", "acquire", "release"},
         "observer": set(),
         "operator": set(),
         "producer": {"send"},
         "consumer": {"settle"},
-        "worker": {"send", "settle", "put", "patch", "delete", "acquire", "release"},
+        "worker": {"send", "settle", "put", "patch", "delete", "check", "acquire", "release"},
         "r": {"settle"},
         "w": {"send"},
-        "rw": {"send", "settle", "put", "patch", "delete", "acquire", "release"},
+        "rw": {"send", "settle", "put", "patch", "delete", "check", "acquire", "release"},
     }
     for name, kinds in able.items():
         server.call("PUT", of("a/old"), {"content": "x"}, root)
@@ -81,6 +82,7 @@ def test_rights_are_those_of_each_operation(server, guarded):
             putting("a/k"),
             adding("a/n"),
             deleting("a/old"),
+            checking("a/n", if_exists=True),
             acquiring(f"a/{name}"),
             releasing(token),
         ]:
@@ -97,7 +99,7 @@ def test_rights_are_those_of_each_operation(server, guarded):
     allowed = [sending("x"), settling(receipt), putting("a/k", "never")]
     forbidden = [sending("x", "jobs"), sending("x", "foreign"), settling(foreign)]
     forbidden += [sending("x", chain=[{"queue": "foreign"}]), sending("x", reply_to="foreign")]
-    forbidden += [putting("b/k"), adding("b/n"), deleting("b/k", if_version=7)]
+    forbidden += [putting("b/k"), adding("b/n"), deleting("b/k", if_version=7), checking("b/n", if_exists=True)]
     forbidden += [acquiring("b/k"), {"acquire": {"keys": ["a/1", "b/1"]}}]
     for wrong in forbidden:
         for operations in ([*allowed, wrong], [wrong, *allowed]):

@@ -40,6 +40,10 @@ def deleting(key: str, **fields) -> dict:
     return {"delete": {"key": key, **fields}}
 
 
+def checking(key: str, **fields) -> dict:
+    return {"check": {"key": key, **fields}}
+
+
 def adding(key: str, by=1, pointer="/n", **fields) -> dict:
     return {"patch": {"key": key, "increment": [{"pointer": pointer, "by": str(by)}], **fields}}
 

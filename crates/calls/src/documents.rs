@@ -212,6 +212,40 @@ delete_request! {
     }
 }
 
+/// A condition on a document that a transaction does not write.
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "TransactionCheck", example = json!({"key": "config", "if_version": 3}))]
+pub struct KeyedCheck {
+    /// Its key.
+    #[schemars(required)]
+    pub(crate) key: Option<String>,
+    /// The document has this version.
+    if_version: Option<Version>,
+    /// The document has this ETag.
+    if_etag: Option<String>,
+    /// There is a document.
+    if_exists: Option<bool>,
+    /// There is no document.
+    if_absent: Option<bool>,
+    /// Token of a lock of the key, which is held.
+    token: Option<String>,
+}
+
+impl KeyedCheck {
+    /// The conditions.
+    pub(crate) fn when(&self) -> When<'_> {
+        When {
+            version: self.if_version.map(Within::get),
+            etag: self.if_etag.as_deref(),
+            exists: self.if_exists.unwrap_or_default(),
+            absent: self.if_absent.unwrap_or_default(),
+            token: self.token.as_deref(),
+            ..When::default()
+        }
+    }
+}
+
 impl Unary for Delete {
     type Answer = Nothing;
     const BODY: Body = Body::None;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sluice_engine::command::{
-    Command, DocumentDelete, QueueItem, Send, SettleItem, Settlement, Transaction as Whole,
+    Command, DocumentCheck, DocumentDelete, QueueItem, Send, SettleItem, Settlement, Transaction as Whole,
 };
 use sluice_engine::error::Error;
 use sluice_engine::id::{MessageId, NamespaceId};
@@ -14,7 +14,7 @@ use sluice_node::{Committed as Done, Refused};
 use crate::access::Right;
 use crate::digest::{Fields, group_digest, request_digest};
 use crate::documents::patch::{Change, KeyedPatch, Patched, TRIES};
-use crate::documents::{KeyedDelete, KeyedPut, Writing, Written};
+use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, Writing, Written};
 use crate::error::CallError;
 use crate::fault::{Fault, Read};
 use crate::hot::message::GroupMessage;
@@ -52,6 +52,8 @@ pub struct OperationRequest {
     pub patch: Option<KeyedPatch>,
     /// A document to delete.
     pub delete: Option<KeyedDelete>,
+    /// A condition on a document that is not written.
+    pub check: Option<KeyedCheck>,
     /// Locks to acquire, if they are free.
     pub acquire: Option<AcquireAtOnce>,
     /// A grant to release.
@@ -71,6 +73,8 @@ pub enum Operation<'a> {
     Patch(&'a KeyedPatch),
     /// Deletes a document.
     Delete(&'a KeyedDelete),
+    /// Checks a document.
+    Check(&'a KeyedCheck),
     /// Acquires locks.
     Acquire(&'a AcquireAtOnce),
     /// Releases a grant.
@@ -85,6 +89,7 @@ impl Operation<'_> {
             Operation::Put(_) => "put",
             Operation::Patch(_) => "patch",
             Operation::Delete(_) => "delete",
+            Operation::Check(_) => "check",
             Operation::Acquire(_) => "acquire",
             Operation::Release(_) => "release",
         }
@@ -109,7 +114,7 @@ pub struct Committed {
     duplicate: bool,
 }
 
-/// Result of an operation: nothing of one that settles, deletes or releases.
+/// Result of an operation: nothing of one that settles, deletes, checks or releases.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "TransactionResult")]
 pub struct OperationResult {
@@ -133,7 +138,8 @@ impl From<&OperationDone> for OperationResult {
                 OperationResult { written: Some(version.into()), ..nothing }
             }
             OperationDone::Granted { grant } => OperationResult { grant: Some(grant.into()), ..nothing },
-            OperationDone::Settled | OperationDone::Deleted { .. } | OperationDone::Released => nothing,
+            OperationDone::Settled | OperationDone::Deleted { .. } => nothing,
+            OperationDone::Checked | OperationDone::Released => nothing,
         }
     }
 }
@@ -210,7 +216,8 @@ fn allow(permit: &Permit<'_>, operation: &Operation<'_>) -> Result<(), CallError
         Operation::Send(message) => permit.allow_queue(Right::Send, message.queue),
         Operation::Put(KeyedPut { key: Some(key), .. })
         | Operation::Patch(KeyedPatch { key: Some(key), .. })
-        | Operation::Delete(KeyedDelete { key: Some(key), .. }) => permit.allow_key(Right::Coordinate, key),
+        | Operation::Delete(KeyedDelete { key: Some(key), .. })
+        | Operation::Check(KeyedCheck { key: Some(key), .. }) => permit.allow_key(Right::Coordinate, key),
         Operation::Acquire(acquire) => {
             let keys = acquire.keys().unwrap_or_default();
             keys.iter().try_for_each(|key| permit.allow_key(Right::Coordinate, key))
@@ -219,7 +226,7 @@ fn allow(permit: &Permit<'_>, operation: &Operation<'_>) -> Result<(), CallError
         // Of which queue is looked up for all together.
         Operation::Settle(_) => permit.allow_some_queue(Right::Receive),
         // What has no key is refused when it is read.
-        Operation::Put(_) | Operation::Patch(_) | Operation::Delete(_) => Ok(()),
+        Operation::Put(_) | Operation::Patch(_) | Operation::Delete(_) | Operation::Check(_) => Ok(()),
     }
 }
 
@@ -269,6 +276,7 @@ impl<'a> Given<'a> {
                 self.memory += change.as_ref().map_or(0, Change::memory);
             }
             Operation::Delete(delete) => key = key_of(delete.key.as_ref())?,
+            Operation::Check(check) => key = key_of(check.key.as_ref())?,
             Operation::Acquire(acquire) => locks = acquire.keys()?,
             Operation::Send(_) | Operation::Settle(_) | Operation::Release(_) => {}
         }
@@ -307,6 +315,7 @@ impl<'a> Given<'a> {
                 patch.when().put_fields(fields);
             }
             Operation::Delete(delete) => delete.when().put_fields(fields),
+            Operation::Check(check) => check.when().put_fields(fields),
             Operation::Acquire(acquire) => {
                 let claim = acquire.claim(NamespaceId::DEFAULT, &self.locks[at])?;
                 put_claim(&claim, fields);
@@ -400,7 +409,8 @@ async fn commit_once(
                 Ok(Some(patched.writing(patch.when(), &of_patched[at])))
             }
             (Operation::Send(_) | Operation::Settle(_) | Operation::Patch(_), _) => Ok(None),
-            (Operation::Delete(_) | Operation::Acquire(_) | Operation::Release(_), _) => Ok(None),
+            (Operation::Delete(_) | Operation::Check(_), _) => Ok(None),
+            (Operation::Acquire(_) | Operation::Release(_), _) => Ok(None),
         };
         writings.push(writing.map_err(|fault| Refusal::Before(at, fault.into()))?);
     }
@@ -460,6 +470,10 @@ fn command<'a>(
         (Operation::Delete(delete), _) => {
             let (key, when) = (given.keys[at], delete.when().read()?);
             Command::DocumentDelete(DocumentDelete { namespace, key, when })
+        }
+        (Operation::Check(check), _) => {
+            let (key, when) = (given.keys[at], check.when().read()?);
+            Command::DocumentCheck(DocumentCheck { namespace, key, when })
         }
         (Operation::Acquire(acquire), _) => Command::LockAcquire(acquire.claim(namespace, &given.locks[at])?),
         (Operation::Release(release), _) => Command::LockRelease { namespace, token: release.token()? },

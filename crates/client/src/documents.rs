@@ -91,14 +91,46 @@ pub enum DocumentChange<'a> {
 }
 
 /// Conditions under which a document is deleted: all that are given have to hold.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct DocumentDelete<'a> {
     /// Version that the document must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub if_version: Option<u64>,
     /// ETag that the document must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub if_etag: Option<&'a str>,
     /// Token of a lock of the key, which must be held.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<&'a str>,
+}
+
+/// Conditions on a document that a transaction does not write: one at least, and all that are given have to
+/// hold.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct DocumentCheck<'a> {
+    /// Version that the document must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_version: Option<u64>,
+    /// ETag that the document must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_etag: Option<&'a str>,
+    /// True if there must be a document.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub if_exists: bool,
+    /// True if there must be none; not together with the other conditions, except a token.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub if_absent: bool,
+    /// Token of a lock of the key, which must be held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<&'a str>,
+}
+
+impl<'a> DocumentCheck<'a> {
+    /// The document is as it was read, or absent still.
+    pub fn unchanged(read: Option<&'a Document>) -> DocumentCheck<'a> {
+        let if_etag = read.map(|document| &*document.about.etag);
+        DocumentCheck { if_absent: if_etag.is_none(), if_etag, ..DocumentCheck::default() }
+    }
 }
 
 /// A version that was written.

@@ -99,8 +99,8 @@ pub use cluster::{
 pub use consumers::{Consumer, Held, Holder};
 pub use credentials::Credentials;
 pub use documents::{
-    ChangedDocument, Document, DocumentChange, DocumentChanges, DocumentDelete, DocumentPatch, DocumentPut,
-    DocumentVersion, DocumentWritten,
+    ChangedDocument, Document, DocumentChange, DocumentChanges, DocumentCheck, DocumentDelete, DocumentPatch,
+    DocumentPut, DocumentVersion, DocumentWritten,
 };
 pub use error::{ClientError, TransportKind};
 pub use events::{Event, Watch, WatchOptions};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::documents::{DocumentDelete, DocumentPatch, DocumentPut, DocumentWritten};
+use crate::documents::{DocumentCheck, DocumentDelete, DocumentPatch, DocumentPut, DocumentWritten};
 use crate::encode;
 use crate::flows::QueueMessage;
 use crate::locks::{LockGrant, LockMode, LockRequest};
@@ -39,6 +39,7 @@ enum Operation<'a> {
     Put(Cow<'a, str>, DocumentPut<'a>),
     Patch(Cow<'a, str>, DocumentPatch<'a>),
     Delete(Cow<'a, str>, DocumentDelete<'a>),
+    Check(Cow<'a, str>, DocumentCheck<'a>),
     Acquire(LockRequest<'a>),
     Release(Cow<'a, str>),
 }
@@ -100,6 +101,12 @@ impl<'a> Transaction<'a> {
         self.with(Operation::Delete(key.into(), delete))
     }
 
+    /// Refuses the transaction unless a condition on a document holds, which is not written.
+    #[must_use]
+    pub fn check(self, key: impl Into<Cow<'a, str>>, check: DocumentCheck<'a>) -> Transaction<'a> {
+        self.with(Operation::Check(key.into(), check))
+    }
+
     /// Acquires locks, if they are free: `wait`, `request_id` and `with_document` do not count.
     #[must_use]
     pub fn acquire(self, request: LockRequest<'a>) -> Transaction<'a> {
@@ -142,19 +149,8 @@ impl Operation<'_> {
                 fields.insert("key".to_owned(), (&**key).into());
                 object("patch", &Value::Object(fields), out);
             }
-            Operation::Delete(key, delete) => {
-                let mut fields = json!({ "key": key });
-                for (name, value) in [
-                    ("if_version", delete.if_version.map(Value::from)),
-                    ("if_etag", delete.if_etag.map(Value::from)),
-                    ("token", delete.token.map(Value::from)),
-                ] {
-                    if let Some(value) = value {
-                        fields[name] = value;
-                    }
-                }
-                object("delete", &fields, out);
-            }
+            Operation::Delete(key, delete) => object("delete", &Keyed { key, fields: delete }, out),
+            Operation::Check(key, check) => object("check", &Keyed { key, fields: check }, out),
             Operation::Acquire(request) => object("acquire", &request.fields(), out),
             Operation::Release(token) => object("release", &json!({ "token": token }), out),
         }
@@ -162,11 +158,19 @@ impl Operation<'_> {
     }
 }
 
-fn object(name: &str, fields: &Value, out: &mut String) {
+/// The key of a document, and conditions on it.
+#[derive(Serialize)]
+struct Keyed<'k, T> {
+    key: &'k str,
+    #[serde(flatten)]
+    fields: &'k T,
+}
+
+fn object(name: &str, fields: &impl Serialize, out: &mut String) {
     out.push_str("{\"");
     out.push_str(name);
     out.push_str("\":");
-    out.push_str(&fields.to_string());
+    out.push_str(&json!(fields).to_string());
 }
 
 impl LockRequest<'_> {
@@ -198,7 +202,7 @@ pub struct Committed {
     pub duplicate: bool,
 }
 
-/// Result of an operation: nothing of one that settles, deletes or releases.
+/// Result of an operation: nothing of one that settles, deletes, checks or releases.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct OperationResult {
     /// Id of the message that was sent.
@@ -225,6 +229,7 @@ mod tests {
             .put("k", DocumentPut { if_absent: true, ..DocumentPut::new(&[255]) })
             .patch("k", DocumentPatch::new(DocumentChange::Merge("{}")))
             .delete("k", DocumentDelete { if_version: Some(2), ..DocumentDelete::default() })
+            .check("c", DocumentCheck { if_absent: true, ..DocumentCheck::default() })
             .acquire(LockRequest { mode: LockMode::Counting(3), owner: "o", ..LockRequest::new("l") })
             .release("t");
         let body: Value = serde_json::from_str(&transaction.body()).unwrap();
@@ -234,6 +239,7 @@ mod tests {
             {"put": {"key": "k", "content_base64": "/w==", "if_absent": true}},
             {"patch": {"key": "k", "merge_patch": "{}"}},
             {"delete": {"key": "k", "if_version": 2}},
+            {"check": {"key": "c", "if_absent": true}},
             {"acquire": {"keys": ["l"], "ttl_ms": 30_000, "owner": "o", "mode": "counting", "holders": 3}},
             {"release": {"token": "t"}},
         ]});

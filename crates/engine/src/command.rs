@@ -2,7 +2,7 @@
 //! [`Command::encode`], and read back from the log's bytes, without copying, when it is applied.
 
 use crate::change::Change;
-pub use crate::documents::{DocumentDelete, DocumentPut};
+pub use crate::documents::{DocumentCheck, DocumentDelete, DocumentPut};
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, Receipt, ReceiptKey};
 pub use crate::item::{Deliver, SendItem};
 use crate::limit::LimitRules;
@@ -296,6 +296,8 @@ pub enum Command<'a> {
     DocumentPut(DocumentPut<'a>),
     /// See [`DocumentDelete`].
     DocumentDelete(DocumentDelete<'a>),
+    /// See [`DocumentCheck`].
+    DocumentCheck(DocumentCheck<'a>),
     /// See [`Transaction`].
     Transaction(Transaction<'a>),
     /// Holds a message whose payload could not be read back; proposed by the node.
@@ -328,7 +330,7 @@ pub struct Transaction<'a> {
     pub request_digest: u64,
     /// The operations, at most [`crate::limits::TRANSACTION_OPERATIONS_MAX`]: [`Command::Send`] and
     /// [`Command::Settle`] with one item, [`Command::DocumentPut`], [`Command::DocumentDelete`],
-    /// [`Command::LockAcquire`] without a wait, and [`Command::LockRelease`].
+    /// [`Command::DocumentCheck`], [`Command::LockAcquire`] without a wait, and [`Command::LockRelease`].
     pub operations: &'a [Command<'a>],
 }
 

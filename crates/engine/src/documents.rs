@@ -37,6 +37,17 @@ pub struct DocumentDelete<'a> {
     pub when: DocumentCondition,
 }
 
+/// Does nothing if `when` holds, and is refused otherwise: so a transaction depends on what decided it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DocumentCheck<'a> {
+    /// Namespace of the key.
+    pub namespace: NamespaceId,
+    /// The key.
+    pub key: &'a str,
+    /// The condition.
+    pub when: DocumentCondition,
+}
+
 /// Conditions under which a document is written or deleted; by default none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DocumentCondition {

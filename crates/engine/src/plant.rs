@@ -52,6 +52,8 @@ pub enum Plant {
     KeepReleasedLock,
     /// A transaction settles its deliveries also when another of its operations is refused.
     SettleWithoutTheRest,
+    /// A transaction is done although what it checks does not hold.
+    PassChecks,
     /// A repeat of a transaction is another transaction.
     ForgetTransaction,
     /// A new epoch takes from the consumers that it detaches what they hold.

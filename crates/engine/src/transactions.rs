@@ -26,6 +26,8 @@ pub enum OperationDone {
         /// The version that it had.
         version: DocumentVersion,
     },
+    /// The condition on the document holds.
+    Checked,
     /// The locks were acquired.
     Granted {
         /// The grant.
@@ -44,6 +46,7 @@ impl OperationDone {
             | OperationDone::Settled
             | OperationDone::Written { .. }
             | OperationDone::Deleted { .. }
+            | OperationDone::Checked
             | OperationDone::Released => None,
         }
     }

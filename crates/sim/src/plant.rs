@@ -116,6 +116,8 @@ plants! {
     KeepReleasedLock = "keep_released_lock" in engine as KeepReleasedLock,
     /// A transaction settles its deliveries also when another of its operations is refused.
     SettleWithoutTheRest = "settle_without_the_rest" in engine as SettleWithoutTheRest,
+    /// A transaction is done although what it checks does not hold.
+    PassChecks = "pass_checks" in engine as PassChecks,
     /// A repeat of a transaction is another transaction.
     ForgetTransaction = "forget_transaction" in engine as ForgetTransaction,
     /// A new epoch takes from the consumers that it detaches what they hold.

@@ -87,6 +87,7 @@ are_found! {
     forget_write_request: ForgetWriteRequest,
     keep_released_lock: KeepReleasedLock,
     settle_without_the_rest: SettleWithoutTheRest,
+    pass_checks: PassChecks,
     forget_transaction: ForgetTransaction,
     unique_while_leased: UniqueWhileLeased,
     bulk_forgets_versions: BulkForgetsVersions,

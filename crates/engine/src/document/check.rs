@@ -1,6 +1,6 @@
 //! Refusals of commands about documents whatever the state is.
 
-use crate::documents::DocumentPut;
+use crate::documents::{DocumentCheck, DocumentCondition, DocumentPut};
 use crate::error::{Error, FieldPath};
 use crate::limits::{
     DOCUMENT_ATTRIBUTES_BYTES_MAX, DOCUMENT_ATTRIBUTES_MAX, DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX,
@@ -10,6 +10,15 @@ use crate::rules::{at_most, at_most_of, check_content_type, invalid, key_rule};
 
 pub(crate) fn check_key(key: &str) -> Result<(), Error> {
     key_rule("key", key, DOCUMENT_KEY_BYTES_MAX)
+}
+
+/// Refuses a check that would hold whatever the state is.
+pub(crate) fn check_condition(check: &DocumentCheck<'_>) -> Result<(), Error> {
+    check_key(check.key)?;
+    if check.when == DocumentCondition::default() {
+        return Err(invalid("if_version", "a check has a condition: say what has to hold".into()));
+    }
+    Ok(())
 }
 
 pub(crate) fn check_put(put: &DocumentPut<'_>) -> Result<(), Error> {

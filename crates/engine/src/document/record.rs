@@ -3,7 +3,7 @@
 use crate::blob::BlobHead;
 use crate::command::RecordSink;
 use crate::core::field::{ReadField, WriteField};
-use crate::documents::{DocumentCondition, DocumentDelete, DocumentPut};
+use crate::documents::{DocumentCheck, DocumentCondition, DocumentDelete, DocumentPut};
 use crate::id::{BlobRef, NamespaceId};
 use crate::limits::{DOCUMENT_HISTORY_MAX, DOCUMENT_TTL_MS_MAX};
 use crate::locks::LockToken;
@@ -80,23 +80,30 @@ pub(crate) fn decode_put<'a>(reader: &mut Reader<'a>) -> Option<PutRecord<'a>> {
     })
 }
 
-impl WriteField for DocumentDelete<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.u32(self.namespace.0);
-        out.name(self.key);
-        self.when.write(out);
-    }
+/// Declares the layout of a command that has a key and a condition.
+macro_rules! key_and_condition {
+    ($($command:ident)*) => {$(
+        impl WriteField for $command<'_> {
+            fn write(&self, out: &mut Vec<u8>) {
+                out.u32(self.namespace.0);
+                out.name(self.key);
+                self.when.write(out);
+            }
+        }
+
+        impl<'a> ReadField<'a> for $command<'a> {
+            fn read(reader: &mut Reader<'a>) -> Option<Self> {
+                Some($command {
+                    namespace: NamespaceId(reader.u32()?),
+                    key: reader.name()?,
+                    when: DocumentCondition::read(reader)?,
+                })
+            }
+        }
+    )*};
 }
 
-impl<'a> ReadField<'a> for DocumentDelete<'a> {
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        Some(DocumentDelete {
-            namespace: NamespaceId(reader.u32()?),
-            key: reader.name()?,
-            when: DocumentCondition::read(reader)?,
-        })
-    }
-}
+key_and_condition!(DocumentCheck DocumentDelete);
 
 impl WriteField for DocumentCondition {
     fn write(&self, out: &mut Vec<u8>) {

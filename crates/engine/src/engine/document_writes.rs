@@ -1,7 +1,7 @@
 //! Writing of documents: those who write may prove that they hold the lock of the key.
 
 use crate::document::record::PutRecord;
-use crate::documents::{DocumentCondition, DocumentDelete};
+use crate::documents::{DocumentCheck, DocumentCondition, DocumentDelete};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::id::NamespaceId;
@@ -26,6 +26,19 @@ impl Engine {
     ) -> Result<(), Error> {
         self.expect_lock(delete.namespace, &delete.when, delete.key)?;
         self.documents.delete(delete, &mut self.core, out)
+    }
+
+    pub(super) fn document_check(
+        &mut self,
+        check: &DocumentCheck<'_>,
+        out: &mut Outcome,
+    ) -> Result<(), Error> {
+        self.expect_lock(check.namespace, &check.when, check.key)?;
+        let (_, found) = self.documents.look_up(check.namespace, check.key, &mut self.core, out)?;
+        if plant::is(Plant::PassChecks) {
+            return Ok(());
+        }
+        self.documents.expect(&check.when, check.key, found)
     }
 
     /// Refuses unless the token of a condition, if there is one, proves a lock of the key.

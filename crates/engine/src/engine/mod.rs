@@ -167,6 +167,7 @@ impl Engine {
             Rare::LockLeave { claim, calls } => locks.leave(claim, calls, core, out),
             Rare::DocumentPut(put) => self.document_put(&put, out),
             Rare::DocumentDelete(delete) => self.document_delete(&delete, out),
+            Rare::DocumentCheck(check) => self.document_check(&check, out),
             Rare::Transaction(transaction) => self.transaction(&transaction, out),
         }
     }

@@ -176,6 +176,7 @@ impl Engine {
                 needs.tokens += 1;
                 self.documents.expect_to_delete(&delete.when, delete.key, found).map(|_| ())
             }
+            OperationRecord::Check(check) => self.document_check(check, out),
             OperationRecord::Acquire(acquire) => {
                 needs.claims += 1;
                 needs.tokens += 1;
@@ -270,6 +271,7 @@ impl Engine {
                 let version = found.map(|slot| self.documents.delete_found(slot, core, out));
                 OperationDone::Deleted { version: version.unwrap_or_default() }
             }
+            OperationRecord::Check(_) => OperationDone::Checked,
             OperationRecord::Acquire(acquire) => {
                 let number = core.tokens.give().unwrap_or_default();
                 OperationDone::Granted { grant: self.locks.grant_new(acquire, namespace, number, core) }

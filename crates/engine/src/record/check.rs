@@ -56,6 +56,7 @@ impl Command<'_> {
             Command::DocumentPut(put) => document::check_put(put),
             Command::Transaction(whole) => transaction::check(whole, limits),
             Command::DocumentDelete(delete) => document::check_key(delete.key),
+            Command::DocumentCheck(check) => document::check_condition(check),
             Command::Resume { receipts, .. } => check_items("receipts", receipts.len(), limits),
             Command::NamespaceCreate { name, .. } => name_rule("namespace", name),
             Command::NamespaceSet { .. } | Command::NamespaceDelete { .. } => Ok(()),

@@ -8,7 +8,7 @@ use crate::command::{Command, ScheduleFire};
 use crate::core::field::{ReadField, WriteField};
 use crate::document::record as document;
 use crate::document::record::PutRecord;
-use crate::documents::DocumentDelete;
+use crate::documents::{DocumentCheck, DocumentDelete};
 use crate::id::{BlobRef, ConsumerId, MessageId, NamespaceId, ReceiptKey};
 use crate::limit::LimitRules;
 use crate::limits::Limits;
@@ -118,6 +118,7 @@ records! {
         ReceiptKey(ReceiptKey) = 17, 1;
         ScheduleFire(ScheduleFire) = 53, 1;
         DocumentDelete(DocumentDelete<'a>) = 67, 1;
+        DocumentCheck(DocumentCheck<'a>) = 69, 1;
     }
     fields {
         Epoch { number: u64, behaviour: u16 } = 1, 2;

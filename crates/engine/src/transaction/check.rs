@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::command::{Command, DocumentDelete, DocumentPut, Transaction};
-use crate::document::check::check_put;
+use crate::command::{Command, DocumentCheck, DocumentDelete, DocumentPut, Transaction};
+use crate::document::check::{check_condition, check_put};
 use crate::error::Error;
 use crate::id::Receipt;
 use crate::limits::{IDEMPOTENCY_KEY_BYTES_MAX, Limits, TRANSACTION_OPERATIONS_MAX};
@@ -51,6 +51,7 @@ fn check_part(part: Part<'_, '_>, limits: &Limits) -> Result<usize, Error> {
         }
         Part::Put(put) => check_put(put).map(|()| put.content.len()),
         Part::Delete(delete) => Command::DocumentDelete(*delete).check(limits).map(|()| 0),
+        Part::Check(check) => check_condition(check).map(|()| 0),
         Part::Acquire(acquire) => {
             check_acquire(acquire)?;
             if acquire.wait_ms > 0 {
@@ -83,7 +84,9 @@ impl<'a> Named<'a> {
                 let Receipt { id, token, .. } = item.receipt;
                 once(&mut self.deliveries, (id.sequence, token), at, &format!("{prefix}receipt"))
             }
-            Part::Put(DocumentPut { key, .. }) | Part::Delete(DocumentDelete { key, .. }) => {
+            Part::Put(DocumentPut { key, .. })
+            | Part::Delete(DocumentDelete { key, .. })
+            | Part::Check(DocumentCheck { key, .. }) => {
                 once(&mut self.documents, *key, at, &format!("{prefix}key"))
             }
             Part::Acquire(acquire) => {

@@ -15,6 +15,7 @@ pub(crate) mod kind {
     pub(crate) const SETTLE: &str = "settle";
     pub(crate) const PUT: &str = "put";
     pub(crate) const DELETE: &str = "delete";
+    pub(crate) const CHECK: &str = "check";
     pub(crate) const ACQUIRE: &str = "acquire";
     pub(crate) const RELEASE: &str = "release";
 }

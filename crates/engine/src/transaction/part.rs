@@ -1,6 +1,6 @@
 //! The commands that a transaction can have.
 
-use crate::command::{Command, DocumentDelete, DocumentPut, LockAcquire, Send, SettleItem};
+use crate::command::{Command, DocumentCheck, DocumentDelete, DocumentPut, LockAcquire, Send, SettleItem};
 use crate::id::NamespaceId;
 use crate::locks::LockToken;
 use crate::transaction::kind;
@@ -16,6 +16,8 @@ pub(crate) enum Part<'c, 'a> {
     Put(&'c DocumentPut<'a>),
     /// A deletion of a document.
     Delete(&'c DocumentDelete<'a>),
+    /// A condition on a document.
+    Check(&'c DocumentCheck<'a>),
     /// A claim that does not wait.
     Acquire(&'c LockAcquire<'a>),
     /// A release of a grant.
@@ -34,6 +36,9 @@ impl<'c, 'a> Part<'c, 'a> {
         if let Command::DocumentDelete(delete) = command {
             return Some(Part::Delete(delete));
         }
+        if let Command::DocumentCheck(check) = command {
+            return Some(Part::Check(check));
+        }
         if let Command::LockAcquire(acquire) = command {
             return Some(Part::Acquire(acquire));
         }
@@ -50,6 +55,7 @@ impl<'c, 'a> Part<'c, 'a> {
             Part::Settle(..) => kind::SETTLE,
             Part::Put(_) => kind::PUT,
             Part::Delete(_) => kind::DELETE,
+            Part::Check(_) => kind::CHECK,
             Part::Acquire(_) => kind::ACQUIRE,
             Part::Release(..) => kind::RELEASE,
         }
@@ -62,6 +68,7 @@ impl<'c, 'a> Part<'c, 'a> {
             Part::Settle(namespace, _) | Part::Release(namespace, _) => *namespace,
             Part::Put(put) => put.namespace,
             Part::Delete(delete) => delete.namespace,
+            Part::Check(check) => check.namespace,
             Part::Acquire(acquire) => acquire.namespace,
         }
     }

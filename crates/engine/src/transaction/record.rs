@@ -8,7 +8,7 @@ use crate::command::{Command, RecordSink, Transaction};
 use crate::core::field::{ReadField, WriteField};
 use crate::document::record as document;
 use crate::document::record::PutRecord;
-use crate::documents::DocumentDelete;
+use crate::documents::{DocumentCheck, DocumentDelete};
 use crate::id::{BlobRef, NamespaceId};
 use crate::lock::record as lock;
 use crate::lock::record::AcquireRecord;
@@ -30,6 +30,7 @@ mod tag {
     pub(super) const DELETE: u8 = 3;
     pub(super) const ACQUIRE: u8 = 4;
     pub(super) const RELEASE: u8 = 5;
+    pub(super) const CHECK: u8 = 6;
 }
 
 /// An operation; blobs have the numbers that they have in the whole record.
@@ -39,6 +40,7 @@ pub(crate) enum OperationRecord<'a> {
     Settle(SettleItemRecord),
     Put(PutRecord<'a>),
     Delete(DocumentDelete<'a>),
+    Check(DocumentCheck<'a>),
     Acquire(AcquireRecord<'a>),
     Release(LockToken),
 }
@@ -97,17 +99,16 @@ fn encode_operation(operation: &Command<'_>, sink: &mut impl RecordSink) {
         }
         Part::Put(put) => document::encode_put([tag::PUT, 0], put, sink),
         Part::Acquire(acquire) => lock::encode_acquire([tag::ACQUIRE, 0], acquire, sink),
-        Part::Delete(delete) => {
-            let mut out = vec![tag::DELETE, 0];
-            delete.write(&mut out);
-            sink.body(&out);
-        }
-        Part::Release(_, token) => {
-            let mut out = vec![tag::RELEASE, 0];
-            token.write(&mut out);
-            sink.body(&out);
-        }
+        Part::Delete(delete) => encode_field(tag::DELETE, delete, sink),
+        Part::Check(check) => encode_field(tag::CHECK, check, sink),
+        Part::Release(_, token) => encode_field(tag::RELEASE, &token, sink),
     }
+}
+
+fn encode_field(tag: u8, field: &impl WriteField, sink: &mut impl RecordSink) {
+    let mut out = vec![tag, 0];
+    field.write(&mut out);
+    sink.body(&out);
 }
 
 /// Takes the blobs of a record, and leaves out its body.
@@ -132,6 +133,7 @@ pub(crate) fn decode<'a>(reader: &mut Reader<'a>) -> Option<TransactionRecord<'a
         let is_of_namespace = match operation {
             OperationRecord::Put(put) => put.namespace == namespace,
             OperationRecord::Delete(delete) => delete.namespace == namespace,
+            OperationRecord::Check(check) => check.namespace == namespace,
             OperationRecord::Acquire(acquire) => acquire.namespace == namespace,
             OperationRecord::Send(..) | OperationRecord::Settle(_) | OperationRecord::Release(_) => true,
         };
@@ -176,6 +178,7 @@ fn read_operation<'a>(reader: &mut Reader<'a>, next_blob: &mut u32) -> Option<Op
             OperationRecord::Put(put)
         }
         tag::DELETE => OperationRecord::Delete(DocumentDelete::read(&mut body)?),
+        tag::CHECK => OperationRecord::Check(DocumentCheck::read(&mut body)?),
         tag::ACQUIRE => OperationRecord::Acquire(lock::decode_acquire(&mut body)?),
         tag::RELEASE => OperationRecord::Release(LockToken::read(&mut body)?),
         _ => return None,
@@ -193,6 +196,7 @@ impl OperationRecord<'_> {
                 OperationRecord::Settle(_) => kind::SETTLE,
                 OperationRecord::Put(_) => kind::PUT,
                 OperationRecord::Delete(_) => kind::DELETE,
+                OperationRecord::Check(_) => kind::CHECK,
                 OperationRecord::Acquire(_) => kind::ACQUIRE,
                 OperationRecord::Release(_) => kind::RELEASE,
             },
@@ -214,12 +218,13 @@ impl<'a> TransactionRecord<'a> {
             OperationRecord::Settle(_)
             | OperationRecord::Put(_)
             | OperationRecord::Delete(_)
+            | OperationRecord::Check(_)
             | OperationRecord::Acquire(_)
             | OperationRecord::Release(_) => None,
         })
     }
 
-    /// The body of this record, which settles, deletes and releases, without error texts and results.
+    /// The body of this record, which settles, deletes, checks and releases, without error texts and results.
     pub(crate) fn without_blobs(&self, body: &[u8]) -> Vec<u8> {
         let mut reader = self.operations;
         let first = body.len() - reader.rest().len();
@@ -245,6 +250,7 @@ impl<'a> TransactionRecord<'a> {
             OperationRecord::Put(put) => vec![put.blob(index)],
             OperationRecord::Send(..)
             | OperationRecord::Delete(_)
+            | OperationRecord::Check(_)
             | OperationRecord::Acquire(_)
             | OperationRecord::Release(_) => Vec::new(),
         });

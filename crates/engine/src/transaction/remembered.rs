@@ -19,6 +19,7 @@ mod tag {
     pub(super) const DELETED: u8 = 3;
     pub(super) const GRANTED: u8 = 4;
     pub(super) const RELEASED: u8 = 5;
+    pub(super) const CHECKED: u8 = 6;
 }
 
 impl Gave for Committed {
@@ -66,6 +67,7 @@ fn write(done: &OperationDone, out: &mut Vec<u8>) {
             out.u64(grant.until_us);
             out.u16(grant.calls);
         }
+        OperationDone::Checked => out.u8(tag::CHECKED),
         OperationDone::Released => out.u8(tag::RELEASED),
     }
 }
@@ -86,6 +88,7 @@ fn read(reader: &mut Reader<'_>) -> Option<OperationDone> {
             let (token, until_us) = (LockToken::read(reader)?, reader.u64()?);
             OperationDone::Granted { grant: LockGrant { token, until_us, calls: reader.u16()? } }
         }
+        tag::CHECKED => OperationDone::Checked,
         tag::RELEASED => OperationDone::Released,
         _ => return None,
     })
@@ -112,6 +115,7 @@ mod tests {
             OperationDone::Deleted { version },
             OperationDone::Granted { grant: LockGrant { token, until_us: 9, calls: 10 } },
             OperationDone::Released,
+            OperationDone::Checked,
         ]));
         let mut out = Vec::new();
         committed.write_entries(&mut out);

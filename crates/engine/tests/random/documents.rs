@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use sluice_engine::blob::MessageBlob;
-use sluice_engine::command::{DocumentDelete, DocumentPut};
+use sluice_engine::command::{DocumentCheck, DocumentDelete, DocumentPut};
 use sluice_engine::documents::{ChangePosition, DocumentChange, DocumentCondition, DocumentVersion};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::{Outcome, Reply};
@@ -86,6 +86,13 @@ impl Documents {
                         self.live.remove(&known);
                     }
                     found => refused(when, found, out, "delete"),
+                }
+            }
+            Command::DocumentCheck(DocumentCheck { namespace, key, when }) => {
+                let found = self.live.get(&(*namespace, (*key).to_owned()));
+                match out.error {
+                    None => assert!(holds(when, found), "{command:?} of {found:?}"),
+                    Some(_) => refused(when, found, out, "check"),
                 }
             }
             Command::NamespaceDelete { namespace, .. } if out.error.is_none() => {

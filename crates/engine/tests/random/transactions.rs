@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use sluice_engine::command::{
-    Deliver, DocumentDelete, DocumentPut, LockAcquire, Send, SendItem, SettleItem, Settlement, Transaction,
+    Deliver, DocumentCheck, DocumentDelete, DocumentPut, LockAcquire, Send, SendItem, SettleItem, Settlement,
+    Transaction,
 };
 use sluice_engine::id::NamespaceId;
 use sluice_engine::locks::{LockMode, LockNotice, LockToken};
@@ -72,8 +73,10 @@ impl Transactions {
                     expect_plausible(operation, error);
                 }
                 let locks = vec![(None, Outcome { locks: out.locks.clone(), ..Outcome::default() })];
-                let of_document =
-                    |it: &Command<'_>| matches!(it, Command::DocumentPut(_) | Command::DocumentDelete(_));
+                let of_document = |it: &Command<'_>| {
+                    use Command::{DocumentCheck, DocumentDelete, DocumentPut};
+                    matches!(it, DocumentPut(_) | DocumentDelete(_) | DocumentCheck(_))
+                };
                 let refused = refused.filter(of_document);
                 let error = Outcome { error: out.error.clone(), ..Outcome::default() };
                 locks.into_iter().chain(refused.map(|operation| (Some(operation), error))).collect()
@@ -108,7 +111,7 @@ fn alone(done: &OperationDone) -> Outcome {
         OperationDone::Written { version, created } => Reply::DocumentWritten { version, created },
         OperationDone::Deleted { version } => Reply::DocumentWritten { version, created: false },
         OperationDone::Granted { grant } => Reply::LockGranted { grant },
-        OperationDone::Settled | OperationDone::Released => Reply::None,
+        OperationDone::Settled | OperationDone::Checked | OperationDone::Released => Reply::None,
     };
     Outcome { reply, ..Outcome::default() }
 }
@@ -219,6 +222,10 @@ impl Run {
             6 if self.numbers.one_in(3) => {
                 let when = self.condition(namespace, key);
                 Command::DocumentDelete(DocumentDelete { namespace, key, when })
+            }
+            6 if self.numbers.one_in(2) => {
+                let when = self.condition(namespace, key);
+                Command::DocumentCheck(DocumentCheck { namespace, key, when })
             }
             6 => Command::LockRelease { namespace, token: *chosen.tokens.get(at)? },
             _ => Command::LockAcquire(LockAcquire {

@@ -1,8 +1,9 @@
 //! Documents: `doc put KEY CONTENT` with `type=`, `attr_NAME=`, `ttl_ms=` or `keep_ttl=1`, `history=`,
-//! `request=`, and `doc delete KEY`; conditions are `version=`, `revision=`, `exists=1` and `lock=GRANT`.
+//! `request=`, `doc delete KEY` and `doc check KEY`; conditions are `version=`, `revision=`, `exists=1` and
+//! `lock=GRANT`.
 
 use sluice_engine::Command;
-use sluice_engine::command::{DocumentDelete, DocumentPut};
+use sluice_engine::command::{DocumentCheck, DocumentDelete, DocumentPut};
 use sluice_engine::documents::{
     ChangePosition, DocumentChange, DocumentCondition, DocumentVersion, DocumentView,
 };
@@ -22,6 +23,7 @@ impl Player {
                 self.run(&Command::DocumentPut(put))
             }
             ["delete", key] => self.run(&Command::DocumentDelete(DocumentDelete { namespace, key, when })),
+            ["check", key] => self.run(&Command::DocumentCheck(DocumentCheck { namespace, key, when })),
             _ => panic!("{line:?} is no command"),
         }
     }

@@ -2,7 +2,9 @@
 //! `send QUEUE PAYLOAD`, `ack`, `nack`, `release` and `reject DELIVERY`, and those of `doc` and `lock`.
 
 use sluice_engine::Command;
-use sluice_engine::command::{DocumentDelete, LockAcquire, Send, SendItem, SettleItem, Transaction};
+use sluice_engine::command::{
+    DocumentCheck, DocumentDelete, LockAcquire, Send, SendItem, SettleItem, Transaction,
+};
 use sluice_engine::item::{SendOptions, Step, Steps};
 use sluice_engine::outcome::Reply;
 use sluice_engine::transactions::OperationDone;
@@ -85,6 +87,10 @@ impl Player {
                 let when = self.condition(line);
                 Command::DocumentDelete(DocumentDelete { namespace, key, when })
             }
+            ("doc", ["check", key]) => {
+                let when = self.condition(line);
+                Command::DocumentCheck(DocumentCheck { namespace, key, when })
+            }
             ("lock", ["acquire", keys @ ..]) => Command::LockAcquire(LockAcquire {
                 wait_ms: line.number("wait_ms").unwrap_or(0) as u32,
                 ..self.acquire(line, keys)
@@ -111,6 +117,7 @@ impl Player {
                 }
                 OperationDone::Deleted { version } => format!("deleted {}", self.version(version)),
                 OperationDone::Granted { grant } => format!("granted {}", self.granted(grant)),
+                OperationDone::Checked => "checked".into(),
                 OperationDone::Released => "released".into(),
             });
         }

@@ -1,7 +1,7 @@
 //! Transactions: operations that are done together, among them messages to send and deliveries to settle.
 
 use sluice_calls::documents::patch::KeyedPatch;
-use sluice_calls::documents::{KeyedDelete, KeyedPut};
+use sluice_calls::documents::{KeyedCheck, KeyedDelete, KeyedPut};
 use sluice_calls::fault::{Fault, Read};
 use sluice_calls::locks::{AcquireAtOnce, Release};
 use sluice_calls::transactions::{self, Operation};
@@ -19,7 +19,7 @@ use crate::hot::content::Text;
 pub(crate) const TRANSACTION_FIELDS: &[&str] = &["operations"];
 /// Fields of an operation, of which it has one.
 pub(crate) const OPERATION_FIELDS: &[&str] =
-    &["send", "settle", "put", "patch", "delete", "acquire", "release"];
+    &["send", "settle", "put", "patch", "delete", "acquire", "release", "check"];
 
 /// Does operations together.
 pub(super) async fn commit<'b>(
@@ -49,6 +49,7 @@ enum Given {
     Put(Box<KeyedPut>),
     Patch(Box<KeyedPatch>),
     Delete(Box<KeyedDelete>),
+    Check(Box<KeyedCheck>),
     Acquire(Box<AcquireAtOnce>),
     Release(Box<Release>),
 }
@@ -104,6 +105,7 @@ impl<'a> Operations<'a> {
                 "put" => Given::Put(reader.value()?),
                 "patch" => Given::Patch(reader.value()?),
                 "delete" => Given::Delete(reader.value()?),
+                "check" => Given::Check(reader.value()?),
                 "acquire" => Given::Acquire(reader.value()?),
                 _ => Given::Release(reader.value()?),
             };
@@ -147,6 +149,7 @@ impl<'a> Operations<'a> {
                 Given::Put(put) => Operation::Put(put),
                 Given::Patch(patch) => Operation::Patch(patch),
                 Given::Delete(delete) => Operation::Delete(delete),
+                Given::Check(check) => Operation::Check(check),
                 Given::Acquire(acquire) => Operation::Acquire(acquire),
                 Given::Release(release) => Operation::Release(release),
             })
@@ -173,6 +176,7 @@ mod tests {
             Operation::Put(_) => "put".to_owned(),
             Operation::Patch(_) => "patch".to_owned(),
             Operation::Delete(_) => "delete".to_owned(),
+            Operation::Check(_) => "check".to_owned(),
             Operation::Acquire(_) => "acquire".to_owned(),
             Operation::Release(_) => "release".to_owned(),
         };
@@ -187,7 +191,7 @@ mod tests {
             r#"{{"operations":[{{"put":{{"key":"k","content":"x"}}}},{{"send":{{"queue":"a","payload":"\u0031"}}}},
             {{"settle":{{"receipt":"{RECEIPT}","outcome":"nack","error":"\u0065"}}}},{{"release":{{"token":"t"}}}},
             {{"send":{{"payload_base64":"/w==","queue":"b"}}}},{{"acquire":{{"key":"k"}}}},{{"delete":{{"key":"k"}}}},
-            {{"patch":{{"key":"k","increment":[{{"pointer":"/n"}}]}}}}]}}"#
+            {{"patch":{{"key":"k","increment":[{{"pointer":"/n"}}]}}}},{{"check":{{"key":"k","if_absent":true}}}}]}}"#
         );
         let expected = [
             "put",
@@ -198,6 +202,7 @@ mod tests {
             "acquire",
             "delete",
             "patch",
+            "check",
         ];
         assert_eq!(read(&body).unwrap(), expected);
     }

@@ -1606,6 +1606,9 @@ pub struct TransactionOperation {
     /// A grant to release.
     #[prost(message, optional, tag = "7")]
     pub release: ::core::option::Option<TransactionRelease>,
+    /// A condition on a document that is not written.
+    #[prost(message, optional, tag = "8")]
+    pub check: ::core::option::Option<TransactionCheck>,
 }
 /// A document to write: the fields of PutDocumentRequest.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1666,6 +1669,22 @@ pub struct TransactionDelete {
     #[prost(bytes = "bytes", optional, tag = "4")]
     pub token: ::core::option::Option<::prost::bytes::Bytes>,
 }
+/// A condition on a document that is not written: the conditions of PutDocumentRequest, of which there is one.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransactionCheck {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub key: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(uint64, optional, tag = "2")]
+    pub if_version: ::core::option::Option<u64>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub if_etag: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bool, optional, tag = "4")]
+    pub if_exists: ::core::option::Option<bool>,
+    #[prost(bool, optional, tag = "5")]
+    pub if_absent: ::core::option::Option<bool>,
+    #[prost(bytes = "bytes", optional, tag = "6")]
+    pub token: ::core::option::Option<::prost::bytes::Bytes>,
+}
 /// Locks to acquire: the fields of AcquireLockRequest, but for those of its wait.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TransactionAcquire {
@@ -1698,7 +1717,7 @@ pub struct CommitTransactionResponse {
     #[prost(bool, tag = "2")]
     pub duplicate: bool,
 }
-/// What came of an operation: nothing of one that settles, deletes or releases.
+/// What came of an operation: nothing of one that settles, deletes, checks or releases.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TransactionResult {
     /// Id of the message that was sent.

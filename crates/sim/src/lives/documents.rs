@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sluice_engine::command::{Command, DocumentDelete, DocumentPut};
+use sluice_engine::command::{Command, DocumentCheck, DocumentDelete, DocumentPut};
 use sluice_engine::documents::{ChangePosition, DocumentChange, DocumentCondition, DocumentVersion};
 use sluice_engine::id::NamespaceId;
 use sluice_engine::outcome::Reply;
@@ -81,6 +81,16 @@ impl Documents {
                     None => {
                         ensure!(found.is_some() && holds(when, found), "{key} is deleted, as {found:?}");
                         self.live.remove(&known);
+                        Ok(())
+                    }
+                }
+            }
+            Command::DocumentCheck(DocumentCheck { namespace, key, when }) => {
+                let found = self.live.get(&(*namespace, (*key).to_owned()));
+                match &record.outcome.error {
+                    Some(error) => refused(when, found, error),
+                    None => {
+                        ensure!(holds(when, found), "{when:?} of {key} is true of {found:?}");
                         Ok(())
                     }
                 }

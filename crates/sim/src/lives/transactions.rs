@@ -124,7 +124,7 @@ fn alone(done: &OperationDone) -> Outcome {
         OperationDone::Written { version, created } => Reply::DocumentWritten { version, created },
         OperationDone::Deleted { version } => Reply::DocumentWritten { version, created: false },
         OperationDone::Granted { grant } => Reply::LockGranted { grant },
-        OperationDone::Settled | OperationDone::Released => Reply::None,
+        OperationDone::Settled | OperationDone::Checked | OperationDone::Released => Reply::None,
     };
     Outcome { reply, ..Outcome::default() }
 }

@@ -45,7 +45,8 @@ impl Apply<'_> {
             | Command::LockBreak { .. }
             | Command::LockWait { .. }
             | Command::LockLeave { .. }
-            | Command::DocumentDelete(_) => {}
+            | Command::DocumentDelete(_)
+            | Command::DocumentCheck(_) => {}
             Command::DocumentPut(put) => self.document_put(put),
             Command::Transaction(transaction) => self.transaction(transaction)?,
             _ => self.administer(command)?,

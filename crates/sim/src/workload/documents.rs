@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use sluice_engine::command::{Command, DocumentDelete, DocumentPut};
+use sluice_engine::command::{Command, DocumentCheck, DocumentDelete, DocumentPut};
 use sluice_engine::documents::{DocumentCondition, DocumentVersion};
 use sluice_engine::id::NamespaceId;
 
@@ -33,6 +33,11 @@ pub enum DocumentOp {
         key: &'static str,
         when: DocumentCondition,
     },
+    Check {
+        namespace: NamespaceId,
+        key: &'static str,
+        when: DocumentCondition,
+    },
 }
 
 impl Lend for DocumentOp {
@@ -53,6 +58,9 @@ impl Lend for DocumentOp {
             }
             DocumentOp::Delete { namespace, key, when } => {
                 Command::DocumentDelete(DocumentDelete { namespace: *namespace, key, when: *when })
+            }
+            DocumentOp::Check { namespace, key, when } => {
+                Command::DocumentCheck(DocumentCheck { namespace: *namespace, key, when: *when })
             }
         });
     }

@@ -1,6 +1,7 @@
 //! Random transactions: operations of the other kinds, in one namespace.
 
 use sluice_engine::command::{Command, Transaction};
+use sluice_engine::documents::DocumentCondition;
 use sluice_engine::id::NamespaceId;
 use sluice_engine::item::SendOptions;
 use sluice_engine::limits::Limits;
@@ -36,7 +37,7 @@ impl TransactionOp {
             matches!(
                 op,
                 Op::Settle { .. }
-                    | Op::Document(DocumentOp::Delete { .. })
+                    | Op::Document(DocumentOp::Delete { .. } | DocumentOp::Check { .. })
                     | Op::Lock(LockOp::Release { .. })
             )
         };
@@ -145,12 +146,15 @@ impl Generator {
         let token = self.some_token();
         let rng = self.draws();
         let key = *rng.pick(&KEYS);
-        let mut when = sluice_engine::documents::DocumentCondition::default();
+        let mut when = DocumentCondition::default();
         match rng.below(6) {
             0 => when.version = Some(rng.below(3)),
             1 => when.exists = true,
             2 => when.token = token,
             _ => {}
+        }
+        if when != DocumentCondition::default() && rng.chance(1, 3) {
+            return DocumentOp::Check { namespace, key, when };
         }
         if rng.chance(1, 5) {
             return DocumentOp::Delete { namespace, key, when };
