@@ -151,6 +151,7 @@ pub const TABLE: &[Code] = &[
     conflict("lease_lost", grpc::ABORTED),
     conflict("lock_held", grpc::ABORTED),
     conflict("cancelled", grpc::ABORTED),
+    conflict("transaction_lost", grpc::ABORTED),
     conflict("already_settled", grpc::ALREADY_EXISTS),
     conflict("idempotency_mismatch", grpc::FAILED_PRECONDITION),
     too_large("payload_too_large"),

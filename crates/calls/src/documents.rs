@@ -368,6 +368,11 @@ fn set_aside(permit: &Permit<'_>, view: &DocumentView, each: usize) -> Result<()
     permit.room().reserve(view.content_bytes as usize * each + FIELDS_BYTES)
 }
 
+/// Most bytes of an answer with a content of so many bytes, as text.
+pub(crate) fn answer_bytes(content_bytes: usize) -> usize {
+    content_bytes * TEXT_BYTES_MAX + FIELDS_BYTES
+}
+
 /// A document to show.
 #[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

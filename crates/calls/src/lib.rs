@@ -46,6 +46,7 @@ pub mod messages;
 pub mod namespaces;
 pub mod near;
 pub mod neighbour;
+mod open_transactions;
 pub mod operation;
 pub mod passed;
 pub mod payload;

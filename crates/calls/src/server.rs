@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::access::{Access, Act, Caller, Peer};
 use crate::neighbour::Neighbour;
+use crate::open_transactions::OpenTransactions;
 use crate::passed::Passed;
 use crate::roster::{OwnNode, Roster};
 use crate::time::now_ms;
@@ -24,6 +25,7 @@ pub struct Calls {
     /// `None`: the server belongs to no cluster.
     clustered: Option<Clustered>,
     passed: Arc<Passed>,
+    open_transactions: OpenTransactions,
     started_at_ms: u64,
     /// Turns true when the server stops.
     stop: watch::Sender<bool>,
@@ -63,6 +65,7 @@ impl Calls {
             about,
             clustered: None,
             passed: Arc::default(),
+            open_transactions: OpenTransactions::default(),
             started_at_ms: now_ms(),
             stop: watch::Sender::new(false),
         }
@@ -98,6 +101,10 @@ impl Calls {
 
     pub(crate) fn stale_node(&self) -> &Node {
         &self.stale_node
+    }
+
+    pub(crate) fn open_transactions(&self) -> &OpenTransactions {
+        &self.open_transactions
     }
 
     /// The access control.

@@ -1,4 +1,7 @@
-//! Transactions: operations on queues, documents and locks that are done together, all or none.
+//! Transactions: operations on queues, documents and locks that are done together, all or none. `open` has
+//! the calls of those that are staged over several.
+
+mod open;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +25,12 @@ use crate::hot::settle::SettleRequestItem;
 use crate::hot::{ID_EXAMPLE, RECEIPT_EXAMPLE};
 use crate::locks::{AcquireAtOnce, Grant, Release, put_claim};
 use crate::permit::Permit;
+
+pub use crate::open_transactions::{Kept, Protocol};
+pub use open::{
+    Begin, Begun, Close, Closing, KeyedGet, Rollback, Stage, StageResult, StageResults, StagedDocument,
+    close, stage,
+};
 
 /// Operations to do together. Fronts decode it by hand.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -58,6 +67,8 @@ pub struct OperationRequest {
     pub acquire: Option<AcquireAtOnce>,
     /// A grant to release.
     pub release: Option<Release>,
+    /// A document to read, in an open transaction only.
+    pub get: Option<KeyedGet>,
 }
 
 /// An operation as it was read.
@@ -79,6 +90,8 @@ pub enum Operation<'a> {
     Acquire(&'a AcquireAtOnce),
     /// Releases a grant.
     Release(&'a Release),
+    /// Reads a document.
+    Get(&'a KeyedGet),
 }
 
 impl Operation<'_> {
@@ -92,6 +105,7 @@ impl Operation<'_> {
             Operation::Check(_) => "check",
             Operation::Acquire(_) => "acquire",
             Operation::Release(_) => "release",
+            Operation::Get(_) => "get",
         }
     }
 }
@@ -218,6 +232,7 @@ fn allow(permit: &Permit<'_>, operation: &Operation<'_>) -> Result<(), CallError
         | Operation::Patch(KeyedPatch { key: Some(key), .. })
         | Operation::Delete(KeyedDelete { key: Some(key), .. })
         | Operation::Check(KeyedCheck { key: Some(key), .. }) => permit.allow_key(Right::Coordinate, key),
+        Operation::Get(KeyedGet { key: Some(key) }) => permit.allow_key(Right::Read, key),
         Operation::Acquire(acquire) => {
             let keys = acquire.keys().unwrap_or_default();
             keys.iter().try_for_each(|key| permit.allow_key(Right::Coordinate, key))
@@ -226,7 +241,8 @@ fn allow(permit: &Permit<'_>, operation: &Operation<'_>) -> Result<(), CallError
         // Of which queue is looked up for all together.
         Operation::Settle(_) => permit.allow_some_queue(Right::Receive),
         // What has no key is refused when it is read.
-        Operation::Put(_) | Operation::Patch(_) | Operation::Delete(_) | Operation::Check(_) => Ok(()),
+        Operation::Put(_) | Operation::Patch(_) | Operation::Delete(_) => Ok(()),
+        Operation::Check(_) | Operation::Get(_) => Ok(()),
     }
 }
 
@@ -278,6 +294,10 @@ impl<'a> Given<'a> {
             Operation::Delete(delete) => key = key_of(delete.key.as_ref())?,
             Operation::Check(check) => key = key_of(check.key.as_ref())?,
             Operation::Acquire(acquire) => locks = acquire.keys()?,
+            Operation::Get(_) => {
+                let reason = "a transaction of one call reads nothing: begin one, and stage its operations";
+                return Err(Fault::invalid(reason));
+            }
             Operation::Send(_) | Operation::Settle(_) | Operation::Release(_) => {}
         }
         self.keys.push(key);
@@ -322,6 +342,8 @@ impl<'a> Given<'a> {
                 fields.number("ttl_ms", Some(claim.ttl_ms.into()));
             }
             Operation::Release(release) => fields.text("token", release.token_text()),
+            // It is refused when it is read.
+            Operation::Get(_) => {}
         }
         Ok(())
     }
@@ -410,7 +432,7 @@ async fn commit_once(
             }
             (Operation::Send(_) | Operation::Settle(_) | Operation::Patch(_), _) => Ok(None),
             (Operation::Delete(_) | Operation::Check(_), _) => Ok(None),
-            (Operation::Acquire(_) | Operation::Release(_), _) => Ok(None),
+            (Operation::Acquire(_) | Operation::Release(_) | Operation::Get(_), _) => Ok(None),
         };
         writings.push(writing.map_err(|fault| Refusal::Before(at, fault.into()))?);
     }
@@ -464,8 +486,8 @@ fn command<'a>(
         (Operation::Put(_) | Operation::Patch(_), Some(writing)) => {
             Command::DocumentPut(writing.put(namespace, given.keys[at], 0)?)
         }
-        (Operation::Put(_) | Operation::Patch(_), None) => {
-            return Err(Error::Internal { reason: "a write without its document".into() }.into());
+        (Operation::Put(_) | Operation::Patch(_), None) | (Operation::Get(_), _) => {
+            return Err(Error::Internal { reason: "an operation without its document".into() }.into());
         }
         (Operation::Delete(delete), _) => {
             let (key, when) = (given.keys[at], delete.when().read()?);

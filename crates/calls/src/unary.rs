@@ -12,7 +12,7 @@ use crate::permit::Permit;
 use crate::{
     bulk, changes, cluster, cluster_limits, consumers, dead, documents, finalize, flows, groups, health,
     keys, limits, locks, membership, messages, namespaces, policy, queue_defaults, queues, results,
-    schedules, status, tokens,
+    schedules, status, tokens, transactions,
 };
 
 macro_rules! unary {

@@ -318,7 +318,8 @@ fn unreadable() -> Box<Fault> {
     Fault::invalid("the content cannot be read")
 }
 
-async fn patched(change: Change, content: Bytes) -> Read<Vec<u8>> {
+/// The content after a change.
+pub(crate) async fn patched(change: Change, content: Bytes) -> Read<Vec<u8>> {
     let is_long = content.len() > LONG_BYTES;
     let work = move || {
         let mut value = json(&content).map_err(|fault| fault.inside("content"))?;

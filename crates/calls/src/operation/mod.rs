@@ -3,6 +3,7 @@
 //! Routing of HTTP, the methods of gRPC, the API description, the labels of metrics, and who may do what come
 //! from it.
 
+mod lookup;
 mod properties;
 
 use crate::access::Right;
@@ -479,6 +480,18 @@ operations! {
     /// An error of one refuses all. A repeat with its idempotency key gets the first outcome.
     TransactionCommit "transaction_commit" in "transactions": Namespaced Open Namespace []
         Post V1 ["transactions"] "Transactions/Commit" by Hot TransactionCommit;
+    /// Begin a transaction whose operations are staged over several calls.
+    TransactionBegin "transaction_begin" in "transactions": Namespaced Open Namespace []
+        Post V1 ["transactions" / "begin"] "Transactions/Begin" => transactions::Begin;
+    /// Stage operations, and read documents as the transaction sees them.
+    TransactionStage "transaction_stage" in "transactions": Namespaced Open Namespace [Long]
+        Post V1 ["transactions" / "{transaction}" / "operations"] "Transactions/Stage" by Hot TransactionStage;
+    /// Do all that is staged, or nothing.
+    TransactionClose "transaction_close" in "transactions": Namespaced Open Namespace []
+        Post V1 ["transactions" / "{transaction}" / "commit"] "Transactions/Close" by Hot TransactionClose;
+    /// Roll a transaction back: nothing of it is done.
+    TransactionRollback "transaction_rollback" in "transactions": Namespaced Open Namespace []
+        Post V1 ["transactions" / "{transaction}" / "rollback"] "Transactions/Rollback" => transactions::Rollback;
     /// Show who the caller is to this server, and what they may do.
     WhoAmI "whoami" in "access": Server Open Server []
         Get V1 ["whoami"] => tokens::WhoAmI;
@@ -497,92 +510,6 @@ struct Declaration {
     http: HttpName,
     grpc: Option<&'static str>,
     kind: Kind,
-}
-
-impl Operation {
-    fn declaration(self) -> &'static Declaration {
-        &DECLARATIONS[self as usize]
-    }
-
-    /// True if it can be called over a session, where nothing is audited.
-    pub fn is_called_over_sessions(self) -> bool {
-        let is_work = matches!(self.right(), Right::Coordinate | Right::Read | Right::Result);
-        (is_work && self.kind() == Kind::Unary) || self == Operation::TransactionCommit
-    }
-
-    /// The operation's name in metrics, the API description and the audit log.
-    pub fn name(self) -> &'static str {
-        self.declaration().name
-    }
-
-    /// The group in which the API description lists it.
-    pub fn topic(self) -> &'static str {
-        self.declaration().topic
-    }
-
-    /// Summary in one line.
-    pub fn summary(self) -> &'static str {
-        self.declaration().about[0].trim().trim_end_matches('.')
-    }
-
-    /// Further notes; may be empty.
-    pub fn notes(self) -> String {
-        let lines: Vec<&str> = self.declaration().about[1..].iter().map(|line| line.trim()).collect();
-        lines.join(" ")
-    }
-
-    /// The place where its names are looked up.
-    pub fn scope(self) -> Scope {
-        self.declaration().scope
-    }
-
-    /// The right that it needs.
-    pub fn right(self) -> Right {
-        self.declaration().right
-    }
-
-    /// The part of the server at which the caller needs the right.
-    pub fn subject(self) -> Subject {
-        self.declaration().subject
-    }
-
-    /// True if it has a property.
-    #[inline]
-    pub fn is(self, property: Trait) -> bool {
-        self.declaration().traits & property as u8 != 0
-    }
-
-    /// Method and path in HTTP.
-    pub fn http(self) -> &'static HttpName {
-        &self.declaration().http
-    }
-
-    /// Service and method in gRPC behind `/sluice.v1.`; `None`: it has none.
-    pub fn grpc(self) -> Option<&'static str> {
-        self.declaration().grpc
-    }
-
-    /// The way in which its requests are decoded and run.
-    #[inline]
-    pub fn kind(self) -> Kind {
-        self.declaration().kind
-    }
-
-    /// True if it changes nothing.
-    pub fn only_looks(self) -> bool {
-        self.http().method == Method::Get
-    }
-
-    /// True if a request over HTTP has no body: its fields stand behind the `?`.
-    pub fn is_query(self) -> bool {
-        matches!(self.http().method, Method::Get | Method::Delete)
-    }
-
-    /// True if the audit log records it.
-    pub fn is_audited(self) -> bool {
-        let changes = matches!(self.right(), Right::Operate | Right::Admin) && !self.only_looks();
-        changes || matches!(self, Operation::Backup | Operation::ClusterJoin)
-    }
 }
 
 #[cfg(test)]

@@ -38,6 +38,10 @@ pub enum Hot {
     SchedulePut,
     /// [`Operation::TransactionCommit`].
     TransactionCommit,
+    /// [`Operation::TransactionStage`].
+    TransactionStage,
+    /// [`Operation::TransactionClose`].
+    TransactionClose,
 }
 
 /// The calls that have no typed request: payloads as bodies, streams, and documents about the server.

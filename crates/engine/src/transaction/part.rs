@@ -24,6 +24,13 @@ pub(crate) enum Part<'c, 'a> {
     Release(NamespaceId, LockToken),
 }
 
+impl Command<'_> {
+    /// The name that it has as an operation of a transaction; `None`: no transaction can have it.
+    pub fn operation_name(&self) -> Option<&'static str> {
+        Part::of(self).map(|part| part.kind())
+    }
+}
+
 impl<'c, 'a> Part<'c, 'a> {
     /// The command as an operation; `None`: no transaction can have it.
     pub(crate) fn of(command: &'c Command<'a>) -> Option<Part<'c, 'a>> {

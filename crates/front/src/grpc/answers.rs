@@ -27,6 +27,7 @@ pub(super) fn encode(output: usize, answer: &Answer) -> Result<Vec<u8>, serde_js
         Answer::Group(sent) => send_group_response(&mut out, sent),
         Answer::Schedule(done) => return ser::encode(output, &done.answer),
         Answer::Committed(committed) => return ser::encode(output, committed),
+        Answer::Staged(results) => return ser::encode(output, results),
     }
     Ok(out)
 }

@@ -100,8 +100,8 @@ pub(super) struct Request<'b> {
     pub(super) is_stale: bool,
     /// The other fields.
     pub(super) rows: Rows<'b>,
-    /// Length of the message, in bytes.
-    bytes: usize,
+    /// The whole message.
+    bytes: &'b [u8],
 }
 
 impl<'b> Request<'b> {
@@ -133,7 +133,7 @@ impl<'b> Request<'b> {
             return Err(Fault::missing(&message.fields[at].name, "the call needs to know which"));
         }
         let name = name.unwrap_or_default();
-        Ok(Request { namespace, name, idempotency_key, is_stale, rows, bytes: bytes.len() })
+        Ok(Request { namespace, name, idempotency_key, is_stale, rows, bytes })
     }
 }
 

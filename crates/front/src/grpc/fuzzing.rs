@@ -82,17 +82,17 @@ pub fn call(bytes: &[u8]) {
     let Ok(rows) = read_rows(message, bytes) else { return };
     reads(operation, message, &rows);
     let limits = Limits::default();
-    let source = MessageSource::new(message, rows, bytes.len());
+    let source = MessageSource::new(message, rows, bytes);
     match operation.kind() {
         Kind::Unary | Kind::Special(_) => {}
         Kind::Hot(call) => match call {
             Hot::Send => drop(Batch::read(source, &limits)),
             Hot::GroupSend => drop(Batch::read_group(source, &limits)),
             Hot::SchedulePut => drop(Put::read(source, &limits)),
-            Hot::TransactionCommit => drop(Operations::read(source, &limits)),
+            Hot::TransactionCommit | Hot::TransactionStage => drop(Operations::read(source, &limits)),
             Hot::Receive | Hot::ReceiveMany => drop(Terms::read(source, RECEIVE_MANY_FIELDS, 1_000)),
             Hot::Settle => drop(Settlements::read_mixed(source, &limits)),
-            Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject => {}
+            Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject | Hot::TransactionClose => {}
             Hot::Extend => drop(Extensions::read(source, &limits)),
         },
     }

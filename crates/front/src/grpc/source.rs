@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use sluice_calls::fault::{Fault, Read};
+use sluice_calls::transactions::{Kept, Protocol};
 
 use super::de::from_field;
 use super::rows::{read_rows, text};
@@ -22,8 +23,8 @@ const LISTS: [&str; 3] = ["messages", "items", "queues"];
 pub(super) struct MessageSource<'b> {
     /// The fields of the message that is read, and behind them those of the messages inside it.
     rows: Vec<(usize, Raw<'b>)>,
-    /// Length of the message, in bytes.
-    bytes: usize,
+    /// The message.
+    bytes: &'b [u8],
     next: Next,
 }
 
@@ -39,11 +40,11 @@ enum Next {
 }
 
 impl<'b> MessageSource<'b> {
-    /// A reader of these fields of a message, which was `bytes` long.
+    /// A reader of these fields of a message.
     pub(super) fn new(
         message: &'static MessageType,
         rows: Vec<(usize, Raw<'b>)>,
-        bytes: usize,
+        bytes: &'b [u8],
     ) -> MessageSource<'b> {
         MessageSource { rows, bytes, next: Next::Whole(message) }
     }
@@ -242,8 +243,18 @@ impl<'b> Source<'b> for MessageSource<'b> {
         false
     }
 
-    fn bytes(&self) -> usize {
-        self.bytes
+    fn whole(&self) -> Kept<'b> {
+        Kept { protocol: Protocol::Protobuf, bytes: self.bytes }
+    }
+
+    type Again<'r> = MessageSource<'r>;
+
+    fn again<'r>(kept: Kept<'r>) -> Read<MessageSource<'r>> {
+        let bytes = kept.expect(Protocol::Protobuf)?;
+        let message = schema().named("StageTransactionRequest");
+        let mut rows = read_rows(message, bytes)?;
+        rows.retain(|(at, _)| message.by_name("operations") == Some(*at));
+        Ok(MessageSource::new(message, rows, bytes))
     }
 
     fn scratch(&self) -> &str {
@@ -271,7 +282,7 @@ mod tests {
         let bytes = request.encode_to_vec();
         let message = schema().named("SendMany");
         let rows = read_rows(message, &bytes)?;
-        Batch::read(MessageSource::new(message, rows, bytes.len()), &Limits::default())
+        Batch::read(MessageSource::new(message, rows, &bytes), &Limits::default())
             .map(|batch| batch.with_items(|items| items.len()))
     }
 
@@ -298,7 +309,7 @@ mod tests {
         let bytes = request.encode_to_vec();
         let message = schema().named("SendMany");
         let rows = read_rows(message, &bytes).unwrap();
-        let source = MessageSource::new(message, rows, bytes.len());
+        let source = MessageSource::new(message, rows, &bytes);
         let batch = Batch::read(source, &Limits::default()).unwrap();
         batch.with_items(|items| {
             assert_eq!((items.len(), items[0].payload), (2, &b""[..]));
@@ -336,7 +347,7 @@ mod tests {
         put_bytes(&mut request, 2, &bytes);
         let message = schema().named("SendMany");
         let rows = read_rows(message, &request).unwrap();
-        Batch::read(MessageSource::new(message, rows, request.len()), &Limits::default()).unwrap();
+        Batch::read(MessageSource::new(message, rows, &request), &Limits::default()).unwrap();
         let empty = read(&SendMany::default()).unwrap_err();
         assert_eq!(
             (empty.field.as_str(), empty.reason.as_str()),

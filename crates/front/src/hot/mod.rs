@@ -23,7 +23,7 @@ use sluice_calls::hot::receive::Room;
 use sluice_calls::hot::{Delivered, Sent};
 use sluice_calls::operation::Hot;
 use sluice_calls::schedules::Schedule;
-use sluice_calls::transactions::Committed;
+use sluice_calls::transactions::{Committed, StageResults};
 use sluice_calls::unary::Done;
 use sluice_calls::{CallError, Permit};
 use sluice_engine::Error;
@@ -56,6 +56,8 @@ pub(crate) enum Answer {
     Group(SentGroup),
     /// The operations that were done together.
     Committed(Box<Committed>),
+    /// The operations that are staged.
+    Staged(Box<StageResults>),
     /// The schedule that was put.
     Schedule(Box<Done<Schedule>>),
 }
@@ -83,5 +85,7 @@ pub(crate) async fn run<'b>(
         Hot::GroupSend => groups::send(permit, idempotency_key, source).await,
         Hot::SchedulePut => schedules::put(permit, source).await,
         Hot::TransactionCommit => transactions::commit(permit, idempotency_key, source).await,
+        Hot::TransactionStage => transactions::stage(permit, source).await,
+        Hot::TransactionClose => transactions::close(permit, source).await,
     }
 }

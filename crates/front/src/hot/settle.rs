@@ -180,7 +180,8 @@ impl<'a> Settlements<'a> {
             match name {
                 "receipt" => receipt = Some(reader.string()?),
                 "receipts" => {
-                    let list = receipts.insert(Bounded::with_room(reader.bytes() / RECEIPT_BYTES, limits));
+                    let list = receipts
+                        .insert(Bounded::with_room(reader.whole().bytes.len() / RECEIPT_BYTES, limits));
                     reader.array(|reader, _| {
                         list.push(reader.string()?);
                         Ok(())

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use sluice_calls::fault::{Fault, Read};
+use sluice_calls::transactions::Kept;
 
 use super::content::{Content, Names, Text};
 
@@ -55,8 +56,14 @@ pub(crate) trait Source<'a>: Sized + Send {
     /// True if nothing comes: the request has no body.
     fn is_blank(&mut self) -> bool;
 
-    /// Length of the whole request, in bytes.
-    fn bytes(&self) -> usize;
+    /// The whole request.
+    fn whole(&self) -> Kept<'a>;
+
+    /// A source of the same protocol, of another request.
+    type Again<'r>: Source<'r>;
+
+    /// Reads the operations of a request that was kept.
+    fn again<'r>(kept: Kept<'r>) -> Read<Self::Again<'r>>;
 
     /// The texts read so far that held escapes.
     fn scratch(&self) -> &str;

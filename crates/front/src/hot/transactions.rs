@@ -4,7 +4,7 @@ use sluice_calls::documents::patch::KeyedPatch;
 use sluice_calls::documents::{KeyedCheck, KeyedDelete, KeyedPut};
 use sluice_calls::fault::{Fault, Read};
 use sluice_calls::locks::{AcquireAtOnce, Release};
-use sluice_calls::transactions::{self, Operation};
+use sluice_calls::transactions::{self, Close, Closing, Kept, KeyedGet, Operation};
 use sluice_calls::{CallError, Permit};
 use sluice_engine::command::{QueueItem, SendItem, SettleItem};
 use sluice_engine::limits::{Limits, TRANSACTION_OPERATIONS_MAX};
@@ -19,7 +19,17 @@ use crate::hot::content::Text;
 pub(crate) const TRANSACTION_FIELDS: &[&str] = &["operations"];
 /// Fields of an operation, of which it has one.
 pub(crate) const OPERATION_FIELDS: &[&str] =
-    &["send", "settle", "put", "patch", "delete", "acquire", "release", "check"];
+    &["send", "settle", "put", "patch", "delete", "acquire", "release", "check", "get"];
+
+/// The use of operations that are read.
+enum Use<'k> {
+    /// Does those of one request together, under an idempotency key.
+    Commit(&'k [u8]),
+    /// Stages those of one request.
+    Stage(Kept<'k>),
+    /// Commits those of all requests, as they were staged.
+    Close(&'k Closing),
+}
 
 /// Does operations together.
 pub(super) async fn commit<'b>(
@@ -27,18 +37,72 @@ pub(super) async fn commit<'b>(
     idempotency_key: &[u8],
     source: impl Source<'b>,
 ) -> Result<Answer, CallError> {
-    let read = Operations::read(source, &permit.calls().limits());
-    let placed = |fault| CallError::from(fault).of_operation(|_| None);
-    let read = read.map_err(placed)?;
-    let (headers, tags, plain) = (read.batch.headers(), read.batch.tags(), read.batch.options());
-    let steps = read.batch.steps(&headers, &tags, &plain);
-    let chains = read.batch.chains(&steps);
-    let options = read.batch.chained(plain.clone(), &chains);
-    let items = read.batch.items(&headers, &tags, &options);
-    let settled = read.settled().map_err(placed)?;
-    let operations = read.operations(&items, &settled);
-    let committed = transactions::commit(permit, idempotency_key, &operations).await?;
-    Ok(Answer::Committed(Box::new(committed)))
+    let read = Operations::read(source, &permit.calls().limits()).map_err(placed)?;
+    run(permit, &[read], Use::Commit(idempotency_key)).await
+}
+
+/// Stages operations of an open transaction.
+pub(super) async fn stage<'b>(permit: &Permit<'_>, source: impl Source<'b>) -> Result<Answer, CallError> {
+    let kept = source.whole();
+    let read = Operations::read(source, &permit.calls().limits()).map_err(placed)?;
+    run(permit, &[read], Use::Stage(kept)).await
+}
+
+/// Commits an open transaction; its requests came over the protocol of this one.
+pub(super) async fn close<'b, S: Source<'b>>(
+    permit: &Permit<'_>,
+    mut source: S,
+) -> Result<Answer, CallError> {
+    if !source.is_blank() {
+        source.object(&[], |_, _| Ok(()))?;
+        source.finish()?;
+    }
+    let closing = match transactions::close(permit).await? {
+        Close::Open(closing) => closing,
+        Close::Before(committed) => return Ok(Answer::Committed(committed)),
+    };
+    let limits = permit.calls().limits();
+    let read = closing.requests().map(|kept| Operations::read(S::again(kept)?, &limits));
+    let read = read.collect::<Read<Vec<_>>>().map_err(placed)?;
+    run(permit, &read, Use::Close(&closing)).await
+}
+
+/// The error of a fault that is inside of an operation.
+fn placed(fault: Box<Fault>) -> CallError {
+    CallError::from(fault).of_operation(|_| None)
+}
+
+/// Makes the operations of requests, as the engine takes them, and uses them.
+async fn run(permit: &Permit<'_>, read: &[Operations<'_>], then: Use<'_>) -> Result<Answer, CallError> {
+    let batch = |at: usize| &read[at].batch;
+    let headers = each(read, |at| batch(at).headers());
+    let tags = each(read, |at| batch(at).tags());
+    let plain = each(read, |at| batch(at).options());
+    let steps = each(read, |at| batch(at).steps(&headers[at], &tags[at], &plain[at]));
+    let chains = each(read, |at| batch(at).chains(&steps[at]));
+    let options = each(read, |at| batch(at).chained(plain[at].clone(), &chains[at]));
+    let items = each(read, |at| batch(at).items(&headers[at], &tags[at], &options[at]));
+    let settled = read.iter().map(Operations::settled).collect::<Read<Vec<_>>>().map_err(placed)?;
+    let operations = each(read, |at| read[at].operations(&items[at], &settled[at]));
+    Ok(match then {
+        Use::Commit(key) => {
+            let committed = transactions::commit(permit, key, &operations[0]).await?;
+            Answer::Committed(Box::new(committed))
+        }
+        Use::Stage(kept) => {
+            let staged = transactions::stage(permit, kept, &operations[0]).await?;
+            Answer::Staged(Box::new(staged))
+        }
+        Use::Close(closing) => {
+            let committed = closing.commit(permit, &operations).await?;
+            Answer::Committed(Box::new(committed))
+        }
+    })
+}
+
+/// Makes a value for the place of each request.
+fn each<T>(read: &[Operations<'_>], make: impl Fn(usize) -> T) -> Vec<T> {
+    (0..read.len()).map(make).collect()
 }
 
 /// An operation as it comes in.
@@ -52,6 +116,7 @@ enum Given {
     Check(Box<KeyedCheck>),
     Acquire(Box<AcquireAtOnce>),
     Release(Box<Release>),
+    Get(Box<KeyedGet>),
 }
 
 /// The operations of a request. Messages and settlements are in lists of their own, in order.
@@ -105,6 +170,7 @@ impl<'a> Operations<'a> {
                 "put" => Given::Put(reader.value()?),
                 "patch" => Given::Patch(reader.value()?),
                 "delete" => Given::Delete(reader.value()?),
+                "get" => Given::Get(reader.value()?),
                 "check" => Given::Check(reader.value()?),
                 "acquire" => Given::Acquire(reader.value()?),
                 _ => Given::Release(reader.value()?),
@@ -152,6 +218,7 @@ impl<'a> Operations<'a> {
                 Given::Check(check) => Operation::Check(check),
                 Given::Acquire(acquire) => Operation::Acquire(acquire),
                 Given::Release(release) => Operation::Release(release),
+                Given::Get(get) => Operation::Get(get),
             })
         };
         self.given.iter().filter_map(operation).collect()
@@ -179,6 +246,7 @@ mod tests {
             Operation::Check(_) => "check".to_owned(),
             Operation::Acquire(_) => "acquire".to_owned(),
             Operation::Release(_) => "release".to_owned(),
+            Operation::Get(_) => "get".to_owned(),
         };
         Ok(read.operations(&items, &settled).iter().map(shown).collect())
     }

@@ -24,15 +24,17 @@ pub(super) async fn answer(
     let limits = call.context.body_limits();
     let bytes_max = match hot {
         Hot::Send | Hot::GroupSend | Hot::SchedulePut | Hot::TransactionCommit => limits.send,
-        Hot::Receive | Hot::ReceiveMany => SMALL_BODY_BYTES_MAX,
+        Hot::TransactionStage => limits.send,
+        Hot::Receive | Hot::ReceiveMany | Hot::TransactionClose => SMALL_BODY_BYTES_MAX,
         Hot::Settle | Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject | Hot::Extend => limits.contents(),
     };
-    if hot == Hot::TransactionCommit {
+    if matches!(hot, Hot::TransactionCommit | Hot::TransactionStage | Hot::TransactionClose) {
         expect_no_conditions_of_operations(&call.head.headers)?;
     }
     let upload = call.json(body, bytes_max).await?;
     let idempotency_key = match hot {
         Hot::Send | Hot::GroupSend | Hot::TransactionCommit => idempotency_key(&call.head.headers)?,
+        Hot::TransactionStage | Hot::TransactionClose => b"",
         Hot::SchedulePut | Hot::Receive | Hot::ReceiveMany | Hot::Extend => b"",
         Hot::Settle | Hot::Ack | Hot::Nack | Hot::Release | Hot::Reject => b"",
     };

@@ -23,6 +23,7 @@ pub(crate) fn answer(answer: Answer) -> Result<Json, CallError> {
         Answer::Group(group) => Ok(sent_group(&group)),
         Answer::Schedule(done) => Json::of(&done),
         Answer::Committed(committed) => Json::of(&Done::from(*committed)),
+        Answer::Staged(results) => Json::of(&Done::from(*results)),
     }
 }
 

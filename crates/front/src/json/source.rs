@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use sluice_calls::fault::{Fault, Read, clip};
+use sluice_calls::transactions::{Kept, Protocol};
 
 use super::de::read_value;
 use super::reader::{Kind, Reader};
@@ -126,8 +127,14 @@ impl<'a> Source<'a> for Reader<'a> {
         self.peek().is_none()
     }
 
-    fn bytes(&self) -> usize {
-        self.text.len()
+    fn whole(&self) -> Kept<'a> {
+        Kept { protocol: Protocol::Json, bytes: self.text.as_bytes() }
+    }
+
+    type Again<'r> = Reader<'r>;
+
+    fn again<'r>(kept: Kept<'r>) -> Read<Reader<'r>> {
+        Reader::new(kept.expect(Protocol::Json)?)
     }
 
     fn scratch(&self) -> &str {

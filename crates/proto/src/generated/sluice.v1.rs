@@ -1609,6 +1609,9 @@ pub struct TransactionOperation {
     /// A condition on a document that is not written.
     #[prost(message, optional, tag = "8")]
     pub check: ::core::option::Option<TransactionCheck>,
+    /// A document to read, in an open transaction only.
+    #[prost(message, optional, tag = "9")]
+    pub get: ::core::option::Option<TransactionGet>,
 }
 /// A document to write: the fields of PutDocumentRequest.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1707,6 +1710,96 @@ pub struct TransactionRelease {
     #[prost(bytes = "bytes", optional, tag = "1")]
     pub token: ::core::option::Option<::prost::bytes::Bytes>,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransactionGet {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub key: ::core::option::Option<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BeginTransactionRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Time for which it is open, in milliseconds (default 30,000): then it is rolled back.
+    #[prost(uint32, optional, tag = "2")]
+    pub ttl_ms: ::core::option::Option<u32>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BeginTransactionResponse {
+    /// Its id, which is not to be shown to others: who has it can use the transaction, within their own rights.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub transaction: ::prost::bytes::Bytes,
+    /// When it is rolled back unless it has ended, in milliseconds since the Unix epoch.
+    #[prost(uint64, tag = "2")]
+    pub expires_at_ms: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StageTransactionRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The transaction.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub transaction: ::prost::bytes::Bytes,
+    /// 1 to 1,000 operations.
+    #[prost(message, repeated, tag = "3")]
+    pub operations: ::prost::alloc::vec::Vec<TransactionOperation>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StageTransactionResponse {
+    /// One for each operation, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub results: ::prost::alloc::vec::Vec<TransactionStageResult>,
+}
+/// What came of an operation that is staged: nothing but of a read.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TransactionStageResult {
+    /// Whether there is a document, as the transaction sees it.
+    #[prost(bool, optional, tag = "1")]
+    pub found: ::core::option::Option<bool>,
+    /// The document.
+    #[prost(message, optional, tag = "2")]
+    pub document: ::core::option::Option<TransactionDocument>,
+}
+/// A document as a transaction sees it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TransactionDocument {
+    /// Number of its version; absent if the transaction has written it.
+    #[prost(uint64, optional, tag = "1")]
+    pub version: ::core::option::Option<u64>,
+    /// ETag; absent if the transaction has written it.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub etag: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub content: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "4")]
+    pub content_type: ::core::option::Option<::prost::bytes::Bytes>,
+    #[prost(map = "string, string", tag = "5")]
+    pub attributes: ::std::collections::HashMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CloseTransactionRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The transaction.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub transaction: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RollbackTransactionRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// The transaction.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub transaction: ::prost::bytes::Bytes,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RollbackTransactionResponse {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CommitTransactionResponse {
     /// One for each operation, in order.

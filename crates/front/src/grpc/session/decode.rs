@@ -62,7 +62,7 @@ pub(super) fn receipt(bytes: &Bytes) -> Result<Receipt, sluice_engine::Error> {
 /// A source for the decoders of the hot calls, of the bytes of a message with this name.
 pub(in crate::grpc) fn source<'b>(name: &str, bytes: &'b [u8]) -> Read<MessageSource<'b>> {
     let message = schema().named(name);
-    Ok(MessageSource::new(message, read_rows(message, bytes)?, bytes.len()))
+    Ok(MessageSource::new(message, read_rows(message, bytes)?, bytes))
 }
 
 /// The bytes of the messages of a send, without its queue and key.

@@ -82,9 +82,8 @@ impl Direct for HotCalls {
             Hot::Nack => asked.settle(Some(Outcome::Nack)),
             Hot::Release => asked.settle(Some(Outcome::Release)),
             Hot::Reject => asked.settle(Some(Outcome::Reject)),
-            Hot::ReceiveMany | Hot::Extend | Hot::GroupSend | Hot::SchedulePut | Hot::TransactionCommit => {
-                None
-            }
+            Hot::ReceiveMany | Hot::Extend | Hot::GroupSend | Hot::SchedulePut => None,
+            Hot::TransactionCommit | Hot::TransactionStage | Hot::TransactionClose => None,
         }
     }
 }

@@ -46,6 +46,12 @@ pub(super) fn hot(call: Hot) -> Description {
         Hot::GroupSend => group(),
         Hot::SchedulePut => schedule(),
         Hot::TransactionCommit => transaction(),
+        Hot::TransactionStage => Description {
+            request: required::<transactions::Stage>(),
+            answers: vec![ok::<transactions::StageResults>()],
+            ..PLAIN
+        },
+        Hot::TransactionClose => Description { answers: vec![ok::<transactions::Committed>()], ..PLAIN },
     }
 }
 

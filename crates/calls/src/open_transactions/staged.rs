@@ -1,0 +1,275 @@
+//! The operations that are staged in an open transaction, and the documents as it sees them.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use sluice_engine::Error;
+use sluice_engine::blob::{BlobHead, MessageBlob};
+use sluice_engine::command::DocumentPut;
+use sluice_engine::documents::{DocumentCondition, DocumentVersion};
+use sluice_engine::id::NamespaceId;
+
+use crate::error::CallError;
+use crate::fault::{Fault, Read};
+
+/// Bytes that an operation takes besides its texts and contents.
+const EACH_BYTES: usize = 128;
+
+/// Operations that are staged. A copy is cheap: contents are shared.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Staged {
+    /// Requests as they came, of which operations are read again for the commit.
+    requests: Vec<(Protocol, Bytes)>,
+    /// The operations, in the order in which they came.
+    pub(crate) operations: Vec<Place>,
+    /// The documents that it has looked at, or changes, by key.
+    pub(crate) documents: BTreeMap<String, Seen>,
+}
+
+/// A request as it came.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept<'b> {
+    /// The protocol in which it is written.
+    pub protocol: Protocol,
+    /// All of it.
+    pub bytes: &'b [u8],
+}
+
+/// The protocol of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// A body of HTTP: JSON.
+    Json,
+    /// A message of gRPC: protobuf.
+    Protobuf,
+}
+
+impl<'b> Kept<'b> {
+    /// The bytes of a request of this protocol.
+    ///
+    /// # Errors
+    /// `invalid_argument`: it is of another.
+    pub fn expect(self, protocol: Protocol) -> Read<&'b [u8]> {
+        if self.protocol == protocol {
+            return Ok(self.bytes);
+        }
+        let reason = "a transaction is staged and committed over one protocol: over HTTP, or over gRPC";
+        Err(Fault::invalid(reason))
+    }
+}
+
+/// The place of an operation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// An operation of a request.
+    Request {
+        /// The number of the request.
+        request: usize,
+        /// The place of the operation in it.
+        at: usize,
+    },
+    /// The change of the document with this key.
+    Document(String),
+}
+
+/// A document as a transaction sees it.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Seen {
+    /// Conditions at the commit: what was read, and what callers have said.
+    pub(crate) when: DocumentCondition,
+    /// The version that was read; `None` inside: there was no document.
+    pub(crate) read: Option<Option<DocumentVersion>>,
+    /// The change that is staged.
+    pub(crate) change: Option<Change>,
+}
+
+/// The change of a document.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// A write.
+    Put {
+        /// As in [`DocumentPut`].
+        ttl_ms: Option<u64>,
+        /// As in [`DocumentPut`].
+        history: Option<u16>,
+        /// Content type, attributes and content: see [`sluice_engine::blob`].
+        blob: Bytes,
+    },
+    /// A deletion.
+    Delete,
+}
+
+impl Staged {
+    /// The requests of which operations are read again.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = Kept<'_>> {
+        self.requests.iter().map(|(protocol, bytes)| Kept { protocol: *protocol, bytes })
+    }
+
+    /// True if there is nothing to commit.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.operations.is_empty() && self.documents.is_empty()
+    }
+
+    /// Memory of all of it, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let requests: usize = self.requests.iter().map(|(_, bytes)| bytes.len()).sum();
+        let documents = self.documents.iter().map(|(key, seen)| match &seen.change {
+            Some(Change::Put { blob, .. }) => key.len() + blob.len() + EACH_BYTES,
+            Some(Change::Delete) | None => key.len() + EACH_BYTES,
+        });
+        requests + documents.sum::<usize>() + self.operations.len() * EACH_BYTES
+    }
+
+    /// Number of operations that its commit has: also those that check what was only read.
+    pub(crate) fn count(&self) -> usize {
+        let is_given = |place: &&Place| matches!(place, Place::Request { .. });
+        self.operations.iter().filter(is_given).count() + self.documents.len()
+    }
+
+    /// Keeps a request, of which operations were staged as the next one.
+    ///
+    /// # Errors
+    /// `invalid_argument`: those before came over another protocol.
+    pub(crate) fn keep(&mut self, request: Kept<'_>) -> Read<()> {
+        if let Some(first) = self.requests().next() {
+            request.expect(first.protocol)?;
+        }
+        self.requests.push((request.protocol, Bytes::copy_from_slice(request.bytes)));
+        Ok(())
+    }
+
+    /// Stages an operation of the request that is kept next.
+    pub(crate) fn stage(&mut self, at: usize) {
+        self.operations.push(Place::Request { request: self.requests.len(), at });
+    }
+
+    /// The document of a key, as it is seen.
+    pub(crate) fn see(&mut self, key: &str) -> &mut Seen {
+        self.documents.entry(key.to_owned()).or_default()
+    }
+
+    /// Stages the change of a document, in the place of a former one.
+    pub(crate) fn change(&mut self, key: &str, change: Option<Change>) {
+        self.see(key).change = change;
+        let is_of_key = |place: &Place| matches!(place, Place::Document(of) if of == key);
+        if !self.operations.iter().any(is_of_key) {
+            self.operations.push(Place::Document(key.to_owned()));
+        }
+    }
+}
+
+impl Seen {
+    /// Notes what was read.
+    ///
+    /// # Errors
+    /// `version_mismatch`: the transaction has read another version before.
+    pub(crate) fn note(&mut self, key: &str, found: Option<DocumentVersion>) -> Result<(), Error> {
+        let revision = |version: Option<DocumentVersion>| version.map(|version| version.revision);
+        if self.read.is_some_and(|before| revision(before) != revision(found)) {
+            return Err(changed(key, found));
+        }
+        self.read = Some(found);
+        match found {
+            Some(version) => self.when.revision = Some(version.revision),
+            None => self.when.version = Some(0),
+        }
+        Ok(())
+    }
+
+    /// Adds a caller's conditions.
+    ///
+    /// # Errors
+    /// `version_mismatch`: they do not hold of what was read or staged; `invalid_argument`: they are about
+    /// the version of what the transaction writes itself.
+    pub(crate) fn expect(&mut self, key: &str, when: DocumentCondition) -> Result<(), CallError> {
+        let holds = match (&self.change, self.read) {
+            (Some(Change::Put { .. }), _) => {
+                if when.revision.is_some() || when.version.is_some_and(|version| version > 0) {
+                    let reason =
+                        "the transaction has written the document itself: leave version and ETag out";
+                    return Err(Fault::invalid(reason).into());
+                }
+                when.version.is_none()
+            }
+            (Some(Change::Delete), _) => {
+                when.revision.is_none() && !when.exists && when.version.is_none_or(|version| version == 0)
+            }
+            (None, Some(found)) => {
+                let (version, revision) = found.map_or((0, 0), |found| (found.version, found.revision));
+                when.version.is_none_or(|expected| expected == version)
+                    && when.revision.is_none_or(|expected| expected == revision)
+                    && (found.is_some() || !when.exists)
+            }
+            (None, None) => {
+                self.when = DocumentCondition { token: self.when.token, ..when };
+                true
+            }
+        };
+        if !holds {
+            return Err(changed(key, self.read.flatten()).into());
+        }
+        self.when.token = when.token.or(self.when.token);
+        Ok(())
+    }
+
+    /// True if there is a document, as the transaction sees it; `None`: it has not looked.
+    pub(crate) fn exists(&self) -> Option<bool> {
+        match &self.change {
+            Some(Change::Put { .. }) => Some(true),
+            Some(Change::Delete) => Some(false),
+            None => self.read.map(|found| found.is_some()),
+        }
+    }
+}
+
+/// The error for a document that is not as it has to be.
+fn changed(key: &str, found: Option<DocumentVersion>) -> Error {
+    let version = found.map_or(0, |found| found.version);
+    Error::DocumentChanged { key: key.to_owned(), version }
+}
+
+impl Change {
+    /// The write of a document.
+    pub(crate) fn of(put: &DocumentPut<'_>) -> Change {
+        let mut head = BlobHead::default();
+        let blob = [head.build(put.content_type, put.attributes), put.content].concat().into();
+        Change::Put { ttl_ms: put.ttl_ms, history: put.history, blob }
+    }
+
+    /// The content, its type and its attributes; `None` of a deletion.
+    pub(crate) fn content(&self) -> Option<MessageBlob<'_>> {
+        match self {
+            Change::Put { blob, .. } => MessageBlob::parse(blob),
+            Change::Delete => None,
+        }
+    }
+
+    /// The write for the engine, with the content that [`Change::content`] gives.
+    pub(crate) fn put<'a>(
+        &self,
+        (namespace, key, when): (NamespaceId, &'a str, DocumentCondition),
+        content: &MessageBlob<'a>,
+        attributes: &'a [(&'a str, &'a str)],
+    ) -> Option<DocumentPut<'a>> {
+        let Change::Put { ttl_ms, history, .. } = *self else { return None };
+        Some(DocumentPut {
+            namespace,
+            key,
+            when,
+            ttl_ms,
+            history,
+            request: 0,
+            content_type: content.content_type,
+            attributes,
+            content: content.payload,
+        })
+    }
+}
+
+#[cfg(test)]
+impl Staged {
+    /// Operations that take so many bytes.
+    pub(crate) fn of_bytes(bytes: usize) -> Staged {
+        Staged { requests: vec![(Protocol::Json, vec![0; bytes].into())], ..Staged::default() }
+    }
+}
