@@ -115,7 +115,7 @@ pub use session::{Frames, Session};
 pub use sluice_proto::v1;
 pub use stored::{Attempt, Awaited, Progress, Stored, StoredPage};
 pub use tls_fault::TlsFault;
-pub use transactions::{Committed, OperationResult, Transaction};
+pub use transactions::{Begun, Committed, OperationResult, StageResult, StagedDocument, Transaction};
 pub use transport::Download;
 pub use types::{
     Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire, OrderingRetry,

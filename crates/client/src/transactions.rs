@@ -1,10 +1,12 @@
 //! Transactions: operations on queues, documents and locks that are done together, all or none.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::base64;
 use crate::documents::{DocumentCheck, DocumentDelete, DocumentPatch, DocumentPut, DocumentWritten};
 use crate::encode;
 use crate::flows::QueueMessage;
@@ -42,6 +44,7 @@ enum Operation<'a> {
     Check(Cow<'a, str>, DocumentCheck<'a>),
     Acquire(LockRequest<'a>),
     Release(Cow<'a, str>),
+    Get(Cow<'a, str>),
 }
 
 impl<'a> Transaction<'a> {
@@ -119,6 +122,12 @@ impl<'a> Transaction<'a> {
         self.with(Operation::Release(token.into()))
     }
 
+    /// Reads a document, in an open transaction only.
+    #[must_use]
+    pub fn get(self, key: impl Into<Cow<'a, str>>) -> Transaction<'a> {
+        self.with(Operation::Get(key.into()))
+    }
+
     /// The body of the request.
     pub(crate) fn body(&self) -> String {
         let mut out = String::from("{\"operations\":[");
@@ -152,6 +161,7 @@ impl Operation<'_> {
             Operation::Delete(key, delete) => object("delete", &Keyed { key, fields: delete }, out),
             Operation::Check(key, check) => object("check", &Keyed { key, fields: check }, out),
             Operation::Acquire(request) => object("acquire", &request.fields(), out),
+            Operation::Get(key) => object("get", &json!({ "key": key }), out),
             Operation::Release(token) => object("release", &json!({ "token": token }), out),
         }
         out.push('}');
@@ -189,6 +199,60 @@ impl LockRequest<'_> {
             }
         }
         fields
+    }
+}
+
+/// A transaction that is open: see [`Client::transaction_begin`](crate::Client::transaction_begin).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Begun {
+    /// Its id, which is not to be shown to others.
+    pub transaction: String,
+    /// When it is rolled back unless it has ended, in milliseconds since the Unix epoch.
+    pub expires_at_ms: u64,
+}
+
+/// Result of an operation that is staged in an open transaction: nothing but of a read.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct StageResult {
+    /// True if there is a document, as the transaction sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<bool>,
+    /// The document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<StagedDocument>,
+}
+
+/// A document as an open transaction sees it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct StagedDocument {
+    /// Number of its version; `None`: the transaction has written it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// ETag; `None`: the transaction has written it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+    /// The content, if it is UTF-8 text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// The content as standard base64, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_base64: Option<String>,
+    /// Media type of the content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Names and values that are kept with the content.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
+}
+
+impl StagedDocument {
+    /// The content; `None` if it is no base64.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        match (&self.content, &self.content_base64) {
+            (Some(text), _) => Some(text.clone().into_bytes()),
+            (None, Some(text)) => base64::decode(text).ok(),
+            (None, None) => Some(Vec::new()),
+        }
     }
 }
 
@@ -231,7 +295,8 @@ mod tests {
             .delete("k", DocumentDelete { if_version: Some(2), ..DocumentDelete::default() })
             .check("c", DocumentCheck { if_absent: true, ..DocumentCheck::default() })
             .acquire(LockRequest { mode: LockMode::Counting(3), owner: "o", ..LockRequest::new("l") })
-            .release("t");
+            .release("t")
+            .get("g");
         let body: Value = serde_json::from_str(&transaction.body()).unwrap();
         let expected = json!({"operations": [
             {"send": {"queue": "mail", "payload": "hello"}},
@@ -242,6 +307,7 @@ mod tests {
             {"check": {"key": "c", "if_absent": true}},
             {"acquire": {"keys": ["l"], "ttl_ms": 30_000, "owner": "o", "mode": "counting", "holders": 3}},
             {"release": {"token": "t"}},
+            {"get": {"key": "g"}},
         ]});
         assert_eq!(body, expected);
     }

@@ -11,6 +11,7 @@ mod flows;
 mod limits;
 mod locks;
 mod messages;
+mod open_transactions;
 mod pages;
 pub(crate) mod queues;
 mod results;

@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sluice_client::{Document, DocumentChange, DocumentDelete, DocumentPatch, DocumentPut, DocumentVersion};
+use sluice_client::{
+    Document, DocumentChange, DocumentDelete, DocumentPatch, DocumentPut, DocumentVersion, StageResult,
+    Transaction,
+};
 use sluice_engine::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_HISTORY_MAX};
 
 use super::connect::{ReadFlags, ServerFlags};
 use super::doc_edit::{self, EditArgs};
 use super::doc_watch::{self, WatchArgs};
 use super::format::{quoted, relative, size, time};
+use super::joined::{self, JoinFlag};
 use super::output::Table;
 use super::request::ended;
 use super::values::header;
@@ -53,6 +57,8 @@ pub(crate) enum DocVerb {
         #[command(flatten)]
         when: ConditionFlags,
         #[command(flatten)]
+        join: JoinFlag,
+        #[command(flatten)]
         server: ServerFlags,
     },
 }
@@ -67,6 +73,8 @@ pub(crate) struct GetArgs {
     /// Print the version, the times and the attributes, too.
     #[arg(long, conflicts_with = "json")]
     show: bool,
+    #[command(flatten)]
+    join: JoinFlag,
     #[command(flatten)]
     server: ReadFlags,
 }
@@ -116,6 +124,8 @@ pub(crate) struct PutArgs {
     #[command(flatten)]
     when: ConditionFlags,
     #[command(flatten)]
+    join: JoinFlag,
+    #[command(flatten)]
     server: ServerFlags,
 }
 
@@ -140,13 +150,18 @@ pub(super) async fn run(verb: DocVerb, out: Out) -> Result<u8> {
             let versions = connection.client.document_history(&key).await;
             out.list(&versions.map_err(|e| connection.error(&e))?, versions_table)?;
         }
-        DocVerb::Delete { key, when, server } => {
+        DocVerb::Delete { key, when, join, server } => {
             let connection = server.connect()?;
             let delete = DocumentDelete {
                 if_version: when.if_version,
                 if_etag: when.if_etag.as_deref(),
                 token: when.token.as_deref(),
             };
+            let staged = || Transaction::new().delete(&*key, delete.clone());
+            if let Some(results) = join.stage(&connection, staged).await? {
+                joined::told(out, &results)?;
+                return Ok(0);
+            }
             connection.client.document_delete(&key, &delete).await.map_err(|e| connection.error(&e))?;
             out.show(&json!({ "deleted": key }), |_| format!("deleted {key}\n"))?;
         }
@@ -156,12 +171,33 @@ pub(super) async fn run(verb: DocVerb, out: Out) -> Result<u8> {
 
 async fn get(args: GetArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
+    if let Some(results) = args.join.stage(&connection, || Transaction::new().get(&*args.key)).await? {
+        return read_in_transaction(&args, &results, out);
+    }
     let document = connection.client.document_show(&args.key, args.version).await;
     let document = document.map_err(|e| connection.error(&e))?;
     if out.json || args.show {
         return out.show(&document, details);
     }
     out.bytes(&ended(Cow::Borrowed(&document.content), std::io::stdout().is_terminal()))
+}
+
+/// Prints a document as its transaction sees it.
+fn read_in_transaction(args: &GetArgs, results: &[StageResult], out: Out) -> Result<()> {
+    if args.version.is_some() || args.show {
+        return Err(CliError::usage(
+            "a transaction reads the content of the current version: leave both out",
+        ));
+    }
+    if out.json {
+        return results.iter().try_for_each(|result| out.show(result, |_| String::new()));
+    }
+    let content = results.iter().find_map(|result| result.document.as_ref()?.bytes());
+    let absent = || {
+        let told = format!("there is no document {}", quoted(&args.key));
+        CliError::server("document_not_found", &told, &json!({ "key": args.key }))
+    };
+    out.bytes(&ended(Cow::Owned(content.ok_or_else(absent)?), std::io::stdout().is_terminal()))
 }
 
 async fn put(args: &PutArgs, out: Out) -> Result<()> {
@@ -181,6 +217,10 @@ async fn put(args: &PutArgs, out: Out) -> Result<()> {
         token: args.when.token.as_deref(),
         ..DocumentPut::new(&content)
     };
+    let staged = || Transaction::new().put(&*args.key, put.clone());
+    if let Some(results) = args.join.stage(&connection, staged).await? {
+        return joined::told(out, &results);
+    }
     let written = connection.client.document_put(&args.key, &put).await;
     out.show(&written.map_err(|e| connection.error(&e))?, doc_edit::written)
 }
@@ -207,6 +247,8 @@ pub(crate) struct PatchArgs {
     #[command(flatten)]
     when: ConditionFlags,
     #[command(flatten)]
+    join: JoinFlag,
+    #[command(flatten)]
     server: ServerFlags,
 }
 
@@ -224,6 +266,10 @@ async fn patch(args: &PatchArgs, out: Out) -> Result<()> {
         ..DocumentPatch::new(change)
     };
     let connection = args.server.connect()?;
+    let staged = || Transaction::new().patch(&*args.key, patch.clone());
+    if let Some(results) = args.join.stage(&connection, staged).await? {
+        return joined::told(out, &results);
+    }
     let written = connection.client.document_patch(&args.key, &patch).await;
     out.show(&written.map_err(|e| connection.error(&e))?, doc_edit::written)
 }

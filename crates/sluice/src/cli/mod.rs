@@ -21,6 +21,7 @@ mod events;
 mod flag_bytes;
 mod flag_errors;
 mod flow;
+mod joined;
 mod key;
 mod limit;
 mod lock;

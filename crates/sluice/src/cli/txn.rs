@@ -3,13 +3,16 @@
 use std::fs::File;
 use std::io::{IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use sluice_client::{Committed, OperationResult};
+use serde_json::json;
+use sluice_client::{Committed, OperationResult, StageResult, StagedDocument};
 
 use super::connect::ServerFlags;
 use super::format::size;
-use super::{CliError, Out, Result};
+use super::{CliError, Out, Result, duration};
+use crate::connect::TRANSACTION;
 
 /// Longest transaction in bytes; a longer one is refused before it fills the memory.
 const BYTES_MAX: u64 = 96 << 20;
@@ -18,6 +21,47 @@ const BYTES_MAX: u64 = 96 << 20;
 pub(crate) enum TxnVerb {
     /// Do operations on queues, documents and locks together, all or none.
     Commit(CommitArgs),
+    /// Begin a transaction whose operations are staged over several calls; print its id.
+    Begin {
+        /// Time after which it is rolled back.
+        #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+        ttl: Duration,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+    /// Stage operations in an open transaction, and read documents as it sees them.
+    Stage(StageArgs),
+    /// Roll an open transaction back: nothing of it is done.
+    Rollback {
+        #[command(flatten)]
+        open: OpenFlag,
+        #[command(flatten)]
+        server: ServerFlags,
+    },
+}
+
+/// An open transaction.
+#[derive(Debug, Args)]
+pub(crate) struct OpenFlag {
+    /// Id of the transaction, as `sluice txn begin` has printed it.
+    #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true)]
+    transaction: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  export SLUICE_TRANSACTION=$(sluice txn begin --ttl 1m)\n  \
+    echo '{\"operations\": [{\"get\": {\"key\": \"orders/17\"}}]}' | sluice txn stage\n  \
+    echo '{\"operations\": [{\"put\": {\"key\": \"orders/17\", \"content\": \"paid\"}}]}' | sluice txn stage\n  \
+    sluice txn commit --transaction $SLUICE_TRANSACTION\n\n\
+    Operations are those of `sluice txn commit`, and get, which prints the content of a document. Nobody\n\
+    else sees what is staged. The commit is refused if a document that was read has changed.")]
+pub(crate) struct StageArgs {
+    /// JSON file with the operations. If it is missing or `-`, stdin has them.
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    open: OpenFlag,
+    #[command(flatten)]
+    server: ServerFlags,
 }
 
 #[derive(Debug, Args)]
@@ -33,21 +77,61 @@ pub(crate) struct CommitArgs {
     /// A repeat with the same key within the server's window does nothing and prints the first outcome.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
+    /// Commit all that is staged in this open transaction. A repeat prints the first outcome.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "idempotency_key"])]
+    transaction: Option<String>,
     #[command(flatten)]
     server: ServerFlags,
 }
 
 pub(super) async fn run(verb: TxnVerb, out: Out) -> Result<u8> {
-    let TxnVerb::Commit(args) = verb;
-    let body = operations(args.file.as_deref())?;
+    match verb {
+        TxnVerb::Commit(args) => commit(&args, out).await?,
+        TxnVerb::Begin { ttl, server } => {
+            let connection = server.connect()?;
+            let begun = connection.client.transaction_begin(ttl).await;
+            out.show(&begun.map_err(|e| connection.error(&e))?, |begun| format!("{}\n", begun.transaction))?;
+        }
+        TxnVerb::Stage(args) => {
+            let body = operations(args.file.as_deref())?;
+            let connection = args.server.connect()?;
+            let results = connection.client.transaction_stage_json(&args.open.transaction, body).await;
+            out.list(&results.map_err(|e| connection.error(&e))?, read)?;
+        }
+        TxnVerb::Rollback { open, server } => {
+            let connection = server.connect()?;
+            let done = connection.client.transaction_rollback(&open.transaction).await;
+            done.map_err(|e| connection.error(&e))?;
+            out.show(&json!({}), |_| "rolled back\n".to_owned())?;
+        }
+    }
+    Ok(0)
+}
+
+async fn commit(args: &CommitArgs, out: Out) -> Result<()> {
     let connection = args.server.connect()?;
-    let committed = connection.client.commit_json(body, args.idempotency_key.as_deref()).await;
+    let committed = match &args.transaction {
+        Some(transaction) => connection.client.transaction_commit(transaction).await,
+        None => {
+            let body = operations(args.file.as_deref())?;
+            connection.client.commit_json(body, args.idempotency_key.as_deref()).await
+        }
+    };
     let committed = committed.map_err(|e| connection.error(&e))?;
     if committed.duplicate {
         out.note("done before: this is the outcome of the first request with this key");
     }
-    out.show(&committed, lines)?;
-    Ok(0)
+    out.show(&committed, lines)
+}
+
+/// Contents that were read, one document a line.
+fn read(results: &[StageResult]) -> String {
+    let read = results.iter().filter_map(|result| result.found.map(|_| result.document.as_ref()));
+    let content = |document: Option<&StagedDocument>| match document.and_then(StagedDocument::bytes) {
+        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned() + "\n",
+        None => "-\n".to_owned(),
+    };
+    read.map(content).collect()
 }
 
 /// Reads the text of the operations.

@@ -19,6 +19,8 @@ pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7070";
 
 /// The environment variable that holds the token itself.
 const TOKEN_VARIABLE: &str = "SLUICE_TOKEN";
+/// The environment variable that holds the id of the open transaction that a command belongs to.
+pub(crate) const TRANSACTION: &str = "SLUICE_TRANSACTION";
 
 /// Flags of every verb that talks to a server.
 #[derive(Clone, Debug, Args)]

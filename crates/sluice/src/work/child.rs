@@ -9,10 +9,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use sluice_client::{Delivered, Job, Payload, Settle, Stop, WorkResult};
+use sluice_client::{Client, Delivered, Job, Payload, Settle, Stop, WorkResult};
 use sluice_engine::limits::RESULT_BYTES_MAX;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use super::environment::variables;
 use super::report::Report;
 use super::signals::CommandSignals;
+use crate::connect::TRANSACTION;
 
 /// Time between the signal that ends a command and SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(5);
@@ -42,6 +43,8 @@ pub(super) struct CommandSetup {
     /// Environment variables with which the command uses the worker's credentials; `None`: the variable is
     /// unset.
     pub(super) credentials: Vec<(&'static str, Option<OsString>)>,
+    /// Begins and commits transactions, if commands run in some.
+    pub(super) transactions: Option<Client>,
     pub(super) timeout: Option<Duration>,
     pub(super) reject_code: u8,
     /// True when stdout is the message's result, and its media type.
@@ -62,12 +65,13 @@ enum RunEnd {
     Interrupted(Option<Signal>),
 }
 
-/// Runs the command and returns how its message is to be settled.
-pub(super) async fn run(setup: Arc<CommandSetup>, job: Job) -> Settle {
-    let started = Instant::now();
+/// Runs the command once; `transaction`: the one that it stages operations in.
+pub(super) async fn attempt(setup: &CommandSetup, job: &Job, transaction: Option<&str>) -> Settle {
     let checkpoint = Checkpoint::of(&job.message);
-    let settle = match checkpoint.and_then(|file| Ok((start(&setup, &job.message, file.as_ref())?, file))) {
-        Ok((child, _file)) => finish(&setup, &job, child).await,
+    let started =
+        checkpoint.and_then(|file| Ok((start(setup, &job.message, file.as_ref(), transaction)?, file)));
+    match started {
+        Ok((child, _file)) => finish(setup, job, child).await,
         Err(error) => {
             let name = setup.command.first().map(|c| c.to_string_lossy().into_owned()).unwrap_or_default();
             let mut reason = setup.cannot_start.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,13 +79,7 @@ pub(super) async fn run(setup: Arc<CommandSetup>, job: Job) -> Settle {
             setup.stop.stop();
             Settle::Release { delay: None }
         }
-    };
-    let was_lost = job.lost.is_stopped() && matches!(settle, Settle::Release { .. });
-    // Otherwise the reason was reported when the command was ended.
-    if !was_lost {
-        setup.report.message(&job.message, &settle, started.elapsed());
     }
-    settle
 }
 
 /// A file that holds the checkpoint for as long as the command runs.
@@ -110,12 +108,21 @@ impl Drop for Checkpoint {
 }
 
 /// Starts the command in a process group of its own, so that Ctrl-C at the terminal reaches this worker only.
-fn start(setup: &CommandSetup, message: &Delivered, checkpoint: Option<&Checkpoint>) -> io::Result<Child> {
+fn start(
+    setup: &CommandSetup,
+    message: &Delivered,
+    checkpoint: Option<&Checkpoint>,
+    transaction: Option<&str>,
+) -> io::Result<Child> {
     let (program, args) = setup.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     if let Some(checkpoint) = checkpoint {
         command.env("SLUICE_CHECKPOINT_FILE", &checkpoint.0);
     }
+    match transaction {
+        Some(transaction) => command.env(TRANSACTION, transaction),
+        None => command.env_remove(TRANSACTION),
+    };
     if setup.result {
         command.stdout(Stdio::piped());
     }

@@ -1,20 +1,21 @@
 //! `sluice work`: runs a command for each message.
 //!
 //! Map: `child` runs one command for one message, `environment` its variables, `signals` the worker's
-//! signals, `report` the worker's messages on stderr.
+//! signals, `transaction` commits what a command has staged, `report` the worker's messages on stderr.
 
 mod child;
 mod environment;
 mod report;
 mod signals;
+mod transaction;
 
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use sluice_calls::near::nearest;
-use sluice_client::{Stop, Worker, WorkerOptions, WorkerTransport};
+use sluice_client::{Job, Settle, Stop, Worker, WorkerOptions, WorkerTransport};
 use tokio::sync::mpsc;
 
 use crate::connect::{Connection, ServerFlags};
@@ -88,6 +89,11 @@ pub(crate) struct WorkArgs {
     /// ready), http requests (several queues, in order or by weight), or auto: a session if possible.
     #[arg(long, value_enum, default_value_t = TransportChoice::Auto)]
     transport: TransportChoice,
+    /// Run each command in a transaction, whose id it gets as SLUICE_TRANSACTION. What it stages with `sluice
+    /// txn stage` is done together with the ack of its message, or not at all. If others change what it has
+    /// read, it runs again.
+    #[arg(long)]
+    transactional: bool,
     /// Name of this consumer, shown by `sluice consumer list` [default: this machine's name and the process
     /// id].
     #[arg(long, value_name = "NAME")]
@@ -131,6 +137,7 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         server: connection.urls().to_owned(),
         namespace: connection.namespace.clone(),
         credentials: connection.variables(),
+        transactions: args.transactional.then(|| connection.client.clone()),
         timeout: args.timeout,
         reject_code: args.reject_code,
         result: args.result,
@@ -147,7 +154,7 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
     let telling = tokio::spawn(report::report_events(report, connection.clone(), heard));
     let run_one = {
         let setup = Arc::clone(&setup);
-        move |job| child::run(Arc::clone(&setup), job)
+        move |job| run_one(Arc::clone(&setup), job)
     };
     let result = worker.run(stop, run_one, events).await;
     signals.abort();
@@ -160,6 +167,21 @@ pub(crate) async fn run(args: WorkArgs, out: Out) -> Result<u8> {
         Err(CliError::usage(reason)
             .hint("The message was released: nothing is lost, and no attempt was counted."))
     })
+}
+
+/// Runs the command and returns how its message is to be settled.
+async fn run_one(setup: Arc<CommandSetup>, job: Job) -> Settle {
+    let started = Instant::now();
+    let settle = match &setup.transactions {
+        Some(client) => transaction::run(client, &setup, &job).await,
+        None => child::attempt(&setup, &job, None).await,
+    };
+    let was_lost = job.lost.is_stopped() && matches!(settle, Settle::Release { .. });
+    // Otherwise the reason was reported when the command was ended.
+    if !was_lost {
+        setup.report.message(&job.message, &settle, started.elapsed());
+    }
+    settle
 }
 
 fn options(args: &WorkArgs) -> WorkerOptions {

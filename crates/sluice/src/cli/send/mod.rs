@@ -12,11 +12,12 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use serde_json::json;
 use sluice_calls::codes::exit;
-use sluice_client::{Backoff, Message};
+use sluice_client::{Backoff, Message, Transaction};
 use sluice_front::http::MESSAGE_FIELDS;
 
 use super::connect::{Connection, ServerFlags};
 use super::format::counted;
+use super::joined::JoinFlag;
 use super::progress::Progress;
 use super::values::{backoff, header};
 use super::{CliError, Out, Result, duration, number};
@@ -56,6 +57,8 @@ pub(crate) struct SendArgs {
     /// send. If the input takes several requests, each one's key is this key and a number.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
+    #[command(flatten)]
+    join: JoinFlag,
     /// Do not print ids.
     #[arg(long, short)]
     quiet: bool,
@@ -220,6 +223,13 @@ impl Sender<'_> {
     }
 
     async fn request(&mut self, batch: &[Message<'_>]) -> Result<()> {
+        let queue = self.args.queue.as_str();
+        let staged =
+            || batch.iter().fold(Transaction::new(), |all, message| all.send(queue, message.clone()));
+        if self.args.join.stage(&self.connection, staged).await?.is_some() {
+            self.sent += batch.len() as u64;
+            return Ok(());
+        }
         let client = &self.connection.client;
         let key = match &self.args.idempotency_key {
             Some(key) if self.many => format!("{key}-{}", self.requests),

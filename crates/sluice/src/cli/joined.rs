@@ -1,0 +1,34 @@
+//! The open transaction that a verb belongs to: the verb stages what it would do by itself.
+
+use clap::Args;
+use sluice_client::{StageResult, Transaction};
+
+use super::connect::{Connection, TRANSACTION};
+use super::{Out, Result};
+
+#[derive(Debug, Args)]
+pub(crate) struct JoinFlag {
+    /// Open transaction of `sluice txn begin`, in which this is staged: it is done when that is committed.
+    #[arg(long, value_name = "ID", env = TRANSACTION, hide_env_values = true)]
+    transaction: Option<String>,
+}
+
+impl JoinFlag {
+    /// Stages operations in the transaction, if there is one.
+    pub(super) async fn stage<'t>(
+        &self,
+        connection: &Connection,
+        operations: impl FnOnce() -> Transaction<'t>,
+    ) -> Result<Option<Vec<StageResult>>> {
+        let Some(transaction) = self.transaction.as_deref().filter(|id| !id.is_empty()) else {
+            return Ok(None);
+        };
+        let staged = connection.client.transaction_stage(transaction, &operations()).await;
+        staged.map(Some).map_err(|e| connection.error(&e))
+    }
+}
+
+/// Tells that something is staged.
+pub(super) fn told(out: Out, results: &[StageResult]) -> Result<()> {
+    out.list(results, |_| "staged\n".to_owned())
+}

@@ -1,0 +1,63 @@
+//! A command's work as a transaction: what the command stages is committed together with the ack of its
+//! message, or nothing of it is.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::Duration;
+
+use sluice_client::{Client, ClientError, Job, Settle, SettleItem, Transaction};
+use tokio::time::sleep;
+
+use super::child::{CommandSetup, attempt};
+
+/// Time for which the transaction of a command is open.
+const TTL: Duration = Duration::from_secs(1_800);
+/// Times that a command runs for one delivery, while others change what it has read.
+const TRIES: u32 = 5;
+/// Longest pause before a command runs once more; each is drawn anew.
+const PAUSE_MS_MAX: u64 = 200;
+
+/// Runs the command in a transaction, and again when others were faster.
+pub(super) async fn run(client: &Client, setup: &CommandSetup, job: &Job) -> Settle {
+    let mut tried = 0;
+    loop {
+        tried += 1;
+        let transaction = match client.transaction_begin(TTL).await {
+            Ok(begun) => begun.transaction,
+            Err(error) => return failed("begin", &error),
+        };
+        let settle = attempt(setup, job, Some(&transaction)).await;
+        if !matches!(settle, Settle::Ack | Settle::AckWith(_)) {
+            // One that cannot be rolled back ends with its time.
+            let _ = client.transaction_rollback(&transaction).await;
+            return settle;
+        }
+        match commit(client, &transaction, job, &settle).await {
+            // The ack of a message that is settled with this receipt changes nothing.
+            Ok(()) => return Settle::Ack,
+            Err(error) if is_conflict(&error) && tried < TRIES && !job.lost.is_stopped() => {
+                sleep(pause()).await;
+            }
+            Err(error) => return failed("commit", &error),
+        }
+    }
+}
+
+async fn commit(client: &Client, transaction: &str, job: &Job, settle: &Settle) -> Result<(), ClientError> {
+    let receipt = job.message.receipt.as_str().into();
+    let ack = Transaction::new().settle(SettleItem { receipt, settle: settle.clone() });
+    client.transaction_stage(transaction, &ack).await?;
+    client.transaction_commit(transaction).await.map(drop)
+}
+
+/// True when another try may go better: others have changed what the command has read.
+fn is_conflict(error: &ClientError) -> bool {
+    matches!(error.code(), Some("version_mismatch" | "lock_held"))
+}
+
+fn failed(what: &str, error: &ClientError) -> Settle {
+    Settle::Nack { error: format!("cannot {what} the transaction: {error}"), delay: None }
+}
+
+fn pause() -> Duration {
+    Duration::from_millis(RandomState::new().hash_one(()) % PAUSE_MS_MAX)
+}

@@ -1,0 +1,91 @@
+"""Open transactions on the command line, and commands that work in one."""
+
+import os
+import pathlib
+import subprocess
+
+from conftest import binary
+from documents import get, put
+from transactions import messages, payloads, send
+
+WORK = ["work", "jobs", "--transactional", "--until-empty"]
+# Its work: count the message in a document, note its id in another, and send the next message.
+COUNT = """
+set -e
+n=$(sluice doc get counter)
+echo $((n + 1)) | sluice doc put counter
+sluice doc put "done/$SLUICE_MESSAGE_ID" --if-absent - <<< yes
+sluice send mail "$(cat)" > /dev/null
+"""
+
+
+def run(server, *arguments: str, script=None, **env):
+    """Runs a verb with `sluice` on the PATH of its commands."""
+    folder = str(pathlib.Path(binary()).parent)
+    env = {**server.env, "SLUICE_SERVER": server.url, "PATH": f"{folder}:{os.environ['PATH']}", **env}
+    command = [binary(), *arguments, *(["--", "bash", "-c", script] if script else [])]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=server.directory, env=env)
+
+
+def test_verbs_stage_and_commit(server):
+    put(server, "a", "1")
+    begun = run(server, "txn", "begin", "--ttl", "1m")
+    name = begun.stdout.strip()
+    assert begun.returncode == 0 and len(name) == 32
+    env = {"SLUICE_TRANSACTION": name}
+    assert run(server, "doc", "get", "a", **env).stdout == "1"
+    assert run(server, "doc", "put", "a", "--if-exists", "/dev/null", **env).stdout == "staged\n"
+    assert run(server, "doc", "get", "a", **env).stdout == ""
+    assert run(server, "doc", "delete", "a", **env).stdout == "staged\n"
+    gone = run(server, "doc", "get", "a", **env)
+    assert gone.returncode != 0 and "there is no document" in gone.stderr
+    assert run(server, "send", "mail", "hello", **env).stdout == ""
+    stage = run(server, "txn", "stage", "/dev/stdin", **env)
+    assert stage.returncode == 2, stage
+    (server.directory / "ops.json").write_text('{"operations":[{"get":{"key":"a"}},{"put":{"key":"b","content":"x"}}]}')
+    assert run(server, "txn", "stage", "ops.json", **env).stdout == "-\n"
+    assert get(server, "a")["content"] == "1" and messages(server, "mail") == []
+    done = run(server, "txn", "commit", "--transaction", name)
+    assert done.stdout.split()[:2] == ["done", "sent"] and "written version 1" in done.stdout, done
+    again = run(server, "txn", "commit", "--transaction", name)
+    assert again.stdout == done.stdout and "done before" in again.stderr
+    assert payloads(server) == ["hello"] and get(server, "b")["content"] == "x"
+    lost = run(server, "txn", "rollback", **env)
+    assert lost.returncode == 4 and "is not open" in lost.stderr
+    other = run(server, "txn", "begin").stdout.strip()
+    assert run(server, "txn", "rollback", "--transaction", other).stdout == "rolled back\n"
+
+
+def test_a_command_works_in_a_transaction(server):
+    put(server, "counter", "0")
+    ids = [send(server, f"m{number}") for number in range(8)]
+    worked = run(server, *WORK, "--concurrency", "4", script=COUNT)
+    assert worked.returncode == 0 and "8 messages acked" in worked.stderr, worked
+    assert get(server, "counter")["content"].strip() == "8", "each counts once, although four count at a time"
+    assert sorted(payloads(server)) == [f"m{number}" for number in range(8)]
+    assert all(get(server, f"done/{name}")["content"] == "yes\n" for name in ids)
+    assert messages(server, "jobs") == []
+
+
+def test_a_command_that_fails_leaves_nothing(server):
+    put(server, "counter", "0")
+    send(server, "first fails", max_attempts=3, backoff={"kind": "none"})
+    script = COUNT + '[ "$SLUICE_ATTEMPT" -ge 3 ]\n'
+    worked = run(server, *WORK, "--verbose", script=script)
+    assert worked.returncode == 0 and "1 message acked, 2 nacked" in worked.stderr, worked.stderr
+    assert get(server, "counter")["content"].strip() == "1" and payloads(server) == ["first fails"]
+
+
+def test_a_lost_lease_commits_nothing(server):
+    put(server, "counter", "0")
+    name = send(server, "slow", max_attempts=5)
+    script = COUNT + f"""
+    [ "$SLUICE_ATTEMPT" -ge 2 ] || {{
+      sluice message cancel {name} > /dev/null
+      sleep 0.2
+    }}
+    """
+    worked = run(server, *WORK, script=script)
+    assert worked.returncode == 0, worked
+    assert get(server, "counter")["content"].strip() == "0" and payloads(server) == []
+    assert get(server, "counter")["version"] == 1
