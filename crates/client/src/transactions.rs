@@ -1,6 +1,5 @@
 //! Transactions: operations on queues, documents and locks that are done together, all or none.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,6 @@ use serde_json::{Value, json};
 use crate::base64;
 use crate::documents::{DocumentCheck, DocumentDelete, DocumentPatch, DocumentPut, DocumentWritten};
 use crate::encode;
-use crate::flows::QueueMessage;
 use crate::locks::{LockGrant, LockMode, LockRequest};
 use crate::message::{Message, SettleItem};
 
@@ -28,143 +26,112 @@ use crate::message::{Message, SettleItem};
 ///     .release(token);
 /// assert_eq!(transaction.len(), 4);
 /// ```
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Transaction<'a> {
-    operations: Vec<Operation<'a>>,
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Transaction {
+    /// As the request has them, with commas between.
+    encoded: String,
+    count: usize,
 }
 
-/// An operation of a transaction.
-#[derive(Clone, PartialEq, Debug)]
-enum Operation<'a> {
-    Send(QueueMessage<'a>),
-    Settle(SettleItem<'a>),
-    Put(Cow<'a, str>, DocumentPut<'a>),
-    Patch(Cow<'a, str>, DocumentPatch<'a>),
-    Delete(Cow<'a, str>, DocumentDelete<'a>),
-    Check(Cow<'a, str>, DocumentCheck<'a>),
-    Acquire(LockRequest<'a>),
-    Release(Cow<'a, str>),
-    Get(Cow<'a, str>),
-}
-
-impl<'a> Transaction<'a> {
+impl Transaction {
     /// One without operations.
-    pub fn new() -> Transaction<'a> {
+    pub fn new() -> Transaction {
         Transaction::default()
     }
 
-    fn with(mut self, operation: Operation<'a>) -> Transaction<'a> {
-        self.operations.push(operation);
+    /// Adds an operation of this name; `fields` writes the object of its fields.
+    fn with(mut self, name: &str, fields: impl FnOnce(&mut String)) -> Transaction {
+        self.encoded.push_str(if self.count == 0 { "{\"" } else { ",{\"" });
+        self.encoded.push_str(name);
+        self.encoded.push_str("\":");
+        fields(&mut self.encoded);
+        self.encoded.push('}');
+        self.count += 1;
         self
+    }
+
+    fn with_object(self, name: &str, fields: &impl Serialize) -> Transaction {
+        self.with(name, |out| out.push_str(&json!(fields).to_string()))
     }
 
     /// The number of operations.
     pub fn len(&self) -> usize {
-        self.operations.len()
+        self.count
     }
 
     /// True if there are none.
     pub fn is_empty(&self) -> bool {
-        self.operations.is_empty()
+        self.count == 0
     }
 
     /// Sends a message to a queue; one without a unique key.
     #[must_use]
-    pub fn send(self, queue: impl Into<Cow<'a, str>>, message: Message<'a>) -> Transaction<'a> {
-        self.with(Operation::Send(QueueMessage { queue: queue.into(), message }))
+    pub fn send(self, queue: impl AsRef<str>, message: Message<'_>) -> Transaction {
+        self.with("send", |out| encode::queue_message(queue.as_ref(), &message, true, out))
     }
 
     /// Acks a message.
     #[must_use]
-    pub fn ack(self, receipt: &'a str) -> Transaction<'a> {
-        self.settle(SettleItem::ack(receipt))
+    pub fn ack(self, receipt: impl AsRef<str>) -> Transaction {
+        self.settle(SettleItem::ack(receipt.as_ref()))
     }
 
     /// Settles a message.
     #[must_use]
-    pub fn settle(self, item: SettleItem<'a>) -> Transaction<'a> {
-        self.with(Operation::Settle(item))
+    pub fn settle(self, item: SettleItem<'_>) -> Transaction {
+        self.with("settle", |out| encode::settle_item(&item, out))
     }
 
     /// Writes a document. Its `request_id` does not count: the transaction is repeated as a whole.
     #[must_use]
-    pub fn put(self, key: impl Into<Cow<'a, str>>, put: DocumentPut<'a>) -> Transaction<'a> {
-        self.with(Operation::Put(key.into(), put))
+    pub fn put(self, key: impl AsRef<str>, put: DocumentPut<'_>) -> Transaction {
+        self.with("put", |out| {
+            out.push_str("{\"key\":");
+            encode::string(key.as_ref(), out);
+            encode::document_fields(&put, out);
+        })
     }
 
     /// Changes a document whose content is JSON.
     #[must_use]
-    pub fn patch(self, key: impl Into<Cow<'a, str>>, patch: DocumentPatch<'a>) -> Transaction<'a> {
-        self.with(Operation::Patch(key.into(), patch))
+    pub fn patch(self, key: impl AsRef<str>, patch: DocumentPatch<'_>) -> Transaction {
+        let fields = encode::patch_fields(&patch);
+        self.with_object("patch", &Keyed { key: key.as_ref(), fields: &fields })
     }
 
     /// Deletes a document.
     #[must_use]
-    pub fn delete(self, key: impl Into<Cow<'a, str>>, delete: DocumentDelete<'a>) -> Transaction<'a> {
-        self.with(Operation::Delete(key.into(), delete))
+    pub fn delete(self, key: impl AsRef<str>, delete: DocumentDelete<'_>) -> Transaction {
+        self.with_object("delete", &Keyed { key: key.as_ref(), fields: &delete })
     }
 
     /// Refuses the transaction unless a condition on a document holds, which is not written.
     #[must_use]
-    pub fn check(self, key: impl Into<Cow<'a, str>>, check: DocumentCheck<'a>) -> Transaction<'a> {
-        self.with(Operation::Check(key.into(), check))
+    pub fn check(self, key: impl AsRef<str>, check: DocumentCheck<'_>) -> Transaction {
+        self.with_object("check", &Keyed { key: key.as_ref(), fields: &check })
     }
 
     /// Acquires locks, if they are free: `wait`, `request_id` and `with_document` do not count.
     #[must_use]
-    pub fn acquire(self, request: LockRequest<'a>) -> Transaction<'a> {
-        self.with(Operation::Acquire(request))
+    pub fn acquire(self, request: LockRequest<'_>) -> Transaction {
+        self.with_object("acquire", &request.fields())
     }
 
     /// Releases a grant, which has to be held.
     #[must_use]
-    pub fn release(self, token: impl Into<Cow<'a, str>>) -> Transaction<'a> {
-        self.with(Operation::Release(token.into()))
+    pub fn release(self, token: impl AsRef<str>) -> Transaction {
+        self.with_object("release", &json!({ "token": token.as_ref() }))
     }
 
     /// Reads a document, in an open transaction only.
     #[must_use]
-    pub fn get(self, key: impl Into<Cow<'a, str>>) -> Transaction<'a> {
-        self.with(Operation::Get(key.into()))
+    pub fn get(self, key: impl AsRef<str>) -> Transaction {
+        self.with_object("get", &json!({ "key": key.as_ref() }))
     }
 
     /// The body of the request.
     pub(crate) fn body(&self) -> String {
-        let mut out = String::from("{\"operations\":[");
-        encode::separated(&self.operations, &mut out, Operation::encode);
-        out.push_str("]}");
-        out
-    }
-}
-
-impl Operation<'_> {
-    fn encode(&self, out: &mut String) {
-        match self {
-            Operation::Send(QueueMessage { queue, message }) => {
-                out.push_str("{\"send\":");
-                encode::queue_message(queue, message, true, out);
-            }
-            Operation::Settle(item) => {
-                out.push_str("{\"settle\":");
-                encode::settle_item(item, out);
-            }
-            Operation::Put(key, put) => {
-                out.push_str("{\"put\":{\"key\":");
-                encode::string(key, out);
-                encode::document_fields(put, out);
-            }
-            Operation::Patch(key, patch) => {
-                let mut fields = encode::patch_fields(patch);
-                fields.insert("key".to_owned(), (&**key).into());
-                object("patch", &Value::Object(fields), out);
-            }
-            Operation::Delete(key, delete) => object("delete", &Keyed { key, fields: delete }, out),
-            Operation::Check(key, check) => object("check", &Keyed { key, fields: check }, out),
-            Operation::Acquire(request) => object("acquire", &request.fields(), out),
-            Operation::Get(key) => object("get", &json!({ "key": key }), out),
-            Operation::Release(token) => object("release", &json!({ "token": token }), out),
-        }
-        out.push('}');
+        format!("{{\"operations\":[{}]}}", self.encoded)
     }
 }
 
@@ -174,13 +141,6 @@ struct Keyed<'k, T> {
     key: &'k str,
     #[serde(flatten)]
     fields: &'k T,
-}
-
-fn object(name: &str, fields: &impl Serialize, out: &mut String) {
-    out.push_str("{\"");
-    out.push_str(name);
-    out.push_str("\":");
-    out.push_str(&json!(fields).to_string());
 }
 
 impl LockRequest<'_> {

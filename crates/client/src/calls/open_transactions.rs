@@ -34,7 +34,7 @@ impl Client {
     pub async fn transaction_stage(
         &self,
         transaction: &str,
-        operations: &Transaction<'_>,
+        operations: &Transaction,
     ) -> Result<Vec<StageResult>, ClientError> {
         self.transaction_stage_json(transaction, operations.body()).await
     }

@@ -36,7 +36,7 @@ impl Client {
     /// ```
     pub async fn commit(
         &self,
-        transaction: &Transaction<'_>,
+        transaction: &Transaction,
         key: Option<&str>,
     ) -> Result<Committed, ClientError> {
         self.commit_json(transaction.body(), key).await

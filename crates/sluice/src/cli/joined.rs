@@ -15,10 +15,10 @@ pub(crate) struct JoinFlag {
 
 impl JoinFlag {
     /// Stages operations in the transaction, if there is one.
-    pub(super) async fn stage<'t>(
+    pub(super) async fn stage(
         &self,
         connection: &Connection,
-        operations: impl FnOnce() -> Transaction<'t>,
+        operations: impl FnOnce() -> Transaction,
     ) -> Result<Option<Vec<StageResult>>> {
         let Some(transaction) = self.transaction.as_deref().filter(|id| !id.is_empty()) else {
             return Ok(None);
