@@ -54,7 +54,8 @@
 // `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again,
 // `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
 // `message` and `flows` what is sent, `locks` what is held, `documents` what is kept, `transactions` what is
-// done together, `session` streams over gRPC, `events` those of server-sent events, `worker` the loop.
+// done together, `session` streams over gRPC, `events` those of server-sent events, `stop` a signal, `worker`
+// the loop.
 
 mod access;
 mod answers;
@@ -80,6 +81,7 @@ mod retry;
 mod schedules;
 mod servers;
 mod session;
+mod stop;
 mod stored;
 mod tls_fault;
 mod transactions;
@@ -113,6 +115,7 @@ pub use schedules::{Schedule, ScheduleSettings, Triggered};
 pub use session::{Frames, Session};
 /// The frames of a session.
 pub use sluice_proto::v1;
+pub use stop::Stop;
 pub use stored::{Attempt, Awaited, Progress, Stored, StoredPage};
 pub use tls_fault::TlsFault;
 pub use transactions::{Begun, Committed, OperationResult, StageResult, StagedDocument, Transaction};
@@ -121,7 +124,7 @@ pub use types::{
     Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire, OrderingRetry,
     Overflow, Placement, Queue, QueueChange, QueueSettings, QuotaChange, Quotas, Redriving, Totals,
 };
-pub use worker::{Job, Stop, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
+pub use worker::{Job, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
 
 /// The examples of the README, compiled by `cargo test`.
 #[cfg(doctest)]

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::client::Client;
 use crate::documents::Document;
 use crate::error::ClientError;
-use crate::worker::Stop;
+use crate::stop::Stop;
 
 /// Pause before a renewal is tried again that has failed.
 const RETRY: Duration = Duration::from_millis(250);

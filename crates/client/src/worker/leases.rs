@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::stop::Stop;
 use crate::worker::options::WorkerEvent;
-use crate::worker::stop::Stop;
 
 /// Receipts of the held messages, shared by the worker and its session.
 pub(super) type HeldReceipts = Arc<Mutex<BTreeSet<String>>>;

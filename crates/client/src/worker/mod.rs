@@ -5,7 +5,5 @@ mod link;
 mod options;
 mod run;
 mod settler;
-mod stop;
 
 pub use options::{Job, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
-pub use stop::Stop;

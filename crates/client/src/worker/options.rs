@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::answers::Delivered;
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::worker::stop::Stop;
+use crate::stop::Stop;
 
 /// The options of a worker.
 #[derive(Clone, Debug)]

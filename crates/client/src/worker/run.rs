@@ -15,11 +15,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::answers::{Delivered, ItemResult};
 use crate::error::{ClientError, TransportKind};
 use crate::message::{Receive, Settle};
+use crate::stop::Stop;
 use crate::worker::leases::{Leases, Loss};
 use crate::worker::link::{AttachTerms, Link, SessionEvent};
 use crate::worker::options::{Job, Summary, Worker, WorkerEvent, WorkerTransport};
 use crate::worker::settler::{self, Settled, Settling};
-use crate::worker::stop::Stop;
 
 /// Most messages of one receive; the server's default limit.
 const RECEIVE_MAX: usize = 1_000;
