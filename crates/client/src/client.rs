@@ -220,12 +220,9 @@ pub(crate) fn encoded(name: &str) -> String {
 
 /// A key as a header's value.
 pub(crate) fn key_header(key: &str) -> Result<HeaderValue, ClientError> {
-    HeaderValue::from_str(key).map_err(|_| ClientError::Server {
-        status: 400,
-        code: "invalid_argument".to_owned(),
-        message: format!("idempotency key {key:?}: only visible ASCII characters can be sent"),
-        details: serde_json::Value::Null,
-        retry_after: None,
+    HeaderValue::from_str(key).map_err(|_| {
+        let message = format!("idempotency key {key:?}: only visible ASCII characters can be sent");
+        ClientError::refused(400, "invalid_argument", message)
     })
 }
 

@@ -73,14 +73,14 @@ pub enum TransportKind {
 impl ClientError {
     /// The error of work whose lock was lost before it was done.
     pub(crate) fn lost_lock() -> ClientError {
-        ClientError::Server {
-            status: 409,
-            code: "lease_lost".to_owned(),
-            message: "the lock was lost before the work was done: it was broken, or not renewed in time"
-                .to_owned(),
-            details: Value::Null,
-            retry_after: None,
-        }
+        let message = "the lock was lost before the work was done: it was broken, or not renewed in time";
+        ClientError::refused(409, "lease_lost", message.to_owned())
+    }
+
+    /// A refusal that needs no server, as a server would tell it.
+    pub(crate) fn refused(status: u16, code: &str, message: String) -> ClientError {
+        let (code, details) = (code.to_owned(), Value::Null);
+        ClientError::Server { status, code, message, details, retry_after: None }
     }
 
     /// Code of the server's error; `None`: the error is not the server's.

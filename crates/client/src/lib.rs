@@ -18,6 +18,8 @@
 //! |---|---|
 //! | every call of the HTTP API | [`Client`] |
 //! | a loop that receives, runs a handler and settles | [`Worker`], with [`WorkerOptions`] |
+//! | such a loop, whose handlers commit writes and messages with their acks | [`Worker::transactional`] |
+//! | work that is committed as a whole, again after a conflict | [`Client::transact`], with a [`Work`] |
 //! | messages over one gRPC stream each way | [`Client::session`], which gives a [`Session`] |
 //! | locks, renewed while they are held | [`Client::lock`], which gives a [`HeldLock`] |
 //! | documents: keys with a versioned content | [`Client::document_put`], [`Client::document_update`] |
@@ -54,8 +56,8 @@
 // `servers` which server is asked, `credentials` what they trust and show, `retry` when to try again,
 // `encode` JSON of the hot requests, `answers` and `json` their responses, `types` the other responses,
 // `message` and `flows` what is sent, `locks` what is held, `documents` what is kept, `transactions` what is
-// done together, `session` streams over gRPC, `events` those of server-sent events, `stop` a signal, `worker`
-// the loop.
+// done together, `work` what is read and staged until then, `session` streams over gRPC, `events` those of
+// server-sent events, `stop` a signal, `worker` the loop.
 
 mod access;
 mod answers;
@@ -87,6 +89,7 @@ mod tls_fault;
 mod transactions;
 mod transport;
 mod types;
+mod work;
 mod worker;
 
 pub use access::{AuditPage, StoredPolicy, Token, TokenMade, TokenNew, WhoAmI};
@@ -124,6 +127,7 @@ pub use types::{
     Backoff, BackoffKind, Counts, ErrorBody, FilesUse, KeyUse, Keys, Namespace, OnExpire, OrderingRetry,
     Overflow, Placement, Queue, QueueChange, QueueSettings, QuotaChange, Quotas, Redriving, Totals,
 };
+pub use work::{Work, WorkError};
 pub use worker::{Job, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};
 
 /// The examples of the README, compiled by `cargo test`.

@@ -99,12 +99,22 @@ impl Tries {
             _ => (Duration::ZERO, DELAY_MAX),
         };
         let grown = FIRST_DELAY.saturating_mul(1 << self.delays.saturating_sub(1).min(16)).min(most);
-        let jitter = grown.mul_f64((random() % 1000) as f64 / 2000.0);
-        if asked.is_zero() { grown / 2 + jitter } else { asked + jitter }
+        if asked.is_zero() { jittered(grown) } else { asked + jitter(grown) }
     }
 }
 
-fn worth_repeating(error: &ClientError, safety: Safety) -> bool {
+/// Between half and all of a delay.
+pub(crate) fn jittered(delay: Duration) -> Duration {
+    delay / 2 + jitter(delay)
+}
+
+/// Up to half of a delay.
+fn jitter(delay: Duration) -> Duration {
+    delay.mul_f64((random() % 1000) as f64 / 2000.0)
+}
+
+/// True when the same request may succeed later.
+pub(crate) fn worth_repeating(error: &ClientError, safety: Safety) -> bool {
     match error {
         ClientError::Transport { kind: TransportKind::Connect, .. } => true,
         // A certificate that is not trusted now will not be so in a second.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::base64;
 use crate::documents::{DocumentCheck, DocumentDelete, DocumentPatch, DocumentPut, DocumentWritten};
@@ -47,6 +47,16 @@ impl Transaction {
         fields(&mut self.encoded);
         self.encoded.push('}');
         self.count += 1;
+        self
+    }
+
+    /// These operations, and those of another transaction.
+    pub(crate) fn and(mut self, other: &Transaction) -> Transaction {
+        if self.count > 0 && other.count > 0 {
+            self.encoded.push(',');
+        }
+        self.encoded.push_str(&other.encoded);
+        self.count += other.count;
         self
     }
 
@@ -95,8 +105,12 @@ impl Transaction {
     /// Changes a document whose content is JSON.
     #[must_use]
     pub fn patch(self, key: impl AsRef<str>, patch: DocumentPatch<'_>) -> Transaction {
-        let fields = encode::patch_fields(&patch);
-        self.with_object("patch", &Keyed { key: key.as_ref(), fields: &fields })
+        self.patch_with(key.as_ref(), &encode::patch_fields(&patch))
+    }
+
+    /// The same, with the fields of the patch.
+    pub(crate) fn patch_with(self, key: &str, fields: &Map<String, Value>) -> Transaction {
+        self.with_object("patch", &Keyed { key, fields })
     }
 
     /// Deletes a document.
@@ -217,7 +231,7 @@ impl StagedDocument {
 }
 
 /// A transaction that is done.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Committed {
     /// Results of the operations, in order.
     pub results: Vec<OperationResult>,

@@ -5,5 +5,6 @@ mod link;
 mod options;
 mod run;
 mod settler;
+mod transactional;
 
 pub use options::{Job, Summary, Worker, WorkerEvent, WorkerOptions, WorkerTransport};

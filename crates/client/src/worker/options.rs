@@ -93,6 +93,21 @@ pub struct Summary {
     pub unsettled: u64,
 }
 
+impl Summary {
+    /// The sum of both.
+    pub(super) fn and(self, other: &Summary) -> Summary {
+        Summary {
+            acked: self.acked + other.acked,
+            nacked: self.nacked + other.nacked,
+            rejected: self.rejected + other.rejected,
+            released: self.released + other.released,
+            cancelled: self.cancelled + other.cancelled,
+            lost: self.lost + other.lost,
+            unsettled: self.unsettled + other.unsettled,
+        }
+    }
+}
+
 /// An event of a worker, for its log.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -19,7 +19,7 @@ use crate::stop::Stop;
 use crate::worker::leases::{Leases, Loss};
 use crate::worker::link::{AttachTerms, Link, SessionEvent};
 use crate::worker::options::{Job, Summary, Worker, WorkerEvent, WorkerTransport};
-use crate::worker::settler::{self, Settled, Settling};
+use crate::worker::settler::{self, Ending, Settled, Settling, Unsettled};
 
 /// Most messages of one receive; the server's default limit.
 const RECEIVE_MAX: usize = 1_000;
@@ -73,6 +73,24 @@ impl Worker {
         F: Fn(Job) -> Fut,
         Fut: Future<Output = Settle> + Send + 'static,
     {
+        let to_end = |job| {
+            let settle = handler(job);
+            async move { Ending::Settle(settle.await) }
+        };
+        self.run_to_end(stop, to_end, events).await
+    }
+
+    /// The same with a handler that may have settled its message itself.
+    pub(super) async fn run_to_end<F, Fut>(
+        &self,
+        stop: Stop,
+        handler: F,
+        events: mpsc::UnboundedSender<WorkerEvent>,
+    ) -> Result<Summary, ClientError>
+    where
+        F: Fn(Job) -> Fut,
+        Fut: Future<Output = Ending> + Send + 'static,
+    {
         let (settle, settled) = mpsc::channel(RECEIVE_MAX);
         let settling = Settling::new(settle);
         let leases = Leases::new(self.options.lease.max(Duration::from_secs(1)));
@@ -93,9 +111,9 @@ impl Worker {
         ));
         let mut state = WorkerState::new(self, handler, settling, events, leases, stream);
         state.run(&stop).await;
-        let failed = state.failed.take();
+        let (failed, settled) = (state.failed.take(), state.summary);
         drop(state);
-        let summary = settler.await.map_err(|e| broken(&self.client, &e))?;
+        let summary = settler.await.map_err(|e| broken(&self.client, &e))?.and(&settled);
         if let Some(keeping) = keeping {
             // What came too late goes back before the process may end; a session that hangs is left behind.
             let _ = timeout(PAUSE_MAX, keeping).await;
@@ -116,7 +134,7 @@ struct WorkerState<'a, F> {
     events: mpsc::UnboundedSender<WorkerEvent>,
     waiting: VecDeque<Delivered>,
     leases: Leases,
-    running: JoinSet<Settle>,
+    running: JoinSet<Ending>,
     /// Message of each running handler, so that the message of a handler that panics is settled too.
     jobs: Vec<(Id, String)>,
     receive: Option<JoinHandle<Received>>,
@@ -135,6 +153,8 @@ struct WorkerState<'a, F> {
     failed: Option<ClientError>,
     /// Messages come over a session; `None`: by receives.
     stream: Option<Stream>,
+    /// Counts of the messages that their handlers have settled.
+    summary: Summary,
 }
 
 /// The session that messages come over.
@@ -168,7 +188,7 @@ async fn hear(stream: &mut Option<Stream>) -> SessionEvent {
 impl<'a, F, Fut> WorkerState<'a, F>
 where
     F: Fn(Job) -> Fut,
-    Fut: Future<Output = Settle> + Send + 'static,
+    Fut: Future<Output = Ending> + Send + 'static,
 {
     fn new(
         worker: &'a Worker,
@@ -198,6 +218,7 @@ where
             look_again: false,
             stopping: false,
             failed: None,
+            summary: Summary::default(),
         }
     }
 
@@ -408,14 +429,31 @@ where
         let _ = self.events.send(WorkerEvent::ReceiveFailed(error));
     }
 
-    async fn finished(&mut self, done: Result<(Id, Settle), JoinError>) {
-        let (task, settle) = match done {
+    async fn finished(&mut self, done: Result<(Id, Ending), JoinError>) {
+        let (task, ending) = match done {
             Ok(done) => done,
-            Err(e) => (e.id(), Settle::Nack { error: format!("the handler did not end: {e}"), delay: None }),
+            Err(e) => {
+                let error = format!("the handler did not end: {e}");
+                (e.id(), Ending::Settle(Settle::Nack { error, delay: None }))
+            }
         };
         let Some(at) = self.jobs.iter().position(|(id, _)| *id == task) else { return };
         let (_, receipt) = self.jobs.swap_remove(at);
-        self.settle(receipt, settle).await;
+        match ending {
+            Ending::Settle(settle) => self.settle(receipt, settle).await,
+            Ending::Settled(settle, result) => self.settled(receipt, settle, result),
+            Ending::Cancelled => {
+                self.lose([(receipt.clone(), Loss::Cancelled)]);
+                self.settle(receipt, Settle::Release { delay: None }).await;
+            }
+        }
+    }
+
+    /// Notes what came of a message that its handler has settled, or tried to.
+    fn settled(&mut self, receipt: String, settle: Settle, result: Result<(), Unsettled>) {
+        let Some(lease) = self.leases.remove(&receipt) else { return };
+        let settled = Settled { receipt, id: lease.id, settle, loss: lease.loss };
+        settler::count(&settled, result, &self.events, &mut self.summary);
     }
 
     async fn settle(&mut self, receipt: String, settle: Settle) {

@@ -11,7 +11,6 @@ use sluice_proto::v1::client_frame::Frame;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use crate::answers::ItemResult;
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::message::{Settle, SettleItem};
@@ -24,6 +23,26 @@ use crate::worker::options::{Summary, WorkerEvent};
 const BATCH_MAX: usize = 1_000;
 /// Pause between two tries when the server does not answer, beyond the client's own patience.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// The end of a handler's work on a message.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The message is to be settled.
+    Settle(Settle),
+    /// The handler has settled it, or could not.
+    Settled(Settle, Result<(), Unsettled>),
+    /// The handler could not settle it: it was cancelled.
+    Cancelled,
+}
+
+/// The reason why a message was not settled, with a text.
+#[derive(Debug)]
+pub(super) enum Unsettled {
+    /// Its lease was over, or it is gone.
+    Lost(String),
+    /// The server did not answer.
+    Unanswered(String),
+}
 
 /// A message to settle.
 #[derive(Debug)]
@@ -124,13 +143,14 @@ async fn settle(
     match result {
         Ok(results) => {
             for (settled, result) in batch.iter().zip(results) {
+                let reason = result.error.map_or_else(String::new, |e| e.message);
+                let result = if result.ok { Ok(()) } else { Err(Unsettled::Lost(reason)) };
                 count(settled, result, events, summary);
             }
         }
         Err(error) => {
-            summary.unsettled += batch.len() as u64;
             for settled in batch {
-                tell(settled, error.to_string(), events);
+                count(settled, Err(Unsettled::Unanswered(error.to_string())), events, summary);
             }
         }
     }
@@ -145,34 +165,30 @@ fn may_pass(error: &ClientError) -> bool {
     }
 }
 
-fn count(
+/// Counts a message, and tells why it was not settled unless that is known.
+pub(super) fn count(
     settled: &Settled,
-    result: ItemResult,
+    result: Result<(), Unsettled>,
     events: &mpsc::UnboundedSender<WorkerEvent>,
     summary: &mut Summary,
 ) {
-    if !result.ok {
-        summary.lost += 1;
-        if settled.loss.is_none() {
-            tell(settled, result.error.map_or_else(String::new, |e| e.message), events);
-        }
-        return;
-    }
-    // It goes, whatever the outcome says.
-    if settled.loss == Some(Loss::Cancelled) {
-        summary.cancelled += 1;
-        return;
-    }
-    match settled.settle {
-        Settle::Ack | Settle::AckWith(_) => summary.acked += 1,
-        Settle::Nack { .. } => summary.nacked += 1,
-        Settle::Release { .. } => summary.released += 1,
-        Settle::Reject { .. } => summary.rejected += 1,
-    }
-}
-
-fn tell(settled: &Settled, reason: String, events: &mpsc::UnboundedSender<WorkerEvent>) {
-    // Nobody listens any more when the worker has ended.
+    let counted = match (&result, settled.loss, &settled.settle) {
+        (Err(Unsettled::Lost(_)), _, _) => &mut summary.lost,
+        (Err(Unsettled::Unanswered(_)), _, _) => &mut summary.unsettled,
+        // It goes, whatever the outcome says.
+        (Ok(()), Some(Loss::Cancelled), _) => &mut summary.cancelled,
+        (Ok(()), _, Settle::Ack | Settle::AckWith(_)) => &mut summary.acked,
+        (Ok(()), _, Settle::Nack { .. }) => &mut summary.nacked,
+        (Ok(()), _, Settle::Release { .. }) => &mut summary.released,
+        (Ok(()), _, Settle::Reject { .. }) => &mut summary.rejected,
+    };
+    *counted += 1;
+    let reason = match result {
+        Err(Unsettled::Lost(reason)) if settled.loss.is_none() => reason,
+        Err(Unsettled::Unanswered(reason)) => reason,
+        Ok(()) | Err(Unsettled::Lost(_)) => return,
+    };
     let event = WorkerEvent::SettleFailed { id: settled.id.clone(), outcome: settled.settle.name(), reason };
+    // Nobody listens any more when the worker has ended.
     let _ = events.send(event);
 }

@@ -6,4 +6,5 @@ mod locks;
 mod retries;
 mod sessions;
 mod support;
+mod transactional;
 mod worker;

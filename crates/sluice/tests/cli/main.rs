@@ -1,4 +1,5 @@
-//! The binary against a server of its own, as a person at two terminals would use it.
+//! The binary against a server of its own, as a person at two terminals would use it, or a program with the
+//! client library.
 #![allow(clippy::unwrap_used)]
 
 mod backup;
@@ -25,5 +26,6 @@ mod serve;
 mod settle;
 mod status;
 mod support;
+mod transactional;
 mod txn;
 mod work;
