@@ -18,6 +18,7 @@ mod message;
 mod namespace;
 mod queue;
 mod receive;
+mod recipes;
 mod results;
 mod schedule;
 mod secure;
