@@ -22,9 +22,13 @@ pub(super) enum Loss {
 }
 
 impl Loss {
-    /// The loss that the server's error code for a receipt means.
-    pub(super) fn of(code: Option<&[u8]>) -> Loss {
-        if code == Some(b"cancelled") { Loss::Cancelled } else { Loss::Over }
+    /// The loss that the server's error code for a receipt means; `None`: its handler has just settled it.
+    pub(super) fn of(code: Option<&[u8]>) -> Option<Loss> {
+        match code {
+            Some(b"already_settled") => None,
+            Some(b"cancelled") => Some(Loss::Cancelled),
+            _ => Some(Loss::Over),
+        }
     }
 }
 
@@ -155,6 +159,13 @@ mod tests {
         assert_eq!(leases.next_extend(), Some(at(40)));
         leases.remove("a");
         assert_eq!(leases.next_extend(), Some(at(50)));
+    }
+
+    #[test]
+    fn what_its_handler_has_settled_is_no_loss() {
+        assert_eq!(Loss::of(Some(b"already_settled")), None);
+        assert_eq!(Loss::of(Some(b"cancelled")), Some(Loss::Cancelled));
+        assert_eq!([Loss::of(Some(b"lease_lost")), Loss::of(None)], [Some(Loss::Over); 2]);
     }
 
     #[test]

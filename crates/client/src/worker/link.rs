@@ -263,7 +263,7 @@ impl Keeper {
                     }
                     let lost = result.failures.iter().filter_map(|failure| {
                         let code = failure.error.as_ref().map(|error| error.code.as_ref());
-                        Some((resume.get(failure.item as usize)?.clone(), Loss::of(code)))
+                        Some((resume.get(failure.item as usize)?.clone(), Loss::of(code)?))
                     });
                     SessionEvent::Attached(lost.collect())
                 }

@@ -519,7 +519,7 @@ where
                 self.leases.extended(receipt, since);
             } else {
                 let loss = Loss::of(result.error.as_ref().map(|error| error.code.as_bytes()));
-                self.lose([(receipt.clone(), loss)]);
+                self.lose(loss.map(|loss| (receipt.clone(), loss)));
             }
         }
     }
