@@ -187,6 +187,51 @@ async fn two_workers_lose_no_update_and_count_nothing_twice() {
     assert_eq!(waiting(&client, "done").await.len(), MESSAGES as usize);
 }
 
+/// Answers are lost: a commit that was done may not be done again, and one that was not has to be.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_killed_changes_no_count() {
+    const MESSAGES: u32 = 150;
+    let mut server = Server::at_one_address();
+    let client = client(&server);
+    patient_queue(&client, "jobs").await;
+    send(&client, "jobs", texts(MESSAGES)).await;
+    let options = WorkerOptions {
+        concurrency: 4,
+        until_empty: true,
+        lease: Duration::from_secs(3),
+        ..WorkerOptions::new(vec![("jobs".to_owned(), 0)])
+    };
+    let worker = Worker::new(client.clone(), options);
+    let handler = |job: Job, work: Work| async move {
+        count_up(&work, &format!("total/{}", job.message.payload.0.len())).await?;
+        count_up(&work, &format!("by/{}", payload(&job))).await?;
+        Ok(work.send("done", Message::new(&job.message.payload.0))?)
+    };
+    let working = tokio::spawn(async move { work(&worker, handler).await.0 });
+    let mut kills = 0;
+    while !working.is_finished() {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        if kills < 4 {
+            kills += 1;
+            server = tokio::task::block_in_place(|| server.kill_and_restart());
+        }
+    }
+    let summary = working.await.unwrap();
+    let least = summary.acked + summary.lost + summary.unsettled;
+    assert!((summary.acked..=least).contains(&u64::from(MESSAGES)), "{summary:?}");
+    for (length, count) in [(1, 10), (2, 90), (3, 50)] {
+        assert_eq!(
+            content(&client, &format!("total/{length}")).await,
+            Some(count.to_string()),
+            "{summary:?}"
+        );
+    }
+    for text in texts(MESSAGES) {
+        assert_eq!(content(&client, &format!("by/{text}")).await.as_deref(), Some("1"), "{text}");
+    }
+    assert_eq!(waiting(&client, "done").await.len(), MESSAGES as usize);
+}
+
 #[tokio::test]
 async fn a_conflict_is_tried_again_on_fresh_reads() {
     let server = Server::start();
