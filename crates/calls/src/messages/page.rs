@@ -1,7 +1,5 @@
 //! A page of the messages of a queue, as large as its memory allows.
 
-use std::io::{self, Write};
-
 use sluice_engine::query::{Page, State};
 use sluice_node::Stored;
 
@@ -9,6 +7,7 @@ use super::{Message, Messages};
 use crate::access::Right;
 use crate::error::CallError;
 use crate::permit::Permit;
+use crate::room::written;
 
 /// Largest page of messages, in bytes as it is written.
 const PAGE_BYTES_MAX: usize = 16 << 20;
@@ -108,28 +107,6 @@ impl Shown {
             self.messages.push(message);
         }
         fits
-    }
-}
-
-/// Bytes of a message as JSON.
-fn written(message: &Message) -> usize {
-    let mut count = Count(0);
-    // A message that cannot be written is an error of the answer, which is written next.
-    let _ = serde_json::to_writer(&mut count, message);
-    count.0
-}
-
-/// Counts the bytes that are written.
-struct Count(usize);
-
-impl Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
