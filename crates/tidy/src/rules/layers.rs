@@ -9,7 +9,7 @@ use crate::Finding;
 pub(crate) const RULE: &str = "layer";
 
 /// The crates, each with those that it may use.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     ("alloc-count", &[]),
     ("engine", &[]),
     ("http2", &[]),
@@ -19,6 +19,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("peers", &["replica"]),
     ("tidy", &[]),
     ("units", &[]),
+    ("filter", &["units"]),
     ("node", &["engine", "journal", "replica"]),
     ("calls", &["node", "engine"]),
     ("front", &["calls", "http2", "proto", "engine"]),
