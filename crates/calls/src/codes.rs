@@ -221,6 +221,7 @@ pub const TABLE: &[Code] = &[
     caller("missing_field"),
     caller("conflicting_fields"),
     caller("incomplete_body"),
+    caller("query_too_costly"),
     caller("tls_required"),
     row(
         "forbidden_origin",

@@ -1,8 +1,9 @@
 //! Documents: put, show, delete, list, history; `writing` what writes have in common; `patch` changes JSON in
-//! its place; `changes` tells what has changed.
+//! its place; `query` finds JSON; `changes` tells what has changed.
 
 pub mod changes;
 pub mod patch;
+pub mod query;
 mod writing;
 
 use bytes::Bytes;

@@ -33,6 +33,14 @@ pub struct Tags(Bytes);
 #[derive(Clone, Debug)]
 pub(crate) struct Attributes(pub(crate) Vec<(String, String)>);
 
+/// The name by which a source of JSON knows that an object is to be handed out as the text that it is
+/// written in.
+pub const JSON_OBJECT: &str = "JsonObject";
+
+/// An object of JSON, as the text that it is written in; where requests are not JSON, a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JsonObject(pub(crate) String);
+
 /// The payload of a blob and its content type; one of `text` and `octets`, or neither if there is no blob.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Content {
@@ -155,6 +163,30 @@ impl Serialize for Octets {
     }
 }
 
+impl<'de> Deserialize<'de> for JsonObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonObject, D::Error> {
+        deserializer.deserialize_newtype_struct(JSON_OBJECT, AsWritten)
+    }
+}
+
+struct AsWritten;
+
+impl<'de> de::Visitor<'de> for AsWritten {
+    type Value = JsonObject;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<JsonObject, E> {
+        Ok(JsonObject(text.to_owned()))
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonObject, D::Error> {
+        String::deserialize(deserializer).map(JsonObject)
+    }
+}
+
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Attributes, D::Error> {
         deserializer.deserialize_map(EachOnce)
@@ -203,6 +235,7 @@ impl Serialize for Tags {
 inline_schemas! {
     Text: json_schema!({"type": "string"});
     Octets: json_schema!({"type": "string", "contentEncoding": "base64"});
+    JsonObject: json_schema!({"type": "object"});
     Attributes: json_schema!({"type": "object", "additionalProperties": {"type": "string"}});
     Headers: json_schema!({"type": "object", "additionalProperties": {"type": "string"}});
     Tags: json_schema!({

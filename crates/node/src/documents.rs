@@ -31,13 +31,33 @@ impl FoundDocument {
         if !room(&view)? {
             return Ok((view, None));
         }
-        match blobs::load(vec![blob]).await.pop() {
-            Some(Ok(bytes)) => Ok((view, Some(bytes))),
-            Some(Err(blobs::ReadFailure::Later)) => {
-                Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 })
-            }
-            _ => Err(Error::DocumentDamaged { key: view.key, version: view.version.version }),
+        let bytes = read_of(&view, blobs::load(vec![blob]).await.pop())?;
+        Ok((view, Some(bytes)))
+    }
+
+    /// Documents with their bytes, in their order.
+    ///
+    /// # Errors
+    /// `overloaded` and `payload_damaged` when the bytes of one cannot be read.
+    pub async fn load_all(found: Vec<FoundDocument>) -> Result<Vec<(DocumentView, Bytes)>, Error> {
+        let (views, blobs): (Vec<_>, Vec<_>) = found.into_iter().map(|one| (one.view, one.blob)).unzip();
+        let read = blobs::load(blobs).await.into_iter().map(Some);
+        let with_bytes = |(view, read): (DocumentView, _)| {
+            let bytes = read_of(&view, read)?;
+            Ok((view, bytes))
+        };
+        views.into_iter().zip(read).map(with_bytes).collect()
+    }
+}
+
+/// The bytes of a document, as they were read.
+fn read_of(view: &DocumentView, read: Option<Result<Bytes, blobs::ReadFailure>>) -> Result<Bytes, Error> {
+    match read {
+        Some(Ok(bytes)) => Ok(bytes),
+        Some(Err(blobs::ReadFailure::Later)) => {
+            Err(Error::Overloaded { what: "reads from the disk", retry_after_ms: 1_000 })
         }
+        _ => Err(Error::DocumentDamaged { key: view.key.clone(), version: view.version.version }),
     }
 }
 
@@ -155,6 +175,29 @@ impl Node {
             }
         }
         Ok(documents)
+    }
+
+    /// Documents by key after `after`, with their bytes or where these lie; as many as the shard shows at a
+    /// time, and whether they are the last.
+    ///
+    /// # Errors
+    /// `namespace_not_found`.
+    pub async fn found_documents(
+        &self,
+        namespace: NamespaceId,
+        prefix: &str,
+        after: Option<&str>,
+    ) -> Result<(Vec<FoundDocument>, bool), Error> {
+        let shard = self.inner.placement.shard_of(namespace)?;
+        let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
+        let look = move |at: &mut ShardView<'_>| {
+            let views = at.engine.documents_after(namespace, &prefix, after.as_deref(), LOOK_ITEMS);
+            let found = |view: DocumentView| FoundDocument { blob: store::read(at.journal, view.blob), view };
+            views.into_iter().map(found).collect::<Vec<_>>()
+        };
+        let found = self.look(shard, look).await?;
+        let is_last = found.len() < LOOK_ITEMS;
+        Ok((found, is_last))
     }
 
     /// Changes of the documents whose keys begin with `prefix`, from a place on, at most `limit`; waits for a

@@ -74,7 +74,8 @@ impl Operation {
 
     /// True if it changes nothing.
     pub fn only_looks(self) -> bool {
-        self.http().method == Method::Get
+        // The filter of a query has no place in a URL.
+        self.http().method == Method::Get || self == Operation::DocumentQuery
     }
 
     /// True if a request over HTTP has no body: its fields stand behind the `?`.

@@ -466,6 +466,11 @@ operations! {
     /// List documents by key.
     DocumentList "document_list" in "documents": Namespaced Read SomeKey [Long Stale]
         Get V1 ["documents"] "Documents/List" => documents::List;
+    /// Find documents by what their JSON contains.
+    /// Looks at a part of many documents at a time; `next` goes on behind it. Documents that are not JSON are
+    /// passed over.
+    DocumentQuery "document_query" in "documents": Namespaced Read SomeKey [Long]
+        Post V1 ["documents" / "query"] "Documents/Query" => documents::query::Query;
     /// Tell what has changed, and wait for the next change.
     /// Of each document its last change, and its ends, which are remembered for an hour.
     DocumentChanges "document_changes" in "documents": Namespaced Read SomeKey [Long Waits]

@@ -9,7 +9,7 @@ use sluice_calls::fault::{Fault, Read};
 use super::rows::{Rows, read_rows, text};
 use super::schema::{Field, Kind, MessageType, schema};
 use super::wire::Raw;
-use crate::json::forward::deserialize_as_its_value;
+use crate::json::forward::{deserialize_as_its_value, deserialize_newtype_as_its_value};
 
 /// Reads a request from the fields of its message.
 ///
@@ -135,6 +135,7 @@ impl<'de> Deserializer<'de> for Value<'_, '_> {
     }
 
     deserialize_as_its_value!();
+    deserialize_newtype_as_its_value!();
 
     /// Octets as they are, where their reader takes them so.
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {

@@ -4,6 +4,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use sluice_calls::fault::{Fault, Read};
+use sluice_calls::payload::JSON_OBJECT;
 
 use super::forward::deserialize_as_its_value;
 use super::reader::{Kind, Reader};
@@ -72,6 +73,14 @@ impl<'de> Deserializer<'de> for Value<'_, '_> {
     }
 
     deserialize_as_its_value!();
+
+    /// A value that stands for itself, or an object that is taken as text.
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Read<V::Value> {
+        match name {
+            JSON_OBJECT => visitor.visit_str(self.0.object_token()?),
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         self.integer(u64::MAX, visitor)

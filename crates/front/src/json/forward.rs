@@ -19,7 +19,13 @@ macro_rules! deserialize_as_its_value {
         fn deserialize_option<V: serde::de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
             visitor.visit_some(self)
         }
+    };
+}
+pub(crate) use deserialize_as_its_value;
 
+/// Method of a `Deserializer` for which all that has one field stands for its value itself.
+macro_rules! deserialize_newtype_as_its_value {
+    () => {
         fn deserialize_newtype_struct<V: serde::de::Visitor<'de>>(
             self,
             _: &'static str,
@@ -29,4 +35,4 @@ macro_rules! deserialize_as_its_value {
         }
     };
 }
-pub(crate) use deserialize_as_its_value;
+pub(crate) use deserialize_newtype_as_its_value;

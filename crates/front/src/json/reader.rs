@@ -1,5 +1,6 @@
 //! The strict reader.
 
+use serde::de::IgnoredAny;
 use sluice_calls::fault::{Fault, Read};
 
 use super::scan::plain_len;
@@ -99,6 +100,22 @@ impl<'a> Reader<'a> {
             return Err(self.wrong_type("an integer without fraction or exponent"));
         }
         Ok(token)
+    }
+
+    /// Reads an object with all that is in it, as the text that it is written in.
+    pub(super) fn object_token(&mut self) -> Read<&'a str> {
+        self.expect(Kind::Object, "an object")?;
+        let rest = &self.text[self.at..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        match values.next() {
+            Some(Ok(_)) => {
+                let token = &rest[..values.byte_offset()];
+                self.at += token.len();
+                Ok(token)
+            }
+            Some(Err(error)) => Err(self.syntax(&format!("in the object that begins here: {error}"))),
+            None => Err(self.syntax("expected an object")),
+        }
     }
 
     /// The kind of the value that comes next.

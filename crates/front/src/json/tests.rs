@@ -154,3 +154,25 @@ fn fields_unknown_and_repeated_are_refused_with_their_path() {
     assert_eq!((fault.code, fault.field.as_str()), ("wrong_type", "list[0].a"));
     assert_eq!(fault.reason, "expected an integer, got the string \"x\"");
 }
+
+#[test]
+fn an_object_is_taken_as_it_is_written() {
+    for object in ["{}", "{ \"a\" : [1.50, null, {\"\u{fc}\": \"}\"}] }", "{\"a\":1,\"a\":2}"] {
+        let body = format!(" {object} , 7");
+        let mut reader = Reader::new(body.as_bytes()).unwrap();
+        assert_eq!(reader.object_token().unwrap(), object);
+        assert_eq!(reader.peek(), Some(b','));
+    }
+    let deep = ["{\"a\":".repeat(10_000), "1".to_owned(), "}".repeat(10_000)].concat();
+    assert_eq!(Reader::new(deep.as_bytes()).unwrap().object_token().unwrap(), deep);
+    for (wrong, code) in [
+        ("", "invalid_json"),
+        ("{\"a\":", "invalid_json"),
+        ("{\"a\":01}", "invalid_json"),
+        ("{a:1}", "invalid_json"),
+        ("[{}]", "wrong_type"),
+        ("\"{}\"", "wrong_type"),
+    ] {
+        assert_eq!(Reader::new(wrong.as_bytes()).unwrap().object_token().unwrap_err().code, code, "{wrong}");
+    }
+}

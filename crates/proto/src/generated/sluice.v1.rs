@@ -1034,7 +1034,7 @@ pub struct Document {
     /// Number of former versions that are kept.
     #[prost(uint64, tag = "7")]
     pub history: u64,
-    /// The content. Set by Get only, as are content type and attributes.
+    /// The content. Set by Get and Query only, as are content type and attributes.
     #[prost(bytes = "bytes", optional, tag = "8")]
     pub content: ::core::option::Option<::prost::bytes::Bytes>,
     #[prost(bytes = "bytes", tag = "9")]
@@ -1069,6 +1069,51 @@ pub struct ListDocumentsResponse {
     pub documents: ::prost::alloc::vec::Vec<Document>,
     /// Continue after this key; empty on the last page.
     #[prost(bytes = "bytes", tag = "2")]
+    pub next: ::prost::bytes::Bytes,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct QueryDocumentsRequest {
+    /// Empty: `default`.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub namespace: ::prost::bytes::Bytes,
+    /// Filter that the content matches, an object of JSON as text; default: all documents that are JSON.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub r#where: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Only keys that begin with this.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub prefix: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Values to sort by, the first one first: up to 8; default: by key.
+    #[prost(message, repeated, tag = "4")]
+    pub sort: ::prost::alloc::vec::Vec<DocumentSort>,
+    /// `next` of the page before.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub after: ::core::option::Option<::prost::bytes::Bytes>,
+    /// Maximum number of documents of the page; default 100.
+    #[prost(uint32, optional, tag = "6")]
+    pub limit: ::core::option::Option<u32>,
+    /// False: the documents come without content, content type and attributes; default true.
+    #[prost(bool, optional, tag = "7")]
+    pub content: ::core::option::Option<bool>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DocumentSort {
+    /// JSON pointer (RFC 6901) of the value; documents without one come first.
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub pointer: ::core::option::Option<::prost::bytes::Bytes>,
+    /// From the last to the first; default false.
+    #[prost(bool, optional, tag = "2")]
+    pub descending: ::core::option::Option<bool>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct QueryDocumentsResponse {
+    /// In the order of the query. There may be few of them, even none, and a next page.
+    #[prost(message, repeated, tag = "1")]
+    pub documents: ::prost::alloc::vec::Vec<Document>,
+    /// Number of documents that were looked at.
+    #[prost(uint64, tag = "2")]
+    pub scanned: u64,
+    /// Continue at this place; empty on the last page.
+    #[prost(bytes = "bytes", tag = "3")]
     pub next: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

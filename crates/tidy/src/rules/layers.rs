@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("filter", &["units"]),
     ("node", &["engine", "journal", "replica"]),
-    ("calls", &["node", "engine"]),
+    ("calls", &["node", "engine", "filter"]),
     ("front", &["calls", "http2", "proto", "engine"]),
     ("client", &["proto", "http2"]),
     ("sim", &["engine", "journal", "node", "replica"]),

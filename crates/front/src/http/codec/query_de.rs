@@ -7,7 +7,7 @@ use sluice_calls::fault::{Fault, Read};
 use sluice_calls::unary::is_condition;
 
 use super::query::{Params, STALE, boolean};
-use crate::json::forward::deserialize_as_its_value;
+use crate::json::forward::{deserialize_as_its_value, deserialize_newtype_as_its_value};
 use crate::json::number::integer;
 
 /// Reads a request from the parameters behind the `?`; one without a value counts as left out. `takes_stale`:
@@ -100,6 +100,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
     }
 
     deserialize_as_its_value!();
+    deserialize_newtype_as_its_value!();
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
         self.integer(u64::MAX, visitor)

@@ -61,6 +61,7 @@ fn compressed_from(operation: Operation) -> Option<Compression> {
         | O::ScheduleList
         | O::ScheduleShow
         | O::DocumentShow
+        | O::DocumentQuery
         | O::Audit => Some(Compression::All),
         _ => None,
     }
