@@ -523,3 +523,30 @@ def test_grpc_finds_what_http_finds(orders, contract):  # noqa: F811
                 ask(where=wrong)
             assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
             assert caught.value.details().startswith(begins), caught.value.details()
+
+
+def test_the_command_line_prints_documents_keys_and_objects(orders):
+    def printed(*arguments) -> list[str]:
+        ran = orders.sluice("doc", "query", *arguments)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.splitlines()
+
+    put(orders, "multi", '{\n "state":\r\n"paid", "x": "a\\nb"\n}\n')
+    paid = [json.loads(line) for line in printed("--where", '{"/state": "paid"}', "--prefix", "orders/")]
+    assert paid == [{"key": key, "content": ORDERS[key]} for key in ("orders/1", "orders/3")]
+    assert [json.loads(line)["content"] for line in printed("--prefix", "multi")] == [{"state": "paid", "x": "a\nb"}]
+    assert printed("--keys", "--sort", "-/total") == ["orders/1", "orders/2", "orders/3", "multi", "users/1"]
+    assert printed("--keys", "--sort", "/state,-/total", "--limit", "2") == ["orders/2", "orders/1"]
+    (orders.directory / "filter").write_text('{"/total": {"gt": 50}}')
+    objects = [json.loads(line) for line in printed("--where", "filter", "--json")]
+    assert objects == query(orders, {"/total": {"gt": 50}})["documents"]
+    nothing = orders.sluice("doc", "query", "--where", '{"/state": "gone"}')
+    assert (nothing.returncode, nothing.stdout) == (0, "")
+    assert nothing.stderr == "none of 5 documents in namespace default matches\n"
+    for wrong in ('{"/a":', "no-such-file", '{"/a": {}}'):
+        assert orders.sluice("doc", "query", "--where", wrong).returncode == 2, wrong
+    many = [f"many/{number:04}" for number in range(1_100)]
+    for key in many:
+        put(orders, key, "{}")
+    assert printed("--keys", "--prefix", "many/") == many
+    assert printed("--keys", "--prefix", "many/", "--limit", "1050") == many[:1_050]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::base64;
 
@@ -241,6 +241,55 @@ impl From<Document> for Wire {
     }
 }
 
+/// A search for documents by what their JSON contains. The default finds all documents that are JSON.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DocumentQuery<'a> {
+    /// Filter that the content matches, such as `{"/state": "paid", "/total": {"ge": 100}}`.
+    pub filter: Option<Value>,
+    /// Beginning of the keys to look at; empty: all.
+    pub prefix: &'a str,
+    /// JSON pointers (RFC 6901) of the values to sort by, each with whether it descends; empty: by key.
+    pub sort: Vec<(&'a str, bool)>,
+    /// Most documents of a page, up to 1,000; `None`: the server's default.
+    pub limit: Option<u32>,
+    /// `next` of the page before.
+    pub after: Option<&'a str>,
+}
+
+impl DocumentQuery<'_> {
+    /// The body of the request.
+    pub(crate) fn body(&self, has_contents: bool) -> String {
+        let each =
+            |(pointer, descending): &(&str, bool)| json!({"pointer": pointer, "descending": descending});
+        let sort: Vec<Value> = self.sort.iter().map(each).collect();
+        let mut fields = json!({"prefix": self.prefix, "sort": sort, "content": has_contents});
+        let optional = [
+            ("where", self.filter.clone()),
+            ("limit", self.limit.map(Value::from)),
+            ("after", self.after.map(Value::from)),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                fields[name] = value;
+            }
+        }
+        fields.to_string()
+    }
+}
+
+/// Documents that match, in the order of the query: [`Document`]s, or [`DocumentVersion`]s where no contents
+/// were asked for.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DocumentsFound<T> {
+    /// The documents. There may be few of them, even none, and a next page.
+    pub documents: Vec<T>,
+    /// Number of documents that were looked at.
+    pub scanned: u64,
+    /// Place at which the next page begins; `None`: this is the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
 /// A change of a document: its last version, or its end.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ChangedDocument {
@@ -272,8 +321,6 @@ pub struct DocumentChanges {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn about() -> Value {
@@ -304,6 +351,20 @@ mod tests {
             let error = serde_json::from_value::<Document>(with(about(), wrong)).unwrap_err();
             assert!(error.to_string().contains(told), "{error}");
         }
+    }
+
+    #[test]
+    fn a_query_leaves_out_what_is_not_given() {
+        let all = DocumentQuery::default().body(true);
+        assert_eq!(all, r#"{"content":true,"prefix":"","sort":[]}"#);
+        let filter = Some(json!({"/n": {"lt": u64::MAX}}));
+        let some =
+            DocumentQuery { filter, sort: vec![("/n", true)], limit: Some(7), ..DocumentQuery::default() };
+        let expected = json!({
+            "content": false, "prefix": "", "sort": [{"pointer": "/n", "descending": true}], "limit": 7,
+            "where": {"/n": {"lt": u64::MAX}},
+        });
+        assert_eq!(serde_json::from_str::<Value>(&some.body(false)).unwrap(), expected);
     }
 
     #[test]

@@ -105,7 +105,7 @@ pub use consumers::{Consumer, Held, Holder};
 pub use credentials::Credentials;
 pub use documents::{
     ChangedDocument, Document, DocumentChange, DocumentChanges, DocumentCheck, DocumentDelete, DocumentPatch,
-    DocumentPut, DocumentVersion, DocumentWritten,
+    DocumentPut, DocumentQuery, DocumentVersion, DocumentWritten, DocumentsFound,
 };
 pub use error::{ClientError, TransportKind};
 pub use events::{Event, Watch, WatchOptions};

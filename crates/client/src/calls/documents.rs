@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use http::Method;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::client::{Client, encoded};
 use crate::documents::{
-    Document, DocumentChanges, DocumentDelete, DocumentPatch, DocumentPut, DocumentVersion, DocumentWritten,
+    Document, DocumentChanges, DocumentDelete, DocumentPatch, DocumentPut, DocumentQuery, DocumentVersion,
+    DocumentWritten, DocumentsFound,
 };
 use crate::encode;
 use crate::error::ClientError;
@@ -136,6 +138,61 @@ impl Client {
     /// All documents of the namespace whose keys begin with `prefix`, by key, without contents.
     pub async fn documents(&self, prefix: &str) -> Result<Vec<DocumentVersion>, ClientError> {
         self.all_of("documents", prefix).await
+    }
+
+    /// A page of the documents whose JSON matches a filter, with their contents. A page may be short, even
+    /// empty, and have a next one.
+    ///
+    /// # Errors
+    /// `query_too_costly`: a sorted query would have to look at too many documents.
+    ///
+    /// ```no_run
+    /// # async fn example(client: sluice_client::Client) -> Result<(), sluice_client::ClientError> {
+    /// use serde_json::json;
+    /// use sluice_client::DocumentQuery;
+    ///
+    /// let filter = Some(json!({"/state": "paid", "/total": {"ge": 100}}));
+    /// let mut query = DocumentQuery { filter, prefix: "orders/", ..DocumentQuery::default() };
+    /// let mut next;
+    /// loop {
+    ///     let page = client.document_query(&query).await?;
+    ///     for order in page.documents {
+    ///         println!("{}: {}", order.about.key, String::from_utf8_lossy(&order.content));
+    ///     }
+    ///     next = page.next;
+    ///     query.after = next.as_deref();
+    ///     if query.after.is_none() {
+    ///         break;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn document_query(
+        &self,
+        query: &DocumentQuery<'_>,
+    ) -> Result<DocumentsFound<Document>, ClientError> {
+        self.queried(query, true).await
+    }
+
+    /// The same without contents, content types and attributes.
+    ///
+    /// # Errors
+    /// Those of [`Client::document_query`].
+    pub async fn document_query_keys(
+        &self,
+        query: &DocumentQuery<'_>,
+    ) -> Result<DocumentsFound<DocumentVersion>, ClientError> {
+        self.queried(query, false).await
+    }
+
+    async fn queried<T: DeserializeOwned>(
+        &self,
+        query: &DocumentQuery<'_>,
+        has_contents: bool,
+    ) -> Result<DocumentsFound<T>, ClientError> {
+        let call = self.call(Method::POST, self.path("/documents/query"), query.body(has_contents));
+        parse(&self.run(call, Safety::Repeatable).await?.body)
     }
 
     /// Changes of the documents whose keys begin with `prefix`, after the `next` of the answer before; all
