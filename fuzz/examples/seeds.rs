@@ -34,6 +34,7 @@ fn main() {
     http2_sessions(&corpus);
     config(&corpus);
     access(&corpus);
+    filters(&corpus);
     grpc(&corpus);
     replica(&corpus);
     peers(&corpus);
@@ -473,6 +474,42 @@ fn access(corpus: &Corpus) {
         corpus.write("access_policy", name, text.as_bytes());
     }
     // Those of access_certificate were made once with `sluice cert client`: new ones would differ each time.
+}
+
+fn filters(corpus: &Corpus) {
+    let seeds = [
+        (
+            "operators",
+            "{\"/a\":{\"in\":[1,\"x\",null],\"not\":{\"eq\":2}},\"/b/0\":{\"ge\":1,\"lt\":1e3},\"\":{\"exists\":true}}\n\
+            {\"a\":1,\"b\":[5]}\n\
+            {\"a\":\"x\",\"b\":[0.5]}\n",
+        ),
+        (
+            "words",
+            "{\"or\":[{\"/a\":\"x\"},{\"and\":[{\"/s\":{\"prefix\":\"u\"}},{\"not\":{\"/l\":{\"contains\":\"v\"}}}]}]}\n\
+            {\"a\":\"x\"}\n\
+            {\"s\":\"un\",\"l\":[\"v\"]}\n",
+        ),
+        (
+            "times",
+            "{\"/at\":{\"ge\":{\"now\":\"-7d\"},\"lt\":{\"time\":\"2026-01-31T12:00:00+01:00\"}}}\n\
+            {\"at\":1767225600000}\n\
+            {\"at\":\"2026-01-01T00:00:00Z\"}\n",
+        ),
+        (
+            "pointers",
+            "{\"/a~1b/m~0n/-/01\":null,\"/\u{fc}\":{\"exists\":false}}\n\
+            {\"a/b\":{\"m~n\":{\"-\":[1]}}}\n",
+        ),
+        (
+            "faults",
+            "{\"/a\":{\"$gt\":1},\"/a\":2}\n\
+            1\n",
+        ),
+    ];
+    for (name, text) in seeds {
+        corpus.write("filter", name, text.as_bytes());
+    }
 }
 
 fn grpc(corpus: &Corpus) {
