@@ -13,6 +13,7 @@ import pytest
 from conftest import until
 from documents import DOCUMENTS, JSON, delete, error, put
 from test_documents_grpc import contract  # noqa: F401
+from test_session_calls import session  # noqa: F401
 
 QUERY = f"{DOCUMENTS}/query"
 ORDERS = {
@@ -523,6 +524,15 @@ def test_grpc_finds_what_http_finds(orders, contract):  # noqa: F811
                 ask(where=wrong)
             assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
             assert caught.value.details().startswith(begins), caught.value.details()
+
+
+def test_a_session_finds_what_http_finds(orders, session, contract):  # noqa: F811
+    messages, one = contract("documents_pb2"), session()
+    found = one.call("Documents/Query", messages.QueryDocumentsRequest(where='{"/state": "new"}'))
+    found = messages.QueryDocumentsResponse.FromString(found.answer)
+    assert ([document.key for document in found.documents], found.scanned) == (["orders/2"], 4)
+    refused = one.call("Documents/Query", messages.QueryDocumentsRequest(where='{"a": 1}'))
+    assert refused.error.code == "invalid_argument" and refused.error.message.startswith("where.a: ")
 
 
 def test_the_command_line_prints_documents_keys_and_objects(orders):
