@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use sluice_engine::command::{Send, SendItem};
 use sluice_engine::{MessageId, NamespaceId};
-use sluice_node::{Durability, Node, Options};
+use sluice_node::{AgreedClock, Durability, Node, Options};
 
-use crate::access::{Access, Caller, Guard, GuardOptions, Peer};
+use crate::access::{Access, Caller, Guard, GuardOptions, Identity, Peer, Policy, Proof};
 use crate::operation::Operation;
 use crate::permit::{Asker, CallName, Permit};
 use crate::room::Uncounted;
@@ -64,6 +64,19 @@ impl OwnNode for FirstNode {
     fn authority(&self) -> Result<ClusterCa, String> {
         Ok(ClusterCa { certificate: "CA".to_owned(), fingerprint: [7; 32], key: "KEY".to_owned() })
     }
+}
+
+/// A caller to whom one rule applies, which is given without its name and identities.
+pub fn caller(rule: &str) -> Caller {
+    let policy = Policy::parse(&format!("[[rule]]\nname = 'a'\nidentities = ['a']\n{rule}\n")).unwrap();
+    Caller::Known(Arc::new(Identity {
+        name: "a".into(),
+        proof: Proof::Token("t".into()),
+        grants: policy.grants_of("a").collect(),
+        expires_at_ms: u64::MAX,
+        clock: AgreedClock::default(),
+        limiter: None,
+    }))
 }
 
 /// A server in memory without access rules, and one connection to it.

@@ -123,7 +123,7 @@ impl Policy {
     }
 
     /// The grants of an identity.
-    pub(super) fn grants_of(&self, identity: &str) -> impl Iterator<Item = Arc<Grant>> {
+    pub(crate) fn grants_of(&self, identity: &str) -> impl Iterator<Item = Arc<Grant>> {
         let fitting = self.rules.iter().filter(move |rule| rule.identities.fit(identity));
         fitting.map(|rule| Arc::clone(&rule.grant))
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::access::{Right, Target};
+use crate::testing::caller;
 
 const GOOD: &str = r#"
 [[rule]]
@@ -65,19 +66,6 @@ fn keys_are_all_unless_the_rule_names_some_queues() {
         let caller = caller(rule);
         assert_eq!(caller.may(Right::Operate, Target::Key("default", "a/1")).is_ok(), may, "{rule}");
     }
-}
-
-/// A caller with one rule.
-fn caller(rule: &str) -> crate::access::Caller {
-    let policy = Policy::parse(&format!("[[rule]]\nname = 'a'\nidentities = ['a']\n{rule}\n")).unwrap();
-    crate::access::Caller::Known(Arc::new(crate::access::Identity {
-        name: "a".into(),
-        proof: crate::access::Proof::Token("t".into()),
-        grants: policy.grants_of("a").collect(),
-        expires_at_ms: u64::MAX,
-        clock: sluice_node::AgreedClock::default(),
-        limiter: None,
-    }))
 }
 
 /// Checks what is told of the good file with one text replaced: text, what stands in its place, and how the
