@@ -220,7 +220,7 @@ mod tests {
     use crate::documents::Put;
     use crate::operation::Operation;
     use crate::payload::Text;
-    use crate::testing::Open;
+    use crate::testing::{Open, caller};
 
     async fn put(server: &Open, key: &str, content: &str) {
         let put = Put { content: Some(Text::from(content)), ..Put::default() };
@@ -276,6 +276,43 @@ mod tests {
         assert_eq!(all(&server, query("{}", &[("/n", true)], 3)).await, ("dac.be.".to_owned(), 12));
         let two = [("/none", true), ("/n", false)];
         assert_eq!(all(&server, query(some, &two, 100)).await, ("beac.".to_owned(), 6));
+    }
+
+    #[tokio::test]
+    async fn a_call_ends_at_its_bounds_and_the_next_one_goes_on_there() {
+        let server = Open::new();
+        let keys: Vec<String> = (0..700).map(|at| format!("{}/{at}", ["a", "b", "c"][at / 300])).collect();
+        for key in &keys {
+            put(&server, key, "{}").await;
+        }
+        let caller = caller("role = 'observer'\nkeys = ['b/*']");
+        let permit = server.permit(Operation::DocumentQuery, "").as_caller(&caller);
+        let plan = Arc::new(Query::default().plan().unwrap());
+        let most = Most { documents: 150, bytes: usize::MAX, passed: 10 };
+        let (mut read, mut calls, mut hidden, mut after) = (Vec::new(), 0, 0, None);
+        loop {
+            let scan = Scan::new(&permit, "", after, most).unwrap();
+            let (found, scanned, next) = by_key(&permit, &plan, scan, Page::new(1_000, None)).await.unwrap();
+            assert_eq!(found.len(), scanned);
+            read.extend(found.into_iter().map(|document| document.key));
+            calls += 1;
+            after = match next {
+                Some(Place::Key(key)) => Some(key),
+                Some(Place::Hidden(key)) => {
+                    hidden += 1;
+                    assert!(!key.starts_with("b/"), "{key}");
+                    Some(key)
+                }
+                _ => break,
+            };
+        }
+        let mut expected: Vec<&String> = keys.iter().filter(|key| key.starts_with("b/")).collect();
+        expected.sort();
+        assert_eq!(read.iter().collect::<Vec<_>>(), expected);
+        assert!(calls > 2 && hidden > 0, "{calls} {hidden}");
+        let scan = Scan::new(&permit, "", None, most).unwrap();
+        let refused = sorted(&plan, scan, Page::new(1, None)).await.unwrap_err();
+        assert_eq!(refused.code(), "query_too_costly");
     }
 
     #[tokio::test]
