@@ -130,6 +130,7 @@ var outcomes = map[string]string{
 	"no_leader": history.Refused, "not_leader": history.Refused,
 	"outcome_unknown": history.Unknown, "journal_failed": history.Unknown,
 	"lease_lost": history.Lost, "message_not_found": history.Lost,
+	"version_mismatch": history.Denied, "document_not_found": history.Denied, "lock_held": history.Denied,
 }
 
 func ofCode(code string) string {
@@ -148,5 +149,8 @@ func named(code string) string {
 
 // pause waits for twice this time at most.
 func (client *client) pause(mean time.Duration) {
+	if mean == 0 {
+		return
+	}
 	time.Sleep(time.Duration(client.random.Int63n(int64(2 * mean))))
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 
@@ -14,7 +13,7 @@ import (
 // sender sends a message to the server at each call.
 func sender(t *testing.T, server *httptest.Server) func() answer {
 	t.Cleanup(server.Close)
-	recorder, err := newRecorder(filepath.Join(t.TempDir(), "history.jsonl"))
+	recorder, err := newRecorder(t.TempDir(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,6 +163,24 @@ func (cluster *cluster) whole(nodes []*node) error {
 	}
 }
 
+// leader is the node that leads the first shard.
+func (cluster *cluster) leader(nodes []*node) (*node, error) {
+	var now status
+	if err := cluster.insist(nodes, &now, "status"); err != nil {
+		return nil, err
+	}
+	for _, node := range nodes {
+		number, err := node.number()
+		if err != nil {
+			return nil, err
+		}
+		if len(now.Shards) > 0 && now.Shards[0].Leader == number {
+			return node, nil
+		}
+	}
+	return nodes[0], nil // nobody leads: any node will do
+}
+
 // isWhole says whether all shards have a leader, and all these nodes vote, and no others.
 func (now status) isWhole(numbers []uint64) bool {
 	var found []uint64

@@ -187,6 +187,28 @@ var ofCluster = []fault{
 	}},
 }
 
+// ofLeader need several nodes, of which one leads.
+var ofLeader = []fault{
+	{name: "kill -9 of the leader", run: func(random *rand.Rand, node *node, others []*node) error {
+		leader, err := node.cluster.leader(append(others, node))
+		if err != nil {
+			return err
+		}
+		leader.kill()
+		time.Sleep(during(random, time.Second))
+		return leader.start()
+	}},
+	{name: "freeze of the leader", run: func(random *rand.Rand, node *node, others []*node) error {
+		leader, err := node.cluster.leader(append(others, node))
+		if err != nil {
+			return err
+		}
+		leader.signal(syscall.SIGSTOP)
+		time.Sleep(during(random, 3*time.Second))
+		return leader.signal(syscall.SIGCONT)
+	}},
+}
+
 // ofMembers change the nodes of a cluster. Another machine comes to the address of the one that goes, so that
 // the proxies stay what they are.
 var ofMembers = []fault{

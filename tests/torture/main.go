@@ -23,17 +23,27 @@ const drawnMax = 3
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == "check" {
-		exit(check(os.Args[2]))
+		exit(checkAgain(os.Args[2]))
 	}
 	minutes := flag.Float64("minutes", 1, "how long faults happen; the check follows")
 	nodes := flag.Int("nodes", nodesMin, "number of servers: 1, or those of a cluster")
 	seed := flag.Int64("seed", time.Now().UnixNano()%1_000_000, "of the faults and of the clients' choices")
 	program := flag.String("sluice", "", "the server's binary")
 	folder := flag.String("folder", "", "where history, logs and data go; it is emptied before")
+	count := flag.Int("histories", 0, "make so many short histories of locks and documents instead")
+	planted := flag.String("plant", "", "with --histories: a fault for the servers, stale-read or lost-fence, "+
+		"because of which one of the histories must not be accepted")
 	mounts := flag.Bool("mounts", false, "give each node a disk that can be full, in the process's own namespace")
 	flag.Parse()
 	if flag.NArg() > 0 || *nodes != 1 && (*nodes < nodesMin || *nodes > nodesMax) {
 		exit([]string{fmt.Sprintf("expected flags alone, and --nodes 1, or %d to %d", nodesMin, nodesMax)})
+	}
+	if spoils[*planted] == nil && *planted != "" {
+		exit([]string{"expected --plant stale-read, or lost-fence"})
+	}
+	if *count > 0 {
+		fmt.Printf("torture: %d nodes, %d histories, seed %d, in %s\n", *nodes, *count, *seed, *folder)
+		exit(short(*program, *folder, *seed, *nodes, *count, *planted))
 	}
 	length := time.Duration(*minutes * float64(time.Minute))
 	fmt.Printf("torture: %d nodes, %v, seed %d, history in %s\n", *nodes, length, *seed, *folder)
@@ -73,6 +83,7 @@ func torture(program, folder string, seed int64, nodes int, length time.Duration
 	}
 	run.report()
 	problems = append(problems, check(folder)...)
+	problems = append(problems, checkKeys(folder)...)
 	kept := ""
 	if len(problems) > 0 {
 		kept = filepath.Join(folder, "kept")
@@ -83,6 +94,42 @@ func torture(program, folder string, seed int64, nodes int, length time.Duration
 	return problems
 }
 
+// short makes short histories and checks each, with or without a planted fault; the problems.
+func short(program, folder string, seed int64, nodes, count int, planted string) []string {
+	if err := empty(folder); err != nil {
+		return []string{err.Error()}
+	}
+	run, err := newRun(program, folder, seed, nodes, historyLength, false)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	problems := run.histories(folder, count, quick(nodes), spoils[planted])
+	run.reportFaults()
+	if planted != "" {
+		problems = expected(problems, planted)
+	}
+	kept := ""
+	if len(problems) > 0 {
+		kept = filepath.Join(folder, "kept")
+	}
+	if err := run.stop(kept); err != nil {
+		problems = append(problems, err.Error())
+	}
+	return problems
+}
+
+// expected turns the problems of histories with a planted fault around: there have to be some.
+func expected(problems []string, planted string) []string {
+	isFound := func(problem string) bool { return strings.Contains(problem, "have no order") }
+	if !slices.ContainsFunc(problems, isFound) {
+		return append(problems, "all histories have an order, although the servers have a fault: "+planted)
+	}
+	for _, problem := range problems {
+		fmt.Println("found:", problem)
+	}
+	return nil
+}
+
 func empty(folder string) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err
@@ -90,10 +137,19 @@ func empty(folder string) error {
 	return os.MkdirAll(folder, 0o755)
 }
 
-// check reads the history in a folder, and draws the messages whose calls have no order; the problems.
+// checkAgain checks what histories there are in a folder; the problems.
+func checkAgain(folder string) []string {
+	problems := checkKeys(folder)
+	if _, err := os.Stat(filepath.Join(folder, messagesFile)); err == nil {
+		problems = append(check(folder), problems...)
+	}
+	return problems
+}
+
+// check reads the history of messages in a folder, and draws those whose calls have no order; the problems.
 func check(folder string) []string {
 	since := time.Now()
-	records, err := history.Read(filepath.Join(folder, "history.jsonl"))
+	records, err := history.Read(filepath.Join(folder, messagesFile))
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -125,8 +181,12 @@ func (run *run) report() {
 	length := time.Since(run.recorder.begin).Seconds()
 	fmt.Printf("%d operations in %.0f s, %.0f per second:%s\n", total, length, float64(total)/length,
 		counts(run.recorder.counts))
+	run.reportFaults()
+}
+
+func (run *run) reportFaults() {
 	fmt.Printf("faults:%s\n", counts(run.struck))
-	fmt.Printf("the longest time from the end of a fault to a send that succeeded: %v\n", run.longest)
+	fmt.Printf("the longest time from the end of a fault to calls that succeeded: %v\n", run.longest)
 }
 
 func counts(counts map[string]int) string {

@@ -23,12 +23,13 @@ type run struct {
 	cluster  *cluster // nil: there is one node, in clear text
 	recorder *recorder
 	struck   map[string]int // faults, by name
-	longest  time.Duration  // from the end of a fault until a send succeeded
+	longest  time.Duration  // from the end of a fault until calls succeeded
+	proofs   []string       // calls that have to succeed after each fault
 }
 
 // newRun starts the nodes. Everything that it leaves behind is in the folder.
 func newRun(program, folder string, seed int64, nodes int, length time.Duration, mounts bool) (*run, error) {
-	recorder, err := newRecorder(filepath.Join(folder, "history.jsonl"))
+	recorder, err := newRecorder(folder, true)
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +82,20 @@ func (run *run) torture(faults []fault) error {
 	sending := run.crowd(1, senders, load.send)
 	working := run.crowd(1+senders, workers, load.work)
 	reading := run.crowd(1+senders+workers, readers, load.ask)
+	keys := &coordinating{prefix: "r", pause: leisure}
+	coordinating := run.crowd(1+senders+workers+readers, coordinators, keys.act)
+	run.proofs = []string{aSend, aWrite}
 	err := run.strike(faults)
 	if err == nil {
 		err = run.whole()
 	}
 	load.over.Store(err != nil)
 	sending.end()
+	keys.over.Store(true)
+	coordinating.end()
+	if err == nil {
+		err = keys.finish(observer)
+	}
 	if err == nil {
 		err = run.drain(observer)
 	}
@@ -163,6 +172,7 @@ func (run *run) crowd(first, clients int, do func(*client, int)) *crowd {
 		crowd.all.Add(1)
 		go func() {
 			defer crowd.all.Done()
+			defer client.http.CloseIdleConnections()
 			for times := 0; ; times++ {
 				select {
 				case <-crowd.stop:

@@ -9,7 +9,7 @@ import (
 	"sluice.torture/history"
 )
 
-// calmMax bounds the time from the end of a fault until a send succeeds.
+// calmMax bounds the time from the end of a fault until calls succeed.
 const calmMax = 10 * time.Second
 
 // strike makes one fault after another until the time is over, each once before any comes again, and first of
@@ -63,13 +63,13 @@ func (run *run) strike(faults []fault) error {
 	return nil
 }
 
-// calm waits until a send succeeds that was called after the fault, and a little longer.
+// calm waits until calls succeed that were made after the fault, and a little longer.
 func (run *run) calm(random *rand.Rand) error {
-	for since := run.recorder.now(); !run.recorder.hasSentSince(since); time.Sleep(time.Millisecond) {
+	for since := run.recorder.now(); !run.recorder.proves(run.proofs, since); time.Sleep(time.Millisecond) {
 		waited := time.Duration(run.recorder.now() - since)
 		run.longest = max(run.longest, waited)
 		if waited > calmMax {
-			return fmt.Errorf("no send succeeds within %v after it", calmMax)
+			return fmt.Errorf("not one of each of %q succeeds within %v after it", run.proofs, calmMax)
 		}
 	}
 	time.Sleep(during(random, time.Second))

@@ -201,7 +201,7 @@ func endedEarly(records []Record, held Record, end int64) bool {
 func unexpected(records []Record, _ map[string][]Record) []string {
 	var problems []string
 	for _, record := range records {
-		if strings.HasPrefix(record.Code, "unexpected") {
+		if strings.HasPrefix(record.Code, "unexpected") || record.Outcome == Denied {
 			problems = append(problems, fmt.Sprintf("%s of %s: %s", record.Kind, record.Key, record.Code))
 		}
 	}

@@ -27,6 +27,7 @@ const (
 	OK      = "ok"      // it took effect
 	Already = "already" // ack, nack: this receipt had done it before
 	Lost    = "lost"    // ack, nack: the receipt counts no more
+	Denied  = "denied"  // a condition did not hold: no call of a message has any
 	Refused = "refused" // it took no effect
 	Unknown = "unknown" // it took effect, or will, or never does
 )
