@@ -5,7 +5,7 @@ mod staged;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub(crate) const STAGED_BYTES_MAX: usize = 4 << 20;
 const ALL_BYTES_MAX: usize = 64 << 20;
 /// Most transactions that are open on a node.
 const OPEN_MAX: usize = 10_000;
+/// Time for which one stays open longer whose commit may take effect.
+const CLOSING_STAYS: Duration = Duration::from_secs(60);
 /// Bytes of an id; in text each is two hexadecimal digits.
 const ID_BYTES: usize = 16;
 
@@ -46,6 +48,8 @@ pub(crate) struct Open {
     pub(crate) id: String,
     namespace: NamespaceId,
     ends_at: Instant,
+    /// True from the beginning of a commit on until it is known to have done nothing: it may take effect.
+    is_closing: AtomicBool,
     staged: Arc<tokio::sync::Mutex<Held>>,
     /// Ends it when its time is over.
     end: Mutex<Option<AbortHandle>>,
@@ -85,6 +89,7 @@ impl OpenTransactions {
             id: HEXLOWER.encode(&bytes),
             namespace,
             ends_at: Instant::now() + ttl,
+            is_closing: AtomicBool::new(false),
             staged: Arc::new(tokio::sync::Mutex::new(held)),
             end: Mutex::default(),
         });
@@ -107,7 +112,7 @@ impl OpenTransactions {
     /// `transaction_lost`: it is not open here.
     pub(crate) fn find(&self, namespace: NamespaceId, id: &str) -> Result<Arc<Open>, CallError> {
         let found = self.0.open().get(id).cloned();
-        let found = found.filter(|open| open.namespace == namespace && open.ends_at > Instant::now());
+        let found = found.filter(|open| open.namespace == namespace && open.is_there());
         found.ok_or_else(|| lost(id))
     }
 
@@ -126,9 +131,13 @@ impl OpenTransactions {
     }
 }
 
-/// Waits, and ends a transaction.
+/// Waits, and ends a transaction; one whose commit may take effect stays for a while, for a repeat.
 async fn end_after(ttl: Duration, shared: Weak<Shared>, id: String) {
     sleep(ttl).await;
+    let find = || shared.upgrade().and_then(|shared| shared.open().get(&id).cloned());
+    if find().is_some_and(|open| open.is_closing.load(Ordering::Relaxed)) {
+        sleep(CLOSING_STAYS).await;
+    }
     if let Some(shared) = shared.upgrade() {
         shared.open().remove(&id);
     }
@@ -146,6 +155,28 @@ pub(crate) fn lost(id: &str) -> CallError {
 }
 
 impl Open {
+    fn is_there(&self) -> bool {
+        self.ends_at > Instant::now() || self.is_closing.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether a commit may take effect.
+    pub(crate) fn set_closing(&self, is_closing: bool) {
+        self.is_closing.store(is_closing, Ordering::Relaxed);
+    }
+
+    /// Waits until no other call works on it, for one that changes or ends it without a commit.
+    ///
+    /// # Errors
+    /// `transaction_lost`; `wrong_state`: a commit has begun, and may take effect.
+    pub(crate) async fn lock_open(&self, all: &OpenTransactions) -> Result<OwnedMutexGuard<Held>, CallError> {
+        let held = self.lock(all).await?;
+        if self.is_closing.load(Ordering::Relaxed) {
+            let message = "a commit of the transaction has begun, and may take effect: repeat the commit";
+            return Err(CallError::new("wrong_state", message));
+        }
+        Ok(held)
+    }
+
     /// Waits until no other call works on it.
     ///
     /// # Errors
@@ -205,7 +236,11 @@ mod tests {
         assert_eq!(all.find(NAMESPACE, &id).err().unwrap().code(), "transaction_lost");
         assert_eq!(all.0.bytes.load(Ordering::Relaxed), 0);
         assert!(all.find(NAMESPACE, &other.id).is_ok());
-        all.end(&other.id);
+        other.set_closing(true);
+        assert_eq!(other.lock_open(&all).await.err().unwrap().code(), "wrong_state");
+        sleep(Duration::from_secs(60)).await;
+        assert!(all.find(NAMESPACE, &other.id).is_ok(), "a repeat of its commit comes to know");
+        sleep(Duration::from_secs(60)).await;
         assert_eq!(other.lock(&all).await.err().unwrap().code(), "transaction_lost");
     }
 

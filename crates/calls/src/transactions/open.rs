@@ -3,6 +3,7 @@
 //! that those which it has read are still as they were.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,7 +29,7 @@ use crate::documents::{KeyedCheck, KeyedDelete, KeyedPut, answer_bytes, read_key
 use crate::error::CallError;
 use crate::fault::Fault;
 use crate::hot::AT_MS_EXAMPLE;
-use crate::open_transactions::{Change, Held, Kept, Place, Seen, Staged};
+use crate::open_transactions::{Change, Held, Kept, Open, Place, Seen, Staged};
 use crate::payload::{Content, Headers, Octets, Text};
 use crate::permit::Permit;
 use crate::time::now_ms;
@@ -87,7 +88,7 @@ impl Unary for Rollback {
         let all = permit.calls().open_transactions();
         let open = all.find(permit.namespace_id()?, permit.name())?;
         // A commit that has begun is waited for.
-        let _held = open.lock(all).await?;
+        let _held = open.lock_open(all).await?;
         all.end(&open.id);
         Ok(Nothing {}.into())
     }
@@ -174,7 +175,7 @@ pub async fn stage(
     let namespace = permit.namespace_id()?;
     let all = permit.calls().open_transactions();
     let open = all.find(namespace, permit.name())?;
-    let mut held = open.lock(all).await?;
+    let mut held = open.lock_open(all).await?;
     let mut staging = Staging { permit, namespace, staged: held.staged.clone(), is_request_kept: false };
     let mut results = Vec::with_capacity(operations.len());
     for (at, operation) in operations.iter().enumerate() {
@@ -349,7 +350,7 @@ fn unreadable() -> CallError {
 /// A transaction that is being committed. No other call works on it.
 #[allow(missing_debug_implementations)] // What callers have staged is not for logs.
 pub struct Closing {
-    id: String,
+    open: Arc<Open>,
     held: OwnedMutexGuard<Held>,
 }
 
@@ -371,7 +372,7 @@ pub async fn close(permit: &Permit<'_>) -> Result<Close, CallError> {
     permit.allow_work()?;
     let (namespace, all) = (permit.namespace_id()?, permit.calls().open_transactions());
     let opened = match all.find(namespace, permit.name()) {
-        Ok(open) => open.lock(all).await.map(|held| Closing { id: open.id.clone(), held }),
+        Ok(open) => open.lock(all).await.map(|held| Closing { open, held }),
         Err(error) => Err(error),
     };
     match opened {
@@ -415,10 +416,12 @@ impl Closing {
     ) -> Result<Committed, CallError> {
         let all = permit.calls().open_transactions();
         let done = self.commit_once(permit, read).await;
+        let is_unknown = |error: &CallError| error.code() == "outcome_unknown";
+        self.open.set_closing(done.as_ref().is_err_and(is_unknown));
         let may_go_better =
             |error: &CallError| find(error.code()).is_some_and(|code| matches!(code.http, 429 | 500..));
         if !done.as_ref().is_err_and(may_go_better) {
-            all.end(&self.id);
+            all.end(&self.open.id);
         }
         done
     }
@@ -460,8 +463,10 @@ impl Closing {
             commands.push(one);
         }
         commands.extend(documents.into_values());
-        let (key, request_digest) = outcome_key(&self.id);
+        let (key, request_digest) = outcome_key(&self.open.id);
         let whole = Whole { namespace, idempotency_key: &key, request_digest, operations: &commands };
+        // From here on a caller that goes away leaves it open whether it is done.
+        self.open.set_closing(true);
         let done = permit.node().commit(whole).await.map_err(|refused| told(refused, &names))?;
         Ok(committed(&done.operations, done.duplicate))
     }

@@ -12,7 +12,7 @@ use super::child::{CommandSetup, attempt};
 /// Time for which the transaction of a command is open.
 const TTL: Duration = Duration::from_secs(1_800);
 /// Times that a command runs for one delivery, while others change what it has read.
-const TRIES: u32 = 5;
+const TRIES: u32 = 20;
 /// Longest pause before a command runs once more; each is drawn anew.
 const PAUSE_MS_MAX: u64 = 200;
 
